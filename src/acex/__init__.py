@@ -1,0 +1,32 @@
+"""acex: the smallest realistic change to a row that changes a classifier's decision, for few queries."""
+
+__version__ = "0.1.0"
+
+from acex import datasets
+from acex.errors import AcexError, BudgetSpent, MissingExtra, ModelFailed, NoCounterfactual
+from acex.explainer import Explainer, explain
+from acex.explanation import Explanation
+from acex.penalty import Penalty
+from acex.plausibility import Plausibility
+from acex.space import Continuous, Integer, Nominal, Ordinal, Region, Space
+
+__all__ = [
+    "AcexError",
+    "BudgetSpent",
+    "Continuous",
+    "Explainer",
+    "Explanation",
+    "Integer",
+    "MissingExtra",
+    "ModelFailed",
+    "NoCounterfactual",
+    "Nominal",
+    "Ordinal",
+    "Penalty",
+    "Plausibility",
+    "Region",
+    "Space",
+    "__version__",
+    "datasets",
+    "explain",
+]

@@ -1,0 +1,36 @@
+"""Events a caller plans for. Wrong values raise the built-in exceptions instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from acex.explanation import Explanation
+
+
+class AcexError(Exception):
+    """The family: `except acex.AcexError` catches every event below."""
+
+
+class BudgetSpent(AcexError):
+    """One more row would have gone beyond the budget; it was not sent."""
+
+
+class ModelFailed(AcexError):
+    """The model raised, or answered something that is not one label a row.
+
+    `explanation` holds what was found before, and every answer paid for; None if the first query failed.
+    """
+
+    explanation: Explanation | None = None
+
+
+class NoCounterfactual(AcexError):
+    """The search ended without a counterfactual; the message says what to relax."""
+
+
+class MissingExtra(AcexError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs the extra [{extra}]: pip install 'acex[{extra}]'")

@@ -1,0 +1,236 @@
+"""What was found, what it cost, and every step on the way."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from acex.errors import NoCounterfactual
+from acex.scale import Scale
+from acex.space import Space
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "unlikely", "exhausted"]
+StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
+
+ADVICE = {
+    "already_target": "The factual already has the label that was asked for: there is nothing to change.",
+    "budget_spent": "The budget ran out before a hit. Raise budget, unfreeze features, or widen ranges.",
+    "unlikely": "A hit became too unlikely to go on. Unfreeze features, widen ranges, or choose another target.",
+    "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, or "
+    "relax plausibility (a lower threshold, or None).",
+}
+FORMAT = 1  # of the JSON form
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The answer for one factual. Every counterfactual in it was labelled by the model itself.
+
+    Attributes:
+        factual: the row that was explained.
+        label_before: the model's label of the factual.
+        label_after: the model's label of the best counterfactual; None when there is none.
+        target: the label that was wanted; None for any other than `label_before`.
+        outcome: "found", "already_target", "budget_spent", "unlikely" or "exhausted".
+        stopped_by: "budget", "settled" (more queries would not pay) or "exhausted" (nothing left to ask).
+        counterfactuals: a frame, best first; empty when nothing was found.
+        costs, affinities: cost J of each, and how much it looks like the reference (1: an inlier).
+        n_queries: rows paid for. n_reused: rows whose answer was known already.
+        queries: a frame with a row per query: purpose, label, hit, cost, best (cost of the best so far).
+        asked: the rows of these queries.
+        settings: what the search was told: target, budget, seed, strategy, versions and so on.
+    """
+
+    factual: pd.Series[Any]
+    label_before: Hashable
+    label_after: Hashable
+    target: Hashable
+    outcome: Outcome
+    stopped_by: StoppedBy
+    counterfactuals: pd.DataFrame
+    costs: tuple[float, ...]
+    affinities: tuple[float, ...]
+    n_queries: int
+    n_reused: int
+    queries: pd.DataFrame
+    asked: pd.DataFrame
+    settings: dict[str, Any]
+    space: Space
+    scale: Scale
+
+    @property
+    def counterfactual(self) -> pd.Series[Any]:
+        """The best counterfactual.
+
+        Raises:
+            NoCounterfactual: there is none; the message says what to relax.
+        """
+        if self.counterfactuals.empty:
+            raise NoCounterfactual(self._advice())
+        return self.counterfactuals.iloc[0]
+
+    def _advice(self) -> str:
+        answers = self.queries["label"].unique().tolist()
+        return f"{ADVICE[self.outcome]} ({self.n_queries} queries; the model answered {answers}.)"
+
+    @cached_property
+    def changes(self) -> pd.DataFrame:
+        """What the best counterfactual changes: feature, before, after, step in standard deviations."""
+        columns = ["feature", "before", "after", "step"]
+        if self.counterfactuals.empty:
+            return pd.DataFrame(columns=columns)
+        x, best = (self.space.encode(row)[0] for row in (self.factual, self.counterfactual))
+        steps = self.scale.differences(best[None], x)[0]
+        changed = np.flatnonzero(best != x)
+        changed = changed[np.argsort(-np.abs(steps[changed]), kind="stable")]
+        rows = [
+            (self.space.names[j], self.factual.iloc[j], self.counterfactual.iloc[j], float(steps[j]))
+            for j in changed
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
+    @property
+    def trace(self) -> pd.DataFrame:
+        """A row per query: why and what was asked, its label and cost, and the best cost so far."""
+        return self.queries.join(self.asked, lsuffix=" of query")
+
+    def measures(self) -> dict[str, float]:
+        """Queries, validity, cost, distances, number of changes and affinity of the best counterfactual."""
+        from acex.measures import measures
+
+        return measures(self)
+
+    def plot(self) -> Figure:
+        """A picture of the changes and of the cost against queries."""
+        from acex.plots import draw_explanation
+
+        return draw_explanation(self)
+
+    # -- for people ------------------------------------------------------------------------------
+
+    def summary(self) -> str:
+        """One sentence: what happened and what it cost."""
+        reused = f", {self.n_reused} known before" if self.n_reused else ""
+        price = f"{self.n_queries} queries{reused}"
+        if self.outcome == "found":
+            return (
+                f"{self.label_before} -> {self.label_after} by changing {len(self.changes)} of "
+                f"{len(self.space)} features (cost {self.costs[0]:.3g}, {price})."
+            )
+        return f"{self.outcome}: still {self.label_before} ({price}). {ADVICE[self.outcome]}"
+
+    def __str__(self) -> str:
+        if self.outcome != "found":
+            return self.summary()
+        shown = self.changes.assign(
+            before=self.changes["before"].map(readable),
+            after=self.changes["after"].map(readable),
+            step=self.changes["step"].map("{:+.2f} sd".format),
+        )
+        return f"{self.summary()}\n{shown.to_string(index=False)}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        table = ""
+        if self.outcome == "found":
+            shown = self.changes.assign(step=self.changes["step"].map("{:+.2f} sd".format))
+            table = shown.to_html(index=False, escape=True, border=0)
+        return f"<p>{html.escape(self.summary())}</p>{table}"
+
+    # -- for machines ----------------------------------------------------------------------------
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The explanation as JSON text, also written to `path` if given."""
+        text = json.dumps(
+            {
+                "format": FORMAT,
+                "outcome": self.outcome,
+                "stopped_by": self.stopped_by,
+                "label_before": self.label_before,
+                "label_after": self.label_after,
+                "target": self.target,
+                "n_queries": self.n_queries,
+                "n_reused": self.n_reused,
+                "factual": _values(self.factual.to_frame().T)[0],
+                "counterfactuals": _values(self.counterfactuals),
+                "changes": _values(self.changes),
+                "costs": self.costs,
+                "affinities": self.affinities,
+                "queries": _values(self.queries),
+                "asked": [list(row.values()) for row in _values(self.asked)],
+                "settings": self.settings,
+                "space": self.space.to_dict(),
+                "deviations": self.scale.deviations.tolist(),
+            },
+            indent=1,
+            ensure_ascii=False,
+            allow_nan=False,
+        )
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Explanation:
+        """The explanation back from JSON text or from a file."""
+        text = str(source)
+        if not text.lstrip().startswith("{"):
+            text = Path(source).read_text(encoding="utf-8")
+        data = json.loads(text)
+        if data.get("format") != FORMAT:
+            raise ValueError(f"expected an explanation of format {FORMAT}, got {data.get('format')!r}.")
+        space = Space.from_dict(data["space"])
+        deviations = np.array(data["deviations"])
+        n_codes = np.where(space.is_nominal, space.high + 1, 0).astype(np.intp)
+        queries = pd.DataFrame(data["queries"])
+        queries["best"] = queries["best"].astype(float).fillna(math.inf)
+        return cls(
+            factual=space.frame(pd.DataFrame([data["factual"]])).iloc[0],
+            counterfactuals=space.frame(pd.DataFrame(data["counterfactuals"], columns=space.names)),
+            asked=space.frame(pd.DataFrame(data["asked"], columns=space.names)),
+            queries=queries,
+            costs=tuple(data["costs"]),
+            affinities=tuple(data["affinities"]),
+            space=space,
+            scale=Scale(deviations, space.is_nominal, n_codes),
+            **{
+                name: data[name]
+                for name in (
+                    "label_before", "label_after", "target", "outcome", "stopped_by", "n_queries", "n_reused",
+                    "settings",
+                )
+            },
+        )  # fmt: skip
+
+
+def readable(value: Any) -> str:
+    """A value as people write it: four significant digits behind a point, none where it is whole."""
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.0f}" if abs(value) >= 1e4 or value == round(value) else f"{value:.4g}"
+    return str(value)
+
+
+def _values(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as JSON knows them; infinity becomes null."""
+    columns = {str(c): [_plain(v) for v in frame[c].tolist()] for c in frame.columns}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

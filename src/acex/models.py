@@ -1,0 +1,76 @@
+"""From an estimator or a callable to "rows in, labels out"."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.base import is_regressor
+
+from acex.space import Rows
+
+Label: TypeAlias = Hashable
+Predict: TypeAlias = Callable[[Rows], Any]
+
+
+def as_predict(model: Any) -> Predict:
+    """What turns rows into labels: the model's `predict`, or the model itself if it is a function."""
+    if inspect.isclass(model):
+        raise TypeError(f"model is the class {model.__name__}; pass a fitted {model.__name__}() instead.")
+    predict = getattr(model, "predict", None)
+    if callable(predict):
+        if _is_regressor(model):
+            raise TypeError(
+                f"{type(model).__name__} is a regressor: its answers are numbers, not labels. Say what "
+                f"counts as a decision, such as lambda rows: model.predict(rows) > 0.5."
+            )
+        return predict
+    if callable(model):
+        return model  # type: ignore[no-any-return]
+    raise TypeError(f"model must have a predict method or be callable, got {type(model).__name__}.")
+
+
+def known_labels(model: Any) -> list[Label] | None:
+    """The labels the model can give, where it says so (`classes_`); else None."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return None
+    classes = np.asarray(classes)
+    return classes.tolist() if classes.ndim == 1 else None
+
+
+def as_labels(answer: Any, n: int) -> list[Label]:
+    """One plain label for each of n rows.
+
+    Raises:
+        ValueError: the answer has another length or shape, or holds scores or missing values.
+    """
+    if isinstance(answer, (str, bytes)) or not isinstance(answer, (Sequence, np.ndarray)) and not hasattr(answer, "__array__"):
+        raise ValueError(f"expected {n} labels, got {answer!r}")
+    array = np.asarray(answer)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"expected {n} labels, got an array of shape {array.shape}: are these probabilities?")
+    if len(array) != n:
+        raise ValueError(f"expected {n} labels, got {len(array)}")
+    if array.dtype.kind == "f" and not (array == np.rint(array)).all():
+        odd = array[array != np.rint(array)][0]
+        raise ValueError(
+            f"got {odd}, which is a score or missing, not a label; turn scores into labels first, such as "
+            f"lambda rows: score(rows) > 0.5"
+        )
+    labels: list[Label] = array.tolist()
+    for label in labels:
+        if label is None or label != label or not isinstance(label, Hashable):
+            raise ValueError(f"got {label!r}, which is not a label")
+    return labels
+
+
+def _is_regressor(model: Any) -> bool:
+    try:
+        return bool(is_regressor(model))
+    except Exception:  # not an estimator of scikit-learn's kind
+        return False

@@ -1,0 +1,113 @@
+"""Everything that stays the same while one factual is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from acex.cost import Cost
+from acex.plausibility import Density
+from acex.scale import Scale
+from acex.space import BoolArray, FloatArray, Region
+
+PCA_ROWS = 1000  # of the reference, evenly spaced, are enough for its principal components
+PCA_COMPONENTS = 30
+
+
+def key(x: FloatArray) -> bytes:
+    """What tells one snapped point, (d,), from another."""
+    return (x + 0.0).tobytes()  # -0.0 and 0.0 are one value
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One point to ask, (d,), and why.
+
+    `purpose` is a word for people and the ledger; `round`, `penalty` and `hope` are what the strategy
+    needs to know when it goes on from here.
+    """
+
+    point: FloatArray
+    purpose: str
+    round: int = 0
+    penalty: float = 0.0  # lambda of strategy "penalty"
+    hope: float = 1.0  # greatest P(hit) in sight when it was chosen
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why there is nothing more to ask."""
+
+    reason: Literal["settled", "exhausted", "unlikely"]
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What one search has asked, in order, and which of it were hits."""
+
+    queries: tuple[Query, ...]
+    hits: tuple[bool, ...]
+
+    @cached_property
+    def X(self) -> FloatArray:
+        """The points asked, (n, d)."""
+        return np.array([q.point for q in self.queries])
+
+    @cached_property
+    def is_hit(self) -> BoolArray:
+        """Which of them were hits, (n,)."""
+        return np.array(self.hits, dtype=bool)
+
+    @cached_property
+    def asked(self) -> frozenset[bytes]:
+        """The keys of the points asked."""
+        return frozenset(key(q.point) for q in self.queries)
+
+    def told(self, query: Query, hit: bool) -> History:
+        """The history with one more answer."""
+        return History((*self.queries, query), (*self.hits, bool(hit)))
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Where the search may go, what a point costs, and what looks real."""
+
+    region: Region
+    cost: Cost
+    scale: Scale
+    reference: FloatArray  # (m, d)
+    density: Density | None  # None: everything is plausible
+
+    @property
+    def factual(self) -> FloatArray:
+        """The point to explain, (d,)."""
+        return self.region.factual
+
+    @cached_property
+    def projected(self) -> FloatArray:
+        """The different points that reference rows become in the region, (k, d)."""
+        return np.unique(self.region.snap(self.reference), axis=0)
+
+    @cached_property
+    def principal_moves(self) -> FloatArray:
+        """Steps along the reference's principal components, one standard deviation long, (k, d)."""
+        use = np.flatnonzero(self.region.movable & ~self.scale.is_nominal)
+        rows = self.reference[:: 1 + len(self.reference) // PCA_ROWS, use] * self.scale.per_unit[use]
+        _, lengths, components = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+        moves = np.zeros((min(PCA_COMPONENTS, len(lengths)), len(self.factual)))
+        moves[:, use] = (components.T * lengths / np.sqrt(len(rows))).T[: len(moves)]
+        return moves * self.scale.deviations
+
+    def plausible(self, X: FloatArray) -> BoolArray:
+        """Which points look like the reference, (n,)."""
+        return np.ones(len(X), dtype=bool) if self.density is None else self.density.plausible(X)
+
+    def admissible(self, X: FloatArray, asked: Collection[bytes]) -> BoolArray:
+        """Which points may be asked: in the region, plausible, and not among those asked, (n,)."""
+        ok = np.array([key(x) not in asked for x in X], dtype=bool) & self.region.contains(X)
+        ok[ok] = self.plausible(X[ok])
+        return ok

@@ -1,0 +1,241 @@
+"""Gaussian-process classifier by Laplace's approximation: labels in, a posterior over f out.
+
+Lines refer to Rasmussen & Williams (2006): 3.1 the mode, 3.2 predictions, 5.1 the marginal likelihood
+and its gradient. The paper's section 3.2 is the same method; its W, K and a_hat are W, K and f here.
+
+    Z   evidence in coordinates, (n, D)     t    labels, 1 for a hit and 0 for a miss, (n,)
+    m   prior mean at Z, (n,)               f    mode of the latent function at Z, (n,)
+    pi  sigma(f), (n,)                      W    pi (1 - pi), (n,)
+    L   Cholesky factor of B = I + sqrt(W) K sqrt(W), (n, n); eigenvalues of B are at least 1
+    a   K^-1 (f - m) = t - pi at the mode, (n,)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+from scipy.special import expit, log_expit
+
+from acex.kernel import KernelName, Matern
+from acex.space import FloatArray
+
+PriorMean: TypeAlias = Callable[[FloatArray], FloatArray]  # coordinates (n, D) -> (n,)
+
+NEWTON_STEPS = 50  # it takes 5 to 10; more means that it will not converge
+NEWTON_TOLERANCE = 1e-9  # gain in the objective below which the mode stands
+JITTER = 1e-8  # relative to the variance: keeps K positive where two points almost coincide
+
+# Weak log-normal priors on the hyperparameters, in log units: with a dozen labels the marginal
+# likelihood alone runs off to a flat or a spiky function. Medians: a latent deviation of 2 and a length
+# scale of 0.7 typical distances (coordinates have unit variance, so sqrt(2 D) is typical).
+LOG_VARIANCE = (np.log(4.0), 1.0)
+LOG_ELL = (np.log(0.7), 0.7)
+LOG_BOUND = 4.0  # how many prior deviations the search may go
+
+
+def zero_mean(Z: FloatArray) -> FloatArray:
+    """The prior mean of the paper, (n,)."""
+    return np.zeros(len(Z))
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What the labels say about the latent function f."""
+
+    kernel: Matern
+    prior_mean: PriorMean
+    Z: FloatArray
+    a: FloatArray
+    sqrt_W: FloatArray
+    L: FloatArray
+    log_marginal_likelihood: float
+
+    def latent(self, A: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f at A, (a,) each. Algorithm 3.2, lines 4 to 6."""
+        K_star = self.kernel(self.Z, A)
+        mean = self.prior_mean(A) + K_star.T @ self.a
+        V = self._whiten(K_star)
+        return mean, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0)
+
+    def probability(self, A: FloatArray) -> FloatArray:
+        """P(hit) at A, (a,): sigma averaged over f by the probit approximation (MacKay 1992)."""
+        return moderated(*self.latent(A))
+
+    def beside(self, b: FloatArray) -> Beside:
+        """The posterior as seen from one point b, (D,), with which it covaries."""
+        K_b = self.kernel(self.Z, b[None])
+        V_b = self._whiten(K_b)
+        return Beside(self, b[None], V_b[:, 0], self._unwhiten(V_b)[:, 0])
+
+    def _whiten(self, K_star: FloatArray) -> FloatArray:
+        """L^-1 sqrt(W) K_star, (n, a)."""
+        return solve_triangular(self.L, self.sqrt_W[:, None] * K_star, lower=True, check_finite=False)
+
+    def _unwhiten(self, V: FloatArray) -> FloatArray:
+        """sqrt(W) L^-T V = (K + W^-1)^-1 K_star, (n, a)."""
+        return self.sqrt_W[:, None] * solve_triangular(self.L, V, lower=True, trans="T", check_finite=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """f at many points A, (a, D), together with f at one point b, for a constant prior mean."""
+
+    posterior: Posterior
+    b: FloatArray  # (1, D)
+    V_b: FloatArray  # L^-1 sqrt(W) k(b), (n,)
+    w_b: FloatArray  # (K + W^-1)^-1 k(b), (n,)
+
+    def moments(self, A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean and variance of f at A and its covariance with f at b, (a,) each. The paper's appendix D."""
+        post = self.posterior
+        K_star = post.kernel(post.Z, A)
+        mean = post.prior_mean(A) + K_star.T @ post.a
+        V = post._whiten(K_star)
+        variance = np.maximum(post.kernel.variance - (V**2).sum(axis=0), 0.0)
+        return mean, variance, post.kernel(A, self.b)[:, 0] - V.T @ self.V_b
+
+    def gradients(self, A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """d/dA of those three, (a, D) each."""
+        post = self.posterior
+        squared = cdist(A, post.Z, "sqeuclidean")
+        K_star = post.kernel.of_distance(squared)
+        w = post._unwhiten(post._whiten(K_star.T)).T
+        slope = 2 * post.kernel.slope(squared)  # dk/dA_i = slope_ij (A_i - Z_j)
+
+        def pull(weights: FloatArray) -> FloatArray:
+            C = weights * slope
+            return C.sum(axis=1)[:, None] * A - C @ post.Z
+
+        slope_b = 2 * post.kernel.slope(cdist(A, self.b, "sqeuclidean"))
+        return pull(post.a), pull(-2 * w), slope_b * (A - self.b) - pull(self.w_b)
+
+
+def moderated(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """E[sigma(f)] for f ~ N(mean, variance), (n,), to about 0.02."""
+    return expit(mean / np.sqrt(1 + np.pi * variance / 8))
+
+
+def fit(
+    Z: FloatArray,
+    t: FloatArray,
+    *,
+    kernel: Matern | KernelName = "matern52",
+    prior_mean: PriorMean = zero_mean,
+) -> Posterior:
+    """The posterior given labels t, (n,), at Z, (n, D); one class alone will do.
+
+    Args:
+        kernel: a `Matern` to take as it is, or a name to fit its variance and length scale by
+            marginal likelihood times weak priors.
+    """
+    m = prior_mean(Z)
+    squared = cdist(Z, Z, "sqeuclidean")
+    if not isinstance(kernel, Matern):
+        kernel = _best_kernel(squared, t, m, typical=np.sqrt(2 * _rank(Z)), name=kernel)
+    mode = _Mode(kernel, squared, t, m, np.zeros(len(t)))
+    return Posterior(kernel, prior_mean, Z, mode.a, mode.sqrt_W, mode.L, mode.log_marginal_likelihood)
+
+
+def _rank(Z: FloatArray) -> float:
+    """How many coordinates vary with about unit variance: the total variance, at least 1."""
+    return max(float(Z.var(axis=0).sum()), 1.0)
+
+
+class _Mode:
+    """The mode of f for one kernel, with what predictions and the marginal likelihood need of it."""
+
+    def __init__(
+        self, kernel: Matern, squared: FloatArray, t: FloatArray, m: FloatArray, a: FloatArray
+    ) -> None:
+        self.kernel, self.squared, self.t, self.m = kernel, squared, t, m
+        self.K = kernel.of_distance(squared)
+        self.K[np.diag_indices_from(self.K)] += JITTER * kernel.variance
+        self._climb(a)
+
+    def _climb(self, a: FloatArray) -> None:
+        """Newton's method from a, with halved steps where a full one would go down. Algorithm 3.1."""
+        sign = 2 * self.t - 1
+        f = self.m + self.K @ a
+        objective = -0.5 * a @ (f - self.m) + log_expit(sign * f).sum()
+        for _ in range(NEWTON_STEPS):
+            pi = expit(f)
+            W = np.maximum(pi * (1 - pi), 1e-12)  # a label that is certain still needs a finite W^-1
+            self.sqrt_W = np.sqrt(W)
+            self.L = self._factor()
+            b = W * (f - self.m) + self.t - pi  # line 6
+            solved = cho_solve((self.L, True), self.sqrt_W * (self.K @ b), check_finite=False)
+            step = b - self.sqrt_W * solved - a  # line 7
+            shrink = 1.0
+            while True:
+                a_new = a + shrink * step
+                f_new = self.m + self.K @ a_new
+                new = -0.5 * a_new @ (f_new - self.m) + log_expit(sign * f_new).sum()
+                if new >= objective - NEWTON_TOLERANCE or shrink < 1e-3:
+                    break
+                shrink /= 2
+            gain, a, f, objective = new - objective, a_new, f_new, new
+            if abs(gain) < NEWTON_TOLERANCE:
+                break
+        else:
+            raise ArithmeticError(
+                f"Laplace's approximation did not converge in {NEWTON_STEPS} steps on {len(a)} labels "
+                f"with {self.kernel}."
+            )
+        self.f, self.pi = f, expit(f)
+        W = np.maximum(self.pi * (1 - self.pi), 1e-12)
+        self.sqrt_W = np.sqrt(W)
+        self.L = self._factor()
+        self.a = self.t - self.pi
+        self.log_marginal_likelihood = float(objective - np.log(np.diag(self.L)).sum())  # line 10
+
+    def _factor(self) -> FloatArray:
+        B = self.sqrt_W[:, None] * self.K * self.sqrt_W
+        B[np.diag_indices_from(B)] += 1.0
+        L: FloatArray = cholesky(B, lower=True, overwrite_a=True, check_finite=False)
+        return L
+
+    @cached_property
+    def gradient(self) -> FloatArray:
+        """d log marginal likelihood / d (log variance, log ell), (2,). Algorithm 5.1."""
+        R = self.sqrt_W[:, None] * cho_solve((self.L, True), np.diag(self.sqrt_W), check_finite=False)
+        C = solve_triangular(self.L, self.sqrt_W[:, None] * self.K, lower=True, check_finite=False)
+        third = self.pi * (1 - self.pi) * (2 * self.pi - 1)
+        s2 = 0.5 * (np.diag(self.K) - (C**2).sum(axis=0)) * third  # line 7, where W' = -third
+        by_log_ell = -2 * self.squared * self.kernel.slope(self.squared)
+        out = []
+        for dK in (self.K, by_log_ell):
+            s1 = 0.5 * self.a @ dK @ self.a - 0.5 * (R * dK).sum()  # line 10
+            b = dK @ self.a  # line 11
+            out.append(s1 + s2 @ (b - self.K @ (R @ b)))  # lines 12 and 13
+        return np.array(out)
+
+
+def _best_kernel(
+    squared: FloatArray, t: FloatArray, m: FloatArray, typical: float, name: KernelName
+) -> Matern:
+    """Hyperparameters of greatest posterior density, by L-BFGS-B from the prior's median."""
+    centre = np.array([LOG_VARIANCE[0], LOG_ELL[0] + np.log(typical)])
+    width = np.array([LOG_VARIANCE[1], LOG_ELL[1]])
+    a = np.zeros(len(t))
+
+    def loss(u: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal a
+        variance, ell = np.exp(centre + width * u)
+        mode = _Mode(Matern(float(variance), float(ell), name), squared, t, m, a)
+        a = mode.a  # the next kernel is close, and so is its mode
+        return 0.5 * float(u @ u) - mode.log_marginal_likelihood, u - mode.gradient * width
+
+    # A tolerance of 1e-3 in log likelihood: finer differences do not change a proposal.
+    bounds = [(-LOG_BOUND, LOG_BOUND)] * 2
+    found = minimize(
+        loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-4, "maxiter": 20}
+    )
+    variance, ell = np.exp(centre + width * found.x)
+    return Matern(float(variance), float(ell), name)
