@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +11,7 @@ import pandas as pd
 
 from acex.errors import BudgetSpent, ModelFailed
 from acex.models import Label, Predict, as_labels
-from acex.space import Rows
+from acex.space import Rows, as_json
 
 
 @dataclass
@@ -85,10 +84,7 @@ def canonical(rows: Rows) -> list[str]:
     return [json.dumps([_plain(v) for v in row], ensure_ascii=True) for row in zip(*columns, strict=True)]
 
 
-def _plain(value: Hashable) -> Any:
+def _plain(value: Any) -> Any:
     """The value as JSON knows it; -0.0 is 0.0, and a whole float is written like an integer."""
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return value
-    if isinstance(value, (int, float)):
-        return int(value) if value == int(value) else value
-    return str(value)
+    value = as_json(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value

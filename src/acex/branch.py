@@ -22,7 +22,7 @@ from acex.space import BoolArray, FloatArray, Region
 
 MOST_NODES = 2000
 NODES_AT_ONCE = 64
-MOST_LEAF_CLIMBS = 2  # leaves, the best first, whose relaxed features are optimised
+MOST_LEAF_CLIMBS = 3  # leaves, the best first, whose relaxed features are optimised
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +52,20 @@ def branch_and_bound(
     cost: Cost,
     region: Region,
     relaxed: BoolArray,
-    start: tuple[FloatArray, float] | None,
+    starts: FloatArray,
+    known: tuple[FloatArray, float] | None,
     accept: Accept,
 ) -> Proposal | None:
     """The best acceptable point, given the best one known so far and its score.
 
-    Relaxed features take the factual's and the start's values while the tree is searched; at the best
-    leaves they are optimised. The proposal is exhaustive when nothing is relaxed and no node was left.
+    Relaxed features take the values of the factual and of the starts, (s, d), while the tree is searched;
+    at the best leaves they are optimised. The proposal is exhaustive when nothing is relaxed and no node
+    was left.
     """
     levels = _levels(score, cost, region, relaxed)
-    known = [cost.factual] if start is None else [cost.factual, start[0]]
-    base = np.unique(np.where(relaxed, region.snap(np.array(known)), cost.factual), axis=0)
-    best, best_score = start if start is not None else (None, 0.0)
+    base = region.snap(np.vstack([cost.factual, starts]))
+    base = np.unique(np.where(relaxed, base, cost.factual), axis=0)
+    best, best_score = known if known is not None else (None, 0.0)
     leaves: list[tuple[float, FloatArray]] = []
     order = count()
     root = _Node((), 0.0, 0.0, np.zeros(len(score.evidence)))

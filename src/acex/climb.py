@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from acex.cost import Cost
 from acex.space import BoolArray, FloatArray, Region
@@ -25,8 +25,8 @@ class Score(Protocol):
     def __call__(self, X: FloatArray) -> FloatArray:
         """Scores of points, (n,)."""
 
-    def with_gradient(self, x: FloatArray) -> tuple[float, float, FloatArray]:
-        """Score of one point, (d,); its derivative by the cost; its gradient at fixed cost, (d,)."""
+    def with_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Scores, (n,); their derivatives by the cost, (n,); their gradients at fixed cost, (n, d)."""
 
     def bound(self, known_cost: FloatArray, nearest: FloatArray, farthest: FloatArray) -> FloatArray:
         """Upper bounds, (n,), over sets of points that cost at least `known_cost`, (n,), and lie between
@@ -46,45 +46,46 @@ class Proposal:
     exhaustive: bool
 
 
-def climb(score: Score, cost: Cost, region: Region, start: FloatArray, relaxed: BoolArray) -> FloatArray:
-    """Where L-BFGS-B ends from a start, (d,), moving the relaxed features only; not snapped.
+def climb(score: Score, cost: Cost, region: Region, starts: FloatArray, relaxed: BoolArray) -> FloatArray:
+    """Where L-BFGS-B ends from the starts, (s, d), moving the relaxed features only; not snapped.
 
     A relaxed feature is factual + p - q with p, q >= 0, in standard deviations: the l1 norm is then
-    linear, so the optimiser meets no kink and unchanged features stay unchanged exactly.
+    linear, so the optimiser meets no kink and unchanged features stay unchanged exactly. All starts climb
+    together, as one problem whose value is the sum of their log scores: one call evaluates them all.
     """
-    index = np.flatnonzero(relaxed)
+    s, index = len(starts), np.flatnonzero(relaxed)
     unit = 1 / cost.per_unit[index]  # what moves also varies, so this is finite
     low, high = ((b[index] - cost.factual[index]) / unit for b in (region.low, region.high))
-    bounds = [*zip(np.maximum(low, 0), np.maximum(high, 0), strict=True)]
-    bounds += [*zip(np.maximum(-high, 0), np.maximum(-low, 0), strict=True)]
-    resting = cost.steps(np.where(relaxed, cost.factual, start)[None])[0]  # what the other features cost
-    resting_square = float(resting @ resting)
-    n = len(index)
+    least = np.stack([np.maximum(low, 0), np.maximum(-high, 0)])
+    most = np.stack([np.maximum(high, 0), np.maximum(-low, 0)])
+    at_rest = cost.steps(np.where(relaxed, cost.factual, starts))  # what the other features cost
+    squares = (at_rest**2).sum(axis=1)
 
-    def point(pq: FloatArray) -> FloatArray:
-        x = start.copy()
-        x[index] = cost.factual[index] + (pq[:n] - pq[n:]) * unit
-        return x
+    def points(pq: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p, q = pq.reshape(2, s, -1)
+        X = starts.copy()
+        X[:, index] = cost.factual[index] + (p - q) * unit
+        return X, p - q
 
     def loss(pq: FloatArray) -> tuple[float, FloatArray]:
-        value, by_cost, gradient = score.with_gradient(point(pq))
-        z = pq[:n] - pq[n:]
-        length = np.sqrt(resting_square + z @ z)
-        by_z = gradient[index] * unit + by_cost * z / max(length, 1e-12)
-        by_pq = np.concatenate([by_z, -by_z]) + by_cost * cost.beta
-        value = max(value, 0.0) + FLOOR
-        return -float(np.log(value)), -by_pq / value
+        X, z = points(pq)
+        value, by_cost, gradient = score.with_gradient(X)
+        length = np.maximum(np.sqrt(squares + (z**2).sum(axis=1)), 1e-12)
+        by_z = gradient[:, index] * unit + (by_cost / length)[:, None] * z
+        by_pq = np.stack([by_z, -by_z]) + cost.beta * by_cost[:, None]
+        value = value + FLOOR
+        return -float(np.log(value).sum()), -(by_pq / value[:, None]).ravel()
 
-    z = (start[index] - cost.factual[index]) / unit
+    z = (starts[:, index] - cost.factual[index]) / unit
     found = minimize(
         loss,
-        np.concatenate([np.maximum(z, 0), np.maximum(-z, 0)]),
+        np.stack([np.maximum(z, 0), np.maximum(-z, 0)]).ravel(),
         jac=True,
         method="L-BFGS-B",
-        bounds=bounds,
+        bounds=Bounds(*(np.repeat(b[:, None], s, axis=1).ravel() for b in (least, most))),
         options={"maxiter": MOST_ITERATIONS, "ftol": 1e-4},
     )
-    return point(found.x)
+    return points(found.x)[0]
 
 
 def along_climbs(
@@ -95,12 +96,10 @@ def along_climbs(
     The way is kept because the end may be implausible where something on the way is not: from the start
     to the end, and from the end back to the factual's values.
     """
-    out = []
-    for start in starts:
-        end = climb(score, cost, region, start, relaxed)
-        home = np.where(relaxed, cost.factual, start)
-        out += [end + share * (other - end) for other in (start, home) for share in BACKSTEPS]
-    return region.snap(np.array(out))
+    ends = climb(score, cost, region, starts, relaxed)
+    home = np.where(relaxed, cost.factual, starts)
+    back = [ends + share * (other - ends) for other in (starts, home) for share in BACKSTEPS]
+    return region.snap(np.vstack(back))
 
 
 def best_acceptable(

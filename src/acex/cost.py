@@ -1,7 +1,7 @@
 """The cost of a counterfactual: J = d + beta * g, without the term that only a surrogate knows.
 
-    z   step from the factual in standard deviations, times the feature's weight, (n, d)
-    d   proximity, the l2 norm of z         g   sparsity, the l1 norm of z
+z   step from the factual in standard deviations, times the feature's weight, (n, d)
+d   proximity, the l2 norm of z         g   sparsity, the l1 norm of z
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from acex.scale import Scale
-from acex.space import FloatArray, IntArray
+from acex.space import FloatArray, IntArray, is_finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Cost:
     beta: float = 5.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.beta) and self.beta >= 0):
+        if not (is_finite(self.beta) and self.beta >= 0):
             raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")
 
     @cached_property
@@ -40,9 +40,11 @@ class Cost:
     def __call__(self, X: FloatArray) -> FloatArray:
         """J of each point, (n,)."""
         z = self.steps(X)
-        return np.sqrt((z**2).sum(axis=1)) + self.beta * np.abs(z).sum(axis=1)
+        J: FloatArray = np.sqrt((z**2).sum(axis=1)) + self.beta * np.abs(z).sum(axis=1)
+        return J
 
 
 def n_changed(X: FloatArray, factual: FloatArray) -> IntArray:
     """How many features differ from the factual, (n,)."""
-    return (X != factual).sum(axis=1)
+    n: IntArray = np.sum(factual != X, axis=1)
+    return n

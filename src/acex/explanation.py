@@ -16,7 +16,7 @@ import pandas as pd
 
 from acex.errors import NoCounterfactual
 from acex.scale import Scale
-from acex.space import Space
+from acex.space import Space, as_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,9 +27,10 @@ StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
 ADVICE = {
     "already_target": "The factual already has the label that was asked for: there is nothing to change.",
     "budget_spent": "The budget ran out before a hit. Raise budget, unfreeze features, or widen ranges.",
-    "unlikely": "A hit became too unlikely to go on. Unfreeze features, widen ranges, or choose another target.",
-    "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, or "
-    "relax plausibility (a lower threshold, or None).",
+    "unlikely": "A hit became too unlikely to go on. Unfreeze features, widen ranges, or choose another "
+    "target.",
+    "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
+    "or relax plausibility (a lower threshold, or None).",
 }
 FORMAT = 1  # of the JSON form
 
@@ -88,23 +89,32 @@ class Explanation:
     @cached_property
     def changes(self) -> pd.DataFrame:
         """What the best counterfactual changes: feature, before, after, step in standard deviations."""
-        columns = ["feature", "before", "after", "step"]
         if self.counterfactuals.empty:
-            return pd.DataFrame(columns=columns)
-        x, best = (self.space.encode(row)[0] for row in (self.factual, self.counterfactual))
+            return pd.DataFrame(columns=["feature", "before", "after", "step"])
+        rows = pd.concat([self.asked.iloc[[0]], self.counterfactuals.iloc[[0]]])
+        x, best = self.space.encode(rows)
         steps = self.scale.differences(best[None], x)[0]
         changed = np.flatnonzero(best != x)
         changed = changed[np.argsort(-np.abs(steps[changed]), kind="stable")]
-        rows = [
-            (self.space.names[j], self.factual.iloc[j], self.counterfactual.iloc[j], float(steps[j]))
-            for j in changed
-        ]
-        return pd.DataFrame(rows, columns=columns)
+        columns = [rows[c].tolist() for c in rows.columns]
+        return pd.DataFrame(
+            {
+                "feature": [self.space.names[j] for j in changed],
+                # As objects each value stays as its own column holds it.
+                "before": pd.Series([columns[j][0] for j in changed], dtype=object),
+                "after": pd.Series([columns[j][1] for j in changed], dtype=object),
+                "step": steps[changed],
+            }
+        )
 
     @property
     def trace(self) -> pd.DataFrame:
-        """A row per query: why and what was asked, its label and cost, and the best cost so far."""
-        return self.queries.join(self.asked, lsuffix=" of query")
+        """A row per query: why and what was asked, its label and cost, and the best cost so far.
+
+        Where a feature is called "label" or the like, the query's own is "label of query".
+        """
+        taken = {c: f"{c} of query" for c in self.queries.columns if c in self.asked.columns}
+        return pd.concat([self.queries.rename(columns=taken), self.asked], axis=1)
 
     def measures(self) -> dict[str, float]:
         """Queries, validity, cost, distances, number of changes and affinity of the best counterfactual."""
@@ -123,7 +133,7 @@ class Explanation:
     def summary(self) -> str:
         """One sentence: what happened and what it cost."""
         reused = f", {self.n_reused} known before" if self.n_reused else ""
-        price = f"{self.n_queries} queries{reused}"
+        price = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{reused}"
         if self.outcome == "found":
             return (
                 f"{self.label_before} -> {self.label_after} by changing {len(self.changes)} of "
@@ -134,21 +144,28 @@ class Explanation:
     def __str__(self) -> str:
         if self.outcome != "found":
             return self.summary()
-        shown = self.changes.assign(
-            before=self.changes["before"].map(readable),
-            after=self.changes["after"].map(readable),
-            step=self.changes["step"].map("{:+.2f} sd".format),
-        )
-        return f"{self.summary()}\n{shown.to_string(index=False)}"
+        return f"{self.summary()}\n{self._shown.to_string(index=False)}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        table = ""
-        if self.outcome == "found":
-            shown = self.changes.assign(step=self.changes["step"].map("{:+.2f} sd".format))
-            table = shown.to_html(index=False, escape=True, border=0)
+        table = self._shown.to_html(index=False, escape=True, border=0) if self.outcome == "found" else ""
         return f"<p>{html.escape(self.summary())}</p>{table}"
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        """The changes in words."""
+        pairs = [
+            readable_pair(b, a) for b, a in zip(self.changes["before"], self.changes["after"], strict=True)
+        ]
+        return pd.DataFrame(
+            {
+                "feature": self.changes["feature"],
+                "before": [before for before, _ in pairs],
+                "after": [after for _, after in pairs],
+                "step": self.changes["step"].map("{:+.2f} sd".format),
+            }
+        )
 
     # -- for machines ----------------------------------------------------------------------------
 
@@ -178,6 +195,7 @@ class Explanation:
             indent=1,
             ensure_ascii=False,
             allow_nan=False,
+            default=as_json,  # numbers of numpy's, labels of other types
         )
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
@@ -195,12 +213,14 @@ class Explanation:
         space = Space.from_dict(data["space"])
         deviations = np.array(data["deviations"])
         n_codes = np.where(space.is_nominal, space.high + 1, 0).astype(np.intp)
+        asked = space.frame(pd.DataFrame(data["asked"], columns=space.names))
+        found = pd.DataFrame(data["counterfactuals"])
         queries = pd.DataFrame(data["queries"])
         queries["best"] = queries["best"].astype(float).fillna(math.inf)
         return cls(
-            factual=space.frame(pd.DataFrame([data["factual"]])).iloc[0],
-            counterfactuals=space.frame(pd.DataFrame(data["counterfactuals"], columns=space.names)),
-            asked=space.frame(pd.DataFrame(data["asked"], columns=space.names)),
+            factual=space.frame(pd.DataFrame([data["factual"]])).iloc[0].rename(None),
+            counterfactuals=asked.iloc[:0] if found.empty else space.frame(found),
+            asked=asked,
             queries=queries,
             costs=tuple(data["costs"]),
             affinities=tuple(data["affinities"]),
@@ -216,11 +236,21 @@ class Explanation:
         )  # fmt: skip
 
 
-def readable(value: Any) -> str:
+def readable(value: Any, digits: int = 4) -> str:
     """A value as people write it: four significant digits behind a point, none where it is whole."""
     if isinstance(value, (float, np.floating)):
-        return f"{value:.0f}" if abs(value) >= 1e4 or value == round(value) else f"{value:.4g}"
+        value = float(value)
+        return f"{value:.0f}" if abs(value) >= 10**digits or value.is_integer() else f"{value:.{digits}g}"
     return str(value)
+
+
+def readable_pair(before: Any, after: Any) -> tuple[str, str]:
+    """Both values as people write them, with as many digits as it takes to tell them apart."""
+    for digits in (4, 8, 12):
+        pair = readable(before, digits), readable(after, digits)
+        if pair[0] != pair[1]:
+            return pair
+    return str(before), str(after)
 
 
 def _values(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -230,7 +260,5 @@ def _values(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    value = as_json(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from sklearn.base import is_regressor
 
-from acex.space import Rows
+from acex.space import Rows, is_missing
 
 Label: TypeAlias = Hashable
 Predict: TypeAlias = Callable[[Rows], Any]
@@ -26,9 +26,9 @@ def as_predict(model: Any) -> Predict:
                 f"{type(model).__name__} is a regressor: its answers are numbers, not labels. Say what "
                 f"counts as a decision, such as lambda rows: model.predict(rows) > 0.5."
             )
-        return predict
+        return cast("Predict", predict)
     if callable(model):
-        return model  # type: ignore[no-any-return]
+        return cast("Predict", model)
     raise TypeError(f"model must have a predict method or be callable, got {type(model).__name__}.")
 
 
@@ -37,8 +37,11 @@ def known_labels(model: Any) -> list[Label] | None:
     classes = getattr(model, "classes_", None)
     if classes is None:
         return None
-    classes = np.asarray(classes)
-    return classes.tolist() if classes.ndim == 1 else None
+    try:
+        array = np.asarray(classes)
+    except ValueError:  # a list for each of several outputs
+        return None
+    return array.tolist() if array.ndim == 1 else None
 
 
 def as_labels(answer: Any, n: int) -> list[Label]:
@@ -47,25 +50,27 @@ def as_labels(answer: Any, n: int) -> list[Label]:
     Raises:
         ValueError: the answer has another length or shape, or holds scores or missing values.
     """
-    if isinstance(answer, (str, bytes)) or not isinstance(answer, (Sequence, np.ndarray)) and not hasattr(answer, "__array__"):
+    is_list = isinstance(answer, Sequence) and not isinstance(answer, (str, bytes))
+    if not (is_list or hasattr(answer, "__array__")):
         raise ValueError(f"expected {n} labels, got {answer!r}")
     array = np.asarray(answer)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"expected {n} labels, got an array of shape {array.shape}: are these probabilities?")
+        raise ValueError(
+            f"expected {n} labels, got an array of shape {array.shape}: are these probabilities?"
+        )
     if len(array) != n:
         raise ValueError(f"expected {n} labels, got {len(array)}")
-    if array.dtype.kind == "f" and not (array == np.rint(array)).all():
-        odd = array[array != np.rint(array)][0]
-        raise ValueError(
-            f"got {odd}, which is a score or missing, not a label; turn scores into labels first, such as "
-            f"lambda rows: score(rows) > 0.5"
-        )
     labels: list[Label] = array.tolist()
     for label in labels:
-        if label is None or label != label or not isinstance(label, Hashable):
+        if is_missing(label) or not isinstance(label, Hashable):
             raise ValueError(f"got {label!r}, which is not a label")
+        if isinstance(label, float) and not label.is_integer():
+            raise ValueError(
+                f"got {label!r}, which is a score, not a label; turn scores into labels first, such as "
+                f"lambda rows: score(rows) > 0.5"
+            )
     return labels
 
 

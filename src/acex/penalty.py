@@ -29,7 +29,8 @@ from acex.surrogate import Beside, Posterior, fit
 
 N_STARTS = 96  # around the factual, scored together; L-BFGS-B climbs from the best
 BOX_DIMENSIONS = 2  # up to here Sobol points fill the box; beyond, rays from the factual (R5)
-BOUNDARY_SHARE = 0.05  # of the Sobol points count as closest to one half
+BOUNDARY_BAND = 0.2  # Sobol points whose posterior is within this of one half are on the boundary (R5)
+BOUNDARY_SHARE = 0.05  # at least so many of them are, however sure the surrogate is
 PCA_FEATURES = 64  # from here on starts are drawn along principal components (R21)
 ROUNDS_IN_VAIN = 2  # after so many rounds without a closer counterfactual the search ends (R3)
 UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many asks
@@ -228,16 +229,16 @@ class ImprovementScore:
         moments = (mu, variance * slope**2, covariance * slope * slope_star)
         return expected_improvement(self._alpha(self.cost(X)), *moments, mu_star, var_star).value
 
-    def with_gradient(self, x: FloatArray) -> tuple[float, float, FloatArray]:
-        A = self.cost.scale.coordinates(x[None])
-        latent, variance, covariance = self.beside.moments(A)
-        by_latent, by_variance, by_covariance = self.beside.gradients(A)
+    def with_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        moments, gradients = self.beside.with_gradients(self.cost.scale.coordinates(X))
+        latent, variance, covariance = moments
+        by_latent, by_variance, by_covariance = gradients
         mu = expit(latent)
         slope = mu * (1 - mu)
-        bend = (1 - 2 * mu) * by_latent  # slope' / slope
+        bend = (1 - 2 * mu)[:, None] * by_latent  # slope' / slope
         mu_star, var_star, slope_star = self._incumbent
         ei = expected_improvement(
-            self._alpha(self.cost(x[None])),
+            self._alpha(self.cost(X)),
             mu,
             variance * slope**2,
             covariance * slope * slope_star,
@@ -245,11 +246,11 @@ class ImprovementScore:
             var_star,
         )
         gradient = (
-            ei.by_mean * slope * by_latent
-            + ei.by_variance * slope**2 * (by_variance + 2 * variance * bend)
-            + ei.by_covariance * slope * slope_star * (by_covariance + covariance * bend)
+            (ei.by_mean * slope)[:, None] * by_latent
+            + (ei.by_variance * slope**2)[:, None] * (by_variance + 2 * variance[:, None] * bend)
+            + (ei.by_covariance * slope * slope_star)[:, None] * (by_covariance + covariance[:, None] * bend)
         )
-        return float(ei.value[0]), -float(ei.by_alpha[0]) / self.penalty, self.cost.scale.pull_back(gradient[0])
+        return ei.value, -ei.by_alpha / self.penalty, self.cost.scale.pull_back(gradient)
 
     def bound(self, known_cost: FloatArray, nearest: FloatArray, farthest: FloatArray) -> FloatArray:
         posterior = self.beside.posterior
@@ -276,7 +277,9 @@ def _rest_of_round(
         if np.linalg.norm(step) <= settings.epsilon:
             penalty = np.inf
     starts = _starts(surrogate, rng)
-    hope = float(surrogate.posterior.probability(problem.scale.coordinates(starts)).max())
+    hope = 1.0  # only a search without a hit needs to know
+    if not history.is_hit.any():
+        hope = float(surrogate.posterior.probability(problem.scale.coordinates(starts)).max())
 
     def accept(X: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         return problem.admissible(X, history.asked)
@@ -308,14 +311,18 @@ def _starts(surrogate: _Surrogate, rng: np.random.Generator) -> FloatArray:
 
 
 def _closest_boundary_point(surrogate: _Surrogate, rng: np.random.Generator) -> FloatArray | None:
-    """The Sobol step: among points whose posterior is closest to one half, the cheapest new one, (d,) (R5, R6)."""
+    """The Sobol step: among points whose posterior is close to one half, the cheapest new one, (d,) (R5, R6)."""
     problem, n = surrogate.problem, surrogate.settings.sobol
     X = np.unique(_sobol_points(problem, n, rng), axis=0)
     distance = np.abs(surrogate.posterior.probability(problem.scale.coordinates(X)) - 0.5)
-    X = X[np.argsort(distance, kind="stable")[: max(1, int(BOUNDARY_SHARE * n))]]
+    n_close = max(int(BOUNDARY_SHARE * n), int((distance < BOUNDARY_BAND).sum()))
+    X = X[np.argsort(distance, kind="stable")[:n_close]]
     X = X[np.argsort(problem.cost(X), kind="stable")]
-    ok = problem.admissible(X, surrogate.history.asked)
-    return X[ok.argmax()] if ok.any() else None
+    for chunk in np.array_split(X, 1 + len(X) // 400):
+        ok = problem.admissible(chunk, surrogate.history.asked)
+        if ok.any():
+            return chunk[ok.argmax()]
+    return None
 
 
 def _sobol_points(problem: Problem, n: int, rng: np.random.Generator) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.neighbors import LocalOutlierFactor
 
 from acex.scale import Scale
-from acex.space import BoolArray, FloatArray
+from acex.space import BoolArray, FloatArray, is_finite
 
 MOST_ROWS = 10_000  # the fit compares rows with each other; a sample of this size says the same
 
@@ -35,10 +35,11 @@ class Plausibility:
     scale: bool = True
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.threshold) and self.threshold < 0):
+        if not (is_finite(self.threshold) and self.threshold < 0):
             raise ValueError(f"threshold must be a negative number such as -1.5, got {self.threshold!r}.")
-        if self.neighbours < 1:
-            raise ValueError(f"neighbours must be at least 1, got {self.neighbours!r}.")
+        is_whole = isinstance(self.neighbours, (int, np.integer)) and not isinstance(self.neighbours, bool)
+        if not (is_whole and self.neighbours >= 1):
+            raise ValueError(f"neighbours must be a whole number of at least 1, got {self.neighbours!r}.")
 
     def fit(self, reference: FloatArray, scale: Scale, seed: int = 0) -> Density:
         """The filter for these reference points, (m, d); fitted once, used for every candidate."""
@@ -47,7 +48,8 @@ class Plausibility:
             reference = reference[np.sort(chosen)]
         if len(reference) < 2:
             raise ValueError(
-                f"Plausibility needs at least 2 reference rows, got {len(reference)}; plausibility=None turns it off."
+                f"Plausibility needs at least 2 reference rows, got {len(reference)}; plausibility=None "
+                f"turns it off."
             )
         lof = LocalOutlierFactor(n_neighbors=min(self.neighbours, len(reference) - 1), novelty=True)
         with warnings.catch_warnings():

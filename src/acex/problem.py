@@ -103,8 +103,17 @@ class Problem:
         return moves * self.scale.deviations
 
     def plausible(self, X: FloatArray) -> BoolArray:
-        """Which points look like the reference, (n,)."""
-        return np.ones(len(X), dtype=bool) if self.density is None else self.density.plausible(X)
+        """Which points look like the reference, (n,). Each point is judged once and remembered."""
+        if self.density is None:
+            return np.ones(len(X), dtype=bool)
+        keys = [key(x) for x in X]
+        new = [i for i, k in enumerate(keys) if k not in self._judged]
+        self._judged.update(zip((keys[i] for i in new), self.density.plausible(X[new]).tolist(), strict=True))
+        return np.array([self._judged[k] for k in keys], dtype=bool)
+
+    @cached_property
+    def _judged(self) -> dict[bytes, bool]:
+        return {}
 
     def admissible(self, X: FloatArray, asked: Collection[bytes]) -> BoolArray:
         """Which points may be asked: in the region, plausible, and not among those asked, (n,)."""

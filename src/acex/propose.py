@@ -14,15 +14,17 @@ from acex.cost import Cost
 from acex.space import BoolArray, FloatArray, Region
 
 MOST_VALUES = 20  # an integer feature with more values than this is relaxed and snapped
+MOST_BRANCHING = 64  # with more features than this, as in an image, every ordered one is relaxed
 MOST_CLIMBS = 3  # starts, the best first, from which L-BFGS-B climbs
 
 
 def relaxed_features(region: Region) -> BoolArray:
     """Which features are optimised as real numbers, (d,)."""
     out = np.zeros(len(region.space), dtype=bool)
+    few = 1 if region.movable.sum() > MOST_BRANCHING else MOST_VALUES
     for j in np.flatnonzero(region.movable):
         values = region.values(j)
-        out[j] = values is None or (len(values) > MOST_VALUES and not region.space.is_nominal[j])
+        out[j] = values is None or (len(values) > few and not region.space.is_nominal[j])
     return out
 
 
@@ -31,13 +33,13 @@ def maximise(
 ) -> Proposal | None:
     """The best acceptable point reached from the starts, (s, d); None when nothing acceptable scores."""
     relaxed = relaxed_features(region)
-    starts = np.unique(region.snap(starts), axis=0)
+    starts = region.snap(starts)
     scores = score(starts)
-    if relaxed.any():
-        best = starts[np.argsort(-scores, kind="stable")[:MOST_CLIMBS]]
-        ends = along_climbs(score, cost, region, best, relaxed)
-        starts, scores = np.vstack([starts, ends]), np.concatenate([scores, score(ends)])
-    found = best_acceptable(starts, scores, accept)
+    best = np.argsort(-scores, kind="stable")[:MOST_CLIMBS]
     if (region.movable & ~relaxed).any():
-        return branch_and_bound(score, cost, region, relaxed, found, accept)
+        known = best_acceptable(starts, scores, accept)
+        return branch_and_bound(score, cost, region, relaxed, starts[best], known, accept)
+    ends = along_climbs(score, cost, region, starts[best], relaxed)
+    candidates, scores = np.vstack([starts, ends]), np.concatenate([scores, score(ends)])
+    found = best_acceptable(candidates, scores, accept)
     return None if found is None else Proposal(*found, exhaustive=False)

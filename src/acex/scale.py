@@ -16,7 +16,7 @@ import numpy as np
 
 from acex.space import BoolArray, FloatArray, IntArray, Space
 
-CONSTANT = 1e-10  # a standard deviation below this is rounding, not variation
+CONSTANT = 1e-10  # a standard deviation below this share of the largest value is rounding, not variation
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Scale:
         for j in np.flatnonzero(space.is_nominal):
             shares = np.bincount(reference[:, j].astype(int)) / len(reference)
             deviations[j] = np.sqrt(max(1.0 - (shares**2).sum(), 0.0) / 2)
-        deviations[deviations < CONSTANT * np.maximum(np.abs(reference).max(axis=0), 1.0)] = 0.0
+        deviations[deviations < CONSTANT * np.abs(reference).max(axis=0)] = 0.0
         n_codes = np.where(space.is_nominal, space.high + 1, 0).astype(np.intp)
         return cls(deviations, space.is_nominal, n_codes)
 

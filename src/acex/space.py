@@ -8,9 +8,11 @@ the two, `Region` says where the search for one factual may go.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -25,6 +27,8 @@ Rows: TypeAlias = Any  # DataFrame, Series, mapping, list of mappings, 1-D or 2-
 Constraint: TypeAlias = Callable[[Rows], Any]
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
+LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
+MOST_LISTED = 10_000  # an integer feature with more values than this is not listed value by value
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,18 @@ class _Feature:
     weight: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
+        self._set(name=str(self.name), weight=_plain(self.weight))
         if self.direction is not None and self.direction not in get_args(Direction):
             raise ValueError(
                 f"{self.name!r}: direction {self.direction!r} is neither 'increase' nor 'decrease'."
             )
-        if not (np.isfinite(self.weight) and self.weight > 0):
+        if not (is_finite(self.weight) and self.weight > 0):
             raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
+
+    def _set(self, **values: Any) -> None:
+        """Replace what was passed by its plain form, while the feature is being made."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
@@ -52,10 +62,13 @@ class _Numeric(_Feature):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low <= self.high):
+        self._set(low=_plain(self.low), high=_plain(self.high))
+        if not (is_finite(self.low) and is_finite(self.high) and self.low <= self.high):
             raise ValueError(
                 f"{self.name!r}: expected finite low <= high, got {self.low!r} and {self.high!r}."
             )
+        if max(abs(self.low), abs(self.high)) > LARGEST:
+            raise ValueError(f"{self.name!r}: numbers beyond {LARGEST:g} are too large; rescale the column.")
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,7 @@ class Integer(_Numeric):
             )
         if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:
             raise ValueError(f"{self.name!r}: integers beyond 2**53 have no exact float; rescale the column.")
+        self._set(low=int(self.low), high=int(self.high))
 
 
 @dataclass(frozen=True)
@@ -83,11 +97,16 @@ class _Categorical(_Feature):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "categories", tuple(self.categories))
+        if isinstance(self.categories, str):
+            raise ValueError(f"{self.name!r}: expected a list of categories, got {self.categories!r}.")
+        self._set(categories=tuple(_plain(c) for c in self.categories))
         if not self.categories:
             raise ValueError(f"{self.name!r}: expected at least one category.")
+        for category in self.categories:
+            if not _is_hashable(category) or is_missing(category):
+                raise ValueError(f"{self.name!r}: {category!r} cannot be a category.")
         if len(set(self.categories)) < len(self.categories):
-            raise ValueError(f"{self.name!r}: a category appears twice in {self.categories}.")
+            raise ValueError(f"{self.name!r}: a category appears twice in {_some(self.categories)}.")
 
     @property
     def low(self) -> float:
@@ -126,7 +145,8 @@ class Space:
 
     Example:
         >>> import acex
-        >>> space = acex.Space((acex.Continuous("income", 0, 1e6), acex.Ordinal("school", ("primary", "high"))))
+        >>> school = acex.Ordinal("school", ("primary", "high"))
+        >>> space = acex.Space((acex.Continuous("income", 0, 1e6), school))
         >>> space.encode({"income": 1200.0, "school": "high"})
         array([[1.2e+03, 1.0e+00]])
     """
@@ -140,6 +160,9 @@ class Space:
         object.__setattr__(self, "features", tuple(self.features))
         if not self.features:
             raise ValueError("A space needs at least one feature.")
+        for feature in self.features:
+            if not isinstance(feature, get_args(Feature)):
+                raise TypeError(f"expected features such as acex.Continuous('age', 18, 99), got {feature!r}.")
         names = self.names
         if len(set(names)) < len(names):
             raise ValueError(f"Feature names must differ, got {_some(names)}.")
@@ -163,13 +186,13 @@ class Space:
 
     @cached_property
     def low(self) -> FloatArray:
-        """Least value of each feature, (d,)."""
-        return np.array([f.low for f in self.features], dtype=float)
+        """Least value of each feature, as its column can hold it, (d,)."""
+        return np.array([_held(f.low, self._number_dtype(j)) for j, f in enumerate(self.features)])
 
     @cached_property
     def high(self) -> FloatArray:
-        """Greatest value of each feature, (d,)."""
-        return np.array([f.high for f in self.features], dtype=float)
+        """Greatest value of each feature, as its column can hold it, (d,)."""
+        return np.array([_held(f.high, self._number_dtype(j)) for j, f in enumerate(self.features)])
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -185,34 +208,33 @@ class Space:
         Floats become continuous, integers integer, ordered categoricals ordinal; strings, booleans and
         other categoricals nominal. The columns of an array are called x0, x1, ...
         """
-        frame = _as_frame(data)
+        frame = _as_data(data).infer_objects()
         if frame.empty:
             raise ValueError(f"data is empty: expected rows and columns, got the shape {frame.shape}.")
         is_array = not isinstance(data, pd.DataFrame)
-        if is_array:
-            frame = frame.infer_objects()
         names = [f"x{j}" for j in range(frame.shape[1])] if is_array else [str(c) for c in frame.columns]
         features = tuple(_infer_feature(name, frame.iloc[:, j]) for j, name in enumerate(names))
         return cls(features).like(data).adjust(freeze=freeze)
 
     def like(self, data: Rows) -> Space:
-        """The same features, with rows written as in `data` (a DataFrame or a 2-D array)."""
-        frame = _as_frame(data)
-        if not isinstance(data, pd.DataFrame):
+        """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
+
+        Raises:
+            ValueError: a column is missing or unknown, or of a dtype that cannot hold the feature's values.
+        """
+        frame = _as_data(data)
+        if isinstance(data, pd.DataFrame):
+            columns = self._match_columns(frame.columns, "data")
+            dtypes = tuple(frame[c].dtype for c in columns)
+            written = replace(self, columns=columns, dtypes=dtypes, array_dtype=None)
+        else:
             if frame.shape[1] != len(self):
                 raise ValueError(f"data has {frame.shape[1]} columns, the space {len(self)} features.")
-            return replace(self, columns=None, dtypes=None, array_dtype=np.asarray(data).dtype)
-        columns = self._match_columns(frame.columns, "data")
-        dtypes = tuple(frame[c].dtype for c in columns)
+            dtypes = (np.asarray(data).dtype,) * len(self)
+            written = replace(self, columns=None, dtypes=None, array_dtype=dtypes[0])
         for feature, dtype in zip(self.features, dtypes, strict=True):
-            if isinstance(dtype, pd.CategoricalDtype) and isinstance(feature, _Categorical):
-                unknown = [c for c in feature.categories if c not in dtype.categories]
-                if unknown:
-                    raise ValueError(
-                        f"{feature.name!r}: {_some(unknown)} is not a category of the column in data, "
-                        f"which has {_some(dtype.categories)}."
-                    )
-        return replace(self, columns=columns, dtypes=dtypes, array_dtype=None)
+            _refuse_dtype(feature, dtype)
+        return written
 
     def adjust(
         self,
@@ -228,25 +250,26 @@ class Space:
         for name in freeze:
             j = self.index(name)
             features[j] = replace(features[j], frozen=True)
-        for name, direction in (directions or {}).items():
+        for name, direction in _pairs("directions", directions):
             j = self.index(name)
             features[j] = replace(features[j], direction=direction)
-        for name, weight in (weights or {}).items():
+        for name, weight in _pairs("weights", weights):
             j = self.index(name)
             features[j] = replace(features[j], weight=weight)
         return replace(self, features=tuple(features))
 
     def index(self, name: str | int) -> int:
-        """Position of a feature, by name or (for arrays) by column number."""
+        """Position of a feature, by name, by the label of its column or (for arrays) by column number."""
         if name in self.names:
             return self.names.index(name)
-        if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
-            if self.columns is not None and name in self.columns:
-                return self.columns.index(name)
-            if self.columns is None and 0 <= name < len(self):
-                return int(name)
-        close = difflib.get_close_matches(str(name), self.names, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        if self.columns is not None and name in self.columns:
+            return self.columns.index(name)
+        numbers = range(len(self)) if self.columns is None else ()
+        if name in numbers and not isinstance(name, bool):
+            return int(name)
+        by_lower = {n.lower(): n for n in self.names}
+        close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+        hint = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
         raise ValueError(f"{name!r} is not a feature; there are {_some(self.names)}.{hint}")
 
     # -- rows to points and back -----------------------------------------------------------------
@@ -259,12 +282,15 @@ class Space:
                 category or out of range. The message names column and value.
         """
         frame = _as_frame(rows)
-        if frame.columns.equals(pd.RangeIndex(len(self))) and self.columns is None:
+        where, width = "the row" if len(frame) == 1 else "the rows", frame.shape[1]
+        if self.columns is None and frame.columns.equals(pd.RangeIndex(width)):  # an array has no names
+            if width != len(self):
+                raise ValueError(f"{where}: expected {len(self)} values ({_some(self.names)}), got {width}.")
             frame.columns = pd.Index(self.names)
-        columns = self._match_columns(frame.columns, "the row" if len(frame) == 1 else "the rows")
+        columns = self._match_columns(frame.columns, where)
         X = np.empty((len(frame), len(self)))
         for j, (feature, column) in enumerate(zip(self.features, columns, strict=True)):
-            X[:, j] = _encode_column(feature, frame[column])
+            X[:, j] = _encode_column(feature, frame[column], self._number_dtype(j))
         return X
 
     def decode(self, X: FloatArray) -> Rows:
@@ -283,27 +309,20 @@ class Space:
     def snap(self, X: FloatArray) -> FloatArray:
         """The nearest points whose every value the feature can hold, (n, d).
 
-        For each such point, `encode(decode(point))` is that point: also when the data are float32.
+        For each such point, `encode(decode(point))` is that point: also when the data are float32 or int8.
         """
         X = np.clip(X, self.low, self.high)
         X = np.where(self.is_discrete, np.rint(X), X)
-        for j, feature in enumerate(self.features):
-            if isinstance(feature, Continuous):
-                X[:, j] = self._representable(j, X[:, j])
+        for j in range(len(self)):
+            X[:, j] = _held(X[:, j], self._number_dtype(j))
         return X
 
-    def _representable(self, j: int, values: FloatArray) -> FloatArray:
-        """The values of a continuous column as its dtype can hold them, still within the range."""
-        dtype = self._float_dtype(j)
-        if dtype == np.float64:
-            return values
-        low, high = _inward(np.array([self.low[j], self.high[j]]), dtype)
-        return np.clip(values.astype(dtype).astype(np.float64), low, high)
-
-    def _float_dtype(self, j: int) -> np.dtype[Any]:
+    def _number_dtype(self, j: int) -> np.dtype[Any]:
+        """How the column of a numeric feature is written: float64 unless data say otherwise."""
         dtype = self.array_dtype if self.dtypes is None else self.dtypes[j]
         dtype = getattr(dtype, "numpy_dtype", dtype)
-        return dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
+        is_number = isinstance(dtype, np.dtype) and dtype.kind in "fiu"
+        return dtype if is_number and isinstance(self.features[j], _Numeric) else np.dtype(np.float64)
 
     def _decode_column(self, j: int, values: FloatArray) -> pd.Series[Any]:
         feature = self.features[j]
@@ -319,15 +338,19 @@ class Space:
 
     def _match_columns(self, columns: pd.Index[Any], where: str) -> tuple[Hashable, ...]:
         """The label of each feature's column among `columns`, in the order of the features."""
-        wanted: Sequence[Hashable] = self.columns or self.names
         by_name: dict[str, Hashable] = {str(c): c for c in columns}
-        missing = [str(w) for w in wanted if str(w) not in by_name]
-        extra = [c for c in by_name if c not in {str(w) for w in wanted}]
+        if len(by_name) < len(columns):
+            raise ValueError(f"{where}: column names must differ, got {_some(columns)}.")
+        missing = [name for name in self.names if name not in by_name]
+        extra = [name for name in by_name if name not in self.names]
         if missing:
-            raise ValueError(f"{where}: missing {_some(missing)}; expected the columns {_some(wanted)}.")
+            raise ValueError(
+                f"{where}: missing {_some(missing)}; expected the columns {_some(self.names)}, "
+                f"got {_some(columns)}."
+            )
         if extra:
-            raise ValueError(f"{where}: unknown column {_some(extra)}; expected only {_some(wanted)}.")
-        return tuple(by_name[str(w)] for w in wanted)
+            raise ValueError(f"{where}: unknown column {_some(extra)}; expected only {_some(self.names)}.")
+        return tuple(by_name[name] for name in self.names)
 
     def frame(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with plain values, such as JSON holds, as a frame with the dtypes of this space."""
@@ -337,11 +360,17 @@ class Space:
     # -- as JSON ---------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The space in plain values, as JSON holds them; `from_dict` reads it back."""
+        """The space in plain values, as JSON holds them; `from_dict` reads it back.
+
+        Categories that JSON does not know, such as intervals, are written as text and come back as text.
+        """
         features = [{"kind": type(f).__name__.lower(), **asdict(f)} for f in self.features]
+        for feature in features:
+            if "categories" in feature:
+                feature["categories"] = [as_json(c) for c in feature["categories"]]
         return {
             "features": features,
-            "columns": None if self.columns is None else list(self.columns),
+            "columns": None if self.columns is None else [as_json(c) for c in self.columns],
             "dtypes": None if self.dtypes is None else [_dtype_to_json(d) for d in self.dtypes],
             "array_dtype": None if self.array_dtype is None else str(self.array_dtype),
         }
@@ -362,14 +391,17 @@ class Space:
     # -- what one factual may become -------------------------------------------------------------
 
     def widened(self, ranges: Mapping[str | int, Any] | None) -> Space:
-        """The same space, its numeric ranges widened to hold those of `ranges`."""
+        """The same space, its numeric ranges widened to hold those of `ranges`.
+
+        An infinite end widens nothing.
+        """
         features = list(self.features)
-        for name, wanted in (ranges or {}).items():
+        for name, wanted in _pairs("ranges", ranges):
             j = self.index(name)
             feature = features[j]
             if isinstance(feature, (Continuous, Integer)):
-                low, high = _number_pair(feature, wanted)
-                features[j] = replace(feature, low=min(feature.low, low), high=max(feature.high, high))
+                ends = [end for end in _number_pair(feature, wanted) if np.isfinite(end)]
+                features[j] = replace(feature, low=min([feature.low, *ends]), high=max([feature.high, *ends]))
         return replace(self, features=tuple(features))
 
     def region(
@@ -383,25 +415,39 @@ class Space:
         """What this factual, (d,), may become.
 
         Args:
-            ranges: for numeric features a pair (low, high), for the others the categories allowed.
+            ranges: for numeric features a pair (low, high), either end of which may be infinite; for the
+                others the categories allowed.
             constant: features that stay as they are because the reference never varies in them, (d,).
             constraint: from rows to one truth value a row; rows where it is false are never asked.
         """
-        limits = {self.index(name): wanted for name, wanted in (ranges or {}).items()}
+        limits = {self.index(name): wanted for name, wanted in _pairs("ranges", ranges)}
         allowed = []
         for j, feature in enumerate(self.features):
             stays = feature.frozen or (constant is not None and bool(constant[j]))
-            bounds = _allowed(feature, float(factual[j]), limits.get(j), stays)
-            if isinstance(feature, Continuous):  # a bound such as 0.1 has no float32: round it inwards
-                bounds = _inward(bounds, self._float_dtype(j))
-            allowed.append(bounds)
+            if isinstance(feature, (Continuous, Integer)):
+                values = self._allowed_range(j, limits.get(j))
+            else:
+                values = _allowed_codes(feature, limits.get(j))
+            allowed.append(_on_from(feature, values, float(factual[j]), stays, limits.get(j)))
         region = Region(space=self, factual=factual, allowed=tuple(allowed), constraint=constraint)
         if not region.movable.any():
             raise ValueError(
                 "No feature can change: every one is frozen, constant in data, or left with a single "
                 "value by ranges and directions. Free at least one."
             )
+        if constraint is not None:
+            region._meets_constraint(factual[None])  # what is wrong with it shows before anything is asked
         return region
+
+    def _allowed_range(self, j: int, wanted: Any) -> FloatArray:
+        """The least and the greatest value of a numeric feature within the range wanted."""
+        feature = self.features[j]
+        low, high = (-np.inf, np.inf) if wanted is None else _number_pair(feature, wanted)
+        bounds = np.array([max(low, self.low[j]), min(high, self.high[j])])
+        bounds = _inward(bounds, self._number_dtype(j))  # a bound such as 0.1 has no float32
+        if bounds[0] > bounds[1]:
+            raise ValueError(f"ranges[{feature.name!r}]: no value of the feature lies within {wanted!r}.")
+        return bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -430,55 +476,68 @@ class Region:
     @cached_property
     def movable(self) -> BoolArray:
         """Which features can take a value other than the factual's, (d,)."""
-        return (self.low != self.factual) | (self.high != self.factual)
+        moves: BoolArray = (self.low != self.factual) | (self.high != self.factual)
+        return moves
 
     def values(self, j: int) -> FloatArray | None:
-        """All values feature j may take, ascending; None for a continuous feature that can move."""
+        """All values feature j may take, ascending; None where they are too many to be listed."""
         if self.low[j] == self.high[j]:
             return self.low[j : j + 1]
         match self.space.features[j]:
-            case Continuous():
-                return None
-            case Integer():
+            case Ordinal() | Nominal():
+                return self.allowed[j]
+            case Integer() if self._count(j) <= MOST_LISTED:
                 return np.arange(self.low[j], self.high[j] + 1.0)
             case _:
-                return self.allowed[j]
+                return None
 
     @cached_property
     def size(self) -> float:
         """How many points there are before the constraint; infinite with a continuous feature."""
-        counts = [self.values(j) for j in range(len(self.space))]
-        return float(np.prod([np.inf if c is None else len(c) for c in counts]))
+        return float(np.prod([self._count(j) for j in range(len(self.space))]))
+
+    def _count(self, j: int) -> float:
+        """How many values feature j may take."""
+        match self.space.features[j]:
+            case Ordinal() | Nominal():
+                return float(len(self.allowed[j]))
+            case Continuous() if self.low[j] < self.high[j]:
+                return np.inf
+            case _:
+                return float(self.high[j] - self.low[j] + 1)
 
     def snap(self, X: FloatArray) -> FloatArray:
         """The nearest points of the region (the constraint aside), (n, d).
 
         A nominal code that is not allowed becomes the factual's, or the first allowed one.
         """
-        X = self.space.snap(np.clip(np.atleast_2d(X), self.low, self.high))
-        for j in np.flatnonzero(self._has_gaps):
+        X = np.atleast_2d(X)
+        X = self.space.snap(np.where(self.space.is_nominal, X, np.clip(X, self.low, self.high)))
+        for j in np.flatnonzero(self._is_partial):
             codes = self.allowed[j]
             if self.space.is_nominal[j]:
                 home = self.factual[j] if self.factual[j] in codes else codes[0]
                 X[:, j] = np.where(np.isin(X[:, j], codes), X[:, j], home)
             else:
                 X[:, j] = codes[np.abs(X[:, j, None] - codes).argmin(axis=1)]
-        return np.clip(X, self.low, self.high) + 0.0  # -0.0 and 0.0 are one value
+        return X + 0.0  # -0.0 and 0.0 are one value
 
     @cached_property
-    def _has_gaps(self) -> BoolArray:
-        categorical = [isinstance(f, _Categorical) for f in self.space.features]
-        return np.array([c and len(a) < a[-1] - a[0] + 1 for c, a in zip(categorical, self.allowed, strict=True)])
+    def _is_partial(self) -> BoolArray:
+        """Which categorical features may take only some of their categories, (d,)."""
+        features = zip(self.space.features, self.allowed, strict=True)
+        return np.array([isinstance(f, _Categorical) and len(a) < len(f.categories) for f, a in features])
 
     def contains(self, X: FloatArray) -> BoolArray:
         """Which points keep to the region, the constraint included, (n,)."""
         X = np.atleast_2d(X)
         inside = np.asarray((self.snap(X) == X).all(axis=1), dtype=bool)
         if self.constraint is not None and inside.any():
-            inside[inside] = self._constraint_mask(X[inside])
+            inside[inside] = self._meets_constraint(X[inside])
         return inside
 
-    def _constraint_mask(self, X: FloatArray) -> BoolArray:
+    def _meets_constraint(self, X: FloatArray) -> BoolArray:
+        """Which points the user's constraint lets pass, (n,)."""
         assert self.constraint is not None
         mask = np.asarray(self.constraint(self.space.decode(X)))
         if mask.shape != (len(X),) or mask.dtype != np.bool_:
@@ -492,11 +551,46 @@ class Region:
 # -- helpers: frames, columns, ranges ------------------------------------------------------------------
 
 
+def _pairs(what: str, given: Mapping[Any, Any] | None) -> Iterable[tuple[Any, Any]]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ValueError(f"{what} takes a mapping from names to values, got {given!r}.")
+    return (given or {}).items()
+
+
 def _some(items: Iterable[Any], most: int = 12) -> str:
     """A readable list of at most a dozen items."""
     items = list(items)
     shown = ", ".join(repr(getattr(i, "item", lambda i=i: i)()) for i in items[:most])
     return shown if len(items) <= most else f"{shown}, ... ({len(items)} in all)"
+
+
+def _plain(value: Any) -> Any:
+    """A scalar of numpy's as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def as_json(value: Any) -> Any:
+    """A value as JSON knows it: itself, or its text."""
+    value = _plain(value)
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
+
+
+def is_finite(value: Any) -> bool:
+    """Is this a number, and a finite one?"""
+    return isinstance(value, (int, float, np.number)) and bool(np.abs(value) < np.inf)
+
+
+def is_missing(value: Any) -> bool:
+    """Is this None, NaN, NaT or pandas' NA?"""
+    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _as_frame(rows: Rows) -> pd.DataFrame:
@@ -505,7 +599,7 @@ def _as_frame(rows: Rows) -> pd.DataFrame:
         case pd.DataFrame():
             return rows.copy(deep=False)
         case pd.Series():
-            return pd.DataFrame({name: [value] for name, value in rows.items()})
+            return pd.DataFrame([rows.tolist()], columns=rows.index)
         case Mapping():
             return pd.DataFrame({name: [value] for name, value in rows.items()})
     if isinstance(rows, list) and rows and all(isinstance(r, Mapping) for r in rows):
@@ -521,18 +615,68 @@ def _as_frame(rows: Rows) -> pd.DataFrame:
     return pd.DataFrame(array)
 
 
+def _as_data(data: Rows) -> pd.DataFrame:
+    """Many rows, of the two forms that say how a model wants them, as a new data frame."""
+    if not isinstance(data, pd.DataFrame) and np.ndim(data) != 2:
+        raise ValueError(f"data must be a DataFrame or a 2-D array, got {type(data).__name__}.")
+    return _as_frame(data)
+
+
 def _dtype_to_json(dtype: Any) -> Any:
-    if isinstance(dtype, pd.CategoricalDtype):
-        return {"categories": dtype.categories.tolist(), "ordered": bool(dtype.ordered)}
-    return str(dtype)
+    if not isinstance(dtype, pd.CategoricalDtype):
+        return str(dtype)
+    categories = dtype.categories.tolist()
+    written = [as_json(c) for c in categories]
+    of = str(dtype.categories.dtype) if written == categories else "str"
+    return {"categories": written, "of": of, "ordered": bool(dtype.ordered)}
 
 
 def _dtype_from_json(text: Any) -> Any:
-    return pd.CategoricalDtype(**text) if isinstance(text, dict) else pd.api.types.pandas_dtype(text)
+    if not isinstance(text, dict):
+        return pd.api.types.pandas_dtype(text)
+    return pd.CategoricalDtype(pd.Index(text["categories"], dtype=text["of"]), ordered=text["ordered"])
+
+
+def _refuse_dtype(feature: Feature, dtype: Any) -> None:
+    """Refuse a column that cannot hold its feature's values: the model would be asked something else."""
+    name, types = feature.name, pd.api.types
+    if isinstance(feature, (Ordinal, Nominal)):
+        unheld = [c for c in feature.categories if not _holds(dtype, c)]
+        if unheld:
+            raise ValueError(
+                f"{name!r}: {_some(unheld)} has no place in the column in data, which is {dtype}."
+            )
+        return
+    is_whole = types.is_integer_dtype(dtype)
+    if (
+        types.is_float_dtype(dtype)
+        or types.is_object_dtype(dtype)
+        or (is_whole and isinstance(feature, Integer))
+    ):
+        return
+    raise ValueError(
+        f"{name!r}: declared {type(feature).__name__}, but the column in data is {dtype}. Declare it "
+        f"{'Integer' if is_whole else 'Nominal or Ordinal'}, or convert the column to float."
+    )
+
+
+def _holds(dtype: Any, category: Hashable) -> bool:
+    if isinstance(dtype, pd.CategoricalDtype):
+        return category in dtype.categories
+    if pd.api.types.is_object_dtype(dtype):
+        return True
+    one = [category]
+    try:
+        array = np.array(one, dtype) if isinstance(dtype, np.dtype) else pd.array(one, dtype)
+    except (ValueError, TypeError, OverflowError):
+        return False
+    return bool(array.tolist() == one)
 
 
 def _refuse_missing(name: str, column: pd.Series[Any]) -> None:
     missing = column.isna().to_numpy()
+    if len(column) == 1 and missing[0]:
+        raise ValueError(f"{name!r}: the value is missing, got {_plain(column.iloc[0])!r}.")
     if missing.any():
         raise ValueError(
             f"{name!r}: {int(missing.sum())} of {len(column)} values are missing (first in row "
@@ -545,7 +689,8 @@ def _infer_feature(name: str, column: pd.Series[Any]) -> Feature:
     types = pd.api.types
     if types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype) or dtype.kind == "m":
         raise ValueError(
-            f"{name!r}: holds dates or times ({dtype}). Turn it into a number first, such as days since a fixed day."
+            f"{name!r}: holds dates or times ({dtype}). Turn it into a number first, such as days since a "
+            f"fixed day."
         )
     _refuse_missing(name, column)
     if isinstance(dtype, pd.CategoricalDtype):
@@ -558,24 +703,26 @@ def _infer_feature(name: str, column: pd.Series[Any]) -> Feature:
     if types.is_float_dtype(dtype):
         low, high = float(column.min()), float(column.max())
         if not (np.isfinite(low) and np.isfinite(high)):
-            raise ValueError(f"{name!r}: holds an infinite value.")
+            raise ValueError(f"{name!r}: holds an infinite value, {low if np.isinf(low) else high}.")
         return Continuous(name, low, high)
-    values = column.unique().tolist()
-    if not all(isinstance(v, (str, bool)) for v in values):
-        strange = next(v for v in values if not isinstance(v, (str, bool)))
+    examples = {type(v): v for v in column.tolist()}
+    if not all(issubclass(kind, str) for kind in examples):
+        found = ", ".join(f"{v!r} ({kind.__name__})" for kind, v in examples.items())
         raise ValueError(
-            f"{name!r}: {strange!r} ({type(strange).__name__}) is neither a number nor a text. "
-            f"Convert the column, or declare it as acex.Nominal({name!r}, (...))."
+            f"{name!r}: expected numbers only or texts only, got {found}. Convert the column, or declare it "
+            f"as acex.Nominal({name!r}, (...))."
         )
+    values = column.unique().tolist()
     if len(values) > 100 and len(values) > len(column) / 2:
         raise ValueError(
             f"{name!r}: {len(values)} different texts in {len(column)} rows look like an identifier. "
             f"Drop the column, or declare it as acex.Nominal({name!r}, (...))."
         )
-    return Nominal(name, tuple(sorted(values, key=str)))
+    return Nominal(name, tuple(sorted(values)))
 
 
-def _encode_column(feature: Feature, column: pd.Series[Any]) -> FloatArray:
+def _encode_column(feature: Feature, column: pd.Series[Any], dtype: np.dtype[Any]) -> FloatArray:
+    """Codes or numbers of a column; numbers as a column of this dtype holds them."""
     name = feature.name
     _refuse_missing(name, column)
     if isinstance(feature, (Ordinal, Nominal)):
@@ -583,31 +730,35 @@ def _encode_column(feature: Feature, column: pd.Series[Any]) -> FloatArray:
         try:
             return np.array([codes[v] for v in column.tolist()], dtype=float)
         except (KeyError, TypeError):
-            unknown = next(v for v in column.tolist() if not isinstance(v, Hashable) or v not in codes)
+            unknown = next(v for v in column.tolist() if not _is_hashable(v) or v not in codes)
             raise ValueError(
                 f"{name!r}: {unknown!r} is not a known category; there are {_some(feature.categories)}."
             ) from None
-    try:
-        values = column.astype("float64").to_numpy()
-    except (ValueError, TypeError):
-        strange = next(v for v in column if not isinstance(v, (int, float, np.number)))
-        raise ValueError(f"{name!r}: expected a number, got {strange!r}.") from None
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        strange = [v for v in column.tolist() if not isinstance(v, (Real, Decimal))]
+        if strange:
+            raise ValueError(f"{name!r}: expected a number, got {_plain(strange[0])!r}.")
+    values = np.asarray(column.astype("float64"), dtype=np.float64)
     _refuse(name, column, ~np.isfinite(values), "is not finite")
     if isinstance(feature, Integer):
         _refuse(name, column, values != np.rint(values), "is not a whole number")
+    if dtype.kind == "f":
+        values = _held(values, dtype)
+    low, high = (float(_held(end, dtype)) for end in (feature.low, feature.high))
     _refuse(
         name,
         column,
-        (values < feature.low) | (values > feature.high),
-        f"is outside {feature.low:g} to {feature.high:g}",
-        f" If it is a real value, widen the feature: ranges={{{name!r}: (low, high)}}, or a space of your own.",
+        (values < low) | (values > high),
+        f"is outside {low:.15g} to {high:.15g}",
+        f" If it is a real value, widen the feature: ranges={{{name!r}: (low, high)}}, or a space of your "
+        f"own.",
     )
     return values
 
 
 def _refuse(name: str, column: pd.Series[Any], bad: BoolArray, why: str, advice: str = "") -> None:
     if bad.any():
-        raise ValueError(f"{name!r}: {column.iloc[int(bad.argmax())]!r} {why}.{advice}")
+        raise ValueError(f"{name!r}: {_plain(column.iloc[int(bad.argmax())])!r} {why}.{advice}")
 
 
 def _number_pair(feature: Feature, wanted: Any) -> tuple[float, float]:
@@ -617,30 +768,19 @@ def _number_pair(feature: Feature, wanted: Any) -> tuple[float, float]:
         raise ValueError(f"ranges[{feature.name!r}]: expected a pair (low, high), got {wanted!r}.") from None
     if not low <= high:
         raise ValueError(f"ranges[{feature.name!r}]: expected low <= high, got {low:g} and {high:g}.")
+    if isinstance(feature, Integer):
+        low, high = float(np.ceil(low)), float(np.floor(high))
     return low, high
 
 
-def _allowed(feature: Feature, value: float, wanted: Any, stays: bool) -> FloatArray:
-    """(low, high) or the codes that a feature with this value may take."""
+def _on_from(feature: Feature, allowed: FloatArray, value: float, stays: bool, wanted: Any) -> FloatArray:
+    """What is left of (low, high), or of the codes allowed, for a feature that has this value now."""
     numeric = isinstance(feature, (Continuous, Integer))
-    if numeric:
-        low, high = (feature.low, feature.high) if wanted is None else _number_pair(feature, wanted)
-        if isinstance(feature, Integer):
-            low, high = np.ceil(low), np.floor(high)
-        allowed = np.array([max(low, feature.low), min(high, feature.high)])
-        if stays or feature.direction == "increase":
-            allowed[0] = max(allowed[0], value)
-        if stays or feature.direction == "decrease":
-            allowed[1] = min(allowed[1], value)
-        empty = allowed[0] > allowed[1]
-    else:
-        allowed = _allowed_codes(feature, wanted)
-        if stays or feature.direction == "increase":
-            allowed = allowed[allowed >= value]
-        if stays or feature.direction == "decrease":
-            allowed = allowed[allowed <= value]
-        empty = len(allowed) == 0
-    if empty:
+    if stays or feature.direction == "increase":
+        allowed = np.maximum(allowed, [value, -np.inf]) if numeric else allowed[allowed >= value]
+    if stays or feature.direction == "decrease":
+        allowed = np.minimum(allowed, [np.inf, value]) if numeric else allowed[allowed <= value]
+    if len(allowed) == 0 or allowed[0] > allowed[-1]:
         held = "it stays as it is" if stays else f"it may only {feature.direction}"
         raise ValueError(
             f"{feature.name!r}: ranges allows {wanted!r}, but the factual's value lies outside and {held}; "
@@ -649,14 +789,23 @@ def _allowed(feature: Feature, value: float, wanted: Any, stays: bool) -> FloatA
     return allowed
 
 
+def _held(values: Any, dtype: np.dtype[Any]) -> FloatArray:
+    """The nearest values that a column of this dtype can hold."""
+    if dtype == np.float64:
+        return np.asarray(values, dtype=np.float64)
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    held: FloatArray = np.clip(values, float(limits.min), float(limits.max)).astype(dtype).astype(np.float64)
+    return held
+
+
 def _inward(bounds: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
-    """The widest (low, high) within the bounds whose ends the dtype can hold."""
-    low, high = bounds.astype(dtype)
+    """The widest (low, high) within the bounds whose ends the dtype can hold; low > high if there is none."""
+    low, high = _held(bounds, dtype)
     if low < bounds[0]:
-        low = np.nextafter(low, dtype.type(np.inf))
+        low = np.nextafter(dtype.type(low), dtype.type(np.inf))
     if high > bounds[1]:
-        high = np.nextafter(high, dtype.type(-np.inf))
-    return np.array([low, high], dtype=np.float64) if low <= high else bounds
+        high = np.nextafter(dtype.type(high), dtype.type(-np.inf))
+    return np.array([low, high], dtype=np.float64)
 
 
 def _allowed_codes(feature: Feature, wanted: Any) -> FloatArray:
@@ -667,10 +816,13 @@ def _allowed_codes(feature: Feature, wanted: Any) -> FloatArray:
         raise ValueError(
             f"ranges[{feature.name!r}]: expected a list of the allowed categories, got {wanted!r}."
         )
+    wanted = list(wanted)
     unknown = [c for c in wanted if c not in feature.categories]
-    if unknown or not wanted:
+    if unknown:
         raise ValueError(
             f"ranges[{feature.name!r}]: {_some(unknown)} is not a known category; there are "
             f"{_some(feature.categories)}."
         )
-    return np.array(sorted(feature.categories.index(c) for c in wanted), dtype=float)
+    if not wanted:
+        raise ValueError(f"ranges[{feature.name!r}]: expected at least one category, got none.")
+    return np.unique([float(feature.categories.index(c)) for c in wanted])

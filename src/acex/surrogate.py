@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dtrtrs
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import expit, log_expit
@@ -76,11 +76,11 @@ class Posterior:
 
     def _whiten(self, K_star: FloatArray) -> FloatArray:
         """L^-1 sqrt(W) K_star, (n, a)."""
-        return solve_triangular(self.L, self.sqrt_W[:, None] * K_star, lower=True, check_finite=False)
+        return _solve(self.L, self.sqrt_W[:, None] * K_star)
 
     def _unwhiten(self, V: FloatArray) -> FloatArray:
         """sqrt(W) L^-T V = (K + W^-1)^-1 K_star, (n, a)."""
-        return self.sqrt_W[:, None] * solve_triangular(self.L, V, lower=True, trans="T", check_finite=False)
+        return self.sqrt_W[:, None] * _solve(self.L, V, transposed=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,20 +101,23 @@ class Beside:
         variance = np.maximum(post.kernel.variance - (V**2).sum(axis=0), 0.0)
         return mean, variance, post.kernel(A, self.b)[:, 0] - V.T @ self.V_b
 
-    def gradients(self, A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """d/dA of those three, (a, D) each."""
+    def with_gradients(self, A: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+        """The moments, (a,) each, and their gradients by A, (a, D) each."""
         post = self.posterior
-        squared = cdist(A, post.Z, "sqeuclidean")
-        K_star = post.kernel.of_distance(squared)
-        w = post._unwhiten(post._whiten(K_star.T)).T
+        squared, squared_b = (cdist(A, B, "sqeuclidean") for B in (post.Z, self.b))
+        K_star = post.kernel.of_distance(squared).T
+        V = post._whiten(K_star)
+        variance = np.maximum(post.kernel.variance - (V**2).sum(axis=0), 0.0)
+        covariance = post.kernel.of_distance(squared_b)[:, 0] - V.T @ self.V_b
+        moments = (post.prior_mean(A) + K_star.T @ post.a, variance, covariance)
         slope = 2 * post.kernel.slope(squared)  # dk/dA_i = slope_ij (A_i - Z_j)
 
         def pull(weights: FloatArray) -> FloatArray:
             C = weights * slope
             return C.sum(axis=1)[:, None] * A - C @ post.Z
 
-        slope_b = 2 * post.kernel.slope(cdist(A, self.b, "sqeuclidean"))
-        return pull(post.a), pull(-2 * w), slope_b * (A - self.b) - pull(self.w_b)
+        toward_b = 2 * post.kernel.slope(squared_b) * (A - self.b)
+        return moments, (pull(post.a), pull(-2 * post._unwhiten(V).T), toward_b - pull(self.w_b))
 
 
 def moderated(mean: FloatArray, variance: FloatArray) -> FloatArray:
@@ -141,6 +144,15 @@ def fit(
         kernel = _best_kernel(squared, t, m, typical=np.sqrt(2 * _rank(Z)), name=kernel)
     mode = _Mode(kernel, squared, t, m, np.zeros(len(t)))
     return Posterior(kernel, prior_mean, Z, mode.a, mode.sqrt_W, mode.L, mode.log_marginal_likelihood)
+
+
+def _solve(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatArray:
+    """L^-1 B, or L^-T B, for a lower triangular L; LAPACK directly, since an `ask` needs thousands."""
+    X, trouble = dtrtrs(L, B, lower=1, trans=int(transposed))
+    if trouble:
+        raise ArithmeticError(f"The Cholesky factor is singular in row {trouble}.")
+    out: FloatArray = X
+    return out
 
 
 def _rank(Z: FloatArray) -> float:
@@ -170,7 +182,7 @@ class _Mode:
             self.sqrt_W = np.sqrt(W)
             self.L = self._factor()
             b = W * (f - self.m) + self.t - pi  # line 6
-            solved = cho_solve((self.L, True), self.sqrt_W * (self.K @ b), check_finite=False)
+            solved = _solve(self.L, _solve(self.L, self.sqrt_W * (self.K @ b)), transposed=True)
             step = b - self.sqrt_W * solved - a  # line 7
             shrink = 1.0
             while True:
@@ -198,14 +210,14 @@ class _Mode:
     def _factor(self) -> FloatArray:
         B = self.sqrt_W[:, None] * self.K * self.sqrt_W
         B[np.diag_indices_from(B)] += 1.0
-        L: FloatArray = cholesky(B, lower=True, overwrite_a=True, check_finite=False)
-        return L
+        return np.linalg.cholesky(B)
 
     @cached_property
     def gradient(self) -> FloatArray:
         """d log marginal likelihood / d (log variance, log ell), (2,). Algorithm 5.1."""
-        R = self.sqrt_W[:, None] * cho_solve((self.L, True), np.diag(self.sqrt_W), check_finite=False)
-        C = solve_triangular(self.L, self.sqrt_W[:, None] * self.K, lower=True, check_finite=False)
+        half = _solve(self.L, np.diag(self.sqrt_W))
+        R = half.T @ half  # sqrt(W) B^-1 sqrt(W), line 5
+        C = _solve(self.L, self.sqrt_W[:, None] * self.K)
         third = self.pi * (1 - self.pi) * (2 * self.pi - 1)
         s2 = 0.5 * (np.diag(self.K) - (C**2).sum(axis=0)) * third  # line 7, where W' = -third
         by_log_ell = -2 * self.squared * self.kernel.slope(self.squared)

@@ -1,0 +1,118 @@
+"""What one `ask` costs, as a ratio to one fit of scikit-learn's Gaussian-process classifier on the same evidence.
+
+    python benchmarks/speed.py
+
+Both are timed in the same run, one after the other, with BLAS on one thread. The first rows are real searches
+up to 60 points (asks for initial points, which cost nothing, are left out); the others ask once the evidence is
+150 points, and with 784 features. Needs the data sets: set ACEX_DATA or be online.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+import acex
+from acex.bench.ground import ground
+from acex.cost import Cost
+from acex.plausibility import Plausibility
+from acex.problem import History, Problem, Query
+from acex.scale import Scale
+from acex.search import Search
+from acex.space import FloatArray, Space
+
+Decide = Callable[[FloatArray], FloatArray]
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def scikit_learn_fit(search: Search) -> float:
+    """Seconds of one optimised fit on the evidence of this search."""
+    Z, t = search.problem.scale.coordinates(search.history.X), search.history.is_hit
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return seconds(lambda: GaussianProcessClassifier(ConstantKernel() * Matern(nu=2.5)).fit(Z, t))
+
+
+def problem_of(space: Space, reference: FloatArray, x: FloatArray, plausibility: Plausibility) -> Problem:
+    scale = Scale.of(space, reference)
+    region = space.region(x, constant=scale.deviations == 0)
+    density = plausibility.fit(reference, scale)
+    return Problem(region, Cost(scale, x, space.weights), scale, reference, density)
+
+
+def while_searching(problem: Problem, decide: Decide, n: int) -> Iterator[tuple[float, float]]:
+    """(ask, fit) in seconds for each ask of a real search after its initial points, up to n points."""
+    search = Search.begin(problem, acex.Penalty())
+    before = decide(problem.factual[None])[0]
+    while len(search.history.queries) < n:
+        asked = seconds(lambda s=search: s.ask())
+        query = search.ask()
+        if query is None:
+            return
+        if query.purpose != "initial" and search.history.is_hit.any():
+            yield asked, scikit_learn_fit(search)
+        search = search.tell(query, bool(decide(query.point[None])[0] != before))
+
+
+def with_evidence(problem: Problem, decide: Decide, n: int, times: int = 8) -> Iterator[tuple[float, float]]:
+    """(ask, fit) in seconds, each time with n - 1 other reference rows as evidence."""
+    before = decide(problem.factual[None])[0]
+    for seed in range(times):
+        rows = np.random.default_rng(seed).choice(problem.projected, n - 1, replace=False)
+        queries = (Query(problem.factual, "factual"), *(Query(x, "initial") for x in rows))
+        history = History(queries, (False, *(decide(rows) != before).tolist()))
+        search = Search(problem, acex.Penalty(n0=n), seed, history)
+        yield seconds(search.ask), scikit_learn_fit(search)
+
+
+def mnist_problem() -> tuple[Problem, Decide]:
+    data = acex.datasets.mnist()
+    reference, labels = data.codes[:2000], data.binary[:2000]
+    model = LogisticRegression(max_iter=200).fit(reference, labels)
+    x = reference[np.flatnonzero(model.predict(reference) == 0)[0]]
+    return problem_of(data.space, reference, x, Plausibility()), model.predict
+
+
+def main() -> None:
+    lines = []
+
+    def report(what: str, limit: str, pairs: list[tuple[float, float]]) -> None:
+        ask, fit = np.median(pairs, axis=0)
+        ratio = float(np.median([a / f for a, f in pairs]))
+        lines.append((what, f"{1e3 * ask:.0f}", f"{1e3 * fit:.0f}", f"{ratio:.2f}", limit))
+        print(pd.DataFrame(lines[-1:]).to_string(index=False, header=False), flush=True)
+
+    with threadpool_limits(1):
+        for name, limit in (
+            ("diabetes", "1"), ("breast", "3"), ("kc2", "1"), ("blood", "1"), ("cmc", "3"),
+            ("nursery", "3"), ("german_credit", "3"), ("tic_tac_toe", "3"),
+        ):  # fmt: skip
+            g = ground(name)
+            pairs: list[tuple[float, float]] = []
+            for x in g.rows[:5]:
+                problem = problem_of(g.space, g.reference, x, Plausibility(scale=False))
+                pairs += while_searching(problem, g.predict, 60)
+            report(f"{name}, search to 60 points", limit, pairs)
+            if name in ("kc2", "german_credit"):
+                report(f"{name}, 150 points", "", list(with_evidence(problem, g.predict, 150)))
+        report("mnist, 784 features, 60 points", "", list(with_evidence(*mnist_problem(), 60)))
+    columns = ["work", "ask ms", "scikit-learn fit ms", "median ratio", "limit"]
+    print()
+    print(pd.DataFrame(lines, columns=columns).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

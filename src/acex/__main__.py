@@ -1,0 +1,3 @@
+from acex.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Measuring acex and its rivals on the same ground."""

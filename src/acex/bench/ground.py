@@ -1,0 +1,77 @@
+"""The ground of all comparisons: data, black box, rows to explain and scale, the same for every method.
+
+Rows are arrays of codes, and categories count as their codes, as in the paper. 100 rows are withheld from
+training; the first of them are explained. Standard deviations are those of the whole data set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+
+from acex.datasets import paper
+from acex.space import BoolArray, FloatArray, IntArray, Integer, Nominal, Ordinal, Space
+
+N_WITHHELD = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """One data set with its black box."""
+
+    name: str
+    space: Space  # categories declared as integer codes
+    model: Any  # fitted, hard labels 0 and 1
+    rows: FloatArray  # withheld, in the order in which they are explained, (100, d)
+    reference: FloatArray  # what the model was trained on, (m, d)
+    labels: IntArray  # its true labels, (m,)
+    deviations: FloatArray  # of the whole data set, (d,)
+
+    def predict(self, X: FloatArray) -> IntArray:
+        """Hard labels of points, (n,)."""
+        labels: IntArray = self.model.predict(X)
+        return labels
+
+    def cost(self, X: FloatArray, x: FloatArray) -> FloatArray:
+        """J = d2n + 5 g1n of points around x on the paper's scale, (n,)."""
+        z = (X - x) / self.deviations
+        return np.sqrt((z**2).sum(axis=1)) + 5 * np.abs(z).sum(axis=1)
+
+    def keeps_frozen(self, X: FloatArray, x: FloatArray) -> BoolArray:
+        """Which points leave the frozen features of x alone, (n,)."""
+        frozen = np.array([f.frozen for f in self.space.features])
+        return (X[:, frozen] == x[frozen]).all(axis=1)
+
+
+def ground(name: str, seed: int = 0, model: Any = None) -> Ground:
+    """The ground of one of the paper's data sets, with a forest of 100 trees unless told otherwise."""
+    data = paper(name)
+    X, y = data.codes, data.binary
+    withheld = np.random.default_rng(seed).choice(len(X), N_WITHHELD, replace=False)
+    keep = np.ones(len(X), dtype=bool)
+    keep[withheld] = False
+    if model is None:
+        model = RandomForestClassifier(100, random_state=seed, n_jobs=1)
+    model.fit(X[keep], y[keep])
+    deviations = X.std(axis=0)
+    return Ground(
+        name=name,
+        space=_coded(data.space).like(X),
+        model=model,
+        rows=X[withheld],
+        reference=X[keep],
+        labels=y[keep],
+        deviations=np.where(deviations > 1e-10, deviations, 1.0),
+    )
+
+
+def _coded(space: Space) -> Space:
+    """The space with each category replaced by its code."""
+    features = [
+        Integer(f.name, 0, f.high, frozen=f.frozen) if isinstance(f, (Ordinal, Nominal)) else f
+        for f in space.features
+    ]
+    return Space(tuple(features))

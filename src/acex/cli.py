@@ -1,0 +1,255 @@
+"""The commands: `acex demo`, `acex --version`.
+
+Exit codes: 0 for an answer, 1 when no counterfactual was found, 2 for what has to be mended first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperGroup
+
+import acex
+from acex.datasets import Dataset
+from acex.errors import AcexError
+from acex.explanation import Explanation
+from acex.models import Predict
+from acex.space import Rows
+
+if TYPE_CHECKING:
+    from acex.plots import Changes, Picture
+
+NOTHING_FOUND, WRONG = 1, 2
+PICTURES = (".png", ".pdf", ".svg")
+MOST_CHANGES = 8  # of the changes are listed; the picture shows more
+
+
+class Commands(TyperGroup):
+    """The commands, where an error a user can mend is one line and no traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # whoever read the output has seen enough
+            raise
+        except (ValueError, OSError, AcexError) as error:
+            typer.echo(f"acex: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(WRONG) from error
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="acex")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"acex {acex.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """The smallest realistic change to a row that changes a classifier's decision, for few queries.
+
+    Example: acex demo loan
+    """
+
+
+# -- acex demo -------------------------------------------------------------------------------------------
+
+
+class Demo(StrEnum):
+    """The demonstrations, by the name of their data."""
+
+    LOAN = "loan"
+    MOONS = "moons"
+    BREAST_CANCER = "breast-cancer"
+    TIC_TAC_TOE = "tic-tac-toe"
+    DIGITS = "digits"
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What a demonstration asks: about which row, and what may change."""
+
+    words: str
+    row: int | Mapping[str, float]  # a position in the data, or a row of its own
+    options: Mapping[str, Any] = field(default_factory=dict)  # of acex.explain
+    strategy: acex.Penalty = field(default_factory=acex.Penalty)
+
+
+def _could_come_up(boards: Rows) -> Any:
+    """Which boards of tic-tac-toe have as many x as o, or one more, (n,)."""
+    return ((boards == "x").sum(axis=1) - (boards == "o").sum(axis=1)).isin((0, 1))
+
+
+QUESTIONS = {
+    Demo.LOAN: _Question(
+        "This application was rejected. What can the applicant do to have it approved? "
+        "Debts and amount may fall, the duration and whether there is a guarantor may change.",
+        row=17,
+        options={
+            "target": "approved",
+            "freeze": [
+                "age",
+                "education",
+                "employment_years",
+                "income",
+                "credit_score",
+                "purpose",
+                "housing",
+            ],
+            "directions": {"debt_ratio": "decrease", "loan_amount": "decrease"},
+        },
+    ),
+    Demo.MOONS: _Question(
+        "This point lies in one of two moons. What is the shortest way into the other?",
+        row={"x0": 0.55, "x1": 0.25},
+        options={"beta": 0.0},
+        strategy=acex.Penalty(n0=4, initial="normal"),
+    ),
+    Demo.BREAST_CANCER: _Question(
+        "This sample was called malignant. Which measurements would have to differ for benign?",
+        row=255,
+        options={"target": "benign"},
+    ),
+    Demo.TIC_TAC_TOE: _Question(
+        "The model says that x has won this game (positive). Which square decides that?",
+        row=100,
+        options={"target": "negative", "constraint": _could_come_up},
+    ),
+    Demo.DIGITS: _Question(
+        "This image was read as an 8. Which pixels would make it a 9?",
+        row=2,
+        options={"target": "9", "beta": 0.0, "budget": 80},
+        strategy=acex.Penalty(n0=50),
+    ),
+}
+
+
+def _picture_path(path: Path | None) -> Path | None:
+    """The path, when a picture can be written there: asked before the work is done, not after."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise typer.BadParameter(f"{path.name!r} must end in one of {', '.join(PICTURES)}.")
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(f"the folder {path.parent} does not exist.")
+    return path
+
+
+@app.command()
+def demo(
+    name: Annotated[Demo, typer.Argument(help="What to explain.")] = Demo.LOAN,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed asks other questions.")] = 0,
+    budget: Annotated[int | None, typer.Option(min=2, help="Most rows to send to the model.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False,
+            callback=_picture_path,
+            show_default="acex-demo-NAME.png",
+            help="Where to save the picture.",
+        ),
+    ] = None,
+) -> None:
+    """Explain a decision of a small model that is trained here, and save a picture of the answer.
+
+    Example: acex demo moons --seed 1 --out moons.png
+    """
+    from acex.plots import changes_record, draw_explanation
+
+    question, data = QUESTIONS[name], acex.datasets.load(name)
+    console = Console(highlight=False, markup=False)
+    console.print(f"{data.title}. {question.words}\n")
+    predict = _model(name, data)
+    row = data.rows.iloc[question.row] if isinstance(question.row, int) else question.row
+    options = {**question.options} | ({} if budget is None else {"budget": budget})
+    explanation = acex.explain(
+        predict, row, data=data.rows, space=data.space, strategy=question.strategy, seed=seed, **options
+    )
+    if explanation.outcome != "found":
+        console.print(explanation.summary())
+        raise typer.Exit(NOTHING_FOUND)
+    path = out or Path(f"acex-demo-{name}.png")
+    draw_explanation(explanation, _picture(name, explanation, predict)).savefig(path)
+
+    n_changes = len(explanation.changes)
+    console.print(
+        f"{explanation.label_before} becomes {explanation.label_after} "
+        f"with {n_changes} of {len(data.space)} features changed:",
+        style="bold",
+    )
+    changes = changes_record(explanation, most=MOST_CHANGES)
+    console.print(_as_sentence(changes) if name is Demo.DIGITS else _as_table(changes))
+    console.print(f"The model was asked {explanation.n_queries} times.")
+    console.print(f"Picture: {path}", soft_wrap=True)
+
+
+def _model(name: Demo, data: Dataset) -> Predict:
+    """From rows to labels: a small model of the data. From here on it can only be asked."""
+    if name is Demo.MOONS:
+        from sklearn.svm import SVC
+
+        model = SVC(kernel="rbf", gamma=1)
+    else:
+        from sklearn.ensemble import RandomForestClassifier
+
+        model = RandomForestClassifier(100, random_state=0)
+    model.fit(data.codes, data.labels)
+    return lambda rows: model.predict(data.space.encode(rows))
+
+
+def _picture(name: Demo, explanation: Explanation, predict: Predict) -> Picture:
+    """What shows this explanation best."""
+    from acex import plots
+
+    match name:
+        case Demo.MOONS:
+            return plots.plane_record(explanation, predict)
+        case Demo.DIGITS:
+            return plots.images_record(explanation, (8, 8))
+        case Demo.TIC_TAC_TOE:
+            return plots.board_record(explanation, (3, 3), blank="b")
+        case _:
+            return plots.changes_record(explanation)
+
+
+def _as_table(changes: Changes) -> Table:
+    """What to change, from what to what, a row a feature."""
+    table = Table("change", "from", "to", "step in standard deviations", box=SIMPLE_HEAD, pad_edge=False)
+    for change in changes.shown:
+        words = (change.feature, change.before, change.after, f"{change.step:+.2f}")
+        table.add_row(*(Text(word) for word in words))
+    if changes.n_more:
+        table.add_row(f"... and {changes.n_more} smaller changes")
+    return table
+
+
+def _as_sentence(changes: Changes) -> Text:
+    """The largest changes in a line: for pixels, which say little one by one."""
+    largest = ", ".join(f"{change.feature} ({change.before} to {change.after})" for change in changes.shown)
+    rest = f", and {changes.n_more} less" if changes.n_more else ""
+    return Text(f"Most of all: {largest}{rest}.\n")

@@ -1,0 +1,67 @@
+"""Small problems for the tests of the search."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acex.cost import Cost
+from acex.plausibility import Plausibility
+from acex.problem import History, Problem, Query, key
+from acex.scale import Scale
+from acex.space import BoolArray, Continuous, Feature, FloatArray, Integer, Nominal, Ordinal, Space
+
+MIXED = Space(
+    (
+        Continuous("length", 0.0, 10.0),
+        Integer("children", 0, 6),
+        Ordinal("school", ("none", "primary", "high", "university")),
+        Nominal("colour", ("red", "green", "blue")),
+        Integer("income", 0, 5000),
+        Continuous("age", 18.0, 90.0, frozen=True),
+    )
+)
+DISCRETE = Space(
+    (
+        Integer("children", 0, 4),
+        Ordinal("school", ("none", "primary", "high", "university")),
+        Nominal("colour", ("red", "green", "blue")),
+        Nominal("pet", ("cat", "dog")),
+    )
+)
+
+
+def reference_rows(space: Space, n: int = 200, seed: int = 0) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    return space.snap(space.low + rng.random((n, len(space))) * (space.high - space.low))
+
+
+def problem(space: Space = MIXED, *, seed: int = 0, beta: float = 5.0, plausible: bool = True) -> Problem:
+    reference = reference_rows(space, seed=seed)
+    scale = Scale.of(space, reference)
+    x = reference[0]
+    density = Plausibility().fit(reference, scale) if plausible else None
+    return Problem(space.region(x), Cost(scale, x, space.weights, beta), scale, reference, density)
+
+
+def answered(p: Problem, n: int = 20, seed: int = 0) -> History:
+    """A history of n reference rows; hits are those whose first two features are high."""
+    rows = p.projected[np.random.default_rng(seed).permutation(len(p.projected))]
+    rows = np.array([r for r in rows if key(r) != key(p.factual)])[: n - 1]
+    points = np.vstack([p.factual, rows])
+    queries = tuple(Query(x, "initial" if i else "factual") for i, x in enumerate(points))
+    return History(queries, tuple(bool(h) for h in decide(p, points)))
+
+
+def decide(p: Problem, X: FloatArray) -> BoolArray:
+    """Hits: standardised first two features sum to more than the factual's, by one deviation."""
+    z = (X[:, :2] - p.factual[:2]) * p.scale.per_unit[:2]
+    return np.asarray(z.sum(axis=1) > 1.0)
+
+
+def all_points(space: Space) -> FloatArray:
+    """Every point of a discrete space, (n, d)."""
+    axes = [np.arange(f.low, f.high + 1) for f in space.features]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(space))
+
+
+__all__ = ["DISCRETE", "MIXED", "Feature", "all_points", "answered", "decide", "problem", "reference_rows"]

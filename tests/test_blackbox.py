@@ -1,0 +1,222 @@
+"""Every row is counted, and asked once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acex import BudgetSpent, ModelFailed
+from acex.blackbox import BlackBox, Record, canonical
+from acex.space import Space
+from strategies import frames, modest
+
+
+class Model:
+    """Says whether the first column is positive, and remembers what it was sent."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def __call__(self, rows: Any) -> Any:
+        self.calls.append(rows)
+        first = rows.iloc[:, 0] if isinstance(rows, pd.DataFrame) else rows[:, 0]
+        return np.asarray(first) > 0
+
+    @property
+    def n_rows(self) -> int:
+        return sum(len(rows) for rows in self.calls)
+
+
+def frame(*values: float) -> pd.DataFrame:
+    return pd.DataFrame({"a": list(values), "b": "x"})
+
+
+def test_rows_are_counted_one_by_one() -> None:
+    model = Model()
+    box = BlackBox(model, Record(), budget=10)
+    assert box.ask(frame(1.0, -1.0, 2.0)) == [True, False, True]
+    assert (box.n_queries, box.n_reused, box.remaining, model.n_rows) == (3, 0, 7, 3)
+
+
+def test_a_known_row_is_not_sent_again() -> None:
+    model = Model()
+    box = BlackBox(model, Record(), budget=10)
+    box.ask(frame(1.0, -1.0))
+    assert box.ask(frame(-1.0, 2.0, 1.0)) == [False, True, True]
+    assert (box.n_queries, box.n_reused, model.n_rows) == (3, 2, 3)
+    assert box.ask(frame(2.0)) == [True]
+    assert len(model.calls) == 2  # nothing new, nothing sent
+
+
+def test_a_row_that_comes_twice_at_once_is_sent_once() -> None:
+    model = Model()
+    box = BlackBox(model, Record(), budget=2)
+    assert box.ask(np.array([[1.0], [1.0], [-1.0], [1.0]])) == [True, True, False, True]
+    assert (box.n_queries, box.n_reused, model.n_rows) == (2, 2, 2)
+
+
+def test_what_one_box_was_told_another_knows() -> None:
+    record, model = Record(), Model()
+    BlackBox(model, record, budget=5).ask(frame(1.0, 2.0))
+    second = BlackBox(model, record, budget=0)
+    assert second.knows(frame(1.0, 2.0))
+    assert not second.knows(frame(1.0, 3.0))
+    assert second.ask(frame(1.0)) == [True]
+    assert (second.n_queries, second.n_reused) == (0, 1)
+
+
+def test_the_budget_is_a_hard_cap_and_nothing_is_sent_beyond_it() -> None:
+    model = Model()
+    box = BlackBox(model, Record(), budget=3)
+    box.ask(frame(1.0, 2.0))
+    with pytest.raises(BudgetSpent, match="2 rows to ask, but only 1 of 3 are left"):
+        box.ask(frame(3.0, 4.0))
+    assert (box.n_queries, model.n_rows) == (2, 2)
+    box.ask(frame(3.0))
+    box.ask(frame(1.0, 2.0, 3.0))  # known rows are free
+    with pytest.raises(BudgetSpent):
+        box.ask(frame(4.0))
+    assert model.n_rows == 3
+
+
+@modest
+@given(st.lists(st.lists(st.integers(-3, 3), min_size=1, max_size=4), max_size=8), st.integers(0, 6))
+def test_the_model_never_gets_a_row_twice_nor_more_than_the_budget(
+    batches: list[list[int]], budget: int
+) -> None:
+    model = Model()
+    box = BlackBox(model, Record(), budget)
+    for batch in batches:
+        try:
+            assert box.ask(np.array(batch, dtype=float)[:, None]) == [v > 0 for v in batch]
+        except BudgetSpent:
+            continue
+    sent = [row for rows in model.calls for row in rows[:, 0].tolist()]
+    assert len(sent) == len(set(sent)) == box.n_queries <= budget
+
+
+def test_the_model_receives_rows_as_they_are() -> None:
+    model = Model()
+    rows = pd.DataFrame(
+        {
+            "a": np.array([1, 2], dtype=np.int8),
+            "b": pd.Categorical(["x", "y"]),
+            "c": pd.array([1.5, 2.5], dtype="Float32"),
+        }
+    )
+    box = BlackBox(model, Record(), budget=5)
+    box.ask(rows.iloc[:1])
+    box.ask(rows)
+    assert [list(sent.index) for sent in model.calls] == [[0], [1]]
+    for sent in model.calls:
+        assert sent.dtypes.tolist() == rows.dtypes.tolist()
+    array = np.array([[1, 2], [3, 4]], dtype=np.uint8)
+    box.ask(array)
+    assert model.calls[-1].dtype == np.uint8
+
+
+def test_a_model_that_writes_into_its_rows_spoils_nothing() -> None:
+    def careless(rows: Any) -> Any:
+        rows["a"] = 0.0
+        return ["yes"] * len(rows)
+
+    rows = frame(1.0, 2.0)
+    box = BlackBox(careless, Record(), budget=5)
+    box.ask(rows)
+    assert rows["a"].tolist() == [1.0, 2.0]
+    assert box.knows(frame(1.0, 2.0))
+
+
+# -- models that fail ----------------------------------------------------------------------------------
+
+
+def test_what_the_model_raised_is_told_and_the_rows_count_as_sent() -> None:
+    def broken(rows: Any) -> Any:
+        raise RuntimeError("no connection")
+
+    box = BlackBox(broken, Record(), budget=3)
+    with pytest.raises(ModelFailed, match="The model raised RuntimeError: no connection") as caught:
+        box.ask(frame(1.0, 2.0))
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert caught.value.explanation is None
+    assert (box.n_queries, box.remaining) == (2, 1)
+    assert not box.knows(frame(1.0))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (["a"], "expected 2 labels, got 1"),
+        ([[0.2, 0.8], [0.6, 0.4]], r"an array of shape \(2, 2\): are these probabilities"),
+        ([0.2, 0.8], "got 0.2, which is a score"),
+        ([1.0, float("nan")], "got nan, which is not a label"),
+        (pd.Series([True, None], dtype="boolean"), "got <NA>, which is not a label"),
+        ([[1], [1, 2]], "inhomogeneous"),
+        (None, "expected 2 labels, got None"),
+    ],
+)
+def test_an_answer_that_is_not_one_label_a_row_is_a_failure(answer: Any, message: str) -> None:
+    box = BlackBox(lambda rows: answer, Record(), budget=3)
+    with pytest.raises(ModelFailed, match=f"The model's answer is not one label a row: .*{message}"):
+        box.ask(frame(1.0, 2.0))
+    assert not box.knows(frame(1.0))
+
+
+# -- the canonical form ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pd.DataFrame({"a": [1.0], "b": ["x"]}),
+        pd.DataFrame({"a": [1], "b": ["x"]}),
+        pd.DataFrame({"a": np.array([1], dtype=np.int8), "b": pd.Series(["x"], dtype=object)}),
+        pd.DataFrame({"a": np.array([1], dtype=np.float32), "b": pd.Categorical(["x"])}),
+        pd.DataFrame({"a": pd.array([1], dtype="Int64"), "b": pd.array(["x"], dtype="string")}),
+        pd.DataFrame({"a": [np.float64(1)], "b": [np.str_("x")]}, index=[7]),
+        np.array([[1, "x"]], dtype=object),
+        np.array([[np.int64(1), np.str_("x")]], dtype=object),
+    ],
+)
+def test_the_same_values_have_the_same_form(rows: Any) -> None:
+    assert canonical(rows) == ['[1, "x"]']
+
+
+def test_forms_are_written_down_here_so_that_they_never_change() -> None:
+    rows = pd.DataFrame(
+        {
+            "a": [-0.0, 0.1, 1e22, 2.0**-1074],
+            "b": [True, False, True, False],
+            "c": ["é", '"', "\n", "1"],
+        }
+    )
+    assert canonical(rows) == [
+        '[0, true, "\\u00e9"]',
+        '[0.1, false, "\\""]',
+        '[10000000000000000000000, true, "\\n"]',
+        '[5e-324, false, "1"]',
+    ]
+
+
+def test_values_that_differ_have_forms_that_differ() -> None:
+    values: list[Any] = [0, 1, "1", "true", True, 0.1, np.nextafter(0.1, 1), np.float32(0.1), "", "0.1"]
+    rows = np.empty((len(values), 1), dtype=object)
+    rows[:, 0] = values
+    assert len(set(canonical(rows))) == len(values)
+
+
+@modest
+@given(frames())
+def test_forms_survive_json_and_a_new_frame(rows: pd.DataFrame) -> None:
+    space = Space.infer(rows)
+    forms = canonical(rows)
+    assert canonical(space.decode(space.encode(rows))) == forms
+    assert [json.dumps(json.loads(form)) for form in forms] == forms
+    # Two rows have one form when they are one point, and only then.
+    assert len(set(forms)) == len(np.unique(space.encode(rows), axis=0))

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import acex
+from acex.cli import QUESTIONS, Demo, app
+from acex.explanation import Explanation
+
+# What each demonstration must end in: the decision, and a feature that changes.
+ANSWERS = {
+    Demo.LOAN: ("rejected becomes approved", "debt_ratio"),
+    Demo.MOONS: ("0 becomes 1", "x0"),
+    Demo.BREAST_CANCER: ("malignant becomes benign", "concave points"),
+    Demo.TIC_TAC_TOE: ("positive becomes negative", "middle_middle"),
+    Demo.DIGITS: ("8 becomes 9", "pixel_"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@dataclass(frozen=True)
+class Result:
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def run(*words: str) -> Result:
+    """What the command ends in, without colours, wherever the tests run."""
+    colourless = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None, "TTY_INTERACTIVE": None}
+    result = CliRunner().invoke(app, list(words), env=colourless)
+    stdout, stderr = (re.sub(r"\x1b\[[0-9;]*m", "", text) for text in (result.stdout, result.stderr))
+    return Result(result.exit_code, stdout, stderr)
+
+
+@pytest.mark.parametrize("name", list(Demo))
+def test_each_demo_ends_in_an_answer_and_a_picture(name: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Explanation] = []
+
+    def explain(*args: Any, **options: Any) -> Explanation:
+        found.append(real(*args, **options))
+        return found[-1]
+
+    real = acex.explain
+    monkeypatch.setattr(acex, "explain", explain)
+    result = run("demo", name)
+    assert result.exit_code == 0, result.stderr
+    [explanation] = found
+    sentence, feature = ANSWERS[name]
+    assert sentence in result.stdout
+    assert feature in result.stdout
+    assert f"asked {explanation.n_queries} times" in result.stdout
+    assert f"Picture: acex-demo-{name}.png" in result.stdout
+    assert Path(f"acex-demo-{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert result.stderr == ""
+
+
+def test_the_loan_is_the_default_and_advises_only_what_an_applicant_can_do() -> None:
+    result = run("demo", "--budget", "40", "--seed", "3")
+    answer = result.stdout[result.stdout.index("becomes") :]
+    frozen = QUESTIONS[Demo.LOAN].options["freeze"]
+    assert "credit_score" in frozen
+    assert not [name for name in frozen if name in answer]
+    assert "asked 40 times" in answer
+
+
+def test_the_board_of_tic_tac_toe_stays_one_that_can_come_up() -> None:
+    data = acex.datasets.load("tic-tac-toe")
+    may_be_asked = QUESTIONS[Demo.TIC_TAC_TOE].options["constraint"]
+    assert may_be_asked(data.rows).all()
+    assert not may_be_asked(data.rows.replace("x", "o")).any()
+
+
+def test_the_picture_goes_where_out_says(tmp_path: Path) -> None:
+    path = tmp_path / "moons.svg"
+    result = run("demo", "moons", "--out", str(path))
+    assert f"Picture: {path}" in result.stdout
+    assert "<svg" in path.read_text(encoding="utf-8")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_when_nothing_is_found_the_summary_says_so_and_the_code_is_1(tmp_path: Path) -> None:
+    result = run("demo", "tic-tac-toe", "--budget", "2")
+    assert result.exit_code == 1
+    assert "budget_spent: still positive (2 queries)" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("demo", "nonsense"), "nonsense"),
+        (("demo", "--budget", "1"), "--budget"),
+        (("demo", "--out", "nowhere/loan.png"), "nowhere"),
+        (("demo", "--out", "loan.doc"), "loan.doc"),
+        (("nonsense",), "nonsense"),
+    ],
+)
+def test_what_is_wrong_is_named_before_any_work_and_the_code_is_2(words: tuple[str, ...], named: str) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert named in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("broken\n  in two"), acex.ModelFailed("broken in two"), OSError("broken in two")]
+)
+def test_an_error_is_one_line_on_stderr_and_no_traceback(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str) -> None:
+        raise error
+
+    monkeypatch.setattr(acex.datasets, "load", fail)
+    result = run("demo")
+    assert result.exit_code == 2
+    assert result.stderr == "acex: broken in two\n"
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("words", [(), ("demo",)])
+def test_every_help_has_an_example(words: tuple[str, ...]) -> None:
+    result = run(*words, "--help")
+    assert result.exit_code == 0
+    assert "Example: acex demo" in result.stdout
+
+
+def test_python_m_acex_is_the_same_command() -> None:
+    command = [sys.executable, "-m", "acex", "--version"]
+    source = str(Path(acex.__file__).resolve().parents[1])  # where it is not installed
+    environment = os.environ | {"PYTHONPATH": source}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"acex {acex.__version__}\n"

@@ -1,0 +1,255 @@
+"""From model, data and row to an explanation, as a user calls it."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+
+import acex
+from acex.space import FloatArray
+from conftest import needs_data
+
+QUICK = acex.Penalty(n0=8, sobol=256)
+
+
+def loan() -> tuple[Any, pd.DataFrame, pd.Series[Any]]:
+    """A model of loans, its data and a rejected row."""
+    data = acex.datasets.load("loan")
+    forest = RandomForestClassifier(30, random_state=0).fit(data.codes, data.labels)
+
+    def model(rows: pd.DataFrame) -> Any:
+        assert isinstance(rows, pd.DataFrame) and (rows.dtypes == data.rows.dtypes).all()
+        assert list(rows.columns) == list(data.rows.columns)
+        return forest.predict(data.space.encode(rows))
+
+    rejected = data.rows[model(data.rows) == "rejected"]
+    return model, data.rows, rejected.iloc[3]
+
+
+def test_a_rejected_loan_is_explained() -> None:
+    model, rows, x = loan()
+    e = acex.explain(model, x, data=rows, target="approved", budget=60, freeze=["age"], seed=1)
+    assert e.outcome == "found"
+    assert (e.label_before, e.label_after) == ("rejected", "approved")
+    assert model(e.counterfactuals)[0] == "approved"
+    assert e.counterfactual["age"] == x["age"]
+    assert (e.counterfactuals.dtypes == rows.dtypes).all()
+    assert e.n_queries <= 60 and len(e.trace) == e.n_queries
+    assert set(e.changes["feature"]) == {c for c in rows.columns if e.counterfactual[c] != x[c]}
+
+
+def test_every_row_asked_keeps_to_the_constraints() -> None:
+    model, rows, x = loan()
+    asked: list[pd.DataFrame] = []
+
+    def watched(batch: pd.DataFrame) -> Any:
+        asked.append(batch)
+        return model(batch)
+
+    acex.explain(
+        watched,
+        x,
+        data=rows,
+        budget=40,
+        strategy=QUICK,
+        freeze=["age", "purpose"],
+        ranges={"loan_amount": (5000, 20000), "housing": ["own", "rent"]},
+        directions={"education": "increase", "duration_months": "decrease"},
+        constraint=lambda batch: batch["income"] < 5000,
+    )
+    seen = pd.concat(asked)[1:]  # the first is the factual
+    assert len(seen) > 20
+    assert (seen["age"] == x["age"]).all() and (seen["purpose"] == x["purpose"]).all()
+    assert seen["loan_amount"].between(5000, 20000).all()
+    assert seen["housing"].isin(["own", "rent"]).all()
+    assert (seen["education"].cat.codes >= list(rows["education"].cat.categories).index(x["education"])).all()
+    assert (seen["duration_months"] <= x["duration_months"]).all()
+    assert (seen["income"] < 5000).all()
+
+
+def test_a_row_that_has_the_target_already_costs_one_query() -> None:
+    model, rows, _ = loan()
+    approved = rows[model(rows) == "approved"].iloc[0]
+    e = acex.explain(model, approved, data=rows, target="approved")
+    assert (e.outcome, e.n_queries) == ("already_target", 1)
+    with pytest.raises(acex.NoCounterfactual, match="already has the label"):
+        _ = e.counterfactual
+
+
+def test_answers_are_kept_so_a_second_explanation_goes_on_where_the_first_ended() -> None:
+    model, rows, x = loan()
+    explainer = acex.Explainer(model, rows)
+    first = explainer.explain(x, budget=25, strategy=QUICK)
+    second = explainer.explain(x, budget=2, strategy=QUICK)
+    assert (first.n_queries, first.n_reused) == (25, 0)
+    assert (second.n_queries, second.n_reused) == (2, 25)
+    pd.testing.assert_frame_equal(first.asked, second.asked[:25])
+
+
+def test_the_budget_is_a_hard_cap_and_small_ones_still_work() -> None:
+    model, rows, x = loan()
+    for budget in (2, 3, 9):
+        sent = []
+
+        def counted(batch: pd.DataFrame, sent: list[int] = sent) -> Any:
+            sent.append(len(batch))
+            return model(batch)
+
+        e = acex.explain(counted, x, data=rows, budget=budget, strategy=QUICK)
+        assert sum(sent) == e.n_queries == budget
+        assert e.stopped_by == "budget"
+
+
+def test_the_callback_sees_each_state() -> None:
+    model, rows, x = loan()
+    states: list[acex.Explanation] = []
+    e = acex.explain(model, x, data=rows, budget=12, strategy=QUICK, callback=states.append)
+    assert [s.n_queries for s in states] == list(range(2, 13))
+    assert states[-1].to_json() == e.to_json()
+
+
+def test_more_than_two_classes_and_a_target_among_them() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = LogisticRegression().fit(X, y)
+    x = X[model.predict(X) == 0][0]
+    e = acex.explain(model, x, data=X, target=2, budget=60, strategy=acex.Penalty(n0=15))
+    assert e.label_after == 2
+    with pytest.raises(ValueError, match=r"target 7 is not a label of the model, which gives \[0, 1, 2\]"):
+        acex.explain(model, x, data=X, target=7)
+
+
+def test_arrays_come_back_as_arrays() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32)
+
+    def model(rows: Any) -> Any:
+        assert isinstance(rows, np.ndarray) and rows.dtype == np.float32 and rows.ndim == 2
+        return (rows.sum(axis=1) > 1).astype(int)
+
+    e = acex.explain(model, X[0], data=X, freeze=[1], budget=40, strategy=QUICK)
+    assert e.outcome == "found"
+    assert e.counterfactual["x1"] == X[0, 1]
+    assert model(e.counterfactuals.to_numpy(np.float32))[0] != model(X[:1])[0]
+
+
+def moons() -> tuple[SVC, pd.DataFrame, float]:
+    data = acex.datasets.moons()
+    svc = SVC(kernel="rbf", gamma=1).fit(data.rows.to_numpy(), data.labels)
+    axes = [np.linspace(data.rows[c].min(), data.rows[c].max(), 601) for c in data.rows]
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    z = (grid - [0.55, 0.25]) / data.rows.to_numpy().std(axis=0)
+    cost = np.sqrt((z**2).sum(axis=1)) + 5 * np.abs(z).sum(axis=1)
+    flips = svc.predict(grid) != svc.predict([[0.55, 0.25]])
+    return svc, data.rows, float(cost[flips].min())
+
+
+def test_the_papers_two_dimensional_example() -> None:
+    """At most 30 queries, within 1.15 times the least cost of a flip on a fine grid, median of 10 seeds."""
+    svc, rows, limit = moons()
+    ratios = []
+    for seed in range(10):
+        e = acex.explain(
+            lambda batch: svc.predict(batch.to_numpy()),
+            {"x0": 0.55, "x1": 0.25},
+            data=rows,
+            budget=30,
+            strategy=acex.Penalty(n0=4),
+            seed=seed,
+        )
+        assert e.label_after != e.label_before and e.n_queries <= 30
+        ratios.append(e.costs[0] / limit)
+    assert np.median(ratios) <= 1.15
+
+
+def explain_digit(data: acex.datasets.Dataset, model: Any, x: FloatArray) -> None:
+    reference = data.rows.to_numpy()[:2000]
+    e = acex.explain(model, x, data=reference, budget=80, strategy=acex.Penalty(n0=50))
+    assert e.outcome == "found" and e.n_queries <= 80
+    best = e.counterfactuals.to_numpy()
+    assert model(best)[0] == e.label_after != e.label_before == model(x[None])[0]
+    # Better than simply showing the nearest known image of the other digit that was asked.
+    others = e.queries[e.queries["hit"] & (e.queries["purpose"] == "initial")]
+    assert e.costs[0] <= others["cost"].min()
+
+
+def test_an_image_of_64_pixels_is_explained_within_80_queries() -> None:
+    data = acex.datasets.digits()
+    model = LogisticRegression(max_iter=2000).fit(data.rows.to_numpy(), data.labels).predict
+    explain_digit(data, model, data.rows.to_numpy()[0])
+
+
+@pytest.mark.slow
+@needs_data
+def test_an_image_of_784_pixels_is_explained_within_80_queries() -> None:
+    data = acex.datasets.mnist()
+    network = MLPClassifier((50,), max_iter=10, random_state=0).fit(data.rows.to_numpy() / 255, data.labels)
+    x = acex.datasets.mnist(split="test").rows.to_numpy()[0]
+    explain_digit(data, lambda rows: network.predict(rows / 255), x)
+
+
+def test_a_reference_of_50000_rows_works() -> None:
+    X = np.random.default_rng(0).normal(size=(50_000, 20))
+    e = acex.explain(lambda rows: rows[:, 0] > 0.5, X[0], data=X, budget=15, strategy=QUICK)
+    assert e.settings["n_reference"] == 50_000
+    assert e.n_queries <= 15
+
+
+def test_constant_columns_stay_as_they_are_and_cost_nothing() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[:, 1] = 4.0
+    e = acex.explain(lambda rows: rows[:, 0] > 0, X[0], data=X, budget=30, strategy=QUICK)
+    assert (e.asked["x1"] == 4.0).all()
+    assert np.isfinite(e.costs).all()
+
+
+SCRIPT = """
+import numpy as np, acex
+X = np.random.default_rng(0).normal(size=(200, 4))
+e = acex.explain(lambda r: r[:, 0] + r[:, 1] > 1, X[0], data=X, budget=25, strategy=acex.Penalty(n0=8, sobol=256))
+print(e.asked.to_numpy().tobytes().hex())
+"""
+
+
+def test_the_same_questions_in_every_process() -> None:
+    seen = set()
+    for salt in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": salt}
+        out = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, check=True)
+        seen.add(out.stdout)
+    assert len(seen) == 1 and len(seen.pop()) > 1000
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["diabetes", "german_credit"])
+def test_the_papers_data_are_explained(name: str) -> None:
+    from acex.bench.ground import ground
+
+    g = ground(name)
+    x = g.rows[0]
+    e = acex.Explainer(
+        g.predict, g.reference, space=g.space, plausibility=acex.Plausibility(scale=False)
+    ).explain(x, budget=120)
+    best = e.counterfactuals.to_numpy(float)
+    assert g.predict(best)[0] != g.predict(x[None])[0]
+    assert g.keeps_frozen(best, x).all()
+    assert 30 < e.n_queries <= 120
+
+
+def test_the_examples_in_docstrings_are_true() -> None:
+    import acex.explainer
+    import acex.space
+
+    for module in (acex.explainer, acex.space):
+        result = doctest.testmod(module)
+        assert result.attempted > 0 and result.failed == 0
