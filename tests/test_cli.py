@@ -19,7 +19,7 @@ from acex.explanation import Explanation
 ANSWERS = {
     Demo.LOAN: ("rejected becomes approved", "debt_ratio"),
     Demo.MOONS: ("0 becomes 1", "x0"),
-    Demo.BREAST_CANCER: ("malignant becomes benign", "concave points"),
+    Demo.BREAST_CANCER: ("malignant becomes benign", "worst "),
     Demo.TIC_TAC_TOE: ("positive becomes negative", "middle_middle"),
     Demo.DIGITS: ("8 becomes 9", "pixel_"),
 }

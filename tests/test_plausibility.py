@@ -69,12 +69,13 @@ def test_no_points_are_no_answers() -> None:
     assert fitted()[2].plausible(np.empty((0, 3))).shape == (0,)
 
 
-def test_a_small_reference_has_fewer_neighbours() -> None:
+def test_a_small_reference_has_fewer_neighbours(recwarn: pytest.WarningsRecorder) -> None:
     R, scale, density = fitted(n=2)
     assert density.lof.n_neighbors_ == 1
     assert density.plausible(R).all()
     with pytest.raises(ValueError, match="at least 2 reference rows, got 1; plausibility=None"):
         Plausibility().fit(R[:1], scale)
+    assert not recwarn.list
 
 
 def test_rows_that_occur_many_times_are_plausible_and_nothing_is_warned(

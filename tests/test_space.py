@@ -420,6 +420,11 @@ def test_a_nominal_code_that_is_not_allowed_becomes_the_factuals() -> None:
     assert region.snap(everywhere)[:, 0].tolist() == [2, 2, 2, 3, 2]
 
 
+def test_zero_has_one_form() -> None:
+    space = Space((Integer("n", -5, 5), Continuous("a", -5, 5)))
+    assert not np.signbit(space.region(np.ones(2)).snap(np.array([[-0.3, -0.0]]))).any()
+
+
 def test_an_ordinal_code_that_is_not_allowed_becomes_the_nearest() -> None:
     space = Space((Ordinal("school", tuple("abcdef")),))
     region = space.region(np.array([0.0]), ranges={"school": ["a", "e", "f"]})
@@ -428,9 +433,10 @@ def test_an_ordinal_code_that_is_not_allowed_becomes_the_nearest() -> None:
 
 def test_ranges_are_rounded_inwards() -> None:
     data = pd.DataFrame({"share": np.array([0.0, 1.0], dtype=np.float32), "n": [0, 10]})
-    region = Space.infer(data).region(np.array([0.5, 5.0]), ranges={"share": (0.1, 0.7), "n": (1.5, 7.5)})
+    region = Space.infer(data).region(np.array([0.75, 5.0]), ranges={"share": (0.7, 0.8), "n": (1.5, 7.5)})
     snapped = region.snap(np.array([[0.0, 0.0], [1.0, 10.0]]))
-    assert 0.1 <= snapped[0, 0] < 0.1 + 1e-7 and 0.7 - 1e-7 < snapped[1, 0] <= 0.7
+    assert float(np.float32(0.7)) < 0.7 and float(np.float32(0.8)) > 0.8  # the nearest would lie outside
+    assert 0.7 <= snapped[0, 0] < 0.7 + 1e-7 and 0.8 - 1e-7 < snapped[1, 0] <= 0.8
     assert snapped[:, 1].tolist() == [2, 7]
 
 

@@ -102,6 +102,12 @@ class _Question:
     strategy: acex.Penalty = field(default_factory=acex.Penalty)
 
 
+MEASURED = (
+    "radius", "texture", "perimeter", "area", "smoothness",
+    "compactness", "concavity", "concave points", "symmetry", "fractal dimension",
+)  # fmt: skip
+
+
 def _could_come_up(boards: Rows) -> Any:
     """Which boards of tic-tac-toe have as many x as o, or one more, (n,)."""
     return ((boards == "x").sum(axis=1) - (boards == "o").sum(axis=1)).isin((0, 1))
@@ -133,9 +139,13 @@ QUESTIONS = {
         strategy=acex.Penalty(n0=4, initial="normal"),
     ),
     Demo.BREAST_CANCER: _Question(
-        "This sample was called malignant. Which measurements would have to differ for benign?",
-        row=255,
-        options={"target": "benign"},
+        "This sample was called malignant. Which of its worst values would have to differ for benign? "
+        "Means and errors stay as they are.",
+        row=73,
+        options={
+            "target": "benign",
+            "freeze": [*(f"mean {name}" for name in MEASURED), *(f"{name} error" for name in MEASURED)],
+        },
     ),
     Demo.TIC_TAC_TOE: _Question(
         "The model says that x has won this game (positive). Which square decides that?",
@@ -144,7 +154,7 @@ QUESTIONS = {
     ),
     Demo.DIGITS: _Question(
         "This image was read as an 8. Which pixels would make it a 9?",
-        row=2,
+        row=0,
         options={"target": "9", "beta": 0.0, "budget": 80},
         strategy=acex.Penalty(n0=50),
     ),

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import qmc
 
@@ -24,7 +25,7 @@ from acex.cost import Cost
 from acex.kernel import KernelName
 from acex.problem import History, Problem, Query, Stop
 from acex.propose import maximise
-from acex.space import FloatArray
+from acex.space import BoolArray, FloatArray
 from acex.surrogate import Beside, Posterior, fit
 
 N_STARTS = 96  # around the factual, scored together; L-BFGS-B climbs from the best
@@ -181,7 +182,7 @@ class _Surrogate:
         return fit(self.Z, self.history.is_hit.astype(float), kernel=self.settings.kernel)
 
     @cached_property
-    def plausible(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def plausible(self) -> BoolArray:
         return self.problem.plausible(self.history.X)
 
     @cached_property
@@ -281,8 +282,11 @@ def _rest_of_round(
     if not history.is_hit.any():
         hope = float(surrogate.posterior.probability(problem.scale.coordinates(starts)).max())
 
-    def accept(X: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        return problem.admissible(X, history.asked)
+    def accept(X: FloatArray) -> BoolArray:
+        # A point within epsilon of one that was asked would tell nothing new.
+        apart = cdist(problem.scale.coordinates(X), surrogate.Z).min(axis=1) > settings.epsilon
+        apart[apart] = problem.admissible(X[apart], history.asked)
+        return apart
 
     while penalty < settings.lambda_max:
         found = maximise(surrogate.improvement(penalty), problem.cost, problem.region, starts, accept)

@@ -313,9 +313,15 @@ class Space:
         """
         X = np.clip(X, self.low, self.high)
         X = np.where(self.is_discrete, np.rint(X), X)
-        for j in range(len(self)):
-            X[:, j] = _held(X[:, j], self._number_dtype(j))
+        for j, dtype in self._narrow:
+            X[:, j] = _held(X[:, j], dtype)
         return X
+
+    @cached_property
+    def _narrow(self) -> list[tuple[int, np.dtype[Any]]]:
+        """The columns whose floats are coarser than a point's, with their dtypes."""
+        dtypes = [self._number_dtype(j) for j in range(len(self))]
+        return [(j, dtype) for j, dtype in enumerate(dtypes) if dtype.kind == "f" and dtype != np.float64]
 
     def _number_dtype(self, j: int) -> np.dtype[Any]:
         """How the column of a numeric feature is written: float64 unless data say otherwise."""
@@ -341,16 +347,17 @@ class Space:
         by_name: dict[str, Hashable] = {str(c): c for c in columns}
         if len(by_name) < len(columns):
             raise ValueError(f"{where}: column names must differ, got {_some(columns)}.")
-        missing = [name for name in self.names if name not in by_name]
-        extra = [name for name in by_name if name not in self.names]
+        names = self.names
+        missing = [name for name in names if name not in by_name]
+        extra = by_name.keys() - set(names)
         if missing:
             raise ValueError(
-                f"{where}: missing {_some(missing)}; expected the columns {_some(self.names)}, "
+                f"{where}: missing {_some(missing)}; expected the columns {_some(names)}, "
                 f"got {_some(columns)}."
             )
         if extra:
-            raise ValueError(f"{where}: unknown column {_some(extra)}; expected only {_some(self.names)}.")
-        return tuple(by_name[name] for name in self.names)
+            raise ValueError(f"{where}: unknown column {_some(sorted(extra))}; expected only {_some(names)}.")
+        return tuple(by_name[name] for name in names)
 
     def frame(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with plain values, such as JSON holds, as a frame with the dtypes of this space."""

@@ -1,0 +1,556 @@
+"""What goes wrong at the front door, and what the message says about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import acex
+from acex import ModelFailed, NoCounterfactual, Penalty, Plausibility
+
+QUICK = Penalty(n0=5, sobol=64)
+
+
+def people(n: int = 40) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "income": rng.normal(50, 15, n),
+            "job": rng.choice(["clerk", "cook", "nurse"], n),
+        }
+    )
+
+
+def rule(rows: pd.DataFrame) -> Any:
+    return np.where(rows["income"] > 50, "good", "bad")
+
+
+class Model:
+    """The rule, and how many rows it was sent."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+
+    def __call__(self, rows: pd.DataFrame) -> Any:
+        self.n_rows += len(rows)
+        return rule(rows)
+
+
+DATA = people()
+BAD = DATA[rule(DATA) == "bad"].iloc[0]
+
+
+def explain(model: Any = rule, x: Any = BAD, **options: Any) -> acex.Explanation:
+    return acex.explain(model, x, **{"data": DATA, "budget": 12, "strategy": QUICK, **options})
+
+
+def refused(message: str, **options: Any) -> None:
+    """The mistake is a ValueError that says this, before anything is asked."""
+    model = Model()
+    with pytest.raises(ValueError, match=message):
+        explain(**{"model": model, **options})
+    assert model.n_rows == 0
+
+
+def with_value(column: str, value: Any) -> pd.DataFrame:
+    """The data with one strange value in row 3."""
+    data = DATA.astype({column: object})
+    data.loc[3, column] = value
+    return data.infer_objects()
+
+
+def test_without_a_mistake_a_counterfactual_is_found() -> None:
+    e = explain()
+    assert e.outcome == "found"
+    assert rule(e.counterfactuals).tolist() == ["good"]
+
+
+# -- data ----------------------------------------------------------------------------------------------
+
+
+def test_missing_values_in_data_name_column_and_row() -> None:
+    refused(r"'income': 1 of 40 values are missing \(first in row 3\)", data=with_value("income", np.nan))
+
+
+def test_a_missing_category_in_data_is_named() -> None:
+    refused(r"'job': 1 of 40 values are missing \(first in row 3\)", data=with_value("job", None))
+
+
+def test_infinity_in_data_is_named() -> None:
+    refused("'income': holds an infinite value, inf", data=with_value("income", np.inf))
+
+
+def test_dates_in_data_are_named_with_advice() -> None:
+    data = DATA.assign(age=pd.date_range("2020-01-01", periods=40))
+    refused(r"'age': holds dates or times \(datetime64.*Turn it into a number", data=data)
+
+
+def test_columns_of_mixed_types_are_named() -> None:
+    refused(r"'job': expected numbers only or texts only, got .*7 \(int\)", data=with_value("job", 7))
+
+
+def test_data_without_rows_are_refused() -> None:
+    refused("data is empty", data=DATA.iloc[:0])
+
+
+def test_a_single_row_of_data_says_nothing_about_what_is_usual() -> None:
+    refused("at least 2 reference rows, got 1; plausibility=None", data=DATA.iloc[:1], x=DATA.iloc[0])
+    refused("No feature can change", data=DATA.iloc[:1], x=DATA.iloc[0], plausibility=None)
+
+
+def test_two_rows_of_data_will_do() -> None:
+    two = pd.concat([DATA[rule(DATA) == "bad"].iloc[[0]], DATA[rule(DATA) == "good"].iloc[[0]]])
+    e = explain(x=two.iloc[0], data=two, budget=20)
+    assert e.outcome in ("found", "budget_spent", "exhausted", "unlikely")
+    assert e.n_queries <= 20
+
+
+def test_constant_columns_work_and_stay_as_they_are() -> None:
+    data = DATA.assign(bank="ours", rate=0.5, branch=3)
+    e = explain(x={**BAD, "bank": "ours", "rate": 0.5, "branch": 3}, data=data)
+    assert e.outcome == "found"
+    assert (e.asked[["bank", "rate", "branch"]].nunique() == 1).all()
+
+
+def test_data_that_are_no_table_are_refused() -> None:
+    refused("data must be a DataFrame or a 2-D array, got list", data=DATA.to_dict("records"))
+    refused("data must be a DataFrame or a 2-D array, got Series", data=DATA["age"])
+
+
+def test_columns_of_one_name_are_refused() -> None:
+    data = DATA.set_axis(["age", "age", "job"], axis=1)
+    refused("names must differ, got 'age', 'age', 'job'", data=data)
+
+
+def test_numbers_too_large_for_exact_arithmetic_are_refused() -> None:
+    refused(
+        r"'age': integers beyond 2\*\*53 .* rescale the column", data=DATA.assign(age=2**53 + DATA["age"])
+    )
+
+
+def test_a_space_that_lacks_a_column_is_refused() -> None:
+    space = acex.Space((acex.Integer("age", 18, 80), acex.Continuous("income", 0, 200)))
+    refused("data: unknown column 'job'; expected only 'age', 'income'", space=space)
+
+
+def test_a_space_that_lacks_a_category_is_refused() -> None:
+    numbers = (acex.Integer("age", 18, 80), acex.Continuous("income", 0, 200))
+    space = acex.Space((*numbers, acex.Nominal("job", ("clerk", "cook"))))
+    refused("'job': 'nurse' is not a known category; there are 'clerk', 'cook'", space=space)
+
+
+def test_a_continuous_feature_in_a_column_of_integers_is_refused() -> None:
+    features = (acex.Continuous("age", 18, 80), *acex.Space.infer(DATA).features[1:])
+    refused("'age': declared Continuous, but the column in data is int64", space=acex.Space(features))
+
+
+# -- the row -------------------------------------------------------------------------------------------
+
+
+def test_a_missing_value_in_x_is_named() -> None:
+    refused("'income': the value is missing, got nan", x={**BAD, "income": np.nan})
+    refused("'job': the value is missing, got None", x={**BAD, "job": None})
+
+
+def test_infinity_in_x_is_named() -> None:
+    refused("'income': -inf is not finite", x={**BAD, "income": -np.inf})
+
+
+def test_a_missing_column_is_named() -> None:
+    refused("the row: missing 'job'; expected the columns 'age', 'income', 'job'", x=BAD.drop("job"))
+
+
+def test_an_extra_column_is_named() -> None:
+    refused("the row: unknown column 'zip'; expected only 'age', 'income', 'job'", x={**BAD, "zip": 3000})
+
+
+def test_an_unknown_category_is_named() -> None:
+    refused("'job': 'pilot' is not a known category; there are 'clerk', 'cook'", x={**BAD, "job": "pilot"})
+
+
+def test_a_value_out_of_range_is_named_and_can_be_allowed() -> None:
+    refused(r"'age': 95 is outside 18 to \d\d\..*ranges=", x={**BAD, "age": 95})
+    assert explain(x={**BAD, "age": 95}, ranges={"age": (18, 95)}).factual["age"] == 95
+
+
+def test_a_fraction_of_a_whole_number_is_named() -> None:
+    refused("'age': 30.5 is not a whole number", x={**BAD, "age": 30.5})
+
+
+def test_a_text_is_not_a_number() -> None:
+    refused("'age': expected a number, got '30'", x={**BAD, "age": "30"})
+
+
+def test_a_row_without_names_is_refused() -> None:
+    refused("the row: missing 'age', 'income', 'job'; .* got 0, 1, 2", x=pd.Series(BAD.tolist()))
+    refused("the row: missing 'age', 'income', 'job'; .* got 0, 1, 2", x=BAD.tolist())
+
+
+def test_a_row_with_a_name_twice_is_refused() -> None:
+    refused("the row: column names must differ", x=pd.concat([BAD, BAD[["age"]]]))
+
+
+def test_two_rows_are_not_one() -> None:
+    refused("x must be one row, got 2", x=DATA.iloc[:2])
+    refused("x must be one row, got 0", x=DATA.iloc[:0])
+
+
+def test_nothing_is_not_a_row() -> None:
+    refused("Expected a DataFrame, a Series, a mapping or a 2-D array, got NoneType", x=None)
+
+
+# -- the model -----------------------------------------------------------------------------------------
+
+
+def test_a_regressor_is_refused_with_advice() -> None:
+    with pytest.raises(
+        TypeError, match="LinearRegression is a regressor: its answers are numbers, not labels"
+    ):
+        explain(LinearRegression())
+
+
+def test_a_class_is_not_an_instance() -> None:
+    with pytest.raises(TypeError, match="model is the class LogisticRegression; pass a fitted"):
+        explain(LogisticRegression)
+
+
+def test_something_that_cannot_be_asked_is_refused() -> None:
+    with pytest.raises(TypeError, match="model must have a predict method or be callable, got str"):
+        explain("model.pkl")
+
+
+def test_an_estimator_that_is_not_fitted_fails_with_its_own_words() -> None:
+    numbers = DATA[["age", "income"]]
+    with pytest.raises(ModelFailed, match="NotFittedError: This LogisticRegression instance") as caught:
+        explain(LogisticRegression(), numbers.iloc[0], data=numbers)
+    assert caught.value.explanation is None
+
+
+def test_an_unknown_target_is_refused_where_the_model_tells_its_labels() -> None:
+    numbers = DATA[["age", "income"]]
+    model = LogisticRegression().fit(numbers, rule(DATA))
+    with pytest.raises(
+        ValueError, match=r"target 'great' is not a label of the model, which gives \['bad', 'good'\]"
+    ):
+        explain(model, numbers.iloc[0], data=numbers, target="great")
+
+
+def test_one_answer_for_everything_ends_without_a_counterfactual() -> None:
+    e = explain(lambda rows: ["no"] * len(rows))
+    assert e.outcome in ("budget_spent", "unlikely", "exhausted")
+    assert e.n_queries <= 12
+    with pytest.raises(
+        NoCounterfactual, match=r"(Raise budget|Unfreeze features).*the model answered \['no'\]"
+    ):
+        _ = e.counterfactual
+
+
+def test_one_answer_for_everything_ends_by_itself_when_every_point_was_asked() -> None:
+    data = pd.DataFrame({"a": ["x", "y"] * 20, "b": [True, False, False, True] * 10})
+    e = explain(lambda rows: ["no"] * len(rows), data.iloc[0], data=data, budget=500)
+    assert e.outcome in ("unlikely", "exhausted")
+    assert e.n_queries <= 4
+
+
+def test_a_model_that_breaks_down_leaves_what_was_found_so_far() -> None:
+    answers = 0
+
+    def fragile(rows: pd.DataFrame) -> Any:
+        nonlocal answers
+        answers += 1
+        if answers > 6:
+            raise ConnectionError("the service is down")
+        return rule(rows)
+
+    with pytest.raises(ModelFailed, match="The model raised ConnectionError: the service is down") as caught:
+        explain(fragile)
+    e = caught.value.explanation
+    assert e is not None
+    assert len(e.trace) == 6  # every answer paid for
+    assert e.n_queries == 7  # and the row whose answer never came
+    assert e.outcome == "found"
+    assert rule(e.counterfactuals).tolist() == ["good"]
+    acex.Explanation.from_json(e.to_json())
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda rows: [], "expected 1 labels, got 0"),
+        (lambda rows: ["a"] * 3, "expected 1 labels, got 3"),
+        (lambda rows: [[0.3, 0.7]] * len(rows), r"shape \(1, 2\): are these probabilities"),
+        (lambda rows: [0.3] * len(rows), "got 0.3, which is a score, not a label"),
+        (lambda rows: [np.nan] * len(rows), "got nan, which is not a label"),
+        (lambda rows: "good", "expected 1 labels, got 'good'"),
+    ],
+)
+def test_an_answer_that_is_not_one_label_a_row_fails(answer: Any, message: str) -> None:
+    with pytest.raises(ModelFailed, match=f"not one label a row: .*{message}"):
+        explain(answer)
+
+
+def test_labels_never_seen_before_are_labels() -> None:
+    e = explain(lambda rows: [f"about {income:.0f}" for income in rows["income"]])
+    assert e.outcome == "found"
+    assert e.label_after != e.label_before
+
+
+# -- what is asked for -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [0, 1, -3, True, 2.5, "10", None])
+def test_a_budget_is_a_whole_number_of_two_or_more(budget: Any) -> None:
+    refused(f"budget must be a whole number of at least 2 .* got {budget!r}", budget=budget)
+
+
+def test_a_budget_of_two_is_spent_and_no_more() -> None:
+    model = Model()
+    assert explain(model, budget=2).n_queries == model.n_rows == 2
+
+
+@pytest.mark.parametrize("beta", [-1, np.nan, np.inf, "5"])
+def test_beta_is_zero_or_positive(beta: Any) -> None:
+    refused(f"beta must be zero or a positive number, got {beta!r}", beta=beta)
+
+
+def test_freezing_everything_leaves_nothing() -> None:
+    refused("No feature can change: every one is frozen", freeze=["age", "income", "job"])
+
+
+def test_freeze_takes_a_list() -> None:
+    refused(r"freeze takes a list of names, got the text 'age'; write \['age'\]", freeze="age")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"freeze": ["agee"]}, "'agee' is not a feature; there are 'age', .* Did you mean 'age'"),
+        ({"ranges": {"Income": (0, 1)}}, "'Income' is not a feature; .* Did you mean 'income'"),
+        ({"directions": {"incom": "increase"}}, "'incom' is not a feature; .* Did you mean 'income'"),
+        ({"weights": {"jobs": 2}}, "'jobs' is not a feature; .* Did you mean 'job'"),
+        ({"freeze": ["zip"]}, r"'zip' is not a feature; there are 'age', 'income', 'job'\.$"),
+        ({"freeze": [7]}, "7 is not a feature"),
+    ],
+)
+def test_unknown_names_get_a_hint(options: dict[str, Any], message: str) -> None:
+    refused(message, **options)
+
+
+@pytest.mark.parametrize("name", ["ranges", "directions", "weights"])
+def test_settings_by_feature_are_mappings(name: str) -> None:
+    refused(rf"{name} takes a mapping from names to values, got \['age'\]", **{name: ["age"]})
+
+
+def test_a_direction_is_increase_or_decrease() -> None:
+    refused("'age': direction 'up' is neither 'increase' nor 'decrease'", directions={"age": "up"})
+    refused("'job': a nominal feature has no order", directions={"job": "increase"})
+
+
+@pytest.mark.parametrize("weight", [0, -1, np.inf, np.nan, "dear"])
+def test_a_weight_is_a_positive_number(weight: Any) -> None:
+    refused(f"'age': weight must be a positive number, got {weight!r}", weights={"age": weight})
+
+
+def test_a_range_that_shuts_out_a_frozen_factual_leaves_nothing() -> None:
+    high = (BAD["age"] + 1, 99)
+    refused(
+        "'age': ranges allows .* it stays as it is; nothing is left", freeze=["age"], ranges={"age": high}
+    )
+    others = sorted({"clerk", "cook", "nurse"} - {BAD["job"]})
+    refused("'job': ranges allows .* it stays as it is", freeze=["job"], ranges={"job": others})
+    refused(
+        "'age': ranges allows .* it may only decrease", directions={"age": "decrease"}, ranges={"age": high}
+    )
+
+
+def test_a_range_that_shuts_out_the_factual_makes_the_feature_move() -> None:
+    others = sorted({"clerk", "cook", "nurse"} - {BAD["job"]})
+    e = explain(ranges={"job": others})
+    assert e.outcome == "found"
+    assert e.asked["job"].iloc[1:].isin(others).all()
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"age": 30}, r"ranges\['age'\]: expected a pair \(low, high\), got 30"),
+        ({"age": (40, 30)}, r"ranges\['age'\]: expected low <= high, got 40 and 30"),
+        ({"job": "cook"}, r"ranges\['job'\]: expected a list of the allowed categories, got 'cook'"),
+        ({"job": ["pilot"]}, r"ranges\['job'\]: 'pilot' is not a known category; there are 'clerk'"),
+    ],
+)
+def test_a_range_that_makes_no_sense_is_refused(ranges: dict[str, Any], message: str) -> None:
+    refused(message, ranges=ranges)
+
+
+@pytest.mark.parametrize("answer", [True, [True] * 1000, np.ones(1), ["yes"]])
+def test_a_constraint_gives_one_truth_value_a_row(answer: Any) -> None:
+    refused(
+        "constraint must give one True or False a row: expected a boolean", constraint=lambda rows: answer
+    )
+
+
+def test_a_constraint_that_raises_is_heard_before_anything_is_asked() -> None:
+    model = Model()
+    with pytest.raises(KeyError, match="wage"):
+        explain(model, constraint=lambda rows: rows["wage"] > 0)
+    assert model.n_rows == 0
+
+
+def test_a_constraint_that_forbids_everything_ends_after_the_factual() -> None:
+    e = explain(constraint=lambda rows: np.zeros(len(rows), dtype=bool))
+    assert (e.outcome, e.n_queries) == ("exhausted", 1)
+
+
+@pytest.mark.parametrize("strategy", ["genetic", Penalty, None])
+def test_an_unknown_strategy_is_refused(strategy: Any) -> None:
+    refused("strategy must be 'penalty' or", strategy=strategy)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"threshold": 1.5}, "threshold must be a negative number such as -1.5, got 1.5"),
+        ({"threshold": np.nan}, "threshold must be a negative number such as -1.5, got nan"),
+        ({"neighbours": 0}, "neighbours must be a whole number of at least 1, got 0"),
+        ({"neighbours": 1.5}, "neighbours must be a whole number of at least 1, got 1.5"),
+    ],
+)
+def test_plausibility_out_of_range_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Plausibility(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n0": 0}, "n0 must be .*at least 1, got 0"),
+        ({"sobol": 0}, "sobol must be .*at least 1, got 0"),
+        ({"lambda_0": 1.0}, "expected 1 < lambda_0 <= lambda_max, got 1.0 and"),
+        ({"lambda_0": 1e16}, "expected 1 < lambda_0 <= lambda_max, got 1e.16 and"),
+        ({"lambda_max": np.inf}, "expected 1 < lambda_0 <= lambda_max, got 10.0 and inf"),
+        ({"growth": 1.0}, "growth must be .*above 1, got 1.0"),
+        ({"growth": np.nan}, "growth must be .*above 1, got nan"),
+        ({"epsilon": -1e-3}, "epsilon must not be negative, got -0.001"),
+        ({"kernel": "rbf"}, "kernel must be 'matern52' or 'matern32', got 'rbf'"),
+        ({"initial": "uniform"}, "initial must be 'reference' or 'normal', got 'uniform'"),
+    ],
+)
+def test_penalty_out_of_range_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Penalty(**settings)
+
+
+# -- what is odd but right -----------------------------------------------------------------------------
+
+
+def test_columns_of_any_name_will_do() -> None:
+    names = pd.Index([0, "", "größe 🙂"])
+    data = DATA.set_axis(names, axis=1)
+    e = explain(
+        lambda rows: np.where(rows[""] > 50, "good", "bad"), BAD.set_axis(names), data=data, freeze=[0]
+    )
+    assert e.outcome == "found"
+    assert list(e.counterfactual.index) == list(names)
+    assert e.counterfactual[0] == BAD["age"]
+
+
+def test_columns_of_two_levels_will_do() -> None:
+    names = pd.MultiIndex.from_tuples([("who", "age"), ("money", "income"), ("who", "job")])
+    data = DATA.set_axis(names, axis=1)
+    e = explain(
+        lambda rows: np.where(rows[("money", "income")] > 50, "good", "bad"), BAD.set_axis(names), data=data
+    )
+    assert e.outcome == "found"
+    assert list(e.counterfactual.index) == list(names)
+    assert len(e.trace) == e.n_queries
+    assert str(acex.Explanation.from_json(e.to_json())) == str(e)
+
+
+def test_an_index_of_any_kind_will_do() -> None:
+    expected = explain()
+    for index in ([0] * len(DATA), [f"row {i}" for i in range(len(DATA))]):
+        assert_frame_equal(explain(data=DATA.set_axis(index, axis=0)).trace, expected.trace)
+
+
+def test_the_order_of_columns_in_x_does_not_matter() -> None:
+    assert_frame_equal(explain(x=BAD[::-1]).trace, explain().trace)
+
+
+@pytest.mark.parametrize("factor", [1e12, 1e-12, 1e120, 1e-120])
+def test_units_do_not_matter(factor: float) -> None:
+    def in_other_units(rows: pd.DataFrame) -> Any:
+        return rule(rows.assign(income=rows["income"] / factor))
+
+    e = explain(
+        in_other_units,
+        {**BAD, "income": BAD["income"] * factor},
+        data=DATA.assign(income=DATA["income"] * factor),
+    )
+    assert e.outcome == "found"
+    assert e.n_queries == 12
+
+
+def test_very_large_integers_are_not_listed_one_by_one() -> None:
+    e = explain(x={**BAD, "age": int(BAD["age"]) * 10**12}, data=DATA.assign(age=DATA["age"] * 10**12))
+    assert e.outcome == "found"
+    assert e.counterfactuals["age"].dtype == np.int64
+
+
+def test_very_many_categories_will_do() -> None:
+    towns = pd.Categorical([f"town {i}" for i in range(len(DATA))], [f"town {i}" for i in range(400)])
+    data = DATA.assign(job=towns)
+    e = explain(x=data[rule(data) == "bad"].iloc[0], data=data, budget=8)
+    assert e.n_queries <= 8
+    assert e.asked["job"].dtype == data["job"].dtype
+
+
+def test_categories_of_mixed_types_can_be_declared() -> None:
+    data = DATA.assign(job=pd.Series([1, "cook", 2.5, (3, "b")] * 10, dtype=object))
+    features = acex.Space.infer(DATA).features[:2]
+    space = acex.Space((*features, acex.Nominal("job", (1, "cook", 2.5, (3, "b")))))
+    e = explain(x=data[rule(data) == "bad"].iloc[0], data=data, space=space)
+    assert e.outcome == "found"
+    assert str(acex.Explanation.from_json(e.to_json())) == str(e)
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, int, np.uint8, bool])
+def test_arrays_of_any_number_and_read_only_will_do(dtype: Any) -> None:
+    data = (np.random.default_rng(0).random((40, 3)) * 20).astype(int) % (2 if dtype is bool else 20)
+    data = data.astype(dtype)
+    data.setflags(write=False)
+
+    def array_rule(rows: Any) -> Any:
+        assert rows.dtype == dtype and rows.ndim == 2
+        return rows[:, 0].astype(float) > data[:, 0].astype(float).mean()
+
+    x = data[~array_rule(data)][0]
+    before = data.copy()
+    e = explain(array_rule, x, data=data)
+    assert e.outcome == "found"
+    assert data.tolist() == before.tolist()
+
+
+def test_rows_and_data_are_left_as_they_were() -> None:
+    data, x = DATA.copy(deep=True), BAD.copy(deep=True)
+
+    def careless(rows: pd.DataFrame) -> Any:
+        answer = rule(rows)
+        rows["income"] = 0.0
+        rows["new"] = 1
+        return answer
+
+    def careless_constraint(rows: pd.DataFrame) -> Any:
+        rows["age"] = 0
+        return np.ones(len(rows), dtype=bool)
+
+    e = explain(careless, x, data=data, constraint=careless_constraint)
+    assert_frame_equal(data, DATA)
+    assert x.equals(BAD)
+    assert rule(e.counterfactuals).tolist() == ["good"]
