@@ -34,9 +34,7 @@ def explain_row(g: Ground, row: int, budget: int, seed: int) -> dict[str, float]
     """Queries, cost and distances of one explanation; NaN where nothing was found."""
     x = g.rows[row]
     # The paper's own filter is LOF on raw codes, and it starts from 15 points on the smallest data set.
-    explainer = acex.Explainer(
-        g.predict, g.reference, space=g.space, plausibility=acex.Plausibility(scale=False)
-    )
+    explainer = acex.Explainer(g.predict, g.reference, space=g.space, plausibility=acex.Plausibility(scale=False))
     strategy = acex.Penalty(n0=15 if g.name == "blood" else 30)
     e = explainer.explain(x, budget=budget, strategy=strategy, seed=seed, progress=False)
     out = {"row": float(row), "queries": float(e.n_queries), "valid": 0.0, "J": np.nan}

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import acex
@@ -129,9 +130,7 @@ def test_columns_of_one_name_are_refused() -> None:
 
 
 def test_numbers_too_large_for_exact_arithmetic_are_refused() -> None:
-    refused(
-        r"'age': integers beyond 2\*\*53 .* rescale the column", data=DATA.assign(age=2**53 + DATA["age"])
-    )
+    refused(r"'age': integers beyond 2\*\*53 .* rescale the column", data=DATA.assign(age=2**53 + DATA["age"]))
 
 
 def test_a_space_that_lacks_a_column_is_refused() -> None:
@@ -209,9 +208,7 @@ def test_nothing_is_not_a_row() -> None:
 
 
 def test_a_regressor_is_refused_with_advice() -> None:
-    with pytest.raises(
-        TypeError, match="LinearRegression is a regressor: its answers are numbers, not labels"
-    ):
+    with pytest.raises(TypeError, match="LinearRegression is a regressor: its answers are numbers, not labels"):
         explain(LinearRegression())
 
 
@@ -225,19 +222,38 @@ def test_something_that_cannot_be_asked_is_refused() -> None:
         explain("model.pkl")
 
 
-def test_an_estimator_that_is_not_fitted_fails_with_its_own_words() -> None:
+def test_an_estimator_that_is_not_fitted_is_refused_before_any_query() -> None:
     numbers = DATA[["age", "income"]]
-    with pytest.raises(ModelFailed, match="NotFittedError: This LogisticRegression instance") as caught:
+    with pytest.raises(NotFittedError, match="This LogisticRegression instance is not fitted"):
         explain(LogisticRegression(), numbers.iloc[0], data=numbers)
-    assert caught.value.explanation is None
+
+
+def test_what_was_paid_for_travels_with_any_error() -> None:
+    def stop(state: acex.Explanation) -> None:
+        if state.n_queries == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        explain(callback=stop)
+    assert caught.value.explanation.n_queries == 4  # type: ignore[attr-defined]
+
+
+def test_a_callback_that_cannot_be_called_is_refused_before_any_query() -> None:
+    with pytest.raises(TypeError, match="callback must be a function .* got 3"):
+        explain(callback=3)
+
+
+def test_settings_of_the_wrong_kind_are_refused() -> None:
+    with pytest.raises(TypeError, match="plausibility must be acex.Plausibility.* got -1.5"):
+        explain(plausibility=-1.5)
+    with pytest.raises(TypeError, match="space must be an acex.Space or None, got dict"):
+        explain(space={"a": 1})
 
 
 def test_an_unknown_target_is_refused_where_the_model_tells_its_labels() -> None:
     numbers = DATA[["age", "income"]]
     model = LogisticRegression().fit(numbers, rule(DATA))
-    with pytest.raises(
-        ValueError, match=r"target 'great' is not a label of the model, which gives \['bad', 'good'\]"
-    ):
+    with pytest.raises(ValueError, match=r"target 'great' is not a label of the model, which gives \['bad', 'good'\]"):
         explain(model, numbers.iloc[0], data=numbers, target="great")
 
 
@@ -245,9 +261,7 @@ def test_one_answer_for_everything_ends_without_a_counterfactual() -> None:
     e = explain(lambda rows: ["no"] * len(rows))
     assert e.outcome in ("budget_spent", "unlikely", "exhausted")
     assert e.n_queries <= 12
-    with pytest.raises(
-        NoCounterfactual, match=r"(Raise budget|Unfreeze features).*the model answered \['no'\]"
-    ):
+    with pytest.raises(NoCounterfactual, match=r"(Raise budget|Unfreeze features).*the model answered \['no'\]"):
         _ = e.counterfactual
 
 
@@ -359,14 +373,10 @@ def test_a_weight_is_a_positive_number(weight: Any) -> None:
 
 def test_a_range_that_shuts_out_a_frozen_factual_leaves_nothing() -> None:
     high = (BAD["age"] + 1, 99)
-    refused(
-        "'age': ranges allows .* it stays as it is; nothing is left", freeze=["age"], ranges={"age": high}
-    )
+    refused("'age': ranges allows .* it stays as it is; nothing is left", freeze=["age"], ranges={"age": high})
     others = sorted({"clerk", "cook", "nurse"} - {BAD["job"]})
     refused("'job': ranges allows .* it stays as it is", freeze=["job"], ranges={"job": others})
-    refused(
-        "'age': ranges allows .* it may only decrease", directions={"age": "decrease"}, ranges={"age": high}
-    )
+    refused("'age': ranges allows .* it may only decrease", directions={"age": "decrease"}, ranges={"age": high})
 
 
 def test_a_range_that_shuts_out_the_factual_makes_the_feature_move() -> None:
@@ -391,9 +401,7 @@ def test_a_range_that_makes_no_sense_is_refused(ranges: dict[str, Any], message:
 
 @pytest.mark.parametrize("answer", [True, [True] * 1000, np.ones(1), ["yes"]])
 def test_a_constraint_gives_one_truth_value_a_row(answer: Any) -> None:
-    refused(
-        "constraint must give one True or False a row: expected a boolean", constraint=lambda rows: answer
-    )
+    refused("constraint must give one True or False a row: expected a boolean", constraint=lambda rows: answer)
 
 
 def test_a_constraint_that_raises_is_heard_before_anything_is_asked() -> None:
@@ -437,7 +445,7 @@ def test_plausibility_out_of_range_is_refused(settings: dict[str, Any], message:
         ({"lambda_max": np.inf}, "expected 1 < lambda_0 <= lambda_max, got 10.0 and inf"),
         ({"growth": 1.0}, "growth must be .*above 1, got 1.0"),
         ({"growth": np.nan}, "growth must be .*above 1, got nan"),
-        ({"epsilon": -1e-3}, "epsilon must not be negative, got -0.001"),
+        ({"epsilon": -1e-3}, "epsilon must be zero or a positive number, got -0.001"),
         ({"kernel": "rbf"}, "kernel must be 'matern52' or 'matern32', got 'rbf'"),
         ({"initial": "uniform"}, "initial must be 'reference' or 'normal', got 'uniform'"),
     ],
@@ -453,9 +461,7 @@ def test_penalty_out_of_range_is_refused(settings: dict[str, Any], message: str)
 def test_columns_of_any_name_will_do() -> None:
     names = pd.Index([0, "", "größe 🙂"])
     data = DATA.set_axis(names, axis=1)
-    e = explain(
-        lambda rows: np.where(rows[""] > 50, "good", "bad"), BAD.set_axis(names), data=data, freeze=[0]
-    )
+    e = explain(lambda rows: np.where(rows[""] > 50, "good", "bad"), BAD.set_axis(names), data=data, freeze=[0])
     assert e.outcome == "found"
     assert list(e.counterfactual.index) == list(names)
     assert e.counterfactual[0] == BAD["age"]
@@ -464,9 +470,7 @@ def test_columns_of_any_name_will_do() -> None:
 def test_columns_of_two_levels_will_do() -> None:
     names = pd.MultiIndex.from_tuples([("who", "age"), ("money", "income"), ("who", "job")])
     data = DATA.set_axis(names, axis=1)
-    e = explain(
-        lambda rows: np.where(rows[("money", "income")] > 50, "good", "bad"), BAD.set_axis(names), data=data
-    )
+    e = explain(lambda rows: np.where(rows[("money", "income")] > 50, "good", "bad"), BAD.set_axis(names), data=data)
     assert e.outcome == "found"
     assert list(e.counterfactual.index) == list(names)
     assert len(e.trace) == e.n_queries

@@ -87,9 +87,7 @@ def test_the_budget_is_a_hard_cap_and_nothing_is_sent_beyond_it() -> None:
 
 @modest
 @given(st.lists(st.lists(st.integers(-3, 3), min_size=1, max_size=4), max_size=8), st.integers(0, 6))
-def test_the_model_never_gets_a_row_twice_nor_more_than_the_budget(
-    batches: list[list[int]], budget: int
-) -> None:
+def test_the_model_never_gets_a_row_twice_nor_more_than_the_budget(batches: list[list[int]], budget: int) -> None:
     model = Model()
     box = BlackBox(model, Record(), budget)
     for batch in batches:

@@ -118,9 +118,7 @@ def test_what_is_wrong_is_named_before_any_work_and_the_code_is_2(words: tuple[s
 @pytest.mark.parametrize(
     "error", [ValueError("broken\n  in two"), acex.ModelFailed("broken in two"), OSError("broken in two")]
 )
-def test_an_error_is_one_line_on_stderr_and_no_traceback(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_is_one_line_on_stderr_and_no_traceback(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(name: str) -> None:
         raise error
 

@@ -23,9 +23,7 @@ def cost_of(space: Space, X: FloatArray, beta: float = 5.0) -> Cost:
 
 @modest
 @given(spaces_with_points(), st.sampled_from([0.0, 1.0, 5.0]))
-def test_the_cost_is_what_a_loop_over_features_adds_up(
-    space_and_points: tuple[Space, FloatArray], beta: float
-) -> None:
+def test_the_cost_is_what_a_loop_over_features_adds_up(space_and_points: tuple[Space, FloatArray], beta: float) -> None:
     space, X = space_and_points
     X = space.snap(X)
     cost = cost_of(space, X, beta)

@@ -174,9 +174,7 @@ def test_a_folder_without_the_file_is_named(
 
 
 @pytest.mark.parametrize("name", ["diabetes", "mnist"])
-def test_without_folder_and_network_the_message_names_both_ways_out(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_folder_and_network_the_message_names_both_ways_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(**_: Any) -> None:
         raise URLError("no route to host")
 
@@ -204,9 +202,7 @@ def test_a_fraction_in_an_integer_column_is_refused(monkeypatch: pytest.MonkeyPa
 def serve(monkeypatch: pytest.MonkeyPatch, data_id: int, data: pd.DataFrame, labels: list[Any]) -> None:
     """OpenML, holding one data set."""
 
-    def fetch_openml(
-        *, data_id: int, as_frame: bool, parser: str, read_csv_kwargs: dict[str, Any]
-    ) -> SimpleNamespace:
+    def fetch_openml(*, data_id: int, as_frame: bool, parser: str, read_csv_kwargs: dict[str, Any]) -> SimpleNamespace:
         assert as_frame and parser == "auto" and read_csv_kwargs == {"dtype": None}
         return shelf[data_id]
 

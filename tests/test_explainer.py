@@ -237,9 +237,9 @@ def test_the_papers_data_are_explained(name: str) -> None:
 
     g = ground(name)
     x = g.rows[0]
-    e = acex.Explainer(
-        g.predict, g.reference, space=g.space, plausibility=acex.Plausibility(scale=False)
-    ).explain(x, budget=120)
+    e = acex.Explainer(g.predict, g.reference, space=g.space, plausibility=acex.Plausibility(scale=False)).explain(
+        x, budget=120
+    )
     best = e.counterfactuals.to_numpy(float)
     assert g.predict(best)[0] != g.predict(x[None])[0]
     assert g.keeps_frozen(best, x).all()

@@ -8,11 +8,42 @@ from pathlib import Path
 import acex
 
 SOURCE = Path(acex.__file__).parent
-ORDER = (
-    "errors space scale cost plausibility kernel surrogate acquisition climb branch propose problem penalty "
-    "search models blackbox explanation measures plots explainer datasets bench cli"
-).split()
-POINTS_ONLY = "kernel surrogate acquisition climb branch propose problem penalty search".split()
+ORDER = [
+    "errors",
+    "space",
+    "scale",
+    "cost",
+    "plausibility",
+    "kernel",
+    "surrogate",
+    "acquisition",
+    "climb",
+    "branch",
+    "propose",
+    "problem",
+    "penalty",
+    "search",
+    "models",
+    "blackbox",
+    "explanation",
+    "measures",
+    "plots",
+    "explainer",
+    "datasets",
+    "bench",
+    "cli",
+]
+POINTS_ONLY = [
+    "kernel",
+    "surrogate",
+    "acquisition",
+    "climb",
+    "branch",
+    "propose",
+    "problem",
+    "penalty",
+    "search",
+]
 
 
 def imports(path: Path) -> set[str]:

@@ -56,9 +56,7 @@ def test_a_class_is_not_an_estimator() -> None:
 
 @pytest.mark.parametrize("model", [None, 3, "model.pkl", np.zeros(3)])
 def test_what_cannot_be_asked_is_no_model(model: Any) -> None:
-    with pytest.raises(
-        TypeError, match=f"must have a predict method or be callable, got {type(model).__name__}"
-    ):
+    with pytest.raises(TypeError, match=f"must have a predict method or be callable, got {type(model).__name__}"):
         as_predict(model)
 
 

@@ -14,9 +14,7 @@ from acex.plausibility import MOST_ROWS, Density, Plausibility
 from acex.scale import Scale
 from acex.space import Continuous, FloatArray, Integer, Nominal, Space
 
-SPACE = Space(
-    (Continuous("size", -5, 5), Integer("money", 0, 10_000), Nominal("colour", ("red", "green", "blue")))
-)
+SPACE = Space((Continuous("size", -5, 5), Integer("money", 0, 10_000), Nominal("colour", ("red", "green", "blue"))))
 
 
 def rows(n: int, seed: int = 0) -> FloatArray:
@@ -117,9 +115,7 @@ def test_a_large_reference_is_fitted_on_a_seeded_sample(fits: list[FloatArray]) 
     assert np.isin(fits[0][:, 0], scale.coordinates(R)[:, 0]).all()
 
 
-def test_the_sample_depends_on_the_seed_alone(
-    fits: list[FloatArray], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sample_depends_on_the_seed_alone(fits: list[FloatArray], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("acex.plausibility.MOST_ROWS", 100)
     R = rows(500)
     scale = Scale.of(SPACE, R)

@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import acex
 from acex import plots
-from acex.explanation import Explanation
+from acex.explanation import Explanation, readable_pair
 from acex.scale import Scale
 from acex.space import Continuous, FloatArray, Integer, Nominal, Ordinal, Space
 
@@ -132,9 +132,7 @@ def test_changes_give_words_steps_and_places_largest_step_first() -> None:
         shown=(
             plots.Change("debt", "1.5", "0.5", -4.0, start=0.75, end=0.25, low="0", high="2"),
             plots.Change("housing", "rent", "own", 2.0, start=1.0, end=0.0, low="", high=""),
-            plots.Change(
-                "school", "high", "university", 1.0, start=0.5, end=1.0, low="primary", high="university"
-            ),
+            plots.Change("school", "high", "university", 1.0, start=0.5, end=1.0, low="primary", high="university"),
             plots.Change("income", "2000", "3000", 0.5, start=0.25, end=0.5, low="1000", high="5000"),
         ),
         n_more=0,
@@ -162,10 +160,8 @@ def test_without_a_counterfactual_there_are_no_changes() -> None:
         (3, 4, ("3", "4")),
     ],
 )
-def test_words_have_the_digits_it_takes_to_tell_them_apart(
-    before: Any, after: Any, words: tuple[str, str]
-) -> None:
-    assert plots.texts(before, after) == words
+def test_words_have_the_digits_it_takes_to_tell_them_apart(before: Any, after: Any, words: tuple[str, str]) -> None:
+    assert readable_pair(before, after) == words
 
 
 # -- trace -----------------------------------------------------------------------------------------------
@@ -258,9 +254,7 @@ def test_images_are_the_pixels_row_by_row_and_their_difference() -> None:
 
 def test_a_board_leaves_blank_squares_empty() -> None:
     space = Space(tuple(Nominal(f"s{j}", ("b", "o", "x")) for j in range(4)))
-    board = plots.board_record(
-        explained(space, ("x", "b", "o", "x"), ("x", "b", "o", "b")), (2, 2), blank="b"
-    )
+    board = plots.board_record(explained(space, ("x", "b", "o", "x"), ("x", "b", "o", "b")), (2, 2), blank="b")
     assert board.before.tolist() == [["x", ""], ["o", "x"]]
     assert board.after.tolist() == [["x", ""], ["o", ""]]
 

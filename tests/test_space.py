@@ -455,9 +455,7 @@ def test_ranges_beyond_the_data_widen_the_space() -> None:
 def test_a_frozen_feature_outside_its_range_leaves_nothing() -> None:
     x = np.array([30.0, 5.0, 0.0])
     for freeze, ranges in (("age", {"age": (40, 50)}), ("job", {"job": ["clerk"]})):
-        with pytest.raises(
-            ValueError, match=f"'{freeze}': ranges allows .* it stays as it is; nothing is left"
-        ):
+        with pytest.raises(ValueError, match=f"'{freeze}': ranges allows .* it stays as it is; nothing is left"):
             PEOPLE.adjust(freeze=[freeze]).region(x, ranges=ranges)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"'age': ranges allows .* it may only increase; nothing is left"):
         PEOPLE.adjust(directions={"age": "increase"}).region(x, ranges={"age": (18, 20)})

@@ -62,8 +62,7 @@ def test_gradient_of_the_marginal_likelihood_is_exact(name: KernelName, variance
 
     u = np.log([variance, ell])
     by_difference = [
-        (mode(u + e).log_marginal_likelihood - mode(u - e).log_marginal_likelihood) / 2e-4
-        for e in 1e-4 * np.eye(2)
+        (mode(u + e).log_marginal_likelihood - mode(u - e).log_marginal_likelihood) / 2e-4 for e in 1e-4 * np.eye(2)
     ]
     assert_allclose(mode(u).gradient, by_difference, rtol=1e-3, atol=1e-4)
 

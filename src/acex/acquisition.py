@@ -78,7 +78,11 @@ def expected_improvement(
 
 
 def improvement_bound(
-    alpha: FloatArray, incumbent_mean: float, incumbent_variance: float, distance: FloatArray, deviation: FloatArray
+    alpha: FloatArray,
+    incumbent_mean: float,
+    incumbent_variance: float,
+    distance: FloatArray,
+    deviation: FloatArray,
 ) -> FloatArray:
     """An upper bound on EI / lambda where |E f - 1/2| >= distance and f deviates by at most `deviation`, (n,).
 

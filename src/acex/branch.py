@@ -16,8 +16,8 @@ from itertools import count
 
 import numpy as np
 
-from acex.cost import Cost
 from acex.climb import Accept, Proposal, Score, along_climbs, best_acceptable
+from acex.cost import Cost
 from acex.space import BoolArray, FloatArray, Region
 
 MOST_NODES = 2000
@@ -132,9 +132,7 @@ def _added(cost: Cost, j: int, value: float | FloatArray, E: FloatArray) -> Floa
     return (difference * cost.scale.per_unit[j]) ** 2
 
 
-def _expand(
-    score: Score, cost: Cost, level: _Level, nodes: list[_Node]
-) -> tuple[list[_Node], FloatArray]:
+def _expand(score: Score, cost: Cost, level: _Level, nodes: list[_Node]) -> tuple[list[_Node], FloatArray]:
     """The children of nodes of one level and their bounds, (g v,)."""
     square = (np.array([n.square for n in nodes])[:, None] + level.steps**2).ravel()
     absolute = (np.array([n.absolute for n in nodes])[:, None] + level.steps).ravel()

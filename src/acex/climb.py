@@ -88,9 +88,7 @@ def climb(score: Score, cost: Cost, region: Region, starts: FloatArray, relaxed:
     return points(found.x)[0]
 
 
-def along_climbs(
-    score: Score, cost: Cost, region: Region, starts: FloatArray, relaxed: BoolArray
-) -> FloatArray:
+def along_climbs(score: Score, cost: Cost, region: Region, starts: FloatArray, relaxed: BoolArray) -> FloatArray:
     """Where climbs from the starts, (s, d), end and what lies on the way, snapped, (n, d).
 
     The way is kept because the end may be implausible where something on the way is not: from the start

@@ -15,7 +15,6 @@ from threadpoolctl import ThreadpoolController
 import acex
 from acex.blackbox import BlackBox, Record
 from acex.cost import Cost
-from acex.errors import ModelFailed
 from acex.explanation import Explanation, Outcome, StoppedBy
 from acex.models import Label, as_predict, known_labels
 from acex.penalty import Penalty
@@ -37,9 +36,9 @@ def explain(
     target: Label = None,
     budget: int = 60,
     freeze: Iterable[str | int] = (),
-    ranges: Mapping[str | int, Any] | None = None,
-    directions: Mapping[str | int, Direction] | None = None,
-    weights: Mapping[str | int, float] | None = None,
+    ranges: Mapping[Any, Any] | None = None,
+    directions: Mapping[Any, Direction] | None = None,
+    weights: Mapping[Any, float] | None = None,
     constraint: Constraint | None = None,
     strategy: Penalty | str = "penalty",
     beta: float = 5.0,
@@ -119,6 +118,10 @@ class Explainer:
     ) -> None:
         self._predict = as_predict(model)
         self._known_labels = known_labels(model)
+        if not (space is None or isinstance(space, Space)):
+            raise TypeError(f"space must be an acex.Space or None, got {type(space).__name__}.")
+        if not (plausibility is None or isinstance(plausibility, Plausibility)):
+            raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
         self.space = Space.infer(data) if space is None else space.like(data)
@@ -136,9 +139,9 @@ class Explainer:
         target: Label = None,
         budget: int = 60,
         freeze: Iterable[str | int] = (),
-        ranges: Mapping[str | int, Any] | None = None,
-        directions: Mapping[str | int, Direction] | None = None,
-        weights: Mapping[str | int, float] | None = None,
+        ranges: Mapping[Any, Any] | None = None,
+        directions: Mapping[Any, Direction] | None = None,
+        weights: Mapping[Any, float] | None = None,
         constraint: Constraint | None = None,
         strategy: Penalty | str = "penalty",
         beta: float = 5.0,
@@ -148,7 +151,7 @@ class Explainer:
     ) -> Explanation:
         """The explanation of one row; see `acex.explain` for the arguments."""
         strategy = _as_strategy(strategy)
-        self._check(target, budget)
+        self._check(target, budget, callback)
         space = self.space.widened(ranges).adjust(freeze=freeze, directions=directions, weights=weights)
         problem = self._problem(space, x, ranges, constraint, beta)
         box = BlackBox(self._predict, self._record, budget)
@@ -160,12 +163,15 @@ class Explainer:
                     show(run)
                     if callback is not None:
                         callback(run.explanation())
-            except ModelFailed as failure:
-                failure.explanation = run.explanation() if run.labels else None
+            except BaseException as failure:
+                # Also after Ctrl-C or a callback that raises: what was paid for travels with the error.
+                failure.explanation = run.explanation() if run.labels else None  # type: ignore[attr-defined]
                 raise
         return run.explanation()
 
-    def _check(self, target: Label, budget: int) -> None:
+    def _check(self, target: Label, budget: int, callback: Callback | None) -> None:
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be a function of the explanation so far, got {callback!r}.")
         if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < 2:
             raise ValueError(
                 f"budget must be a whole number of at least 2 (the row itself, and one more), got {budget!r}."
@@ -177,7 +183,7 @@ class Explainer:
         self,
         space: Space,
         x: Rows,
-        ranges: Mapping[str | int, Any] | None,
+        ranges: Mapping[Any, Any] | None,
         constraint: Constraint | None,
         beta: float,
     ) -> Problem:

@@ -27,8 +27,7 @@ StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
 ADVICE = {
     "already_target": "The factual already has the label that was asked for: there is nothing to change.",
     "budget_spent": "The budget ran out before a hit. Raise budget, unfreeze features, or widen ranges.",
-    "unlikely": "A hit became too unlikely to go on. Unfreeze features, widen ranges, or choose another "
-    "target.",
+    "unlikely": "A hit became too unlikely to go on. Unfreeze features, widen ranges, or choose another target.",
     "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
     "or relax plausibility (a lower threshold, or None).",
 }
@@ -155,9 +154,7 @@ class Explanation:
     @property
     def _shown(self) -> pd.DataFrame:
         """The changes in words."""
-        pairs = [
-            readable_pair(b, a) for b, a in zip(self.changes["before"], self.changes["after"], strict=True)
-        ]
+        pairs = [readable_pair(b, a) for b, a in zip(self.changes["before"], self.changes["after"], strict=True)]
         return pd.DataFrame(
             {
                 "feature": self.changes["feature"],
@@ -246,11 +243,11 @@ def readable(value: Any, digits: int = 4) -> str:
 
 def readable_pair(before: Any, after: Any) -> tuple[str, str]:
     """Both values as people write them, with as many digits as it takes to tell them apart."""
-    for digits in (4, 8, 12):
+    for digits in range(4, 18):  # 17 tell any two floats apart
         pair = readable(before, digits), readable(after, digits)
         if pair[0] != pair[1]:
-            return pair
-    return str(before), str(after)
+            break
+    return pair
 
 
 def _values(frame: pd.DataFrame) -> list[dict[str, Any]]:

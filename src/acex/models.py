@@ -7,7 +7,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-from sklearn.base import is_regressor
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils.validation import check_is_fitted
 
 from acex.space import Rows, is_missing
 
@@ -26,6 +27,8 @@ def as_predict(model: Any) -> Predict:
                 f"{type(model).__name__} is a regressor: its answers are numbers, not labels. Say what "
                 f"counts as a decision, such as lambda rows: model.predict(rows) > 0.5."
             )
+        if isinstance(model, BaseEstimator):
+            check_is_fitted(model)  # before a query is spent on finding out
         return cast("Predict", predict)
     if callable(model):
         return cast("Predict", model)
@@ -57,9 +60,7 @@ def as_labels(answer: Any, n: int) -> list[Label]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(
-            f"expected {n} labels, got an array of shape {array.shape}: are these probabilities?"
-        )
+        raise ValueError(f"expected {n} labels, got an array of shape {array.shape}: are these probabilities?")
     if len(array) != n:
         raise ValueError(f"expected {n} labels, got {len(array)}")
     labels: list[Label] = array.tolist()

@@ -43,6 +43,7 @@ class Penalty:
 
     Args:
         n0: initial points, the factual included (the paper: 30; 15 for blood, 4 for moons, 50 for images).
+            The search proper starts after them, so the budget should be at least twice as large.
         lambda_0: penalty on |f - 1/2| at the start of each round.
         lambda_max: penalty at which a round ends.
         growth: power p by which the penalty grows.
@@ -62,18 +63,18 @@ class Penalty:
     initial: Literal["reference", "normal"] = "reference"
 
     def __post_init__(self) -> None:
-        for name, value, least in (("n0", self.n0, 1), ("sobol", self.sobol, 1)):
-            if value < least:
-                raise ValueError(f"{name} must be at least {least}, got {value!r}.")
+        for name, count in (("n0", self.n0), ("sobol", self.sobol)):
+            if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, got {count!r}.")
         if not 1 < self.lambda_0 <= self.lambda_max < np.inf:
             raise ValueError(
                 f"expected 1 < lambda_0 <= lambda_max, got {self.lambda_0!r} and {self.lambda_max!r}: "
                 f"the penalty grows as a power, so it must start above 1."
             )
-        if not self.growth > 1:
-            raise ValueError(f"growth must be above 1, got {self.growth!r}.")
-        if self.epsilon < 0:
-            raise ValueError(f"epsilon must not be negative, got {self.epsilon!r}.")
+        if not 1 < self.growth < np.inf:
+            raise ValueError(f"growth must be a finite number above 1, got {self.growth!r}.")
+        if not 0 <= self.epsilon < np.inf:
+            raise ValueError(f"epsilon must be zero or a positive number, got {self.epsilon!r}.")
         if self.kernel not in ("matern52", "matern32"):
             raise ValueError(f"kernel must be 'matern52' or 'matern32', got {self.kernel!r}.")
         if self.initial not in ("reference", "normal"):
@@ -223,6 +224,11 @@ class ImprovementScore:
         return (self.incumbent_cost - cost) / self.penalty
 
     def __call__(self, X: FloatArray) -> FloatArray:
+        # A nominal feature with thousands of categories makes wide coordinates: a few rows at a time.
+        width = int(self.cost.scale.n_codes.sum()) + len(self.cost.factual)
+        return np.concatenate([self._values(part) for part in np.array_split(X, 1 + len(X) * width // 4_000_000)])
+
+    def _values(self, X: FloatArray) -> FloatArray:
         latent, variance, covariance = self.beside.moments(self.cost.scale.coordinates(X))
         mu = expit(latent)
         slope = mu * (1 - mu)  # delta method, the paper's appendix D
@@ -262,14 +268,10 @@ class ImprovementScore:
         closest = np.clip(0.5, low, high)  # to one half that f comes
         deviation = np.sqrt(posterior.kernel.variance) * closest * (1 - closest)
         mu_star, var_star, _ = self._incumbent
-        return improvement_bound(
-            self._alpha(known_cost), mu_star, var_star, np.abs(closest - 0.5), deviation
-        )
+        return improvement_bound(self._alpha(known_cost), mu_star, var_star, np.abs(closest - 0.5), deviation)
 
 
-def _rest_of_round(
-    surrogate: _Surrogate, round_: int, penalty: float, rng: np.random.Generator
-) -> Query | None:
+def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.random.Generator) -> Query | None:
     """The next acquisition of this round, or its Sobol step; None when both find nothing new."""
     problem, settings, history = surrogate.problem, surrogate.settings, surrogate.history
     acquired = [q.point for q in history.queries if q.round == round_ and q.purpose == "acquire"]

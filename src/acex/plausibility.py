@@ -48,8 +48,7 @@ class Plausibility:
             reference = reference[np.sort(chosen)]
         if len(reference) < 2:
             raise ValueError(
-                f"Plausibility needs at least 2 reference rows, got {len(reference)}; plausibility=None "
-                f"turns it off."
+                f"Plausibility needs at least 2 reference rows, got {len(reference)}; plausibility=None turns it off."
             )
         lof = LocalOutlierFactor(n_neighbors=min(self.neighbours, len(reference) - 1), novelty=True)
         with warnings.catch_warnings():

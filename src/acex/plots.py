@@ -21,7 +21,7 @@ from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from acex.explanation import Explanation, readable
+from acex.explanation import Explanation, readable, readable_pair
 from acex.space import BoolArray, Feature, FloatArray, IntArray, Nominal, Rows
 
 Style: TypeAlias = dict[str, Any]
@@ -48,7 +48,6 @@ AFTER: Style = {
 
 MOST_CHANGES = 20  # of the changes are shown; more rows than this nobody reads
 LEAST_ROWS = 4  # with fewer changes than these, rows come no further apart
-MOST_DIGITS = 17  # tell any two floats apart
 WIDE = 5  # times the best cost: from here on the axis of the costs is logarithmic
 GRID = 300  # points a side, at which the regions of a model in the plane are looked at
 MOST_SIGNED = 16  # pixels a side, up to which an image has room for signs
@@ -136,21 +135,11 @@ def changes_record(explanation: Explanation, most: int = MOST_CHANGES) -> Change
     shown = []
     for name, before, after, step in changes.head(most).itertuples(index=False):
         feature = space.features[space.index(name)]
-        words = texts(before, after)
+        words = readable_pair(before, after)
         start, end = (_place(feature, value) for value in (before, after))
         low, high = _range(feature)
         shown.append(Change(name, *words, float(step), start, end, low, high))
     return Changes(tuple(shown), n_more=len(changes) - len(shown))
-
-
-def texts(before: Any, after: Any) -> tuple[str, str]:
-    """Both values as people write them, with as many digits as it takes to tell them apart."""
-    words = readable(before), readable(after)
-    digits = 5
-    while words[0] == words[1] and before != after and digits <= MOST_DIGITS:
-        words = f"{before:.{digits}g}", f"{after:.{digits}g}"
-        digits += 1
-    return words
 
 
 def _place(feature: Feature, value: Any) -> float:

@@ -28,9 +28,7 @@ def relaxed_features(region: Region) -> BoolArray:
     return out
 
 
-def maximise(
-    score: Score, cost: Cost, region: Region, starts: FloatArray, accept: Accept
-) -> Proposal | None:
+def maximise(score: Score, cost: Cost, region: Region, starts: FloatArray, accept: Accept) -> Proposal | None:
     """The best acceptable point reached from the starts, (s, d); None when nothing acceptable scores."""
     relaxed = relaxed_features(region)
     starts = region.snap(starts)

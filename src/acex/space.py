@@ -43,9 +43,7 @@ class _Feature:
     def __post_init__(self) -> None:
         self._set(name=str(self.name), weight=_plain(self.weight))
         if self.direction is not None and self.direction not in get_args(Direction):
-            raise ValueError(
-                f"{self.name!r}: direction {self.direction!r} is neither 'increase' nor 'decrease'."
-            )
+            raise ValueError(f"{self.name!r}: direction {self.direction!r} is neither 'increase' nor 'decrease'.")
         if not (is_finite(self.weight) and self.weight > 0):
             raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
 
@@ -64,9 +62,7 @@ class _Numeric(_Feature):
         super().__post_init__()
         self._set(low=_plain(self.low), high=_plain(self.high))
         if not (is_finite(self.low) and is_finite(self.high) and self.low <= self.high):
-            raise ValueError(
-                f"{self.name!r}: expected finite low <= high, got {self.low!r} and {self.high!r}."
-            )
+            raise ValueError(f"{self.name!r}: expected finite low <= high, got {self.low!r} and {self.high!r}.")
         if max(abs(self.low), abs(self.high)) > LARGEST:
             raise ValueError(f"{self.name!r}: numbers beyond {LARGEST:g} are too large; rescale the column.")
 
@@ -83,9 +79,7 @@ class Integer(_Numeric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.low != round(self.low) or self.high != round(self.high):
-            raise ValueError(
-                f"{self.name!r}: an integer's range must be whole, got {self.low!r} to {self.high!r}."
-            )
+            raise ValueError(f"{self.name!r}: an integer's range must be whole, got {self.low!r} to {self.high!r}.")
         if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:
             raise ValueError(f"{self.name!r}: integers beyond 2**53 have no exact float; rescale the column.")
         self._set(low=int(self.low), high=int(self.high))
@@ -352,8 +346,7 @@ class Space:
         extra = by_name.keys() - set(names)
         if missing:
             raise ValueError(
-                f"{where}: missing {_some(missing)}; expected the columns {_some(names)}, "
-                f"got {_some(columns)}."
+                f"{where}: missing {_some(missing)}; expected the columns {_some(names)}, got {_some(columns)}."
             )
         if extra:
             raise ValueError(f"{where}: unknown column {_some(sorted(extra))}; expected only {_some(names)}.")
@@ -650,16 +643,10 @@ def _refuse_dtype(feature: Feature, dtype: Any) -> None:
     if isinstance(feature, (Ordinal, Nominal)):
         unheld = [c for c in feature.categories if not _holds(dtype, c)]
         if unheld:
-            raise ValueError(
-                f"{name!r}: {_some(unheld)} has no place in the column in data, which is {dtype}."
-            )
+            raise ValueError(f"{name!r}: {_some(unheld)} has no place in the column in data, which is {dtype}.")
         return
     is_whole = types.is_integer_dtype(dtype)
-    if (
-        types.is_float_dtype(dtype)
-        or types.is_object_dtype(dtype)
-        or (is_whole and isinstance(feature, Integer))
-    ):
+    if types.is_float_dtype(dtype) or types.is_object_dtype(dtype) or (is_whole and isinstance(feature, Integer)):
         return
     raise ValueError(
         f"{name!r}: declared {type(feature).__name__}, but the column in data is {dtype}. Declare it "
@@ -696,8 +683,7 @@ def _infer_feature(name: str, column: pd.Series[Any]) -> Feature:
     types = pd.api.types
     if types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype) or dtype.kind == "m":
         raise ValueError(
-            f"{name!r}: holds dates or times ({dtype}). Turn it into a number first, such as days since a "
-            f"fixed day."
+            f"{name!r}: holds dates or times ({dtype}). Turn it into a number first, such as days since a fixed day."
         )
     _refuse_missing(name, column)
     if isinstance(dtype, pd.CategoricalDtype):
@@ -757,8 +743,7 @@ def _encode_column(feature: Feature, column: pd.Series[Any], dtype: np.dtype[Any
         column,
         (values < low) | (values > high),
         f"is outside {low:.15g} to {high:.15g}",
-        f" If it is a real value, widen the feature: ranges={{{name!r}: (low, high)}}, or a space of your "
-        f"own.",
+        f" If it is a real value, widen the feature: ranges={{{name!r}: (low, high)}}, or a space of your own.",
     )
     return values
 
@@ -820,9 +805,7 @@ def _allowed_codes(feature: Feature, wanted: Any) -> FloatArray:
     if wanted is None:
         return np.arange(len(feature.categories), dtype=float)
     if isinstance(wanted, str) or not isinstance(wanted, Collection):
-        raise ValueError(
-            f"ranges[{feature.name!r}]: expected a list of the allowed categories, got {wanted!r}."
-        )
+        raise ValueError(f"ranges[{feature.name!r}]: expected a list of the allowed categories, got {wanted!r}.")
     wanted = list(wanted)
     unknown = [c for c in wanted if c not in feature.categories]
     if unknown:

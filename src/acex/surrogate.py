@@ -163,9 +163,7 @@ def _rank(Z: FloatArray) -> float:
 class _Mode:
     """The mode of f for one kernel, with what predictions and the marginal likelihood need of it."""
 
-    def __init__(
-        self, kernel: Matern, squared: FloatArray, t: FloatArray, m: FloatArray, a: FloatArray
-    ) -> None:
+    def __init__(self, kernel: Matern, squared: FloatArray, t: FloatArray, m: FloatArray, a: FloatArray) -> None:
         self.kernel, self.squared, self.t, self.m = kernel, squared, t, m
         self.K = kernel.of_distance(squared)
         self.K[np.diag_indices_from(self.K)] += JITTER * kernel.variance
@@ -229,9 +227,7 @@ class _Mode:
         return np.array(out)
 
 
-def _best_kernel(
-    squared: FloatArray, t: FloatArray, m: FloatArray, typical: float, name: KernelName
-) -> Matern:
+def _best_kernel(squared: FloatArray, t: FloatArray, m: FloatArray, typical: float, name: KernelName) -> Matern:
     """Hyperparameters of greatest posterior density, by L-BFGS-B from the prior's median."""
     centre = np.array([LOG_VARIANCE[0], LOG_ELL[0] + np.log(typical)])
     width = np.array([LOG_VARIANCE[1], LOG_ELL[1]])

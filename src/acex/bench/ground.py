@@ -71,7 +71,6 @@ def ground(name: str, seed: int = 0, model: Any = None) -> Ground:
 def _coded(space: Space) -> Space:
     """The space with each category replaced by its code."""
     features = [
-        Integer(f.name, 0, f.high, frozen=f.frozen) if isinstance(f, (Ordinal, Nominal)) else f
-        for f in space.features
+        Integer(f.name, 0, f.high, frozen=f.frozen) if isinstance(f, (Ordinal, Nominal)) else f for f in space.features
     ]
     return Space(tuple(features))

@@ -60,9 +60,7 @@ def loan(n: int = 1000, seed: int = 0) -> Dataset:
     rows = pd.DataFrame(
         {
             "age": age,
-            "education": pd.Categorical.from_codes(
-                school, dtype=pd.CategoricalDtype(list(EDUCATION), ordered=True)
-            ),
+            "education": pd.Categorical.from_codes(school, dtype=pd.CategoricalDtype(list(EDUCATION), ordered=True)),
             "employment_years": employment_years,
             "income": income,
             "debt_ratio": debt_ratio,
@@ -108,9 +106,7 @@ def tic_tac_toe() -> Dataset:
     The x wins come first, then the o wins, then the draws, each sorted with x before o before b (blank).
     """
     boards = [(_outcome(board), board) for board in product("xob", repeat=9)]
-    final = [
-        (*board, outcome) for wanted in ("x", "o", "draw") for outcome, board in boards if outcome == wanted
-    ]
+    final = [(*board, outcome) for wanted in ("x", "o", "draw") for outcome, board in boards if outcome == wanted]
     schema = schemas()["tic_tac_toe"]
     table = pd.DataFrame(final, columns=pd.Index([*(column.name for column in schema.columns), LABEL]))
     table[LABEL] = table[LABEL].map({"x": "positive", "o": "negative", "draw": "negative"})

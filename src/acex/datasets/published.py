@@ -91,9 +91,7 @@ def _table_from_openml(schema: Schema) -> pd.DataFrame:
     sources = [column.source or column.name for column in schema.columns]
     missing = [source for source in sources if source not in data.columns]
     if missing:
-        raise ValueError(
-            f"{schema.name}: OpenML {schema.openml} has {list(data.columns)}, but not {missing}."
-        )
+        raise ValueError(f"{schema.name}: OpenML {schema.openml} has {list(data.columns)}, but not {missing}.")
     complete = data[sources].notna().all(axis=1) & labels.notna()
     table = {
         column.name: _in_words(data.loc[complete, source], column.words)

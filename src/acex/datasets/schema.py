@@ -115,8 +115,7 @@ def schemas() -> Mapping[str, Schema]:
 
 def _schema(name: str, entry: dict[str, Any]) -> Schema:
     columns = (
-        Column(**{**feature, "categories": tuple(feature.get("categories", ()))})
-        for feature in entry["features"]
+        Column(**{**feature, "categories": tuple(feature.get("categories", ()))}) for feature in entry["features"]
     )
     return Schema(
         name=name,
