@@ -21,13 +21,15 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import acex
+from acex.arrays import FloatArray
 from acex.bench.ground import ground
 from acex.cost import Cost
 from acex.plausibility import Plausibility
 from acex.problem import History, Problem, Query
+from acex.region import Region
 from acex.scale import Scale
 from acex.search import Search
-from acex.space import FloatArray, Space
+from acex.space import Space
 
 Decide = Callable[[FloatArray], FloatArray]
 
@@ -48,7 +50,7 @@ def scikit_learn_fit(search: Search) -> float:
 
 def problem_of(space: Space, reference: FloatArray, x: FloatArray, plausibility: Plausibility) -> Problem:
     scale = Scale.of(space, reference)
-    region = space.region(x, constant=scale.deviations == 0)
+    region = Region.of(space, x, constant=scale.deviations == 0)
     density = plausibility.fit(reference, scale)
     return Problem(region, Cost(scale, x, space.weights), scale, reference, density)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from acex.arrays import BoolArray, FloatArray
 from acex.cost import Cost
+from acex.features import Continuous, Integer, Nominal, Ordinal
 from acex.plausibility import Plausibility
 from acex.problem import History, Problem, Query, key
+from acex.region import Region
 from acex.scale import Scale
-from acex.space import BoolArray, Continuous, Feature, FloatArray, Integer, Nominal, Ordinal, Space
+from acex.space import Space
 
 MIXED = Space(
     (
@@ -29,6 +32,8 @@ DISCRETE = Space(
     )
 )
 
+PEOPLE = Space((Integer("age", 18, 99), Continuous("income", 0, 1e6), Nominal("job", ("cook", "clerk"))))
+
 
 def reference_rows(space: Space, n: int = 200, seed: int = 0) -> FloatArray:
     rng = np.random.default_rng(seed)
@@ -40,7 +45,7 @@ def problem(space: Space = MIXED, *, seed: int = 0, beta: float = 5.0, plausible
     scale = Scale.of(space, reference)
     x = reference[0]
     density = Plausibility().fit(reference, scale) if plausible else None
-    return Problem(space.region(x), Cost(scale, x, space.weights, beta), scale, reference, density)
+    return Problem(Region.of(space, x), Cost(scale, x, space.weights, beta), scale, reference, density)
 
 
 def answered(p: Problem, n: int = 20, seed: int = 0) -> History:
@@ -62,6 +67,3 @@ def all_points(space: Space) -> FloatArray:
     """Every point of a discrete space, (n, d)."""
     axes = [np.arange(f.low, f.high + 1) for f in space.features]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(space))
-
-
-__all__ = ["DISCRETE", "MIXED", "Feature", "all_points", "answered", "decide", "problem", "reference_rows"]

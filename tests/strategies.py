@@ -10,7 +10,10 @@ import pandas as pd
 from hypothesis import assume, settings
 from hypothesis import strategies as st
 
-from acex.space import Continuous, FloatArray, Integer, Ordinal, Region, Space
+from acex.arrays import FloatArray
+from acex.features import Continuous, Integer, Ordinal
+from acex.region import Region
+from acex.space import Space
 
 Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -147,7 +150,7 @@ def regions_with_points(draw: Draw) -> tuple[Region, FloatArray]:
             some = st.lists(st.sampled_from(feature.categories), min_size=1, unique=True)
             ranges[feature.name] = draw(some)
     try:
-        region = space.region(factual, ranges=ranges)
+        region = Region.of(space, factual, ranges=ranges)
     except ValueError as error:
         assume("No feature can change" not in str(error))
         raise

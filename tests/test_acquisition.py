@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from acex.acquisition import _upper_orthant, expected_improvement, improvement_bound
-from acex.space import FloatArray
+from acex.arrays import FloatArray
 
 Case = tuple[float, float, float, float, float, float]
 

@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 import acex
-from acex.space import FloatArray
+from acex.arrays import FloatArray
 from conftest import needs_data
 
 QUICK = acex.Penalty(n0=8, sobol=256)

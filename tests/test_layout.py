@@ -8,42 +8,13 @@ from pathlib import Path
 import acex
 
 SOURCE = Path(acex.__file__).parent
-ORDER = [
-    "errors",
-    "space",
-    "scale",
-    "cost",
-    "plausibility",
-    "kernel",
-    "surrogate",
-    "acquisition",
-    "climb",
-    "branch",
-    "propose",
-    "problem",
-    "penalty",
-    "search",
-    "models",
-    "blackbox",
-    "explanation",
-    "measures",
-    "plots",
-    "explainer",
-    "datasets",
-    "bench",
-    "cli",
-]
-POINTS_ONLY = [
-    "kernel",
-    "surrogate",
-    "acquisition",
-    "climb",
-    "branch",
-    "propose",
-    "problem",
-    "penalty",
-    "search",
-]
+ROOMS = """
+    errors arrays values features columns space region scale cost plausibility
+    kernel surrogate acquisition climb branch propose problem penalty search
+    models blackbox explanation measures plots explainer datasets bench cli
+"""
+ORDER = ROOMS.split()
+POINTS_ONLY = ORDER[ORDER.index("kernel") : ORDER.index("search") + 1]
 
 
 def imports(path: Path) -> set[str]:

@@ -10,9 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import LocalOutlierFactor
 
 import acex
+from acex.arrays import FloatArray
+from acex.features import Continuous, Integer, Nominal
 from acex.plausibility import MOST_ROWS, Density, Plausibility
 from acex.scale import Scale
-from acex.space import Continuous, FloatArray, Integer, Nominal, Space
+from acex.space import Space
 
 SPACE = Space((Continuous("size", -5, 5), Integer("money", 0, 10_000), Nominal("colour", ("red", "green", "blue"))))
 

@@ -18,9 +18,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import acex
 from acex import plots
+from acex.arrays import FloatArray
 from acex.explanation import Explanation, readable_pair
+from acex.features import Continuous, Integer, Nominal, Ordinal
 from acex.scale import Scale
-from acex.space import Continuous, FloatArray, Integer, Nominal, Ordinal, Space
+from acex.space import Space
 
 SCHOOLS = ("primary", "high", "university")
 PERSON = Space(

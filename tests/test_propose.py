@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
+from acex.arrays import BoolArray, FloatArray
 from acex.branch import MOST_NODES, _expand, _levels, _Node
 from acex.climb import climb
+from acex.features import Integer, Nominal, Ordinal
 from acex.penalty import ImprovementScore, Penalty, _Surrogate, around_factual
 from acex.problem import Problem
 from acex.propose import maximise, relaxed_features
-from acex.space import BoolArray, FloatArray, Integer, Nominal, Ordinal, Space
+from acex.space import Space
 from problems import MIXED, all_points, answered, problem
 
 

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
+from acex.arrays import FloatArray
+from acex.features import Continuous, Integer, Nominal, Ordinal
 from acex.scale import Scale
-from acex.space import Continuous, FloatArray, Integer, Nominal, Ordinal, Space
+from acex.space import Space
 from strategies import modest, spaces_with_points
 
 MIXED = Space(

@@ -18,8 +18,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 
 from acex import surrogate
+from acex.arrays import FloatArray
 from acex.kernel import KernelName, Matern
-from acex.space import FloatArray
 from acex.surrogate import fit
 
 

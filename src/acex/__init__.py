@@ -6,9 +6,11 @@ from acex import datasets
 from acex.errors import AcexError, BudgetSpent, MissingExtra, ModelFailed, NoCounterfactual
 from acex.explainer import Explainer, explain
 from acex.explanation import Explanation
+from acex.features import Continuous, Integer, Nominal, Ordinal
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
-from acex.space import Continuous, Integer, Nominal, Ordinal, Region, Space
+from acex.region import Region
+from acex.space import Space
 
 __all__ = [
     "AcexError",

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-from acex.space import FloatArray
+from acex.arrays import FloatArray
 
 LEAST_DEVIATION = 1e-9  # of V given U: at x = x* it vanishes, and h and r with it
 SIDE = np.array([1.0, -1.0])[:, None, None]  # U > 0 and U < 0

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from acex.arrays import Rows
 from acex.errors import BudgetSpent, ModelFailed
 from acex.models import Label, Predict, as_labels
-from acex.space import Rows, as_json
+from acex.values import as_json
 
 
 @dataclass

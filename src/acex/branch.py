@@ -16,9 +16,10 @@ from itertools import count
 
 import numpy as np
 
+from acex.arrays import BoolArray, FloatArray
 from acex.climb import Accept, Proposal, Score, along_climbs, best_acceptable
 from acex.cost import Cost
-from acex.space import BoolArray, FloatArray, Region
+from acex.region import Region
 
 MOST_NODES = 2000
 NODES_AT_ONCE = 64

@@ -19,11 +19,11 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 import acex
+from acex.arrays import Rows
 from acex.datasets import Dataset
 from acex.errors import AcexError
 from acex.explanation import Explanation
 from acex.models import Predict
-from acex.space import Rows
 
 if TYPE_CHECKING:
     from acex.plots import Changes, Picture

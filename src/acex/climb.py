@@ -9,8 +9,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
+from acex.arrays import BoolArray, FloatArray
 from acex.cost import Cost
-from acex.space import BoolArray, FloatArray, Region
+from acex.region import Region
 
 MOST_ITERATIONS = 25
 FLOOR = 1e-14  # scores below this are rounding; keeps their logarithm finite

@@ -11,8 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from acex.arrays import FloatArray, IntArray
 from acex.scale import Scale
-from acex.space import FloatArray, IntArray, is_finite
+from acex.values import is_finite
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,16 +13,19 @@ import pandas as pd
 from threadpoolctl import ThreadpoolController
 
 import acex
+from acex.arrays import FloatArray, Rows
 from acex.blackbox import BlackBox, Record
 from acex.cost import Cost
 from acex.explanation import Explanation, Outcome, StoppedBy
+from acex.features import Direction
 from acex.models import Label, as_predict, known_labels
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
 from acex.problem import Problem
+from acex.region import Constraint, Region
 from acex.scale import Scale
 from acex.search import Search
-from acex.space import Constraint, Direction, FloatArray, Rows, Space
+from acex.space import Space
 
 Callback = Callable[[Explanation], object]
 
@@ -192,7 +195,7 @@ class Explainer:
             raise ValueError(f"x must be one row, got {len(factual)}.")
         cost = Cost(self.scale, factual[0], space.weights, beta)
         constant = self.scale.deviations == 0
-        region = space.region(factual[0], ranges=ranges, constant=constant, constraint=constraint)
+        region = Region.of(space, factual[0], ranges=ranges, constant=constant, constraint=constraint)
         return Problem(region, cost, self.scale, self.reference, self._density)
 
 

@@ -16,7 +16,8 @@ import pandas as pd
 
 from acex.errors import NoCounterfactual
 from acex.scale import Scale
-from acex.space import Space, as_json
+from acex.space import Space
+from acex.values import as_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

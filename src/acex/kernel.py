@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from acex.space import FloatArray
+from acex.arrays import FloatArray
 
 KernelName: TypeAlias = Literal["matern52", "matern32"]
 

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from acex.space import Rows, is_missing
+from acex.arrays import Rows
+from acex.values import is_missing
 
 Label: TypeAlias = Hashable
 Predict: TypeAlias = Callable[[Rows], Any]

@@ -21,11 +21,11 @@ from scipy.special import expit, ndtr, ndtri
 from scipy.stats import qmc
 
 from acex.acquisition import expected_improvement, improvement_bound
+from acex.arrays import BoolArray, FloatArray
 from acex.cost import Cost
 from acex.kernel import KernelName
 from acex.problem import History, Problem, Query, Stop
 from acex.propose import maximise
-from acex.space import BoolArray, FloatArray
 from acex.surrogate import Beside, Posterior, fit
 
 N_STARTS = 96  # around the factual, scored together; L-BFGS-B climbs from the best

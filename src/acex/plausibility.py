@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import LocalOutlierFactor
 
+from acex.arrays import BoolArray, FloatArray
 from acex.scale import Scale
-from acex.space import BoolArray, FloatArray, is_finite
+from acex.values import is_finite
 
 MOST_ROWS = 10_000  # the fit compares rows with each other; a sample of this size says the same
 

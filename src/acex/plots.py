@@ -21,8 +21,9 @@ from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from acex.arrays import BoolArray, FloatArray, IntArray, Rows
 from acex.explanation import Explanation, readable, readable_pair
-from acex.space import BoolArray, Feature, FloatArray, IntArray, Nominal, Rows
+from acex.features import Feature, Nominal
 
 Style: TypeAlias = dict[str, Any]
 BLUE, VERMILLION = "#0072B2", "#D55E00"

@@ -9,10 +9,11 @@ from typing import Literal
 
 import numpy as np
 
+from acex.arrays import BoolArray, FloatArray
 from acex.cost import Cost
 from acex.plausibility import Density
+from acex.region import Region
 from acex.scale import Scale
-from acex.space import BoolArray, FloatArray, Region
 
 PCA_ROWS = 1000  # of the reference, evenly spaced, are enough for its principal components
 PCA_COMPONENTS = 30

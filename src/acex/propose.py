@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from acex.arrays import BoolArray, FloatArray
 from acex.branch import branch_and_bound
 from acex.climb import Accept, Proposal, Score, along_climbs, best_acceptable
 from acex.cost import Cost
-from acex.space import BoolArray, FloatArray, Region
+from acex.region import Region
 
 MOST_VALUES = 20  # an integer feature with more values than this is relaxed and snapped
 MOST_BRANCHING = 64  # with more features than this, as in an image, every ordered one is relaxed

@@ -14,7 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from acex.space import BoolArray, FloatArray, IntArray, Space
+from acex.arrays import BoolArray, FloatArray, IntArray
+from acex.space import Space
 
 CONSTANT = 1e-10  # a standard deviation below this share of the largest value is rounding, not variation
 

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from acex.arrays import FloatArray, IntArray
 from acex.penalty import Penalty, next_query
 from acex.problem import History, Problem, Query, Stop
-from acex.space import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

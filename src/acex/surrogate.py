@@ -23,8 +23,8 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import expit, log_expit
 
+from acex.arrays import FloatArray
 from acex.kernel import KernelName, Matern
-from acex.space import FloatArray
 
 PriorMean: TypeAlias = Callable[[FloatArray], FloatArray]  # coordinates (n, D) -> (n,)
 

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
+from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.datasets import paper
-from acex.space import BoolArray, FloatArray, IntArray, Integer, Nominal, Ordinal, Space
+from acex.features import Integer, Nominal, Ordinal
+from acex.space import Space
 
 N_WITHHELD = 100
 

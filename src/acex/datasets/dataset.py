@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from acex.space import FloatArray, IntArray, Integer, Space
+from acex.arrays import FloatArray, IntArray
+from acex.features import Integer
+from acex.space import Space
 
 
 @dataclass(frozen=True, eq=False)

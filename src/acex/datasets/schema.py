@@ -12,7 +12,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from acex.datasets.dataset import Dataset
-from acex.space import Continuous, Feature, Integer, Nominal, Ordinal, Space
+from acex.features import Continuous, Feature, Integer, Nominal, Ordinal
+from acex.space import Space
 
 LABEL = "target"  # the column of a table that holds the label
 

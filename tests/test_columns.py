@@ -1,0 +1,143 @@
+"""What a column is, and what it can hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from pandas.testing import assert_frame_equal
+
+from acex import Continuous, Integer, Nominal, Ordinal, Space
+
+
+def test_an_encoded_row_of_a_float32_column_is_what_the_column_holds() -> None:
+    data = pd.DataFrame({"share": np.array([0.1, 0.9], dtype=np.float32)})
+    space = Space.infer(data)
+    # 0.1 as people write it lies below the least float32 of the data: it is the same value all the same.
+    assert_array_equal(space.encode({"share": 0.1}), space.encode(data.iloc[:1]))
+
+
+def test_a_declared_end_holds_in_float32_too() -> None:
+    data = pd.DataFrame({"share": np.array([0.1, 0.02], dtype=np.float32)})
+    space = Space((Continuous("share", 0.0, 0.1),)).like(data)
+    assert_array_equal(space.encode(data), data.to_numpy(dtype=float))
+
+
+def test_integers_beyond_the_dtype_are_not_wrapped_round() -> None:
+    space = Space.infer(pd.DataFrame({"n": np.array([0, 100], dtype=np.int8)})).widened({"n": (-1000, 1000)})
+    assert space.decode(np.array([[1000.0], [-1000.0]]))["n"].tolist() == [127, -128]
+
+
+def test_integers_in_a_float32_array_are_those_it_can_hold() -> None:
+    data = np.array([[1.0], [2.0]], dtype=np.float32)
+    space = Space((Integer("n", 0, 2**30),)).like(data)
+    X = np.array([[2.0**24 + 1]])
+    assert_array_equal(space.encode(space.decode(X)), space.snap(X))
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pd.Series([1.5, 2.0]), Continuous("c", 1.5, 2.0)),
+        (pd.Series([1.5, 2.0], dtype="float32"), Continuous("c", 1.5, 2.0)),
+        (pd.Series([1.5, 2.0], dtype="Float64"), Continuous("c", 1.5, 2.0)),
+        (pd.Series([3, -1]), Integer("c", -1, 3)),
+        (pd.Series([3, -1], dtype="int8"), Integer("c", -1, 3)),
+        (pd.Series([3, 1], dtype="uint8"), Integer("c", 1, 3)),
+        (pd.Series([3, 1], dtype="Int64"), Integer("c", 1, 3)),
+        (pd.Series([3, 1], dtype=object), Integer("c", 1, 3)),
+        (pd.Series([3, 1.5], dtype=object), Continuous("c", 1.5, 3.0)),
+        (pd.Series(["b", "a"]), Nominal("c", ("a", "b"))),
+        (pd.Series(["b", "a"], dtype=object), Nominal("c", ("a", "b"))),
+        (pd.Series(["b", "a"], dtype="string"), Nominal("c", ("a", "b"))),
+        (pd.Series([True, True]), Nominal("c", (False, True))),
+        (pd.Series([True, True], dtype="boolean"), Nominal("c", (False, True))),
+        (pd.Series([np.True_, np.False_], dtype=object), Nominal("c", (False, True))),
+        (pd.Series(pd.Categorical(["b"], ["b", "a", "z"])), Nominal("c", ("b", "a", "z"))),
+        (pd.Series(pd.Categorical(["b"], ["b", "a"], ordered=True)), Ordinal("c", ("b", "a"))),
+        (pd.Series(pd.Categorical([2, 1])), Nominal("c", (1, 2))),
+    ],
+)
+def test_kinds_come_from_dtypes(column: pd.Series[Any], expected: Any) -> None:
+    [feature] = Space.infer(pd.DataFrame({"c": column})).features
+    assert feature == expected
+    assert type(feature) is type(expected)
+
+
+def test_ints_at_the_edge_of_exact_floats_are_inferred_and_one_beyond_is_refused() -> None:
+    edge = 2**53
+    space = Space.infer(pd.DataFrame({"id": [0, edge]}))
+    assert space.decode(space.encode({"id": edge}))["id"].tolist() == [edge]
+    with pytest.raises(ValueError, match=r"'id'.*2\*\*53.*rescale"):
+        Space.infer(pd.DataFrame({"id": [0, edge + 1]}))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([1.0, None], "'c': 1 of 2 values are missing .first in row 1"),
+        (pd.array([1, None], dtype="Int64"), "'c': 1 of 2 values are missing"),
+        (["a", None], "'c': 1 of 2 values are missing"),
+        (pd.Categorical(["a", None]), "'c': 1 of 2 values are missing"),
+        ([1.0, np.inf], "'c': holds an infinite value, inf"),
+        ([1.0, -np.inf], "'c': holds an infinite value, -inf"),
+        (pd.to_datetime(["2020-01-01", "2021-01-01"]), "'c': holds dates or times .datetime64"),
+        (pd.to_timedelta([1, 2]), "'c': holds dates or times .timedelta64"),
+        (pd.period_range("2020", periods=2, freq="D"), "'c': holds dates or times .period"),
+        ([1, "a"], r"'c': expected numbers only or texts only, got 1 \(int\), 'a' \(str\)"),
+        ([1j, 2j], "'c': expected numbers only or texts only"),
+        ([[1], [2]], "'c': expected numbers only or texts only"),
+        ([1e200, 1.0], "'c': numbers beyond .* are too large; rescale"),
+    ],
+)
+def test_a_column_that_is_no_feature_is_named(column: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Space.infer(pd.DataFrame({"c": pd.Series(column)}))
+
+
+def test_a_column_of_identifiers_is_refused() -> None:
+    names = [f"person {i}" for i in range(150)]
+    with pytest.raises(ValueError, match="'who': 150 different texts in 150 rows look like an identifier"):
+        Space.infer(pd.DataFrame({"who": names}))
+
+
+@pytest.mark.parametrize(
+    ("feature", "column", "message"),
+    [
+        (Continuous("c", 0, 9), [1, 2], "'c': declared Continuous, but the column in data is int64.*Integer"),
+        (Continuous("c", 0, 9), [True, False], "'c': declared Continuous, but .* bool.*Nominal"),
+        (Integer("c", 0, 9), pd.Categorical([1, 2]), "'c': declared Integer, but .* category"),
+        (Integer("c", 0, 9), ["1", "2"], "'c': declared Integer, but .* str"),
+        (Nominal("c", ("x", "y")), pd.Categorical(["x", "x"]), "'c': 'y' has no place in the column"),
+        (Nominal("c", (1, 2.5)), [1, 1], "'c': 2.5 has no place in the column in data, which is int64"),
+        (Ordinal("c", (1, 300)), np.array([1, 1], dtype=np.int8), "'c': 300 has no place .* int8"),
+    ],
+)
+def test_a_column_that_cannot_hold_its_feature_is_refused(feature: Any, column: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Space((feature,)).like(pd.DataFrame({"c": column}))
+
+
+def test_an_array_that_cannot_hold_the_feature_is_refused() -> None:
+    with pytest.raises(ValueError, match="'c': declared Continuous, but the column in data is int64"):
+        Space((Continuous("c", 0, 9),)).like(np.array([[1], [2]]))
+    with pytest.raises(ValueError, match="'c': 'long' has no place"):
+        Space((Nominal("c", ("a", "long")),)).like(np.array([["a"], ["a"]]))
+    with pytest.raises(ValueError, match="data has 2 columns, the space 1 features"):
+        Space((Continuous("c", 0, 9),)).like(np.zeros((3, 2)))
+
+
+def test_a_declared_integer_may_stand_in_a_float_column() -> None:
+    data = pd.DataFrame({"n": [1.0, 2.0]})
+    rows = Space((Integer("n", 0, 5),)).like(data).decode(np.array([[2.7]]))
+    assert_frame_equal(rows, pd.DataFrame({"n": [3.0]}))
+
+
+def test_categories_of_mixed_types_can_be_declared() -> None:
+    data = pd.DataFrame({"c": pd.Series([1, "a", 2.5, (3, "b")], dtype=object)})
+    space = Space((Nominal("c", (1, "a", 2.5, (3, "b"))),)).like(data)
+    assert_array_equal(space.encode(data)[:, 0], [0, 1, 2, 3])
+    assert space.decode(space.encode(data))["c"].tolist() == data["c"].tolist()

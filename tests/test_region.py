@@ -1,0 +1,176 @@
+"""What one factual may become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from numpy.testing import assert_array_equal
+
+from acex import Continuous, Integer, Nominal, Ordinal, Region, Space
+from acex.arrays import FloatArray
+from problems import PEOPLE
+from strategies import modest, regions_with_points
+
+
+@modest
+@given(regions_with_points())
+def test_snapped_points_are_in_the_region_and_stay_there(
+    region_and_points: tuple[Region, FloatArray],
+) -> None:
+    region, X = region_and_points
+    once = region.snap(X)
+    assert region.contains(once).all()
+    assert_array_equal(region.snap(once), once)
+    # What a region holds, its space can write down.
+    assert_array_equal(region.space.encode(region.space.decode(once)), once)
+
+
+@modest
+@given(regions_with_points())
+def test_nothing_frozen_moves_and_directions_hold(region_and_points: tuple[Region, FloatArray]) -> None:
+    region, X = region_and_points
+    steps = region.snap(X) - region.factual
+    for j, feature in enumerate(region.space.features):
+        if feature.frozen:
+            assert (steps[:, j] == 0).all()
+        if feature.direction == "increase":
+            assert (steps[:, j] >= 0).all()
+        if feature.direction == "decrease":
+            assert (steps[:, j] <= 0).all()
+
+
+@modest
+@given(regions_with_points())
+def test_size_counts_the_points(region_and_points: tuple[Region, FloatArray]) -> None:
+    region, _ = region_and_points
+    values = [region.values(j) for j in range(len(region.space))]
+    for j, listed in enumerate(values):
+        if listed is not None:
+            X = np.repeat(region.snap(region.factual), len(listed), axis=0)
+            X[:, j] = listed
+            assert region.contains(X).all()
+    if all(v is not None for v in values):
+        assert region.size == np.prod([float(len(v)) for v in values if v is not None])
+
+
+def test_a_nominal_code_that_is_not_allowed_becomes_the_factuals() -> None:
+    space = Space((Nominal("job", tuple("abcde")), Continuous("age", 0, 9)))
+    factual = np.array([1.0, 5.0])
+    everywhere = np.array([[code, 5.0] for code in range(5)])
+    region = Region.of(space, factual, ranges={"job": ["a", "b", "d"]})
+    assert region.snap(everywhere)[:, 0].tolist() == [0, 1, 1, 3, 1]
+    region = Region.of(space, factual, ranges={"job": ["d", "c"]})  # the factual's own is not allowed
+    assert region.snap(everywhere)[:, 0].tolist() == [2, 2, 2, 3, 2]
+
+
+def test_zero_has_one_form() -> None:
+    space = Space((Integer("n", -5, 5), Continuous("a", -5, 5)))
+    assert not np.signbit(Region.of(space, np.ones(2)).snap(np.array([[-0.3, -0.0]]))).any()
+
+
+def test_an_ordinal_code_that_is_not_allowed_becomes_the_nearest() -> None:
+    space = Space((Ordinal("school", tuple("abcdef")),))
+    region = Region.of(space, np.array([0.0]), ranges={"school": ["a", "e", "f"]})
+    assert region.snap(np.arange(6.0)[:, None])[:, 0].tolist() == [0, 0, 0, 4, 4, 5]
+
+
+def test_ranges_are_rounded_inwards() -> None:
+    data = pd.DataFrame({"share": np.array([0.0, 1.0], dtype=np.float32), "n": [0, 10]})
+    region = Region.of(Space.infer(data), np.array([0.75, 5.0]), ranges={"share": (0.7, 0.8), "n": (1.5, 7.5)})
+    snapped = region.snap(np.array([[0.0, 0.0], [1.0, 10.0]]))
+    assert float(np.float32(0.7)) < 0.7 and float(np.float32(0.8)) > 0.8  # the nearest would lie outside
+    assert 0.7 <= snapped[0, 0] < 0.7 + 1e-7 and 0.8 - 1e-7 < snapped[1, 0] <= 0.8
+    assert snapped[:, 1].tolist() == [2, 7]
+
+
+def test_an_open_end_is_that_of_the_feature() -> None:
+    region = Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), ranges={"age": (40, np.inf), "income": (-np.inf, 9)})
+    assert region.low.tolist() == [40, 0, 0]
+    assert region.high.tolist() == [99, 9, 1]
+
+
+def test_a_frozen_feature_outside_its_range_leaves_nothing() -> None:
+    x = np.array([30.0, 5.0, 0.0])
+    for freeze, ranges in (("age", {"age": (40, 50)}), ("job", {"job": ["clerk"]})):
+        with pytest.raises(ValueError, match=f"'{freeze}': ranges allows .* it stays as it is; nothing is left"):
+            Region.of(PEOPLE.adjust(freeze=[freeze]), x, ranges=ranges)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"'age': ranges allows .* it may only increase; nothing is left"):
+        Region.of(PEOPLE.adjust(directions={"age": "increase"}), x, ranges={"age": (18, 20)})
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"age": 5}, r"ranges\['age'\]: expected a pair \(low, high\), got 5"),
+        ({"age": "ab"}, r"ranges\['age'\]: expected a pair"),
+        ({"age": (50, 40)}, r"ranges\['age'\]: expected low <= high, got 50 and 40"),
+        ({"age": (np.nan, 40)}, r"ranges\['age'\]: expected low <= high"),
+        ({"age": (30.2, 30.8)}, r"ranges\['age'\]: no value of the feature lies within \(30.2, 30.8\)"),
+        ({"age": (200, 300)}, r"ranges\['age'\]: no value of the feature lies within \(200, 300\)"),
+        ({"job": "cook"}, r"ranges\['job'\]: expected a list of the allowed categories, got 'cook'"),
+        ({"job": ["cook", "pilot"]}, r"ranges\['job'\]: 'pilot' is not a known category; there are 'cook'"),
+        ({"job": []}, r"ranges\['job'\]: expected at least one category"),
+        ({"jobs": ["cook"]}, "'jobs' is not a feature.*Did you mean 'job'"),
+        ([("age", (1, 2))], "ranges takes a mapping"),
+    ],
+)
+def test_ranges_that_make_no_sense_are_refused(ranges: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), ranges=ranges)
+
+
+def test_allowed_categories_may_come_as_an_array_and_twice() -> None:
+    x = np.array([30.0, 5.0, 0.0])
+    for wanted in (np.array(["clerk", "clerk"]), pd.Series(["clerk"]), {"clerk"}):
+        assert Region.of(PEOPLE, x, ranges={"job": wanted}).allowed[2].tolist() == [1]
+
+
+def test_nothing_that_can_change_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="No feature can change"):
+        Region.of(PEOPLE.adjust(freeze=PEOPLE.names), np.array([30.0, 5.0, 0.0]))
+    with pytest.raises(ValueError, match="No feature can change"):
+        Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), constant=np.array([True, True, True]))
+
+
+def test_constant_features_stay() -> None:
+    region = Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), constant=np.array([True, False, False]))
+    assert region.movable.tolist() == [False, True, True]
+    assert region.snap(np.array([[50.0, 7.0, 1.0]])).tolist() == [[30.0, 7.0, 1.0]]
+
+
+def test_a_wide_integer_is_not_listed_value_by_value() -> None:
+    region = Region.of(Space((Integer("n", 0, 2**40), Integer("m", 0, 3))), np.zeros(2))
+    assert region.values(0) is None
+    assert_array_equal(region.values(1), [0, 1, 2, 3])
+    assert region.size == (2**40 + 1) * 4
+
+
+def test_a_constraint_sees_rows_and_decides() -> None:
+    seen = []
+
+    def older_cooks(rows: pd.DataFrame) -> pd.Series[bool]:
+        seen.append(rows)
+        return (rows["age"] > 40) & (rows["job"] == "cook")
+
+    region = Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), constraint=older_cooks)
+    X = np.array([[50.0, 5.0, 0.0], [50.0, 5.0, 1.0], [20.0, 5.0, 0.0], [500.0, 5.0, 0.0]])
+    assert region.contains(X).tolist() == [True, False, False, False]
+    assert list(seen[-1].columns) == PEOPLE.names
+    assert seen[-1]["age"].max() == 50  # what lies outside the region is not shown to it
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64"])
+def test_a_constraint_may_answer_in_pandas_own_booleans(dtype: str) -> None:
+    space = Space.infer(pd.DataFrame({"a": pd.array([1, 5], dtype=dtype)}))  # type: ignore[call-overload]
+    region = Region.of(space, np.array([1.0]), constraint=lambda rows: rows["a"] > 2)
+    assert region.contains(np.array([[1.0], [3.0]])).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("answer", [True, [True, True], np.ones(1), [[True]], None, ["yes"]])
+def test_a_constraint_of_the_wrong_shape_is_refused_before_the_search(answer: Any) -> None:
+    with pytest.raises(ValueError, match="constraint must give one True or False a row: expected a boolean"):
+        Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), constraint=lambda rows: answer)
