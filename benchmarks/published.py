@@ -72,7 +72,7 @@ def main() -> None:
     found = joblib.Parallel(n_jobs=-1)(joblib.delayed(run)(n, args.rows, args.budget) for n in names)
     lines = []
     for name, frame in zip(names, found, strict=True):
-        known = BEST_KNOWN[name] if name in BEST_KNOWN.index.levels[0] else pd.Series(dtype=float)
+        known = BEST_KNOWN[name] if name in BEST_KNOWN.index.get_level_values("dataset") else pd.Series(dtype=float)
         listed = frame[frame.row.isin(known.index)]
         published = paper.loc[name] if name in paper.index else None
         lines.append(

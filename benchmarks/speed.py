@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import acex
-from acex.arrays import FloatArray
+from acex.arrays import FloatArray, IntArray
 from acex.bench.ground import ground
 from acex.cost import Cost
 from acex.plausibility import Plausibility
@@ -31,7 +31,7 @@ from acex.scale import Scale
 from acex.search import Search
 from acex.space import Space
 
-Decide = Callable[[FloatArray], FloatArray]
+Decide = Callable[[FloatArray], IntArray]
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -60,7 +60,7 @@ def while_searching(problem: Problem, decide: Decide, n: int) -> Iterator[tuple[
     search = Search.begin(problem, acex.Penalty())
     before = decide(problem.factual[None])[0]
     while len(search.history.queries) < n:
-        asked = seconds(lambda s=search: s.ask())
+        asked = seconds(search.ask)
         query = search.ask()
         if query is None:
             return

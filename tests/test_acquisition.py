@@ -26,9 +26,8 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def evaluate(case: Case) -> FloatArray:
-    alpha, mean, variance, covariance, mean_star, variance_star = case
-    arrays = (np.array([v]) for v in (alpha, mean, variance, covariance))
-    return np.array(expected_improvement(*arrays, mean_star, variance_star))[:, 0]
+    alpha, mean, variance, covariance = (np.array([v]) for v in case[:4])
+    return np.array(expected_improvement(alpha, mean, variance, covariance, *case[4:]))[:, 0]
 
 
 def draws(case: Case, n: int, seed: int) -> FloatArray:
@@ -37,7 +36,8 @@ def draws(case: Case, n: int, seed: int) -> FloatArray:
     star = mean_star + np.sqrt(variance_star) * Z[0]
     b = covariance / np.sqrt(variance_star)
     f = mean + b * Z[0] + np.sqrt(max(variance - b**2, 0)) * Z[1]
-    return np.maximum(alpha + np.abs(star - 0.5) - np.abs(f - 0.5), 0)
+    gains: FloatArray = np.maximum(alpha + np.abs(star - 0.5) - np.abs(f - 0.5), 0)
+    return gains
 
 
 @given(cases())

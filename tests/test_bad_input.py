@@ -239,14 +239,14 @@ def test_what_was_paid_for_travels_with_any_error() -> None:
 
 
 def test_a_callback_that_cannot_be_called_is_refused_before_any_query() -> None:
-    with pytest.raises(TypeError, match="callback must be a function .* got 3"):
+    with pytest.raises(TypeError, match=r"callback must be a function .* got 3"):
         explain(callback=3)
 
 
 def test_settings_of_the_wrong_kind_are_refused() -> None:
-    with pytest.raises(TypeError, match="plausibility must be acex.Plausibility.* got -1.5"):
+    with pytest.raises(TypeError, match=r"plausibility must be acex.Plausibility.* got -1.5"):
         explain(plausibility=-1.5)
-    with pytest.raises(TypeError, match="space must be an acex.Space or None, got dict"):
+    with pytest.raises(TypeError, match=r"space must be an acex.Space or None, got dict"):
         explain(space={"a": 1})
 
 

@@ -100,7 +100,7 @@ def test_answers_are_kept_so_a_second_explanation_goes_on_where_the_first_ended(
 def test_the_budget_is_a_hard_cap_and_small_ones_still_work() -> None:
     model, rows, x = loan()
     for budget in (2, 3, 9):
-        sent = []
+        sent: list[int] = []
 
         def counted(batch: pd.DataFrame, sent: list[int] = sent) -> Any:
             sent.append(len(batch))

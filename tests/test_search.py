@@ -162,4 +162,4 @@ def test_settings_out_of_range_are_refused() -> None:
         {"initial": "random"},
     ):
         with pytest.raises(ValueError, match=next(reversed(wrong))):
-            Penalty(**wrong)  # type: ignore[arg-type]
+            Penalty(**wrong)

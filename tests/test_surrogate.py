@@ -77,7 +77,11 @@ def test_gradients_by_the_query_point_are_exact(n: int, seed: int) -> None:
     moments, gradients = beside.with_gradients(x[None])
     assert_allclose(moments, beside.moments(x[None]), rtol=1e-10)
     for k, exact in enumerate(gradients):
-        numeric = approx_fprime(x, lambda y, k=k: beside.moments(y[None])[k][0], 1e-6)
+
+        def moment(y: FloatArray, k: int = k) -> float:
+            return float(beside.moments(y[None])[k][0])
+
+        numeric = approx_fprime(x, moment, 1e-6)
         assert_allclose(exact[0], numeric, atol=2e-5)
 
 
@@ -164,7 +168,7 @@ def test_fitted_hyperparameters_beat_their_neighbours() -> None:
         typical = np.sqrt(2 * surrogate._rank(Z))
         u = (np.log(variance) - surrogate.LOG_VARIANCE[0]) / surrogate.LOG_VARIANCE[1]
         v = (np.log(ell / typical) - surrogate.LOG_ELL[0]) / surrogate.LOG_ELL[1]
-        return fit(Z, t, kernel=Matern(variance, ell)).log_marginal_likelihood - 0.5 * (u**2 + v**2)
+        return fit(Z, t, kernel=Matern(variance, ell)).log_marginal_likelihood - 0.5 * float(u**2 + v**2)
 
     top = density(best.kernel.variance, best.kernel.ell)
     for times in (0.5, 2.0):

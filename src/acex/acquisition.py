@@ -152,8 +152,10 @@ def _upper_orthant(h: FloatArray, k: FloatArray, r: FloatArray, root: FloatArray
     with np.errstate(over="ignore"):
         T = owens_t(h, (k / h - r) / root) + owens_t(k, (h / k - r) / root)
     opposite = (h < 0) != (k < 0)
-    return np.clip((ndtr(h) + ndtr(k)) / 2 - T - 0.5 * opposite, 0.0, 1.0)
+    orthant: FloatArray = np.clip((ndtr(h) + ndtr(k)) / 2 - T - 0.5 * opposite, 0.0, 1.0)
+    return orthant
 
 
 def _phi(x: FloatArray) -> FloatArray:
-    return np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
+    density: FloatArray = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
+    return density

@@ -130,7 +130,8 @@ def _added(cost: Cost, j: int, value: float | FloatArray, E: FloatArray) -> Floa
     difference = value - E[:, j]
     if cost.scale.is_nominal[j]:
         difference = difference != 0
-    return (difference * cost.scale.per_unit[j]) ** 2
+    square: FloatArray = (difference * cost.scale.per_unit[j]) ** 2
+    return square
 
 
 def _expand(score: Score, cost: Cost, level: _Level, nodes: list[_Node]) -> tuple[list[_Node], FloatArray]:

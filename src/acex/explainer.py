@@ -13,7 +13,7 @@ import pandas as pd
 from threadpoolctl import ThreadpoolController
 
 import acex
-from acex.arrays import FloatArray, Rows
+from acex.arrays import Rows
 from acex.blackbox import BlackBox, Record
 from acex.cost import Cost
 from acex.explanation import Explanation, Outcome, StoppedBy
@@ -26,6 +26,7 @@ from acex.region import Constraint, Region
 from acex.scale import Scale
 from acex.search import Search
 from acex.space import Space
+from acex.values import is_count
 
 Callback = Callable[[Explanation], object]
 
@@ -175,7 +176,7 @@ class Explainer:
     def _check(self, target: Label, budget: int, callback: Callback | None) -> None:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be a function of the explanation so far, got {callback!r}.")
-        if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < 2:
+        if not is_count(budget, least=2):
             raise ValueError(
                 f"budget must be a whole number of at least 2 (the row itself, and one more), got {budget!r}."
             )
@@ -257,7 +258,7 @@ class _Run:
         best = ranked[:1]
         density = self.problem.density
         affinity = np.ones(len(best)) if density is None or not len(best) else density.affinity(history.X[best])
-        asked = self._frame(history.X)
+        asked = self.space.frame(history.X)
         return Explanation(
             factual=asked.iloc[0].rename(None),
             label_before=self.labels[0],
@@ -284,10 +285,6 @@ class _Run:
             space=self.space,
             scale=self.problem.scale,
         )
-
-    def _frame(self, X: FloatArray) -> pd.DataFrame:
-        rows = self.space.decode(X)
-        return rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=self.space.names)
 
     def _settings(self) -> dict[str, Any]:
         plausibility = self.explainer.plausibility

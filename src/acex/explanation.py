@@ -209,21 +209,19 @@ class Explanation:
         if data.get("format") != FORMAT:
             raise ValueError(f"expected an explanation of format {FORMAT}, got {data.get('format')!r}.")
         space = Space.from_dict(data["space"])
-        deviations = np.array(data["deviations"])
-        n_codes = np.where(space.is_nominal, space.high + 1, 0).astype(np.intp)
-        asked = space.frame(pd.DataFrame(data["asked"], columns=space.names))
+        asked = space.frame(space.encode(pd.DataFrame(data["asked"], columns=space.names)))
         found = pd.DataFrame(data["counterfactuals"])
         queries = pd.DataFrame(data["queries"])
         queries["best"] = queries["best"].astype(float).fillna(math.inf)
         return cls(
-            factual=space.frame(pd.DataFrame([data["factual"]])).iloc[0].rename(None),
-            counterfactuals=asked.iloc[:0] if found.empty else space.frame(found),
+            factual=space.frame(space.encode(data["factual"])).iloc[0].rename(None),
+            counterfactuals=asked.iloc[:0] if found.empty else space.frame(space.encode(found)),
             asked=asked,
             queries=queries,
             costs=tuple(data["costs"]),
             affinities=tuple(data["affinities"]),
             space=space,
-            scale=Scale(deviations, space.is_nominal, n_codes),
+            scale=Scale(np.array(data["deviations"]), space.is_nominal, space.n_codes),
             **{
                 name: data[name]
                 for name in (

@@ -20,13 +20,14 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import qmc
 
-from acex.acquisition import expected_improvement, improvement_bound
+from acex.acquisition import Improvement, expected_improvement, improvement_bound
 from acex.arrays import BoolArray, FloatArray
 from acex.cost import Cost
 from acex.kernel import KernelName
 from acex.problem import History, Problem, Query, Stop
 from acex.propose import maximise
 from acex.surrogate import Beside, Posterior, fit
+from acex.values import is_count
 
 N_STARTS = 96  # around the factual, scored together; L-BFGS-B climbs from the best
 BOX_DIMENSIONS = 2  # up to here Sobol points fill the box; beyond, rays from the factual (R5)
@@ -64,7 +65,7 @@ class Penalty:
 
     def __post_init__(self) -> None:
         for name, count in (("n0", self.n0), ("sobol", self.sobol)):
-            if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            if not is_count(count):
                 raise ValueError(f"{name} must be a whole number of at least 1, got {count!r}.")
         if not 1 < self.lambda_0 <= self.lambda_max < np.inf:
             raise ValueError(
@@ -137,10 +138,17 @@ def _initial(
         # As long as nothing was a hit the draw widens (R17).
         widening = 1.0 if history.is_hit.any() else 1.0 + len(history.queries) / 8
         candidates = around_factual(problem, rng, 50, np.full(50, widening), np.ones(50))
-    for chunk in np.array_split(candidates, 1 + len(candidates) // 50):
+    point = _first_admissible(problem, history, candidates, at_once=50)
+    return None if point is None else Query(point, "initial")
+
+
+def _first_admissible(problem: Problem, history: History, X: FloatArray, at_once: int = 400) -> FloatArray | None:
+    """The first of these points, (n, d), that may be asked, (d,); so many are judged at once."""
+    for chunk in np.array_split(X, 1 + len(X) // at_once):
         ok = problem.admissible(chunk, history.asked)
         if ok.any():
-            return Query(chunk[ok.argmax()], "initial")
+            point: FloatArray = chunk[ok.argmax()]
+            return point
     return None
 
 
@@ -229,29 +237,26 @@ class ImprovementScore:
         return np.concatenate([self._values(part) for part in np.array_split(X, 1 + len(X) * width // 4_000_000)])
 
     def _values(self, X: FloatArray) -> FloatArray:
-        latent, variance, covariance = self.beside.moments(self.cost.scale.coordinates(X))
+        moments = self.beside.moments(self.cost.scale.coordinates(X))
+        return self._improvement(X, *moments)[0].value
+
+    def _improvement(
+        self, X: FloatArray, latent: FloatArray, variance: FloatArray, covariance: FloatArray
+    ) -> tuple[Improvement, FloatArray]:
+        """EI / lambda and its derivatives, and f's mean, (n,); delta method, the paper's appendix D."""
         mu = expit(latent)
-        slope = mu * (1 - mu)  # delta method, the paper's appendix D
+        slope = mu * (1 - mu)
         mu_star, var_star, slope_star = self._incumbent
-        moments = (mu, variance * slope**2, covariance * slope * slope_star)
-        return expected_improvement(self._alpha(self.cost(X)), *moments, mu_star, var_star).value
+        spread = (variance * slope**2, covariance * slope * slope_star)
+        return expected_improvement(self._alpha(self.cost(X)), mu, *spread, mu_star, var_star), mu
 
     def with_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         moments, gradients = self.beside.with_gradients(self.cost.scale.coordinates(X))
         latent, variance, covariance = moments
         by_latent, by_variance, by_covariance = gradients
-        mu = expit(latent)
-        slope = mu * (1 - mu)
+        ei, mu = self._improvement(X, latent, variance, covariance)
+        slope, slope_star = mu * (1 - mu), self._incumbent[2]
         bend = (1 - 2 * mu)[:, None] * by_latent  # slope' / slope
-        mu_star, var_star, slope_star = self._incumbent
-        ei = expected_improvement(
-            self._alpha(self.cost(X)),
-            mu,
-            variance * slope**2,
-            covariance * slope * slope_star,
-            mu_star,
-            var_star,
-        )
         gradient = (
             (ei.by_mean * slope)[:, None] * by_latent
             + (ei.by_variance * slope**2)[:, None] * (by_variance + 2 * variance[:, None] * bend)
@@ -286,7 +291,7 @@ def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.r
 
     def accept(X: FloatArray) -> BoolArray:
         # A point within epsilon of one that was asked would tell nothing new.
-        apart = cdist(problem.scale.coordinates(X), surrogate.Z).min(axis=1) > settings.epsilon
+        apart: BoolArray = cdist(problem.scale.coordinates(X), surrogate.Z).min(axis=1) > settings.epsilon
         apart[apart] = problem.admissible(X[apart], history.asked)
         return apart
 
@@ -323,12 +328,7 @@ def _closest_boundary_point(surrogate: _Surrogate, rng: np.random.Generator) -> 
     distance = np.abs(surrogate.posterior.probability(problem.scale.coordinates(X)) - 0.5)
     n_close = max(int(BOUNDARY_SHARE * n), int((distance < BOUNDARY_BAND).sum()))
     X = X[np.argsort(distance, kind="stable")[:n_close]]
-    X = X[np.argsort(problem.cost(X), kind="stable")]
-    for chunk in np.array_split(X, 1 + len(X) // 400):
-        ok = problem.admissible(chunk, surrogate.history.asked)
-        if ok.any():
-            return chunk[ok.argmax()]
-    return None
+    return _first_admissible(problem, surrogate.history, X[np.argsort(problem.cost(X), kind="stable")])
 
 
 def _sobol_points(problem: Problem, n: int, rng: np.random.Generator) -> FloatArray:
@@ -354,5 +354,5 @@ def _unasked_reference_row(surrogate: _Surrogate, round_: int) -> Query | None:
     """The cheapest row of the reference, in the region, that has not been asked."""
     problem = surrogate.problem
     X = problem.projected[np.argsort(problem.cost(problem.projected), kind="stable")]
-    ok = problem.admissible(X, surrogate.history.asked)
-    return Query(X[ok.argmax()], "boundary", round_) if ok.any() else None
+    point = _first_admissible(problem, surrogate.history, X)
+    return None if point is None else Query(point, "boundary", round_)

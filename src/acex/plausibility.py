@@ -15,7 +15,7 @@ from sklearn.neighbors import LocalOutlierFactor
 
 from acex.arrays import BoolArray, FloatArray
 from acex.scale import Scale
-from acex.values import is_finite
+from acex.values import is_count, is_finite
 
 MOST_ROWS = 10_000  # the fit compares rows with each other; a sample of this size says the same
 
@@ -38,8 +38,7 @@ class Plausibility:
     def __post_init__(self) -> None:
         if not (is_finite(self.threshold) and self.threshold < 0):
             raise ValueError(f"threshold must be a negative number such as -1.5, got {self.threshold!r}.")
-        is_whole = isinstance(self.neighbours, (int, np.integer)) and not isinstance(self.neighbours, bool)
-        if not (is_whole and self.neighbours >= 1):
+        if not is_count(self.neighbours):
             raise ValueError(f"neighbours must be a whole number of at least 1, got {self.neighbours!r}.")
 
     def fit(self, reference: FloatArray, scale: Scale, seed: int = 0) -> Density:

@@ -23,7 +23,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
 from acex.explanation import Explanation, readable, readable_pair
-from acex.features import Feature, Nominal
+from acex.features import Categorical, Feature, Nominal
 
 Style: TypeAlias = dict[str, Any]
 BLUE, VERMILLION = "#0072B2", "#D55E00"
@@ -145,7 +145,7 @@ def changes_record(explanation: Explanation, most: int = MOST_CHANGES) -> Change
 
 def _place(feature: Feature, value: Any) -> float:
     """Where a value lies within the feature's range, 0 to 1."""
-    code = float(value) if not hasattr(feature, "categories") else feature.categories.index(value)
+    code = feature.categories.index(value) if isinstance(feature, Categorical) else float(value)
     width = feature.high - feature.low
     return (code - feature.low) / width if width > 0 else 0.5
 
@@ -153,7 +153,7 @@ def _place(feature: Feature, value: Any) -> float:
 def _range(feature: Feature) -> tuple[str, str]:
     if isinstance(feature, Nominal):
         return "", ""
-    if hasattr(feature, "categories"):
+    if isinstance(feature, Categorical):
         return str(feature.categories[0]), str(feature.categories[-1])
     return readable(float(feature.low)), readable(float(feature.high))
 

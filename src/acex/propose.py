@@ -24,7 +24,7 @@ def relaxed_features(region: Region) -> BoolArray:
     out = np.zeros(len(region.space), dtype=bool)
     few = 1 if region.movable.sum() > MOST_BRANCHING else MOST_VALUES
     for j in np.flatnonzero(region.movable):
-        values = region.values(j)
+        values = region.values(int(j))
         out[j] = values is None or (len(values) > few and not region.space.is_nominal[j])
     return out
 

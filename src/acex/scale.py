@@ -36,8 +36,7 @@ class Scale:
             shares = np.bincount(reference[:, j].astype(int)) / len(reference)
             deviations[j] = np.sqrt(max(1.0 - (shares**2).sum(), 0.0) / 2)
         deviations[deviations < CONSTANT * np.abs(reference).max(axis=0)] = 0.0
-        n_codes = np.where(space.is_nominal, space.high + 1, 0).astype(np.intp)
-        return cls(deviations, space.is_nominal, n_codes)
+        return cls(deviations, space.is_nominal, space.n_codes)
 
     @cached_property
     def per_unit(self) -> FloatArray:

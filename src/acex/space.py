@@ -15,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from acex.arrays import BoolArray, FloatArray, Rows
+from acex.arrays import BoolArray, FloatArray, IntArray, Rows
 from acex.columns import Column, as_data, as_frame, dtype_from_json, dtype_to_json, infer_feature
 from acex.features import Continuous, Direction, Feature, Nominal, Numeric, feature_from_json, feature_to_json
 from acex.values import as_json, listed
@@ -63,6 +63,11 @@ class Space:
     def is_nominal(self) -> BoolArray:
         """Which features have no order, (d,)."""
         return np.array([isinstance(f, Nominal) for f in self.features])
+
+    @cached_property
+    def n_codes(self) -> IntArray:
+        """Categories of each nominal feature, 0 for the others, (d,)."""
+        return np.array([len(f.categories) if isinstance(f, Nominal) else 0 for f in self.features])
 
     @cached_property
     def is_discrete(self) -> BoolArray:
@@ -243,10 +248,10 @@ class Space:
         dtypes = [column.number_dtype for column in self.held]
         return [j for j, dtype in enumerate(dtypes) if dtype.kind == "f" and dtype != np.float64]
 
-    def frame(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows with plain values, such as JSON holds, as a frame with the dtypes of this space."""
-        decoded = self.decode(self.encode(rows)) if len(rows) else self.decode(np.empty((0, len(self))))
-        return decoded if isinstance(decoded, pd.DataFrame) else pd.DataFrame(decoded, columns=self.names)
+    def frame(self, X: FloatArray) -> pd.DataFrame:
+        """Rows for points as a DataFrame, also where the model takes arrays."""
+        rows = self.decode(X)
+        return rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=self.names)
 
     # -- as JSON ---------------------------------------------------------------------------------
 

@@ -59,10 +59,7 @@ class Posterior:
 
     def latent(self, A: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f at A, (a,) each. Algorithm 3.2, lines 4 to 6."""
-        K_star = self.kernel(self.Z, A)
-        mean = self.prior_mean(A) + K_star.T @ self.a
-        V = self._whiten(K_star)
-        return mean, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0)
+        return self._moments(A, self.kernel(self.Z, A))[:2]
 
     def probability(self, A: FloatArray) -> FloatArray:
         """P(hit) at A, (a,): sigma averaged over f by the probit approximation (MacKay 1992)."""
@@ -73,6 +70,12 @@ class Posterior:
         K_b = self.kernel(self.Z, b[None])
         V_b = self._whiten(K_b)
         return Beside(self, b[None], V_b[:, 0], self._unwhiten(V_b)[:, 0])
+
+    def _moments(self, A: FloatArray, K_star: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean and variance of f at A, (a,) each, and L^-1 sqrt(W) K_star, (n, a)."""
+        mean = self.prior_mean(A) + K_star.T @ self.a  # line 4
+        V = self._whiten(K_star)  # line 5
+        return mean, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0), V  # line 6
 
     def _whiten(self, K_star: FloatArray) -> FloatArray:
         """L^-1 sqrt(W) K_star, (n, a)."""
@@ -95,26 +98,21 @@ class Beside:
     def moments(self, A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean and variance of f at A and its covariance with f at b, (a,) each. The paper's appendix D."""
         post = self.posterior
-        K_star = post.kernel(post.Z, A)
-        mean = post.prior_mean(A) + K_star.T @ post.a
-        V = post._whiten(K_star)
-        variance = np.maximum(post.kernel.variance - (V**2).sum(axis=0), 0.0)
+        mean, variance, V = post._moments(A, post.kernel(post.Z, A))
         return mean, variance, post.kernel(A, self.b)[:, 0] - V.T @ self.V_b
 
     def with_gradients(self, A: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
         """The moments, (a,) each, and their gradients by A, (a, D) each."""
         post = self.posterior
         squared, squared_b = (cdist(A, B, "sqeuclidean") for B in (post.Z, self.b))
-        K_star = post.kernel.of_distance(squared).T
-        V = post._whiten(K_star)
-        variance = np.maximum(post.kernel.variance - (V**2).sum(axis=0), 0.0)
-        covariance = post.kernel.of_distance(squared_b)[:, 0] - V.T @ self.V_b
-        moments = (post.prior_mean(A) + K_star.T @ post.a, variance, covariance)
+        mean, variance, V = post._moments(A, post.kernel.of_distance(squared).T)
+        moments = (mean, variance, post.kernel.of_distance(squared_b)[:, 0] - V.T @ self.V_b)
         slope = 2 * post.kernel.slope(squared)  # dk/dA_i = slope_ij (A_i - Z_j)
 
         def pull(weights: FloatArray) -> FloatArray:
             C = weights * slope
-            return C.sum(axis=1)[:, None] * A - C @ post.Z
+            pulled: FloatArray = C.sum(axis=1)[:, None] * A - C @ post.Z
+            return pulled
 
         toward_b = 2 * post.kernel.slope(squared_b) * (A - self.b)
         return moments, (pull(post.a), pull(-2 * post._unwhiten(V).T), toward_b - pull(self.w_b))
@@ -172,21 +170,21 @@ class _Mode:
     def _climb(self, a: FloatArray) -> None:
         """Newton's method from a, with halved steps where a full one would go down. Algorithm 3.1."""
         sign = 2 * self.t - 1
-        f = self.m + self.K @ a
-        objective = -0.5 * a @ (f - self.m) + log_expit(sign * f).sum()
+
+        def value(a: FloatArray) -> tuple[FloatArray, float]:
+            f = self.m + self.K @ a
+            return f, -0.5 * a @ (f - self.m) + log_expit(sign * f).sum()
+
+        f, objective = value(a)
         for _ in range(NEWTON_STEPS):
-            pi = expit(f)
-            W = np.maximum(pi * (1 - pi), 1e-12)  # a label that is certain still needs a finite W^-1
-            self.sqrt_W = np.sqrt(W)
-            self.L = self._factor()
-            b = W * (f - self.m) + self.t - pi  # line 6
+            W = self._factor(f)
+            b = W * (f - self.m) + self.t - self.pi  # line 6
             solved = _solve(self.L, _solve(self.L, self.sqrt_W * (self.K @ b)), transposed=True)
             step = b - self.sqrt_W * solved - a  # line 7
             shrink = 1.0
             while True:
                 a_new = a + shrink * step
-                f_new = self.m + self.K @ a_new
-                new = -0.5 * a_new @ (f_new - self.m) + log_expit(sign * f_new).sum()
+                f_new, new = value(a_new)
                 if new >= objective - NEWTON_TOLERANCE or shrink < 1e-3:
                     break
                 shrink /= 2
@@ -198,17 +196,19 @@ class _Mode:
                 f"Laplace's approximation did not converge in {NEWTON_STEPS} steps on {len(a)} labels "
                 f"with {self.kernel}."
             )
-        self.f, self.pi = f, expit(f)
-        W = np.maximum(self.pi * (1 - self.pi), 1e-12)
-        self.sqrt_W = np.sqrt(W)
-        self.L = self._factor()
+        self._factor(f)
         self.a = self.t - self.pi
         self.log_marginal_likelihood = float(objective - np.log(np.diag(self.L)).sum())  # line 10
 
-    def _factor(self) -> FloatArray:
+    def _factor(self, f: FloatArray) -> FloatArray:
+        """W at f, (n,); pi, sqrt(W) and L are kept."""
+        self.pi = expit(f)
+        W: FloatArray = np.maximum(self.pi * (1 - self.pi), 1e-12)  # a certain label still needs a finite W^-1
+        self.sqrt_W = np.sqrt(W)
         B = self.sqrt_W[:, None] * self.K * self.sqrt_W
         B[np.diag_indices_from(B)] += 1.0
-        return np.linalg.cholesky(B)
+        self.L = np.asarray(np.linalg.cholesky(B), dtype=np.float64)
+        return W
 
     @cached_property
     def gradient(self) -> FloatArray:

@@ -14,6 +14,11 @@ def is_finite(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and bool(np.abs(value) < np.inf)
 
 
+def is_count(value: Any, least: int = 1) -> bool:
+    """Is this a whole number, `least` or more?"""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
+
+
 def is_missing(value: Any) -> bool:
     """Is this None, NaN, NaT or pandas' NA?"""
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))

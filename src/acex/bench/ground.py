@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.datasets import paper
-from acex.features import Integer, Nominal, Ordinal
+from acex.features import Categorical, Integer
 from acex.space import Space
 
 N_WITHHELD = 100
@@ -40,12 +40,14 @@ class Ground:
     def cost(self, X: FloatArray, x: FloatArray) -> FloatArray:
         """J = d2n + 5 g1n of points around x on the paper's scale, (n,)."""
         z = (X - x) / self.deviations
-        return np.sqrt((z**2).sum(axis=1)) + 5 * np.abs(z).sum(axis=1)
+        J: FloatArray = np.sqrt((z**2).sum(axis=1)) + 5 * np.abs(z).sum(axis=1)
+        return J
 
     def keeps_frozen(self, X: FloatArray, x: FloatArray) -> BoolArray:
         """Which points leave the frozen features of x alone, (n,)."""
         frozen = np.array([f.frozen for f in self.space.features])
-        return (X[:, frozen] == x[frozen]).all(axis=1)
+        keeps: BoolArray = (X[:, frozen] == x[frozen]).all(axis=1)
+        return keeps
 
 
 def ground(name: str, seed: int = 0, model: Any = None) -> Ground:
@@ -73,6 +75,6 @@ def ground(name: str, seed: int = 0, model: Any = None) -> Ground:
 def _coded(space: Space) -> Space:
     """The space with each category replaced by its code."""
     features = [
-        Integer(f.name, 0, f.high, frozen=f.frozen) if isinstance(f, (Ordinal, Nominal)) else f for f in space.features
+        Integer(f.name, 0, f.high, frozen=f.frozen) if isinstance(f, Categorical) else f for f in space.features
     ]
     return Space(tuple(features))
