@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 
 from acex import datasets
-from acex.errors import AcexError, BudgetSpent, MissingExtra, ModelFailed, NoCounterfactual
+from acex.errors import AcexError, BudgetSpent, ModelFailed, NoCounterfactual
 from acex.explainer import Explainer, explain
 from acex.explanation import Explanation
 from acex.features import Continuous, Integer, Nominal, Ordinal
@@ -19,7 +19,6 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Integer",
-    "MissingExtra",
     "ModelFailed",
     "NoCounterfactual",
     "Nominal",

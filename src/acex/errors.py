@@ -27,10 +27,3 @@ class ModelFailed(AcexError):
 
 class NoCounterfactual(AcexError):
     """The search ended without a counterfactual; the message says what to relax."""
-
-
-class MissingExtra(AcexError, ImportError):
-    """An optional dependency is not installed; the message names the extra."""
-
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs the extra [{extra}]: pip install 'acex[{extra}]'")

@@ -1,0 +1,69 @@
+"""Coordinates in which each numeric feature is its quantile among the reference.
+
+On a heavy-tailed feature the standard deviation is that of a few giants, and nearly all rows look alike; in
+quantiles they spread evenly. Every feature has unit variance over the reference; nominal ones keep the scaled
+one-hot blocks of `scale`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from acex.arrays import BoolArray, FloatArray
+from acex.scale import Scale
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """For each feature its values in the reference, ascending, and the middle of the ranks they hold."""
+
+    scale: Scale
+    knots: tuple[tuple[FloatArray, FloatArray], ...]  # (values, ranks in 0..1), (v,) each
+
+    @classmethod
+    def of(cls, scale: Scale, reference: FloatArray) -> Quantiles:
+        """The quantiles of reference points, (m, d)."""
+        knots = []
+        for column in reference.T:
+            values, counts = np.unique(column, return_counts=True)
+            knots.append((values, (np.cumsum(counts) - counts / 2) / len(column)))
+        return cls(scale, tuple(knots))
+
+    @cached_property
+    def _deviations(self) -> FloatArray:
+        """Standard deviation of the ranks over the reference, (d,); 1 for constant features."""
+        out = []
+        for _, ranks in self.knots:
+            shares = np.diff(ranks, prepend=-ranks[0], append=2 - ranks[-1])[:-1]  # twice each value's share
+            centred = ranks - 0.5
+            out.append(np.sqrt(max((centred**2 * shares).sum() / shares.sum(), 0.0)))
+        return np.where(self.scale.deviations > 0, out, 1.0)
+
+    def ranks(self, X: FloatArray) -> FloatArray:
+        """Rank of each value among the reference, 0 to 1, interpolated between its values, (n, d)."""
+        return np.column_stack([np.interp(x, *knots) for x, knots in zip(X.T, self.knots, strict=True)])
+
+    def coordinates(self, X: FloatArray) -> FloatArray:
+        """Points in which the kernel measures distance, (n, D)."""
+        nominal = self.scale.is_nominal
+        numeric = (self.ranks(X) / self._deviations)[:, ~nominal]
+        one_hot = self.scale.coordinates(X)[:, len(self.scale.numeric) :]
+        return np.hstack([numeric, one_hot])
+
+    def between(self, x: FloatArray, X: FloatArray, share: FloatArray, in_ranks: BoolArray) -> FloatArray:
+        """Points a share of the way from x to each of X, (n, d); share broadcasts against (n, d).
+
+        Args:
+            in_ranks: where the way is measured in ranks instead of values, (n, 1). A nominal feature takes
+                the new category from half of the way on.
+        """
+        straight = x + share * (X - x)
+        start = self.ranks(x[None])
+        ranks = start + share * (self.ranks(X) - start)
+        values = [np.interp(r, ranks_, values) for r, (values, ranks_) in zip(ranks.T, self.knots, strict=True)]
+        curved = np.where(share == 0, x, np.where(share == 1, X, np.column_stack(values)))
+        moved = np.where(in_ranks, curved, straight)
+        return np.where(self.scale.is_nominal, np.where(share >= 0.5, X, x), moved)
