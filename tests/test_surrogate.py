@@ -145,9 +145,18 @@ def test_one_class_alone_still_gives_an_answer(label: float) -> None:
 
 def test_prior_mean_speaks_where_there_is_no_evidence() -> None:
     Z, t = labelled(10, 2, 3)
-    posterior = fit(Z, t, kernel=Matern(1.0, 1.0), prior_mean=lambda A: np.full(len(A), -2.0))
-    mean, variance = posterior.latent(np.array([[80.0, 80.0]]))
+    posterior = fit(Z, t, kernel=Matern(1.0, 1.0), prior_mean=-2.0)
+    mean, variance = posterior.latent(np.array([[80.0, 80.0]]), prior_mean=-2.0)
     assert_allclose((mean[0], variance[0]), (-2.0, 1.0), atol=1e-6)
+
+
+def test_a_prior_mean_is_a_shift_of_the_latent_function() -> None:
+    """What the labels add to the prior mean solves K^-1 (f - m) = t - sigma(f)."""
+    Z, t = labelled(12, 2, 4)
+    m = np.linspace(-2, 1, 12)
+    kernel = Matern(3.0, 1.5)
+    f = fit(Z, t, kernel=kernel, prior_mean=m).latent(Z, prior_mean=m)[0]
+    assert_allclose(np.linalg.solve(kernel(Z, Z), f - m), t - expit(f), atol=1e-4)
 
 
 def test_points_that_almost_coincide_with_contrary_labels_are_survived() -> None:

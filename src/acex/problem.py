@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
 from acex.cost import Cost
 from acex.plausibility import Density
+from acex.quantiles import Quantiles
 from acex.region import Region
 from acex.scale import Scale
+
+Hint: TypeAlias = Callable[[FloatArray], FloatArray]
 
 PCA_ROWS = 1000  # of the reference, evenly spaced, are enough for its principal components
 PCA_COMPONENTS = 30
@@ -82,6 +85,8 @@ class Problem:
     scale: Scale
     reference: FloatArray  # (m, d)
     density: Density | None  # None: everything is plausible
+    quantiles: Quantiles
+    hint: Hint | None = None  # P(hit) of points by the known outcomes of the reference, where there are any
 
     @property
     def factual(self) -> FloatArray:

@@ -8,7 +8,6 @@ one-hot blocks of `scale`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -22,25 +21,19 @@ class Quantiles:
 
     scale: Scale
     knots: tuple[tuple[FloatArray, FloatArray], ...]  # (values, ranks in 0..1), (v,) each
+    deviations: FloatArray  # standard deviation of the ranks over the reference, (d,); 1 where constant
 
     @classmethod
     def of(cls, scale: Scale, reference: FloatArray) -> Quantiles:
         """The quantiles of reference points, (m, d)."""
-        knots = []
+        knots, deviations = [], []
         for column in reference.T:
             values, counts = np.unique(column, return_counts=True)
-            knots.append((values, (np.cumsum(counts) - counts / 2) / len(column)))
-        return cls(scale, tuple(knots))
-
-    @cached_property
-    def _deviations(self) -> FloatArray:
-        """Standard deviation of the ranks over the reference, (d,); 1 for constant features."""
-        out = []
-        for _, ranks in self.knots:
-            shares = np.diff(ranks, prepend=-ranks[0], append=2 - ranks[-1])[:-1]  # twice each value's share
-            centred = ranks - 0.5
-            out.append(np.sqrt(max((centred**2 * shares).sum() / shares.sum(), 0.0)))
-        return np.where(self.scale.deviations > 0, out, 1.0)
+            shares = counts / len(column)
+            ranks = np.cumsum(shares) - shares / 2
+            knots.append((values, ranks))
+            deviations.append(np.sqrt((shares * (ranks - 0.5) ** 2).sum()))  # their mean is one half
+        return cls(scale, tuple(knots), np.where(scale.deviations > 0, deviations, 1.0))
 
     def ranks(self, X: FloatArray) -> FloatArray:
         """Rank of each value among the reference, 0 to 1, interpolated between its values, (n, d)."""
@@ -49,7 +42,7 @@ class Quantiles:
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Points in which the kernel measures distance, (n, D)."""
         nominal = self.scale.is_nominal
-        numeric = (self.ranks(X) / self._deviations)[:, ~nominal]
+        numeric = (self.ranks(X) / self.deviations)[:, ~nominal]
         one_hot = self.scale.coordinates(X)[:, len(self.scale.numeric) :]
         return np.hstack([numeric, one_hot])
 

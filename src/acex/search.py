@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
+from acex import feasible, penalty
 from acex.arrays import FloatArray, IntArray
-from acex.penalty import Penalty, next_query
+from acex.feasible import Feasible
+from acex.penalty import Penalty
 from acex.problem import History, Problem, Query, Stop
+
+Strategy: TypeAlias = Feasible | Penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +26,12 @@ class Search:
     """The search for counterfactuals of one factual, at one moment."""
 
     problem: Problem
-    strategy: Penalty
+    strategy: Strategy
     seed: int
     history: History
 
     @classmethod
-    def begin(cls, problem: Problem, strategy: Penalty, seed: int = 0) -> Search:
+    def begin(cls, problem: Problem, strategy: Strategy, seed: int = 0) -> Search:
         """A search that knows only that the factual is not a hit."""
         factual = Query(problem.factual, "factual")
         return cls(problem, strategy, seed, History((factual,), (False,)))
@@ -46,7 +51,11 @@ class Search:
 
     @cached_property
     def _next(self) -> Query | Stop:
-        return next_query(self.problem, self.strategy, self.history, self.seed)
+        match self.strategy:
+            case Feasible():
+                return feasible.next_query(self.problem, self.strategy, self.history, self.seed)
+            case Penalty():
+                return penalty.next_query(self.problem, self.strategy, self.history, self.seed)
 
     @cached_property
     def best(self) -> FloatArray | None:

@@ -12,10 +12,8 @@ and its gradient. The paper's section 3.2 is the same method; its W, K and a_hat
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
@@ -25,8 +23,6 @@ from scipy.special import expit, log_expit
 
 from acex.arrays import FloatArray
 from acex.kernel import KernelName, Matern
-
-PriorMean: TypeAlias = Callable[[FloatArray], FloatArray]  # coordinates (n, D) -> (n,)
 
 NEWTON_STEPS = 50  # it takes 5 to 10; more means that it will not converge
 NEWTON_TOLERANCE = 1e-9  # gain in the objective below which the mode stands
@@ -40,30 +36,25 @@ LOG_ELL = (np.log(0.7), 0.7)
 LOG_BOUND = 4.0  # how many prior deviations the search may go
 
 
-def zero_mean(Z: FloatArray) -> FloatArray:
-    """The prior mean of the paper, (n,)."""
-    return np.zeros(len(Z))
-
-
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """What the labels say about the latent function f."""
 
     kernel: Matern
-    prior_mean: PriorMean
     Z: FloatArray
     a: FloatArray
     sqrt_W: FloatArray
     L: FloatArray
     log_marginal_likelihood: float
 
-    def latent(self, A: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f at A, (a,) each. Algorithm 3.2, lines 4 to 6."""
-        return self._moments(A, self.kernel(self.Z, A))[:2]
+    def latent(self, A: FloatArray, prior_mean: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f at A, (a,) each, given its prior mean there. Algorithm 3.2, lines 4 to 6."""
+        mean, variance, _ = self._moments(self.kernel(self.Z, A))
+        return prior_mean + mean, variance
 
-    def probability(self, A: FloatArray) -> FloatArray:
+    def probability(self, A: FloatArray, prior_mean: FloatArray | float = 0.0) -> FloatArray:
         """P(hit) at A, (a,): sigma averaged over f by the probit approximation (MacKay 1992)."""
-        return moderated(*self.latent(A))
+        return moderated(*self.latent(A, prior_mean))
 
     def beside(self, b: FloatArray) -> Beside:
         """The posterior as seen from one point b, (D,), with which it covaries."""
@@ -71,11 +62,10 @@ class Posterior:
         V_b = self._whiten(K_b)
         return Beside(self, b[None], V_b[:, 0], self._unwhiten(V_b)[:, 0])
 
-    def _moments(self, A: FloatArray, K_star: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean and variance of f at A, (a,) each, and L^-1 sqrt(W) K_star, (n, a)."""
-        mean = self.prior_mean(A) + K_star.T @ self.a  # line 4
+    def _moments(self, K_star: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean, above the prior's, and variance of f, (a,) each, and L^-1 sqrt(W) K_star, (n, a)."""
         V = self._whiten(K_star)  # line 5
-        return mean, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0), V  # line 6
+        return K_star.T @ self.a, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0), V  # line 6
 
     def _whiten(self, K_star: FloatArray) -> FloatArray:
         """L^-1 sqrt(W) K_star, (n, a)."""
@@ -88,7 +78,7 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """f at many points A, (a, D), together with f at one point b, for a constant prior mean."""
+    """f at many points A, (a, D), together with f at one point b, for a prior mean of zero."""
 
     posterior: Posterior
     b: FloatArray  # (1, D)
@@ -98,14 +88,14 @@ class Beside:
     def moments(self, A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean and variance of f at A and its covariance with f at b, (a,) each. The paper's appendix D."""
         post = self.posterior
-        mean, variance, V = post._moments(A, post.kernel(post.Z, A))
+        mean, variance, V = post._moments(post.kernel(post.Z, A))
         return mean, variance, post.kernel(A, self.b)[:, 0] - V.T @ self.V_b
 
     def with_gradients(self, A: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
         """The moments, (a,) each, and their gradients by A, (a, D) each."""
         post = self.posterior
         squared, squared_b = (cdist(A, B, "sqeuclidean") for B in (post.Z, self.b))
-        mean, variance, V = post._moments(A, post.kernel.of_distance(squared).T)
+        mean, variance, V = post._moments(post.kernel.of_distance(squared).T)
         moments = (mean, variance, post.kernel.of_distance(squared_b)[:, 0] - V.T @ self.V_b)
         slope = 2 * post.kernel.slope(squared)  # dk/dA_i = slope_ij (A_i - Z_j)
 
@@ -128,20 +118,23 @@ def fit(
     t: FloatArray,
     *,
     kernel: Matern | KernelName = "matern52",
-    prior_mean: PriorMean = zero_mean,
+    prior_mean: FloatArray | float = 0.0,
+    typical: float | None = None,
 ) -> Posterior:
     """The posterior given labels t, (n,), at Z, (n, D); one class alone will do.
 
     Args:
         kernel: a `Matern` to take as it is, or a name to fit its variance and length scale by
             marginal likelihood times weak priors.
+        prior_mean: of f at Z, (n,); who predicts elsewhere says what it is there.
+        typical: distance between two points that have nothing to do with each other; by default that of Z.
     """
-    m = prior_mean(Z)
+    m = np.broadcast_to(prior_mean, t.shape)
     squared = cdist(Z, Z, "sqeuclidean")
     if not isinstance(kernel, Matern):
-        kernel = _best_kernel(squared, t, m, typical=np.sqrt(2 * _rank(Z)), name=kernel)
+        kernel = _best_kernel(squared, t, m, typical=typical or np.sqrt(2 * _rank(Z)), name=kernel)
     mode = _Mode(kernel, squared, t, m, np.zeros(len(t)))
-    return Posterior(kernel, prior_mean, Z, mode.a, mode.sqrt_W, mode.L, mode.log_marginal_likelihood)
+    return Posterior(kernel, Z, mode.a, mode.sqrt_W, mode.L, mode.log_marginal_likelihood)
 
 
 def _solve(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatArray:

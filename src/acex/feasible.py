@@ -1,0 +1,216 @@
+"""Strategy "feasible": the cost of a point is known before it is asked; only whether it is a hit is not.
+
+1. *Until there is a hit*, reference rows moved into the region are asked, those of greatest
+   P(hit) * (1 - rank of cost)^power. The power alternates: near rows, in case one of them is a hit, and likely
+   ones, so that there is a hit soon.
+2. *A hit is polished* by rule (see `polish`).
+3. *Then* the next query is the likeliest hit among candidates that save at least a share `step` of the best cost.
+   A success makes the step longer, a miss shorter, as in an evolution strategy: where the surrogate hopes too
+   much, the search comes back to what it knows. It has settled when the expected saving is below `tolerance`.
+
+P(hit) is a Gaussian-process classifier's, in quantile coordinates, with a prior mean that knows where the factual
+is: near it a point is a miss. Known outcomes of the reference (`Problem.hint`) give another prior mean; the
+evidence decides between the two by marginal likelihood. Misses close by, relative to the distance to the factual,
+count against a point once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import logit
+
+from acex import polish
+from acex.arrays import FloatArray
+from acex.families import everything, from_hits, from_reference
+from acex.problem import Hint, History, Problem, Query, Stop, key
+from acex.surrogate import fit
+from acex.values import is_finite
+
+PRIOR_FAR, PRIOR_DEPTH = -0.7, 4.0  # latent prior mean a typical distance away, and how much lower at the factual
+REPULSION = 0.5  # reach of a miss, as a share of the distance to the factual
+POWERS = (6.0, 0.5)  # near rows first, then likely ones
+STEP, LONGER, SHORTER, LONGEST = 0.25, 1.6, 0.85, 0.5
+HINT_CLIP = 0.03  # outcomes never make a point more certain than this
+HINT_ODDS = 1.0  # log odds for the known outcomes before any evidence
+IMAGINED_ROUNDS = 5
+N_CANDIDATES = 1500  # of each family
+UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many asks
+
+
+@dataclass(frozen=True)
+class Feasible:
+    """The settings of strategy "feasible".
+
+    Args:
+        tolerance: the search ends when the next query is expected to save less than this share of the best cost.
+    """
+
+    tolerance: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not (is_finite(self.tolerance) and 0 <= self.tolerance < 1):
+            raise ValueError(f"tolerance must be a share from 0 to below 1, such as 0.01, got {self.tolerance!r}.")
+
+
+def next_query(problem: Problem, settings: Feasible, history: History, seed: int) -> Query | Stop:
+    """What to ask next: a pure function of its arguments."""
+    rng = np.random.default_rng([seed, len(history.queries)])
+    good = history.is_hit & problem.plausible(history.X)
+    if not good.any():
+        return _towards_a_first_hit(problem, history, rng)
+    answers = dict(zip((key(q.point) for q in history.queries), history.hits, strict=True))
+    point = polish.next_step(problem, history.X[good.argmax()], answers)
+    if point is not None:
+        return Query(point, "polish")
+    return _cheaper_hit(problem, settings, history, history.X[good], rng)
+
+
+def _towards_a_first_hit(problem: Problem, history: History, rng: np.random.Generator) -> Query | Stop:
+    recent = [q.hope for q in history.queries[-PATIENCE:]]
+    if len(recent) == PATIENCE and max(recent) < UNLIKELY:
+        return Stop("unlikely")
+    belief = _Belief(problem, history)
+    X = _first_candidates(problem)
+    costs = problem.cost(X)
+    probability = belief.probability(X)
+    rank = np.searchsorted(np.sort(costs), costs) / len(costs)
+    score = probability * (1 - rank) ** POWERS[len(history.queries) % len(POWERS)]
+    score[costs == 0] = 0.0
+    point = _best_admissible(problem, history, X, score)
+    if point is None:
+        X = np.vstack([from_reference(problem, rng, N_CANDIDATES), X])
+        point = _best_admissible(problem, history, X, belief.probability(X))
+    return Stop("exhausted") if point is None else Query(point, "first", hope=float(probability.max()))
+
+
+def _cheaper_hit(
+    problem: Problem, settings: Feasible, history: History, hits: FloatArray, rng: np.random.Generator
+) -> Query | Stop:
+    hits = hits[np.argsort(problem.cost(hits), kind="stable")][:5]
+    best = float(problem.cost(hits[:1])[0])
+    X = everything(problem)
+    if X is None:
+        parents = np.vstack([hits, _imagined_hits(problem)[:2]])
+        X = np.vstack([from_reference(problem, rng, N_CANDIDATES), from_hits(problem, rng, parents, 2 * N_CANDIDATES)])
+    costs = problem.cost(X)
+    step = _step(history)
+    for wanted in (step, 1e-3):  # where nothing saves so much, anything cheaper will do
+        saves = (costs <= (1 - wanted) * best) & (costs > 0)
+        if not saves.any():
+            continue
+        belief = _Belief(problem, history)
+        probability = belief.probability(X[saves])
+        point = _best_admissible(problem, history, X[saves], probability)
+        if point is None:
+            continue
+        hope = float(belief.probability(point[None])[0])
+        saving = 1 - float(problem.cost(point[None])[0]) / best
+        if hope * saving < settings.tolerance:
+            return Stop("settled")
+        return Query(point, "cheaper", hope=hope)
+    return Stop("settled")
+
+
+def _step(history: History) -> float:
+    """The share of the best cost to save next, from how the asks for cheaper hits have gone so far."""
+    step = STEP
+    for query, hit in zip(history.queries, history.hits, strict=True):
+        if query.purpose == "cheaper":
+            step = min(step * LONGER, LONGEST) if hit else step * SHORTER
+    return step
+
+
+def _best_admissible(problem: Problem, history: History, X: FloatArray, score: FloatArray) -> FloatArray | None:
+    """The point of greatest positive score that may be asked, (d,)."""
+    order = np.argsort(-score, kind="stable")
+    order = order[score[order] > 0]
+    for chunk in np.array_split(order, 1 + len(order) // 40):
+        good = chunk[problem.admissible(X[chunk], history.asked)]
+        if len(good):
+            return X[good[0]]
+    return None
+
+
+class _Belief:
+    """P(hit), given the evidence."""
+
+    def __init__(self, problem: Problem, history: History) -> None:
+        self.problem, self.ground = problem, _Ground.of(problem)
+        Z = problem.quantiles.coordinates(history.X)
+        self.misses = Z[~history.is_hit]
+        t, typical = history.is_hit.astype(float), np.sqrt(len(problem.factual))
+        self.hinted = False
+        self.posterior = fit(Z, t, prior_mean=self.ground.prior(Z), typical=typical)
+        if problem.hint is not None:
+            hinted = fit(Z, t, prior_mean=_hinted_prior(problem.hint, history.X), typical=typical)
+            self.hinted = hinted.log_marginal_likelihood + HINT_ODDS > self.posterior.log_marginal_likelihood
+            self.posterior = hinted if self.hinted else self.posterior
+
+    def probability(self, X: FloatArray) -> FloatArray:
+        """P(hit) of points, (n,)."""
+        Z = self.problem.quantiles.coordinates(X)
+        hint = self.problem.hint
+        prior = _hinted_prior(hint, X) if self.hinted and hint is not None else self.ground.prior(Z)
+        reach = REPULSION * self.ground.distance(Z) + 1e-9
+        nearest_miss = cdist(Z, self.misses).min(axis=1)
+        return self.posterior.probability(Z, prior) * -np.expm1(-((nearest_miss / reach) ** 2))
+
+
+def _hinted_prior(hint: Hint, X: FloatArray) -> FloatArray:
+    """The latent prior mean that known outcomes suggest, (n,)."""
+    prior: FloatArray = logit(np.clip(hint(X), HINT_CLIP, 1 - HINT_CLIP))
+    return prior
+
+
+@dataclass(frozen=True, eq=False)
+class _Ground:
+    """What a problem looks like before anything is asked; worked out once."""
+
+    factual: FloatArray  # in quantile coordinates, (D,)
+    typical_distance: float  # of the reference from it
+
+    @classmethod
+    @lru_cache(maxsize=16)
+    def of(cls, problem: Problem) -> _Ground:
+        factual = problem.quantiles.coordinates(problem.factual[None])[0]
+        distances = np.linalg.norm(problem.quantiles.coordinates(problem.reference) - factual, axis=1)
+        return cls(factual, max(float(np.median(distances)), 1e-9))
+
+    def distance(self, Z: FloatArray) -> FloatArray:
+        """Distance to the factual, (n,)."""
+        return np.asarray(np.linalg.norm(Z - self.factual, axis=1))
+
+    def prior(self, Z: FloatArray) -> FloatArray:
+        """The latent prior mean by distance alone, (n,): near the factual a point is a miss."""
+        nearness = 1 - np.minimum(self.distance(Z) / self.typical_distance, 1.0)
+        return PRIOR_FAR - PRIOR_DEPTH * nearness
+
+
+@lru_cache(maxsize=16)
+def _first_candidates(problem: Problem) -> FloatArray:
+    """Where a first hit is looked for, (n, d): reference rows, and hits that the known outcomes suggest."""
+    return np.vstack([problem.projected, _imagined_hits(problem)])
+
+
+@lru_cache(maxsize=16)
+def _imagined_hits(problem: Problem) -> FloatArray:
+    """The cheapest plausible points that would be hits by the known outcomes, (n, d)."""
+    hits = np.empty((0, len(problem.factual)))
+    if problem.hint is None:
+        return hits
+    rng = np.random.default_rng(0)
+    candidates = np.vstack([problem.projected, from_reference(problem, rng, N_CANDIDATES)])
+    for _ in range(IMAGINED_ROUNDS):
+        candidates = candidates[(problem.hint(candidates) > 0.5) & (problem.cost(candidates) > 0)]
+        hits = np.unique(np.vstack([hits, candidates]), axis=0)
+        hits = hits[np.argsort(problem.cost(hits), kind="stable")][:200]
+        hits = hits[problem.region.contains(hits)]
+        hits = hits[problem.plausible(hits)][:20]
+        if len(hits) == 0:
+            break
+        candidates = from_hits(problem, rng, hits, 2 * N_CANDIDATES)
+    return hits
