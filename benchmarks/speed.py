@@ -26,6 +26,7 @@ from acex.bench.ground import ground
 from acex.cost import Cost
 from acex.plausibility import Plausibility
 from acex.problem import History, Problem, Query
+from acex.quantiles import Quantiles
 from acex.region import Region
 from acex.scale import Scale
 from acex.search import Search
@@ -52,7 +53,8 @@ def problem_of(space: Space, reference: FloatArray, x: FloatArray, plausibility:
     scale = Scale.of(space, reference)
     region = Region.of(space, x, constant=scale.deviations == 0)
     density = plausibility.fit(reference, scale)
-    return Problem(region, Cost(scale, x, space.weights), scale, reference, density)
+    cost, quantiles = Cost(scale, x, space.weights), Quantiles.of(scale, reference)
+    return Problem(region, cost, scale, reference, density, quantiles)
 
 
 def while_searching(problem: Problem, decide: Decide, n: int) -> Iterator[tuple[float, float]]:

@@ -9,6 +9,7 @@ from acex.cost import Cost
 from acex.features import Continuous, Integer, Nominal, Ordinal
 from acex.plausibility import Plausibility
 from acex.problem import History, Problem, Query, key
+from acex.quantiles import Quantiles
 from acex.region import Region
 from acex.scale import Scale
 from acex.space import Space
@@ -45,7 +46,8 @@ def problem(space: Space = MIXED, *, seed: int = 0, beta: float = 5.0, plausible
     scale = Scale.of(space, reference)
     x = reference[0]
     density = Plausibility().fit(reference, scale) if plausible else None
-    return Problem(Region.of(space, x), Cost(scale, x, space.weights, beta), scale, reference, density)
+    cost, quantiles = Cost(scale, x, space.weights, beta), Quantiles.of(scale, reference)
+    return Problem(Region.of(space, x), cost, scale, reference, density, quantiles)
 
 
 def answered(p: Problem, n: int = 20, seed: int = 0) -> History:

@@ -175,8 +175,9 @@ def test_fitted_hyperparameters_beat_their_neighbours() -> None:
 
     def density(variance: float, ell: float) -> float:
         typical = np.sqrt(2 * surrogate._rank(Z))
-        u = (np.log(variance) - surrogate.LOG_VARIANCE[0]) / surrogate.LOG_VARIANCE[1]
-        v = (np.log(ell / typical) - surrogate.LOG_ELL[0]) / surrogate.LOG_ELL[1]
+        weak = surrogate.Hyperprior()
+        u = np.log(variance / weak.variance[0]) / weak.variance[1]
+        v = np.log(ell / typical / weak.ell[0]) / weak.ell[1]
         return fit(Z, t, kernel=Matern(variance, ell)).log_marginal_likelihood - 0.5 * float(u**2 + v**2)
 
     top = density(best.kernel.variance, best.kernel.ell)

@@ -6,6 +6,7 @@ from acex import datasets
 from acex.errors import AcexError, BudgetSpent, ModelFailed, NoCounterfactual
 from acex.explainer import Explainer, explain
 from acex.explanation import Explanation
+from acex.feasible import Feasible
 from acex.features import Continuous, Integer, Nominal, Ordinal
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
@@ -18,6 +19,7 @@ __all__ = [
     "Continuous",
     "Explainer",
     "Explanation",
+    "Feasible",
     "Integer",
     "ModelFailed",
     "NoCounterfactual",

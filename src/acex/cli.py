@@ -99,7 +99,7 @@ class _Question:
     words: str
     row: int | Mapping[str, float]  # a position in the data, or a row of its own
     options: Mapping[str, Any] = field(default_factory=dict)  # of acex.explain
-    strategy: acex.Penalty = field(default_factory=acex.Penalty)
+    strategy: acex.Penalty | str = "feasible"
 
 
 MEASURED = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -17,14 +17,17 @@ from acex.arrays import Rows
 from acex.blackbox import BlackBox, Record
 from acex.cost import Cost
 from acex.explanation import Explanation, Outcome, StoppedBy
+from acex.feasible import Feasible
 from acex.features import Direction
+from acex.hints import as_outcomes, outcome_model
 from acex.models import Label, as_predict, known_labels
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
-from acex.problem import Problem
+from acex.problem import Hint, Problem
+from acex.quantiles import Quantiles
 from acex.region import Constraint, Region
 from acex.scale import Scale
-from acex.search import Search
+from acex.search import Search, Strategy
 from acex.space import Space
 from acex.values import is_count
 
@@ -36,6 +39,7 @@ def explain(
     x: Rows,
     *,
     data: Rows,
+    labels: Any = None,
     space: Space | None = None,
     target: Label = None,
     budget: int = 60,
@@ -44,7 +48,7 @@ def explain(
     directions: Mapping[Any, Direction] | None = None,
     weights: Mapping[Any, float] | None = None,
     constraint: Constraint | None = None,
-    strategy: Penalty | str = "penalty",
+    strategy: Strategy | str = "feasible",
     beta: float = 5.0,
     plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
     callback: Callback | None = None,
@@ -57,7 +61,9 @@ def explain(
         model: anything with `predict`, or a function from rows to labels. It receives what `data` is: a
             DataFrame with the same columns and dtypes, or a 2-D array.
         x: the row to explain: a Series, a mapping, a frame of one row, or a 1-D array.
-        data: known rows of the domain, without labels. Scales, plausibility and first guesses come from it.
+        data: known rows of the domain. Scales, plausibility and first guesses come from it.
+        labels: known true outcomes of `data`, one a row, in the words of the model's labels. Hints, not answers of
+            the model: they tell strategy "feasible" where to look first, as far as the model turns out to agree.
         space: what each feature can hold; by default `Space.infer(data)`.
         target: the label wanted; by default any other than the one x has.
         budget: how many rows may be sent to the model, the first one (x itself) included. A hard cap.
@@ -66,7 +72,8 @@ def explain(
         directions: "increase" or "decrease" for features that may go one way only.
         weights: how dear a change of a feature is relative to others; 1 by default.
         constraint: from rows to one True or False a row; rows where it is False are never asked.
-        strategy: "penalty", or `acex.Penalty(...)` with settings of its own.
+        strategy: "feasible"; "penalty", which is ACE as published; or `acex.Feasible(...)`, `acex.Penalty(...)` with
+            settings of their own.
         beta: weight of sparsity (l1) against distance (l2) in the cost.
         plausibility: how much a counterfactual must look like data; None for not at all.
         callback: called with the explanation so far after each query.
@@ -86,7 +93,7 @@ def explain(
         >>> e.outcome, e.label_after
         ('found', 'approved')
     """
-    return Explainer(model, data, space=space, plausibility=plausibility, seed=seed).explain(
+    return Explainer(model, data, labels=labels, space=space, plausibility=plausibility, seed=seed).explain(
         x,
         target=target,
         budget=budget,
@@ -116,6 +123,7 @@ class Explainer:
         model: Any,
         data: Rows,
         *,
+        labels: Any = None,
         space: Space | None = None,
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
         seed: int = 0,
@@ -131,6 +139,9 @@ class Explainer:
         self.space = Space.infer(data) if space is None else space.like(data)
         self.reference = self.space.encode(data)
         self.scale = Scale.of(self.space, self.reference)
+        self._quantiles = Quantiles.of(self.scale, self.reference)
+        self._outcomes = None if labels is None else as_outcomes(labels, len(self.reference))
+        self._hints: dict[tuple[Label, ...], Hint | None] = {}
         self.plausibility = plausibility
         with _one_blas_thread():
             self._density = None if plausibility is None else plausibility.fit(self.reference, self.scale, seed)
@@ -147,7 +158,7 @@ class Explainer:
         directions: Mapping[Any, Direction] | None = None,
         weights: Mapping[Any, float] | None = None,
         constraint: Constraint | None = None,
-        strategy: Penalty | str = "penalty",
+        strategy: Strategy | str = "feasible",
         beta: float = 5.0,
         callback: Callback | None = None,
         progress: bool | None = None,
@@ -197,7 +208,17 @@ class Explainer:
         cost = Cost(self.scale, factual[0], space.weights, beta)
         constant = self.scale.deviations == 0
         region = Region.of(space, factual[0], ranges=ranges, constant=constant, constraint=constraint)
-        return Problem(region, cost, self.scale, self.reference, self._density)
+        return Problem(region, cost, self.scale, self.reference, self._density, self._quantiles)
+
+    def _hint(self, target: Label, label_before: Label) -> Hint | None:
+        """P(hit) by the known outcomes; None where there are none, or they know only one side."""
+        if self._outcomes is None:
+            return None
+        wanted = (target,) if target is not None else (None, label_before)
+        if wanted not in self._hints:
+            hits = [o == target if target is not None else o != label_before for o in self._outcomes]
+            self._hints[wanted] = outcome_model(self.space, self.reference, np.array(hits))
+        return self._hints[wanted]
 
 
 class _Run:
@@ -210,7 +231,7 @@ class _Run:
         problem: Problem,
         box: BlackBox,
         target: Label,
-        strategy: Penalty,
+        strategy: Strategy,
         seed: int,
     ) -> None:
         self.explainer, self.space, self.problem, self.box = explainer, space, problem, box
@@ -225,6 +246,11 @@ class _Run:
         self.labels = self.box.ask(self.space.decode(self.problem.factual))
         if self.target is not None and self.labels[0] == self.target:
             self.outcome, self.stopped_by = "already_target", "settled"
+            return
+        hint = self.explainer._hint(self.target, self.labels[0])
+        if hint is not None:
+            self.problem = replace(self.problem, hint=hint)
+            self.search = Search.begin(self.problem, self.search.strategy, self.search.seed)
 
     def step(self) -> bool:
         """Ask once more; False when the explanation is complete."""
@@ -298,16 +324,22 @@ class _Run:
             "beta": self.problem.cost.beta,
             "plausibility": None if plausibility is None else asdict(plausibility),
             "n_reference": len(self.problem.reference),
+            "labels": self.problem.hint is not None,
             "constraint": self.problem.region.constraint is not None,
         }
 
 
-def _as_strategy(strategy: Penalty | str) -> Penalty:
-    if isinstance(strategy, Penalty):
-        return strategy
-    if strategy == "penalty":
-        return Penalty()
-    raise ValueError(f"strategy must be 'penalty' or acex.Penalty(...), got {strategy!r}.")
+def _as_strategy(strategy: Strategy | str) -> Strategy:
+    match strategy:
+        case "feasible":
+            return Feasible()
+        case "penalty":
+            return Penalty()
+        case Feasible() | Penalty():
+            return strategy
+    raise ValueError(
+        f"strategy must be 'feasible', 'penalty', acex.Feasible(...) or acex.Penalty(...), got {strategy!r}."
+    )
 
 
 @cache

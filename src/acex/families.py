@@ -21,7 +21,7 @@ def everything(problem: Problem) -> FloatArray | None:
     if region.size > MOST_ENUMERATED:
         return None
     axes = [region.values(j) for j in range(len(region.space))]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))  # type: ignore[arg-type]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
 
 def from_reference(problem: Problem, rng: np.random.Generator, n: int) -> FloatArray:

@@ -1,8 +1,7 @@
 """Strategy "feasible": the cost of a point is known before it is asked; only whether it is a hit is not.
 
 1. *Until there is a hit*, reference rows moved into the region are asked, those of greatest
-   P(hit) * (1 - rank of cost)^power. The power alternates: near rows, in case one of them is a hit, and likely
-   ones, so that there is a hit soon.
+   P(hit) * (1 - rank of cost) first.
 2. *A hit is polished* by rule (see `polish`).
 3. *Then* the next query is the likeliest hit among candidates that save at least a share `step` of the best cost.
    A success makes the step longer, a miss shorter, as in an evolution strategy: where the surrogate hopes too
@@ -27,12 +26,12 @@ from acex import polish
 from acex.arrays import FloatArray
 from acex.families import everything, from_hits, from_reference
 from acex.problem import Hint, History, Problem, Query, Stop, key
-from acex.surrogate import fit
+from acex.surrogate import Hyperprior, fit
 from acex.values import is_finite
 
 PRIOR_FAR, PRIOR_DEPTH = -0.7, 4.0  # latent prior mean a typical distance away, and how much lower at the factual
+HYPERPRIOR = Hyperprior(variance=(9.0, 0.3))  # labels have no noise, but much larger variances are too sure
 REPULSION = 0.5  # reach of a miss, as a share of the distance to the factual
-POWERS = (6.0, 0.5)  # near rows first, then likely ones
 STEP, LONGER, SHORTER, LONGEST = 0.25, 1.6, 0.85, 0.5
 HINT_CLIP = 0.03  # outcomes never make a point more certain than this
 HINT_ODDS = 1.0  # log odds for the known outcomes before any evidence
@@ -78,7 +77,7 @@ def _towards_a_first_hit(problem: Problem, history: History, rng: np.random.Gene
     costs = problem.cost(X)
     probability = belief.probability(X)
     rank = np.searchsorted(np.sort(costs), costs) / len(costs)
-    score = probability * (1 - rank) ** POWERS[len(history.queries) % len(POWERS)]
+    score = probability * (1 - rank)
     score[costs == 0] = 0.0
     point = _best_admissible(problem, history, X, score)
     if point is None:
@@ -131,7 +130,8 @@ def _best_admissible(problem: Problem, history: History, X: FloatArray, score: F
     for chunk in np.array_split(order, 1 + len(order) // 40):
         good = chunk[problem.admissible(X[chunk], history.asked)]
         if len(good):
-            return X[good[0]]
+            point: FloatArray = X[good[0]]
+            return point
     return None
 
 
@@ -142,11 +142,12 @@ class _Belief:
         self.problem, self.ground = problem, _Ground.of(problem)
         Z = problem.quantiles.coordinates(history.X)
         self.misses = Z[~history.is_hit]
-        t, typical = history.is_hit.astype(float), np.sqrt(len(problem.factual))
+        t = history.is_hit.astype(float)
+        size = {"typical": np.sqrt(len(problem.factual)), "hyperprior": HYPERPRIOR}
         self.hinted = False
-        self.posterior = fit(Z, t, prior_mean=self.ground.prior(Z), typical=typical)
+        self.posterior = fit(Z, t, prior_mean=self.ground.prior(Z), **size)
         if problem.hint is not None:
-            hinted = fit(Z, t, prior_mean=_hinted_prior(problem.hint, history.X), typical=typical)
+            hinted = fit(Z, t, prior_mean=_hinted_prior(problem.hint, history.X), **size)
             self.hinted = hinted.log_marginal_likelihood + HINT_ODDS > self.posterior.log_marginal_likelihood
             self.posterior = hinted if self.hinted else self.posterior
 
@@ -157,7 +158,8 @@ class _Belief:
         prior = _hinted_prior(hint, X) if self.hinted and hint is not None else self.ground.prior(Z)
         reach = REPULSION * self.ground.distance(Z) + 1e-9
         nearest_miss = cdist(Z, self.misses).min(axis=1)
-        return self.posterior.probability(Z, prior) * -np.expm1(-((nearest_miss / reach) ** 2))
+        apart: FloatArray = -np.expm1(-((nearest_miss / reach) ** 2))
+        return self.posterior.probability(Z, prior) * apart
 
 
 def _hinted_prior(hint: Hint, X: FloatArray) -> FloatArray:

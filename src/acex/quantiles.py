@@ -56,7 +56,7 @@ class Quantiles:
         straight = x + share * (X - x)
         start = self.ranks(x[None])
         ranks = start + share * (self.ranks(X) - start)
-        values = [np.interp(r, ranks_, values) for r, (values, ranks_) in zip(ranks.T, self.knots, strict=True)]
-        curved = np.where(share == 0, x, np.where(share == 1, X, np.column_stack(values)))
-        moved = np.where(in_ranks, curved, straight)
+        curved = [np.interp(r, at, values) for r, (values, at) in zip(ranks.T, self.knots, strict=True)]
+        moved = np.where(in_ranks, np.column_stack(curved), straight)
+        moved = np.where(share == 0, x, np.where(share == 1, X, moved))  # the ends exactly
         return np.where(self.scale.is_nominal, np.where(share >= 0.5, X, x), moved)

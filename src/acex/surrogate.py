@@ -28,12 +28,19 @@ NEWTON_STEPS = 50  # it takes 5 to 10; more means that it will not converge
 NEWTON_TOLERANCE = 1e-9  # gain in the objective below which the mode stands
 JITTER = 1e-8  # relative to the variance: keeps K positive where two points almost coincide
 
-# Weak log-normal priors on the hyperparameters, in log units: with a dozen labels the marginal
-# likelihood alone runs off to a flat or a spiky function. Medians: a latent deviation of 2 and a length
-# scale of 0.7 typical distances (coordinates have unit variance, so sqrt(2 D) is typical).
-LOG_VARIANCE = (np.log(4.0), 1.0)
-LOG_ELL = (np.log(0.7), 0.7)
-LOG_BOUND = 4.0  # how many prior deviations the search may go
+LOG_BOUND = 4.0  # how many prior deviations the search for hyperparameters may go
+
+
+@dataclass(frozen=True)
+class Hyperprior:
+    """Log-normal priors on the hyperparameters: (median, deviation of the logarithm).
+
+    With a dozen labels the marginal likelihood alone runs off to a flat or a spiky function. The length scale
+    is in units of a typical distance between points.
+    """
+
+    variance: tuple[float, float] = (4.0, 1.0)
+    ell: tuple[float, float] = (0.7, 0.7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,19 +127,20 @@ def fit(
     kernel: Matern | KernelName = "matern52",
     prior_mean: FloatArray | float = 0.0,
     typical: float | None = None,
+    hyperprior: Hyperprior = Hyperprior(),  # noqa: B008 (frozen)
 ) -> Posterior:
     """The posterior given labels t, (n,), at Z, (n, D); one class alone will do.
 
     Args:
         kernel: a `Matern` to take as it is, or a name to fit its variance and length scale by
-            marginal likelihood times weak priors.
+            marginal likelihood times `hyperprior`.
         prior_mean: of f at Z, (n,); who predicts elsewhere says what it is there.
         typical: distance between two points that have nothing to do with each other; by default that of Z.
     """
     m = np.broadcast_to(prior_mean, t.shape)
     squared = cdist(Z, Z, "sqeuclidean")
     if not isinstance(kernel, Matern):
-        kernel = _best_kernel(squared, t, m, typical=typical or np.sqrt(2 * _rank(Z)), name=kernel)
+        kernel = _best_kernel(squared, t, m, typical or np.sqrt(2 * _rank(Z)), hyperprior, kernel)
     mode = _Mode(kernel, squared, t, m, np.zeros(len(t)))
     return Posterior(kernel, Z, mode.a, mode.sqrt_W, mode.L, mode.log_marginal_likelihood)
 
@@ -220,10 +228,12 @@ class _Mode:
         return np.array(out)
 
 
-def _best_kernel(squared: FloatArray, t: FloatArray, m: FloatArray, typical: float, name: KernelName) -> Matern:
+def _best_kernel(
+    squared: FloatArray, t: FloatArray, m: FloatArray, typical: float, hyperprior: Hyperprior, name: KernelName
+) -> Matern:
     """Hyperparameters of greatest posterior density, by L-BFGS-B from the prior's median."""
-    centre = np.array([LOG_VARIANCE[0], LOG_ELL[0] + np.log(typical)])
-    width = np.array([LOG_VARIANCE[1], LOG_ELL[1]])
+    centre = np.log([hyperprior.variance[0], hyperprior.ell[0] * typical])
+    width = np.array([hyperprior.variance[1], hyperprior.ell[1]])
     a = np.zeros(len(t))
 
     def loss(u: FloatArray) -> tuple[float, FloatArray]:

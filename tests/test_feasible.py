@@ -1,0 +1,257 @@
+"""Strategy "feasible": its coordinates, candidates, polish and stops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import rankdata
+
+from acex import polish
+from acex.arrays import BoolArray, FloatArray
+from acex.families import everything, from_hits, from_reference
+from acex.feasible import Feasible, _step
+from acex.features import Continuous, Integer, Nominal
+from acex.hints import as_outcomes, outcome_model
+from acex.problem import History, Problem, Query, key
+from acex.quantiles import Quantiles
+from acex.scale import Scale
+from acex.search import Search
+from acex.space import Space
+from problems import DISCRETE, MIXED, all_points, decide, problem, reference_rows
+
+
+def run(search: Search, n: int = 60, never: bool = False) -> Search:
+    while len(search.history.queries) < n and (query := search.ask()) is not None:
+        search = search.tell(query, not never and bool(decide(search.problem, query.point[None])[0]))
+    return search
+
+
+# -- quantile coordinates --------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 1000))
+@settings(max_examples=25, deadline=None)
+def test_ranks_are_scipys_mid_ranks_on_the_reference(seed: int) -> None:
+    reference = reference_rows(MIXED, 50, seed)
+    quantiles = Quantiles.of(Scale.of(MIXED, reference), reference)
+    expected = (np.apply_along_axis(rankdata, 0, reference) - 0.5) / 50
+    assert_allclose(quantiles.ranks(reference), expected, atol=1e-12)
+
+
+def test_every_numeric_feature_has_unit_variance_in_quantile_coordinates() -> None:
+    reference = reference_rows(MIXED, 300)
+    reference[:, 4] = np.rint(np.exp(reference[:, 4] / 700))  # a heavy tail
+    scale = Scale.of(MIXED, reference)
+    Z = Quantiles.of(scale, reference).coordinates(reference)
+    assert_allclose(Z[:, : len(scale.numeric)].std(axis=0), 1.0, atol=1e-9)
+    assert_allclose(Z[:, len(scale.numeric) :], scale.coordinates(reference)[:, len(scale.numeric) :])
+
+
+def test_a_share_of_the_way_begins_at_the_factual_and_ends_at_the_row() -> None:
+    p = problem()
+    rows = p.reference[1:20]
+    for in_ranks in (np.zeros((19, 1), dtype=bool), np.ones((19, 1), dtype=bool)):
+        zero = p.quantiles.between(p.factual, rows, np.zeros((19, 1)), in_ranks)
+        one = p.quantiles.between(p.factual, rows, np.ones((19, 1)), in_ranks)
+        half = p.quantiles.between(p.factual, rows, np.full((19, 1), 0.5), in_ranks)
+        assert_array_equal(zero, np.repeat(p.factual[None], 19, axis=0))
+        assert_array_equal(one, rows)
+        low, high = np.minimum(p.factual, rows), np.maximum(p.factual, rows)
+        numeric = ~p.scale.is_nominal
+        assert ((half >= low - 1e-9) & (half <= high + 1e-9))[:, numeric].all()
+        assert (half[:, ~numeric] == rows[:, ~numeric]).all()
+
+
+# -- candidates ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", [MIXED, DISCRETE])
+def test_candidates_keep_to_the_region(space: Space) -> None:
+    p = problem(space)
+    rng = np.random.default_rng(0)
+    for X in (from_reference(p, rng, 500), from_hits(p, rng, p.projected[:5], 500)):
+        assert p.region.contains(X).all()
+        assert len(np.unique(X, axis=0)) > 20
+
+
+def test_variations_of_a_hit_are_mostly_cheaper_than_it() -> None:
+    p = problem()
+    hits = p.projected[:3]
+    X = from_hits(p, np.random.default_rng(0), hits, 900)
+    assert (p.cost(X) < p.cost(hits).max()).mean() > 0.6
+
+
+def test_a_small_region_is_listed_in_full() -> None:
+    p = problem(DISCRETE)
+    X = everything(p)
+    assert X is not None
+    assert {key(x) for x in X} == {key(x) for x in all_points(DISCRETE)}
+    assert everything(problem(MIXED)) is None
+
+
+# -- polish ----------------------------------------------------------------------------------------------
+
+
+def polished(p: Problem, hit: FloatArray, is_hit: object) -> tuple[FloatArray, int]:
+    """The cheapest hit after the plan is through, and what it cost in queries."""
+    answers = {key(hit): True}
+    points = [hit]
+    while (point := polish.next_step(p, hit, answers)) is not None:
+        assert key(point) not in answers
+        answers[key(point)] = bool(is_hit(point[None])[0])  # type: ignore[operator]
+        if answers[key(point)]:
+            points.append(point)
+    best = min(points, key=lambda x: float(p.cost(x[None])[0]))
+    return best, len(answers) - 1
+
+
+def test_a_polished_hit_changes_what_is_needed_and_no_more() -> None:
+    space = Space(tuple(Continuous(f"f{j}", 0, 10) for j in range(8)))
+    p = problem(space, plausible=False)
+    hit = np.where(p.factual > 5, p.factual - 4, p.factual + 4)
+
+    def needs_two(X: FloatArray) -> BoolArray:
+        return np.asarray((np.abs(X - p.factual)[:, [1, 6]] > 2.0).all(axis=1))
+
+    best, n = polished(p, hit, needs_two)
+    assert set(np.flatnonzero(best != p.factual)) == {1, 6}
+    assert (np.abs(best - p.factual)[[1, 6]] < 2.3).all()
+    assert n <= 25
+
+
+def test_polishing_respects_plausibility_and_region() -> None:
+    p = problem()
+    hit = p.projected[p.plausible(p.projected)][0]
+    answers: dict[bytes, bool] = {key(hit): True}
+    while (point := polish.next_step(p, hit, answers)) is not None:
+        assert p.region.contains(point[None]).all() and p.plausible(point[None]).all()
+        answers[key(point)] = len(answers) % 2 == 0
+
+
+# -- the search ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", [MIXED, DISCRETE])
+def test_every_point_asked_is_in_the_region_plausible_and_asked_once(space: Space) -> None:
+    p = problem(space)
+    history = run(Search.begin(p, Feasible())).history
+    assert p.region.contains(history.X[1:]).all()
+    assert p.plausible(history.X[1:]).all()
+    assert len({key(x) for x in history.X}) == len(history.X)
+
+
+def test_the_same_answers_lead_to_the_same_questions() -> None:
+    first, second = (run(Search.begin(problem(), Feasible(), seed=3), 30).history for _ in range(2))
+    assert_array_equal(first.X, second.X)
+
+
+def test_a_search_is_rebuilt_from_what_it_was_told() -> None:
+    search = run(Search.begin(problem(), Feasible(tolerance=0.0)), 25)
+    rebuilt = Search.begin(problem(), Feasible(tolerance=0.0))
+    for query, hit in list(zip(search.history.queries, search.history.hits, strict=True))[1:]:
+        rebuilt = rebuilt.tell(query, hit)
+    a, b = search.ask(), rebuilt.ask()
+    assert a is not None and b is not None
+    assert_array_equal(a.point, b.point)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_all_points_can_be_listed_the_cheapest_hit_is_found(seed: int) -> None:
+    p = problem(DISCRETE, seed=seed)
+    X = all_points(DISCRETE)
+    good = decide(p, X) & p.plausible(X)
+    if not good.any():
+        pytest.skip("this factual has no counterfactual")
+    search = run(Search.begin(p, Feasible(tolerance=0.0)), 80)
+    assert search.best is not None
+    assert_allclose(p.cost(search.best[None])[0], p.cost(X[good]).min())
+
+
+def test_it_comes_close_to_the_limit_within_forty_queries() -> None:
+    space = Space((*(Continuous(f"f{j}", -2, 2) for j in range(4)), Nominal("g", ("a", "b", "c"))))
+    ratios = []
+    for seed in range(5):
+        p = problem(space, seed=seed, plausible=False)
+        search = run(Search.begin(p, Feasible(tolerance=0.0), seed), 40)
+        # A hit is one deviation up in the first two together: cheapest along one of them alone.
+        limit = (1 + p.cost.beta) * 1.0
+        assert search.best is not None
+        ratios.append(p.cost(search.best[None])[0] / limit)
+    assert np.median(ratios) < 1.15
+
+
+def test_the_search_settles_by_itself() -> None:
+    search = run(Search.begin(problem(), Feasible()), 300)
+    assert search.settled == "settled"
+    patient = run(Search.begin(problem(), Feasible(tolerance=0.0)), len(search.history.queries) + 20)
+    assert len(patient.history.queries) > len(search.history.queries)
+
+
+def test_the_step_grows_with_success_and_shrinks_with_misses() -> None:
+    x = np.zeros(1)
+
+    def step(*hits: bool) -> float:
+        return _step(History(tuple(Query(x, "cheaper") for _ in hits), hits))
+
+    assert step(False, False) < step(False) < step() < step(True)
+    assert step(*[True] * 20) <= 0.5
+
+
+def test_where_nothing_is_a_hit_it_gives_up() -> None:
+    space = Space((Integer("a", 0, 3), Integer("b", 0, 3)))
+    search = run(Search.begin(problem(space, plausible=False), Feasible()), 100, never=True)
+    assert search.settled in ("exhausted", "unlikely")
+    assert len(search.history.queries) <= 16
+
+
+# -- known outcomes --------------------------------------------------------------------------------------
+
+
+def with_hint(p: Problem, outcomes: BoolArray) -> Problem:
+    return replace(p, hint=outcome_model(p.region.space, p.reference, outcomes))
+
+
+def test_known_outcomes_lead_to_a_first_hit_sooner() -> None:
+    plain: list[int] = []
+    hinted: list[int] = []
+    for seed in range(6):
+        p = problem(seed=seed)
+        told = with_hint(p, decide(p, p.reference))
+        for q, out in ((p, plain), (told, hinted)):
+            history = run(Search.begin(q, Feasible()), 30).history
+            out.append(int(history.is_hit.argmax()) if history.is_hit.any() else 30)
+    assert np.median(hinted) == 1  # the first query after the factual's own
+    assert np.mean(hinted) < np.mean(plain)
+
+
+def test_useless_outcomes_do_little_harm() -> None:
+    plain: list[float] = []
+    misled: list[float] = []
+    for seed in range(6):
+        p = problem(seed=seed)
+        wrong = with_hint(p, np.random.default_rng(seed).permutation(decide(p, p.reference)))
+        for q, out in ((p, plain), (wrong, misled)):
+            best = run(Search.begin(q, Feasible(tolerance=0.0)), 30).best
+            out.append(np.inf if best is None else float(p.cost(best[None])[0]))
+    assert np.median(misled) <= 1.3 * np.median(plain)
+
+
+def test_outcomes_of_one_side_only_are_no_hint() -> None:
+    p = problem()
+    assert outcome_model(p.region.space, p.reference, np.zeros(len(p.reference), dtype=bool)) is None
+
+
+def test_labels_must_be_one_a_row() -> None:
+    with pytest.raises(ValueError, match=r"one outcome for each of the 3 rows of data, got shape \(2,\)"):
+        as_outcomes(["a", "b"], 3)
+
+
+def test_a_tolerance_that_is_no_share_is_refused() -> None:
+    for wrong in (-0.1, 1.0, np.nan, "a"):
+        with pytest.raises(ValueError, match="tolerance must be a share"):
+            Feasible(tolerance=wrong)  # type: ignore[arg-type]
