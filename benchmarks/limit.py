@@ -42,6 +42,11 @@ class Problems:
         cost = Cost(self.scale, x, self.g.space.weights)
         return Problem(region, cost, self.scale, self.g.reference, self.density, self.quantiles)
 
+    def is_hit(self, row: int) -> Callable[[FloatArray], BoolArray]:
+        """What asks the model whether points have another label than this row."""
+        before = self.g.predict(self.g.rows[row : row + 1])[0]
+        return lambda X: np.asarray(self.g.predict(X) != before)
+
 
 def least_cost(problem: Problem, is_hit: Callable[[FloatArray], BoolArray], seed: int = 0) -> float:
     """The least J of a plausible hit that was found; infinite when none was."""
@@ -75,15 +80,10 @@ def main() -> None:
     for name in args.data.split(","):
         g = ground(name, args.seed)
         problems = Problems(g)
-        costs = []
-        for row in range(args.rows):
-            before = g.predict(g.rows[row : row + 1])[0]
-            costs.append(least_cost(problems.of(row), lambda X, b=before: g.predict(X) != b))  # type: ignore[misc]
+        costs = [least_cost(problems.of(row), problems.is_hit(row)) for row in range(args.rows)]
         found = [c for c in costs if np.isfinite(c)]
-        print(
-            f"{name:14s} found {len(found)}/{args.rows}  mean J {np.mean(found):.2f}  median {np.median(found):.2f}",
-            flush=True,
-        )
+        summary = f"mean J {np.mean(found):.2f}  median {np.median(found):.2f}"
+        print(f"{name:14s} found {len(found)}/{args.rows}  {summary}", flush=True)
 
 
 if __name__ == "__main__":

@@ -244,7 +244,7 @@ def test_the_papers_data_are_explained(name: str, strategy: str) -> None:
     best = e.counterfactuals.to_numpy(float)
     assert g.predict(best)[0] != g.predict(x[None])[0]
     assert g.keeps_frozen(best, x).all()
-    assert e.n_queries <= (120 if strategy == "penalty" else 60)
+    assert e.n_queries <= 120
 
 
 def test_the_examples_in_docstrings_are_true() -> None:

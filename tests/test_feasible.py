@@ -196,7 +196,7 @@ def test_the_step_grows_with_success_and_shrinks_with_misses() -> None:
     x = np.zeros(1)
 
     def step(*hits: bool) -> float:
-        return _step(History(tuple(Query(x, "cheaper") for _ in hits), hits))
+        return _step(History(tuple(Query(x, "refine") for _ in hits), hits))
 
     assert step(False, False) < step(False) < step() < step(True)
     assert step(*[True] * 20) <= 0.5

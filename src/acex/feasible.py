@@ -2,7 +2,7 @@
 
 1. *Until there is a hit*, reference rows moved into the region are asked, those of greatest
    P(hit) * (1 - rank of cost) first.
-2. *A hit is polished* by rule (see `polish`).
+2. *The first hit is polished* by rule (see `polish`), and later the best one, when little else succeeds.
 3. *Then* the next query is the likeliest hit among candidates that save at least a share `step` of the best cost.
    A success makes the step longer, a miss shorter, as in an evolution strategy: where the surrogate hopes too
    much, the search comes back to what it knows. It has settled when the expected saving is below `tolerance`.
@@ -32,7 +32,8 @@ from acex.values import is_finite
 PRIOR_FAR, PRIOR_DEPTH = -0.7, 4.0  # latent prior mean a typical distance away, and how much lower at the factual
 HYPERPRIOR = Hyperprior(variance=(9.0, 0.3))  # labels have no noise, but much larger variances are too sure
 REPULSION = 0.5  # reach of a miss, as a share of the distance to the factual
-STEP, LONGER, SHORTER, LONGEST = 0.25, 1.6, 0.85, 0.5
+STEP, LONGER, SHORTER, LONGEST = 0.25, 1.6, 0.85, 0.5  # share of the best cost to save next, and how it changes
+STUCK = 0.05  # a step below this has seen many misses: time to polish the best hit too
 HINT_CLIP = 0.03  # outcomes never make a point more certain than this
 HINT_ODDS = 1.0  # log odds for the known outcomes before any evidence
 IMAGINED_ROUNDS = 5
@@ -62,10 +63,13 @@ def next_query(problem: Problem, settings: Feasible, history: History, seed: int
     if not good.any():
         return _towards_a_first_hit(problem, history, rng)
     answers = dict(zip((key(q.point) for q in history.queries), history.hits, strict=True))
-    point = polish.next_step(problem, history.X[good.argmax()], answers)
-    if point is not None:
-        return Query(point, "polish")
-    return _cheaper_hit(problem, settings, history, history.X[good], rng)
+    hits = history.X[good]
+    best = hits[problem.cost(hits).argmin()]
+    for hit in (hits[0], best) if _step(history) < STUCK else (hits[0],):
+        point = polish.next_step(problem, hit, answers)
+        if point is not None:
+            return Query(point, "polish")
+    return _cheaper_hit(problem, settings, history, hits, rng)
 
 
 def _towards_a_first_hit(problem: Problem, history: History, rng: np.random.Generator) -> Query | Stop:
@@ -79,11 +83,11 @@ def _towards_a_first_hit(problem: Problem, history: History, rng: np.random.Gene
     rank = np.searchsorted(np.sort(costs), costs) / len(costs)
     score = probability * (1 - rank)
     score[costs == 0] = 0.0
-    point = _best_admissible(problem, history, X, score)
-    if point is None:
+    chosen = _best_admissible(problem, history, X, score)
+    if chosen is None:
         X = np.vstack([from_reference(problem, rng, N_CANDIDATES), X])
-        point = _best_admissible(problem, history, X, belief.probability(X))
-    return Stop("exhausted") if point is None else Query(point, "first", hope=float(probability.max()))
+        chosen = _best_admissible(problem, history, X, belief.probability(X))
+    return Stop("exhausted") if chosen is None else Query(X[chosen], "first", hope=float(probability.max()))
 
 
 def _cheaper_hit(
@@ -91,47 +95,60 @@ def _cheaper_hit(
 ) -> Query | Stop:
     hits = hits[np.argsort(problem.cost(hits), kind="stable")][:5]
     best = float(problem.cost(hits[:1])[0])
-    X = everything(problem)
-    if X is None:
-        parents = np.vstack([hits, _imagined_hits(problem)[:2]])
-        X = np.vstack([from_reference(problem, rng, N_CANDIDATES), from_hits(problem, rng, parents, 2 * N_CANDIDATES)])
+    families = _families(problem, hits, rng)
+    X = np.vstack(list(families.values()))
+    trust = np.repeat([_success(history, purpose) for purpose in families], [len(f) for f in families.values()])
     costs = problem.cost(X)
     step = _step(history)
+    belief = _Belief(problem, history)
     for wanted in (step, 1e-3):  # where nothing saves so much, anything cheaper will do
         saves = (costs <= (1 - wanted) * best) & (costs > 0)
-        if not saves.any():
-            continue
-        belief = _Belief(problem, history)
-        probability = belief.probability(X[saves])
-        point = _best_admissible(problem, history, X[saves], probability)
-        if point is None:
-            continue
-        hope = float(belief.probability(point[None])[0])
-        saving = 1 - float(problem.cost(point[None])[0]) / best
-        if hope * saving < settings.tolerance:
-            return Stop("settled")
-        return Query(point, "cheaper", hope=hope)
+        score = np.zeros(len(X))
+        score[saves] = trust[saves] * belief.probability(X[saves])
+        chosen = _best_admissible(problem, history, X, score)
+        if chosen is not None:
+            if step < settings.tolerance:
+                return Stop("settled")
+            purpose = list(families)[int((chosen >= np.cumsum([len(f) for f in families.values()])).sum())]
+            return Query(X[chosen], purpose, hope=float(score[chosen]))
     return Stop("settled")
+
+
+def _families(problem: Problem, hits: FloatArray, rng: np.random.Generator) -> dict[str, FloatArray]:
+    """Candidates, (n, d), by the purpose of asking them."""
+    X = everything(problem)
+    if X is not None:
+        return {"refine": X}
+    parents = np.vstack([hits, _imagined_hits(problem)[:2]])
+    return {
+        "explore": from_reference(problem, rng, N_CANDIDATES),
+        "refine": from_hits(problem, rng, parents, 2 * N_CANDIDATES),
+    }
+
+
+def _success(history: History, purpose: str) -> float:
+    """How often asks of this purpose were hits so far, beginning with one in two."""
+    answers = [hit for query, hit in zip(history.queries, history.hits, strict=True) if query.purpose == purpose]
+    return (sum(answers) + 1) / (len(answers) + 2)
 
 
 def _step(history: History) -> float:
     """The share of the best cost to save next, from how the asks for cheaper hits have gone so far."""
     step = STEP
     for query, hit in zip(history.queries, history.hits, strict=True):
-        if query.purpose == "cheaper":
+        if query.purpose in ("explore", "refine"):
             step = min(step * LONGER, LONGEST) if hit else step * SHORTER
     return step
 
 
-def _best_admissible(problem: Problem, history: History, X: FloatArray, score: FloatArray) -> FloatArray | None:
-    """The point of greatest positive score that may be asked, (d,)."""
+def _best_admissible(problem: Problem, history: History, X: FloatArray, score: FloatArray) -> int | None:
+    """Position of the point of greatest positive score that may be asked."""
     order = np.argsort(-score, kind="stable")
     order = order[score[order] > 0]
     for chunk in np.array_split(order, 1 + len(order) // 40):
         good = chunk[problem.admissible(X[chunk], history.asked)]
         if len(good):
-            point: FloatArray = X[good[0]]
-            return point
+            return int(good[0])
     return None
 
 
