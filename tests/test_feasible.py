@@ -241,6 +241,14 @@ def test_useless_outcomes_do_little_harm() -> None:
     assert np.median(misled) <= 1.3 * np.median(plain)
 
 
+def test_with_outcomes_a_search_that_has_found_the_cheapest_point_ends() -> None:
+    """Nothing is left that saves anything, also for the forest of the outcomes."""
+    p = problem(DISCRETE, seed=1)
+    told = with_hint(p, decide(p, p.reference))
+    search = run(Search.begin(told, Feasible(tolerance=0.0)), 130)
+    assert search.settled == "settled" and search.best is not None
+
+
 def test_outcomes_of_one_side_only_are_no_hint() -> None:
     p = problem()
     assert outcome_model(p.region.space, p.reference, np.zeros(len(p.reference), dtype=bool)) is None

@@ -5,7 +5,7 @@
 2. *The first hit is polished* by rule (see `polish`), and later the best one, when little else succeeds.
 3. *Then* the next query is the likeliest hit among candidates that save at least a share `step` of the best cost.
    A success makes the step longer, a miss shorter, as in an evolution strategy: where the surrogate hopes too
-   much, the search comes back to what it knows. It has settled when the expected saving is below `tolerance`.
+   much, the search comes back to what it knows. It has settled when the step is below `tolerance`.
 
 P(hit) is a Gaussian-process classifier's, in quantile coordinates, with a prior mean that knows where the factual
 is: near it a point is a miss. Known outcomes of the reference (`Problem.hint`) give another prior mean; the
@@ -46,7 +46,8 @@ class Feasible:
     """The settings of strategy "feasible".
 
     Args:
-        tolerance: the search ends when the next query is expected to save less than this share of the best cost.
+        tolerance: the search ends when the share of the best cost that it tries to save next has shrunk below this.
+            0 goes on until the budget is spent.
     """
 
     tolerance: float = 0.01
@@ -93,24 +94,25 @@ def _towards_a_first_hit(problem: Problem, history: History, rng: np.random.Gene
 def _cheaper_hit(
     problem: Problem, settings: Feasible, history: History, hits: FloatArray, rng: np.random.Generator
 ) -> Query | Stop:
+    step = _step(history)
+    if step < settings.tolerance:
+        return Stop("settled")
     hits = hits[np.argsort(problem.cost(hits), kind="stable")][:5]
     best = float(problem.cost(hits[:1])[0])
     families = _families(problem, hits, rng)
     X = np.vstack(list(families.values()))
+    purposes = np.repeat(list(families), [len(f) for f in families.values()])
     trust = np.repeat([_success(history, purpose) for purpose in families], [len(f) for f in families.values()])
     costs = problem.cost(X)
-    step = _step(history)
     belief = _Belief(problem, history)
     for wanted in (step, 1e-3):  # where nothing saves so much, anything cheaper will do
-        saves = (costs <= (1 - wanted) * best) & (costs > 0)
-        score = np.zeros(len(X))
-        score[saves] = trust[saves] * belief.probability(X[saves])
-        chosen = _best_admissible(problem, history, X, score)
+        saves = np.flatnonzero((costs <= (1 - wanted) * best) & (costs > 0))
+        if len(saves) == 0:
+            continue
+        score = trust[saves] * belief.probability(X[saves])
+        chosen = _best_admissible(problem, history, X[saves], score)
         if chosen is not None:
-            if step < settings.tolerance:
-                return Stop("settled")
-            purpose = list(families)[int((chosen >= np.cumsum([len(f) for f in families.values()])).sum())]
-            return Query(X[chosen], purpose, hope=float(score[chosen]))
+            return Query(X[saves[chosen]], str(purposes[saves[chosen]]), hope=float(score[chosen]))
     return Stop("settled")
 
 
@@ -211,8 +213,10 @@ class _Ground:
 
 @lru_cache(maxsize=16)
 def _first_candidates(problem: Problem) -> FloatArray:
-    """Where a first hit is looked for, (n, d): reference rows, and hits that the known outcomes suggest."""
-    return np.vstack([problem.projected, _imagined_hits(problem)])
+    """Where a first hit is looked for, (n, d): everywhere in a small region, else among reference rows and the
+    hits that known outcomes suggest."""
+    X = everything(problem)
+    return np.vstack([problem.projected, _imagined_hits(problem)]) if X is None else X
 
 
 @lru_cache(maxsize=16)
