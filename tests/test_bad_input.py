@@ -243,6 +243,15 @@ def test_a_callback_that_cannot_be_called_is_refused_before_any_query() -> None:
         explain(callback=3)
 
 
+def test_outcomes_in_other_words_than_the_models_are_refused() -> None:
+    refused(
+        r"labels must use the model's words: expected some of \['good'\], got only \[0, 1\]",
+        labels=np.arange(len(DATA)) % 2,
+        target="good",
+    )
+    refused(r"one outcome for each of the \d+ rows of data", labels=["good"])
+
+
 def test_settings_of_the_wrong_kind_are_refused() -> None:
     with pytest.raises(TypeError, match=r"plausibility must be acex.Plausibility.* got -1.5"):
         explain(plausibility=-1.5)
@@ -298,7 +307,7 @@ def test_a_model_that_breaks_down_leaves_what_was_found_so_far() -> None:
     [
         (lambda rows: [], "expected 1 labels, got 0"),
         (lambda rows: ["a"] * 3, "expected 1 labels, got 3"),
-        (lambda rows: [[0.3, 0.7]] * len(rows), r"shape \(1, 2\): are these probabilities"),
+        (lambda rows: [[0.3, 0.7]] * len(rows), r"shape \(1, 2\): these look like probabilities"),
         (lambda rows: [0.3] * len(rows), "got 0.3, which is a score, not a label"),
         (lambda rows: [np.nan] * len(rows), "got nan, which is not a label"),
         (lambda rows: "good", "expected 1 labels, got 'good'"),

@@ -151,7 +151,7 @@ def test_what_the_model_raised_is_told_and_the_rows_count_as_sent() -> None:
     ("answer", "message"),
     [
         (["a"], "expected 2 labels, got 1"),
-        ([[0.2, 0.8], [0.6, 0.4]], r"an array of shape \(2, 2\): are these probabilities"),
+        ([[0.2, 0.8], [0.6, 0.4]], r"an array of shape \(2, 2\): these look like probabilities"),
         ([0.2, 0.8], "got 0.2, which is a score"),
         ([1.0, float("nan")], "got nan, which is not a label"),
         (pd.Series([True, None], dtype="boolean"), "got <NA>, which is not a label"),

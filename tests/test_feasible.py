@@ -101,7 +101,7 @@ def polished(p: Problem, hit: FloatArray, is_hit: object) -> tuple[FloatArray, i
     """The cheapest hit after the plan is through, and what it cost in queries."""
     answers = {key(hit): True}
     points = [hit]
-    while (point := polish.next_step(p, hit, answers)) is not None:
+    while (point := polish.next_step(p, hit, answers, np.empty((0, len(hit))))) is not None:
         assert key(point) not in answers
         answers[key(point)] = bool(is_hit(point[None])[0])  # type: ignore[operator]
         if answers[key(point)]:
@@ -128,9 +128,43 @@ def test_polishing_respects_plausibility_and_region() -> None:
     p = problem()
     hit = p.projected[p.plausible(p.projected)][0]
     answers: dict[bytes, bool] = {key(hit): True}
-    while (point := polish.next_step(p, hit, answers)) is not None:
+    while (point := polish.next_step(p, hit, answers, np.empty((0, len(hit))))) is not None:
         assert p.region.contains(point[None]).all() and p.plausible(point[None]).all()
         answers[key(point)] = len(answers) % 2 == 0
+
+
+def test_a_point_is_part_of_another_that_changes_the_same_further() -> None:
+    p = problem()
+    x = p.factual
+    whole = p.region.snap((x + np.array([2.0, 2, 1, 0, 900, 0]))[None])[0]
+    whole[3] = (x[3] + 1) % 3
+    half = p.region.snap(np.where(p.scale.is_nominal, whole, x + 0.5 * (whole - x))[None])
+    assert p.is_part_of(np.vstack([half, whole, x]), whole[None]).all()
+    beyond, other = whole.copy(), half[0].copy()
+    beyond[0] += 0.5
+    other[3] = 3 - x[3] - whole[3]
+    assert not p.is_part_of(np.vstack([beyond, other]), whole[None]).any()
+
+
+def test_what_is_part_of_a_miss_is_not_asked_while_polishing() -> None:
+    space = Space(tuple(Continuous(f"f{j}", 0, 10) for j in range(4)))
+    p = problem(space, plausible=False)
+    hit = np.where(p.factual > 5, p.factual - 4, p.factual + 4)
+    miss = p.factual + 0.9 * (hit - p.factual)
+    answers = {key(hit): True, key(miss): False}
+    while (point := polish.next_step(p, hit, answers, miss[None])) is not None:
+        assert not p.is_part_of(point[None], miss[None])[0]
+        answers[key(point)] = False
+
+
+def test_the_smallest_change_is_undone_by_itself() -> None:
+    p = problem(plausible=False)
+    hit = p.factual.copy()
+    hit[[0, 4]] = p.region.snap((p.factual + np.array([3.0, 0, 0, 0, 20, 0]))[None])[0, [0, 4]]
+    point = polish.without_smallest(p, hit, {})
+    assert point is not None
+    assert_array_equal(np.flatnonzero(point != p.factual), [0])
+    assert polish.without_smallest(p, point, {}) is None
 
 
 # -- the search ------------------------------------------------------------------------------------------

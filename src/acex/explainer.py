@@ -141,6 +141,8 @@ class Explainer:
         self.scale = Scale.of(self.space, self.reference)
         self._quantiles = Quantiles.of(self.scale, self.reference)
         self._outcomes = None if labels is None else as_outcomes(labels, len(self.reference))
+        if self._outcomes is not None and self._known_labels is not None:
+            self._refuse_foreign_outcomes(self._known_labels)
         self._hints: dict[tuple[Label, ...], Hint | None] = {}
         self.plausibility = plausibility
         with _one_blas_thread():
@@ -193,6 +195,14 @@ class Explainer:
             )
         if target is not None and self._known_labels is not None and target not in self._known_labels:
             raise ValueError(f"target {target!r} is not a label of the model, which gives {self._known_labels}.")
+        if target is not None and self._outcomes is not None:
+            self._refuse_foreign_outcomes([target])
+
+    def _refuse_foreign_outcomes(self, words: list[Label]) -> None:
+        """Outcomes in other words than the model's would be no hint, and nobody would notice."""
+        outcomes = list(dict.fromkeys(self._outcomes or []))
+        if not any(o in words for o in outcomes):
+            raise ValueError(f"labels must use the model's words: expected some of {words}, got only {outcomes[:12]}.")
 
     def _problem(
         self,

@@ -27,8 +27,10 @@ StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
 
 ADVICE = {
     "already_target": "The factual already has the label that was asked for: there is nothing to change.",
-    "budget_spent": "The budget ran out before a hit. Raise budget, unfreeze features, or widen ranges.",
-    "unlikely": "A hit became too unlikely to go on. Unfreeze features, widen ranges, or choose another target.",
+    "budget_spent": "The budget ran out before a hit. Raise budget, give known outcomes as labels, unfreeze features, "
+    "or loosen ranges and constraint.",
+    "unlikely": "A hit became too unlikely to go on. Unfreeze features, loosen ranges and constraint, or choose "
+    "another target.",
     "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
     "or relax plausibility (a lower threshold, or None).",
 }

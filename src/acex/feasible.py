@@ -3,7 +3,8 @@
 1. *Until there is a hit*, reference rows moved into the region are asked, those of greatest
    P(hit) * (1 - rank of cost) first.
 2. *The first hit is polished* by rule (see `polish`), and later the best one, when little else succeeds.
-3. *Then* the next query is the likeliest hit among candidates that save at least a share `step` of the best cost.
+3. *Then* the next query is the likeliest hit among candidates that save one to three times a share `step` of the best
+   cost. Each new best hit is also tried without its smallest change.
    A success makes the step longer, a miss shorter, as in an evolution strategy: where the surrogate hopes too
    much, the search comes back to what it knows. It has settled when the step is below `tolerance`.
 
@@ -31,8 +32,10 @@ from acex.values import is_finite
 
 PRIOR_FAR, PRIOR_DEPTH = -0.7, 4.0  # latent prior mean a typical distance away, and how much lower at the factual
 HYPERPRIOR = Hyperprior(variance=(9.0, 0.3))  # labels have no noise, but much larger variances are too sure
+PART_OF_MISS = 0.1  # P(hit) of a point that changes less, in every feature, than a known miss
 REPULSION = 0.5  # reach of a miss, as a share of the distance to the factual
 STEP, LONGER, SHORTER, LONGEST = 0.25, 1.6, 0.85, 0.5  # share of the best cost to save next, and how it changes
+SPAN = 3.0  # no more than so many steps at once: far below the best cost lies nothing but hope
 STUCK = 0.05  # a step below this has seen many misses: time to polish the best hit too
 HINT_CLIP = 0.03  # outcomes never make a point more certain than this
 HINT_ODDS = 1.0  # log odds for the known outcomes before any evidence
@@ -67,9 +70,12 @@ def next_query(problem: Problem, settings: Feasible, history: History, seed: int
     hits = history.X[good]
     best = hits[problem.cost(hits).argmin()]
     for hit in (hits[0], best) if _step(history) < STUCK else (hits[0],):
-        point = polish.next_step(problem, hit, answers)
+        point = polish.next_step(problem, hit, answers, history.X[~history.is_hit])
         if point is not None:
             return Query(point, "polish")
+    point = polish.without_smallest(problem, best, answers)
+    if point is not None:
+        return Query(point, "polish")
     return _cheaper_hit(problem, settings, history, hits, rng)
 
 
@@ -105,8 +111,9 @@ def _cheaper_hit(
     trust = np.repeat([_success(history, purpose) for purpose in families], [len(f) for f in families.values()])
     costs = problem.cost(X)
     belief = _Belief(problem, history)
-    for wanted in (step, 1e-3):  # where nothing saves so much, anything cheaper will do
-        saves = np.flatnonzero((costs <= (1 - wanted) * best) & (costs > 0))
+    # Where nothing lies within these bounds, anything cheaper will do.
+    for least, most in ((step, SPAN * step), (1e-3, 1.0)):
+        saves = np.flatnonzero((costs <= (1 - least) * best) & (costs >= (1 - most) * best) & (costs > 0))
         if len(saves) == 0:
             continue
         score = trust[saves] * belief.probability(X[saves])
@@ -160,7 +167,7 @@ class _Belief:
     def __init__(self, problem: Problem, history: History) -> None:
         self.problem, self.ground = problem, _Ground.of(problem)
         Z = problem.quantiles.coordinates(history.X)
-        self.misses = Z[~history.is_hit]
+        self.misses, self.missed = history.X[~history.is_hit], Z[~history.is_hit]
         t = history.is_hit.astype(float)
         size = {"typical": np.sqrt(len(problem.factual)), "hyperprior": HYPERPRIOR}
         self.hinted = False
@@ -176,9 +183,10 @@ class _Belief:
         hint = self.problem.hint
         prior = _hinted_prior(hint, X) if self.hinted and hint is not None else self.ground.prior(Z)
         reach = REPULSION * self.ground.distance(Z) + 1e-9
-        nearest_miss = cdist(Z, self.misses).min(axis=1)
+        nearest_miss = cdist(Z, self.missed).min(axis=1)
         apart: FloatArray = -np.expm1(-((nearest_miss / reach) ** 2))
-        return self.posterior.probability(Z, prior) * apart
+        part = self.problem.is_part_of(X, self.misses)
+        return self.posterior.probability(Z, prior) * apart * np.where(part, PART_OF_MISS, 1.0)
 
 
 def _hinted_prior(hint: Hint, X: FloatArray) -> FloatArray:

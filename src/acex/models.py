@@ -61,7 +61,7 @@ def as_labels(answer: Any, n: int) -> list[Label]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"expected {n} labels, got an array of shape {array.shape}: are these probabilities?")
+        raise ValueError(f"expected {n} labels, got an array of shape {array.shape}: these look like probabilities")
     if len(array) != n:
         raise ValueError(f"expected {n} labels, got {len(array)}")
     labels: list[Label] = array.tolist()

@@ -20,18 +20,36 @@ SMALL = 0.03  # changes with less than this share of the cost are undone togethe
 Plan: TypeAlias = Generator[FloatArray, bool, FloatArray]
 
 
-def next_step(problem: Problem, hit: FloatArray, answers: Mapping[bytes, bool]) -> FloatArray | None:
-    """The next point to ask of the plan for a hit, (d,); None when the plan is finished."""
+def next_step(
+    problem: Problem, hit: FloatArray, answers: Mapping[bytes, bool], misses: FloatArray
+) -> FloatArray | None:
+    """The next point to ask of the plan for a hit, (d,); None when the plan is finished.
+
+    Points that are part of one of the misses, (m, d), are taken for misses too and not asked.
+    """
     plan = _plan(problem, hit)
     try:
         point = next(plan)
         while True:
             known = answers.get(key(point))
-            if known is None and problem.admissible(point[None], answers)[0]:
+            worth_asking = known is None and not problem.is_part_of(point[None], misses)[0]
+            if worth_asking and problem.admissible(point[None], answers)[0]:
                 return point
-            point = plan.send(bool(known))  # what may not be asked counts as a miss
+            point = plan.send(bool(known))  # what may not be asked, or is part of a miss, counts as a miss
     except StopIteration:
         return None
+
+
+def without_smallest(problem: Problem, hit: FloatArray, answers: Mapping[bytes, bool]) -> FloatArray | None:
+    """The hit with its cheapest change undone, (d,); None when that may not be asked, or nothing would be left."""
+    steps = np.abs(problem.cost.steps(hit[None])[0])
+    changed = np.flatnonzero(hit != problem.factual)
+    if len(changed) < 2:
+        return None
+    point = hit.copy()
+    smallest = changed[steps[changed].argmin()]
+    point[smallest] = problem.region.snap(problem.factual[None])[0, smallest]
+    return point if problem.admissible(point[None], answers)[0] else None
 
 
 def _plan(problem: Problem, hit: FloatArray) -> Plan:

@@ -126,3 +126,13 @@ class Problem:
         ok = np.array([key(x) not in asked for x in X], dtype=bool) & self.region.contains(X)
         ok[ok] = self.plausible(X[ok])
         return ok
+
+    def is_part_of(self, X: FloatArray, wholes: FloatArray) -> BoolArray:
+        """Which points change nothing that one of the wholes, (w, d), does not change at least as far, (n,)."""
+        out = np.zeros(len(X), dtype=bool)
+        between = np.where(self.scale.is_nominal, self.factual == X, False)
+        for whole in wholes:
+            low, high = np.minimum(self.factual, whole), np.maximum(self.factual, whole)
+            within = np.where(self.scale.is_nominal, between | (whole == X), (low <= X) & (high >= X))
+            out |= within.all(axis=1)
+        return out
