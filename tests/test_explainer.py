@@ -174,6 +174,7 @@ def test_the_papers_two_dimensional_example() -> None:
 
 def explain_digit(data: acex.datasets.Dataset, model: Any, x: FloatArray) -> None:
     reference = data.rows.to_numpy()[:2000]
+    assert acex.explain(model, x, data=reference, budget=30).outcome == "found"
     e = acex.explain(model, x, data=reference, budget=80, strategy=acex.Penalty(n0=50))
     assert e.outcome == "found" and e.n_queries <= 80
     best = e.counterfactuals.to_numpy()
@@ -200,9 +201,10 @@ def test_an_image_of_784_pixels_is_explained_within_80_queries() -> None:
 
 def test_a_reference_of_50000_rows_works() -> None:
     X = np.random.default_rng(0).normal(size=(50_000, 20))
-    e = acex.explain(lambda rows: rows[:, 0] > 0.5, X[0], data=X, budget=15, strategy=QUICK)
-    assert e.settings["n_reference"] == 50_000
-    assert e.n_queries <= 15
+    for strategy in (QUICK, "feasible"):
+        e = acex.explain(lambda rows: rows[:, 0] > 0.5, X[0], data=X, budget=15, strategy=strategy)
+        assert e.settings["n_reference"] == 50_000
+        assert e.n_queries <= 15 and e.outcome == "found"
 
 
 def test_constant_columns_stay_as_they_are_and_cost_nothing() -> None:

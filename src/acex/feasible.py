@@ -41,6 +41,7 @@ HINT_CLIP = 0.03  # outcomes never make a point more certain than this
 HINT_ODDS = 1.0  # log odds for the known outcomes before any evidence
 IMAGINED_ROUNDS = 5
 N_CANDIDATES = 1500  # of each family
+MOST_ROWS = 4000  # of the reference are looked at for a first hit
 UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many asks
 
 
@@ -224,7 +225,14 @@ def _first_candidates(problem: Problem) -> FloatArray:
     """Where a first hit is looked for, (n, d): everywhere in a small region, else among reference rows and the
     hits that known outcomes suggest."""
     X = everything(problem)
-    return np.vstack([problem.projected, _imagined_hits(problem)]) if X is None else X
+    return np.vstack([_sample(problem.projected), _imagined_hits(problem)]) if X is None else X
+
+
+def _sample(rows: FloatArray) -> FloatArray:
+    """At most `MOST_ROWS` of the rows, the same each time."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return rows[np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False)]
 
 
 @lru_cache(maxsize=16)
@@ -234,7 +242,7 @@ def _imagined_hits(problem: Problem) -> FloatArray:
     if problem.hint is None:
         return hits
     rng = np.random.default_rng(0)
-    candidates = np.vstack([problem.projected, from_reference(problem, rng, N_CANDIDATES)])
+    candidates = np.vstack([_sample(problem.projected), from_reference(problem, rng, N_CANDIDATES)])
     for _ in range(IMAGINED_ROUNDS):
         candidates = candidates[(problem.hint(candidates) > 0.5) & (problem.cost(candidates) > 0)]
         hits = np.unique(np.vstack([hits, candidates]), axis=0)

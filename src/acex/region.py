@@ -97,7 +97,8 @@ class Region:
     @cached_property
     def size(self) -> float:
         """How many points there are before the constraint; infinite with a continuous feature."""
-        return float(np.prod([self._count(j) for j in range(len(self.space))]))
+        with np.errstate(over="ignore"):  # an image has more points than a float can count
+            return float(np.prod([self._count(j) for j in range(len(self.space))]))
 
     def _count(self, j: int) -> float:
         """How many values feature j may take."""
