@@ -101,14 +101,20 @@ def along_climbs(score: Score, cost: Cost, region: Region, starts: FloatArray, r
     return region.snap(np.vstack(back))
 
 
-def best_acceptable(
-    candidates: FloatArray, scores: FloatArray, accept: Accept, above: float = 0.0
-) -> tuple[FloatArray, float] | None:
-    """The acceptable candidate of greatest score, (d,), with its score; None if none is above `above`."""
+def best_position(candidates: FloatArray, scores: FloatArray, accept: Accept, above: float = 0.0) -> int | None:
+    """Position of the acceptable candidate of greatest score; None if none is above `above`."""
     order = np.argsort(-scores, kind="stable")
     order = order[scores[order] > above]
     for chunk in np.split(order, range(8, len(order), 32)):  # most often the first few will do
         good = chunk[accept(candidates[chunk])] if len(chunk) else chunk
         if len(good):
-            return candidates[good[0]], float(scores[good[0]])
+            return int(good[0])
     return None
+
+
+def best_acceptable(
+    candidates: FloatArray, scores: FloatArray, accept: Accept, above: float = 0.0
+) -> tuple[FloatArray, float] | None:
+    """That candidate, (d,), with its score."""
+    best = best_position(candidates, scores, accept, above)
+    return None if best is None else (candidates[best], float(scores[best]))

@@ -25,6 +25,7 @@ from scipy.special import logit
 
 from acex import polish
 from acex.arrays import FloatArray
+from acex.climb import best_position
 from acex.families import everything, from_hits, from_reference
 from acex.problem import Hint, History, Problem, Query, Stop, key
 from acex.surrogate import Hyperprior, fit
@@ -91,10 +92,10 @@ def _towards_a_first_hit(problem: Problem, history: History, rng: np.random.Gene
     rank = np.searchsorted(np.sort(costs), costs) / len(costs)
     score = probability * (1 - rank)
     score[costs == 0] = 0.0
-    chosen = _best_admissible(problem, history, X, score)
+    chosen = best_position(X, score, lambda A: problem.admissible(A, history.asked))
     if chosen is None:
         X = np.vstack([from_reference(problem, rng, N_CANDIDATES), X])
-        chosen = _best_admissible(problem, history, X, belief.probability(X))
+        chosen = best_position(X, belief.probability(X), lambda A: problem.admissible(A, history.asked))
     return Stop("exhausted") if chosen is None else Query(X[chosen], "first", hope=float(probability.max()))
 
 
@@ -118,7 +119,7 @@ def _cheaper_hit(
         if len(saves) == 0:
             continue
         score = trust[saves] * belief.probability(X[saves])
-        chosen = _best_admissible(problem, history, X[saves], score)
+        chosen = best_position(X[saves], score, lambda A: problem.admissible(A, history.asked))
         if chosen is not None:
             return Query(X[saves[chosen]], str(purposes[saves[chosen]]), hope=float(score[chosen]))
     return Stop("settled")
@@ -149,17 +150,6 @@ def _step(history: History) -> float:
         if query.purpose in ("explore", "refine"):
             step = min(step * LONGER, LONGEST) if hit else step * SHORTER
     return step
-
-
-def _best_admissible(problem: Problem, history: History, X: FloatArray, score: FloatArray) -> int | None:
-    """Position of the point of greatest positive score that may be asked."""
-    order = np.argsort(-score, kind="stable")
-    order = order[score[order] > 0]
-    for chunk in np.array_split(order, 1 + len(order) // 40):
-        good = chunk[problem.admissible(X[chunk], history.asked)]
-        if len(good):
-            return int(good[0])
-    return None
 
 
 class _Belief:
