@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from acex import polish
 from acex.arrays import BoolArray, FloatArray
 from acex.families import everything, from_hits, from_reference
-from acex.feasible import Feasible, _step
+from acex.feasible import Feasible, step_after
 from acex.features import Continuous, Integer, Nominal
 from acex.hints import as_outcomes, outcome_model
 from acex.problem import History, Problem, Query, key
@@ -227,13 +227,8 @@ def test_the_search_settles_by_itself() -> None:
 
 
 def test_the_step_grows_with_success_and_shrinks_with_misses() -> None:
-    x = np.zeros(1)
-
-    def step(*hits: bool) -> float:
-        return _step(History(tuple(Query(x, "refine") for _ in hits), hits))
-
-    assert step(False, False) < step(False) < step() < step(True)
-    assert step(*[True] * 20) <= 0.5
+    assert step_after([False, False]) < step_after([False]) < step_after([]) < step_after([True])
+    assert step_after([True] * 20) <= 0.5
 
 
 def test_where_nothing_is_a_hit_it_gives_up() -> None:

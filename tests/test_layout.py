@@ -10,7 +10,7 @@ import acex
 SOURCE = Path(acex.__file__).parent
 ROOMS = """
     errors arrays values features columns space region scale quantiles cost plausibility
-    kernel surrogate acquisition climb branch propose problem families polish penalty feasible search hints
+    kernel surrogate acquisition climb branch propose problem families polish penalty belief feasible search hints
     models blackbox explanation measures plots explainer datasets bench cli
 """
 ORDER = ROOMS.split()

@@ -35,7 +35,7 @@ def from_reference(problem: Problem, rng: np.random.Generator, n: int) -> FloatA
     chosen[:, movable] = order < n_changed
     share = np.where(rng.random((n, 1)) < 1 / 3, 1.0, rng.random((n, 1)))
     moved = problem.quantiles.between(problem.factual, rows, share, rng.random((n, 1)) < 0.5)
-    return problem.region.snap(np.where(chosen, moved, problem.factual))
+    return problem.released(problem.region.snap(np.where(chosen, moved, problem.factual)))
 
 
 def from_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n: int) -> FloatArray:
@@ -54,4 +54,11 @@ def from_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n: i
     X = np.where((kind == 0) & undone, x, X)
     noise = rng.normal(size=(n, d)) * problem.scale.deviations * NOISE * rng.random((n, 1)) ** 2
     touched = (rng.random((n, d)) < 2 / d) & ~problem.scale.is_nominal
-    return problem.region.snap(np.where(kind == 2, V + noise * touched, X))
+    return problem.released(problem.region.snap(np.where(kind == 2, V + noise * touched, X)))
+
+
+def beyond_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n: int) -> FloatArray:
+    """Points further from the factual than hits, (h, d), up to twice as far, (n, d)."""
+    V = hits[rng.integers(len(hits), size=n)]
+    further = V + rng.random((n, 1)) * (V - problem.factual)
+    return problem.region.snap(np.where(problem.scale.is_nominal, V, further))

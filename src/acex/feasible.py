@@ -1,49 +1,47 @@
 """Strategy "feasible": the cost of a point is known before it is asked; only whether it is a hit is not.
 
-1. *Until there is a hit*, reference rows moved into the region are asked, those of greatest
-   P(hit) * (1 - rank of cost) first.
-2. *The first hit is polished* by rule (see `polish`), and later the best one, when little else succeeds.
+1. *Until there is a hit*, reference rows moved into the region are asked, those of greatest P(hit) * (1 - rank of cost)
+   first. After a few misses every second one is drawn instead: whatever the surrogate believes, one row in so many is
+   a hit.
+2. *A row that is a hit is polished* by rule (see `polish`), and later the best hit, when little else succeeds.
 3. *Then* the next query is the likeliest hit among candidates that save one to three times a share `step` of the best
    cost. Each new best hit is also tried without its smallest change.
    A success makes the step longer, a miss shorter, as in an evolution strategy: where the surrogate hopes too
    much, the search comes back to what it knows. It has settled when the step is below `tolerance`.
+   Every third query is the reference row of greatest expected saving instead: the first hit may have been the wrong
+   one to start from.
 
-P(hit) is a Gaussian-process classifier's, in quantile coordinates, with a prior mean that knows where the factual
-is: near it a point is a miss. Known outcomes of the reference (`Problem.hint`) give another prior mean; the
-evidence decides between the two by marginal likelihood. Misses close by, relative to the distance to the factual,
-count against a point once more.
+P(hit) is a `Belief`. With a `margin` a hit is a success only if the surrogate holds its neighbourhood for hits too.
+For several counterfactuals the search goes through rounds, one for each: the same steps with all evidence so far,
+among points that are different (see `Problem`) from what the rounds before have found.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from scipy.special import logit
 
 from acex import polish
-from acex.arrays import FloatArray
+from acex.arrays import BoolArray, FloatArray
+from acex.belief import Belief
 from acex.climb import best_position
-from acex.families import everything, from_hits, from_reference
-from acex.problem import Hint, History, Problem, Query, Stop, key
-from acex.surrogate import Hyperprior, fit
+from acex.families import beyond_hits, everything, from_hits, from_reference
+from acex.problem import History, Problem, Query, Stop, key
 from acex.values import is_finite
 
-PRIOR_FAR, PRIOR_DEPTH = -0.7, 4.0  # latent prior mean a typical distance away, and how much lower at the factual
-HYPERPRIOR = Hyperprior(variance=(9.0, 0.3))  # labels have no noise, but much larger variances are too sure
-PART_OF_MISS = 0.1  # P(hit) of a point that changes less, in every feature, than a known miss
-REPULSION = 0.5  # reach of a miss, as a share of the distance to the factual
 STEP, LONGER, SHORTER, LONGEST = 0.25, 1.6, 0.85, 0.5  # share of the best cost to save next, and how it changes
 SPAN = 3.0  # no more than so many steps at once: far below the best cost lies nothing but hope
 STUCK = 0.05  # a step below this has seen many misses: time to polish the best hit too
-HINT_CLIP = 0.03  # outcomes never make a point more certain than this
-HINT_ODDS = 1.0  # log odds for the known outcomes before any evidence
+FIRST_DRAWN = 6  # from this query on, every second one before the first hit is drawn
+ROW_EVERY = 3  # after it, one query in so many is a reference row
 IMAGINED_ROUNDS = 5
 N_CANDIDATES = 1500  # of each family
-MOST_ROWS = 4000  # of the reference are looked at for a first hit
-UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many asks
+MOST_ROWS = 4000  # of the reference are looked at for a hit
+MOST_STEADY = 200  # candidates, the likeliest, whose neighbourhood is looked at
+UNLIKELY, PATIENCE = 0.07, 10  # give up when the greatest P(hit) stays below this for so many asks
 
 
 @dataclass(frozen=True)
@@ -53,161 +51,202 @@ class Feasible:
     Args:
         tolerance: the search ends when the share of the best cost that it tries to save next has shrunk below this.
             0 goes on until the budget is spent.
+        margin: how probable a hit must be, by the surrogate, in a small neighbourhood of a counterfactual (a tenth of
+            a standard deviation in every number); None for no such wish. 0.7 is a useful value. The surrogate's word,
+            not the model's: no guarantee. Where no hit comes up to it, the steadiest one is given.
     """
 
     tolerance: float = 0.01
+    margin: float | None = None
 
     def __post_init__(self) -> None:
         if not (is_finite(self.tolerance) and 0 <= self.tolerance < 1):
             raise ValueError(f"tolerance must be a share from 0 to below 1, such as 0.01, got {self.tolerance!r}.")
+        if not (self.margin is None or (is_finite(self.margin) and 0 < self.margin < 1)):
+            raise ValueError(f"margin must be None or a probability between 0 and 1, such as 0.7, got {self.margin!r}.")
 
 
-def next_query(problem: Problem, settings: Feasible, history: History, seed: int) -> Query | Stop:
-    """What to ask next: a pure function of its arguments."""
-    rng = np.random.default_rng([seed, len(history.queries)])
-    good = history.is_hit & problem.plausible(history.X)
-    if not good.any():
-        return _towards_a_first_hit(problem, history, rng)
-    answers = dict(zip((key(q.point) for q in history.queries), history.hits, strict=True))
-    hits = history.X[good]
-    best = hits[problem.cost(hits).argmin()]
-    for hit in (hits[0], best) if _step(history) < STUCK else (hits[0],):
-        point = polish.next_step(problem, hit, answers, history.X[~history.is_hit])
-        if point is not None:
-            return Query(point, "polish")
-    point = polish.without_smallest(problem, best, answers)
-    if point is not None:
-        return Query(point, "polish")
-    return _cheaper_hit(problem, settings, history, hits, rng)
-
-
-def _towards_a_first_hit(problem: Problem, history: History, rng: np.random.Generator) -> Query | Stop:
-    recent = [q.hope for q in history.queries[-PATIENCE:]]
-    if len(recent) == PATIENCE and max(recent) < UNLIKELY:
-        return Stop("unlikely")
-    belief = _Belief(problem, history)
-    X = _first_candidates(problem)
-    costs = problem.cost(X)
-    probability = belief.probability(X)
-    rank = np.searchsorted(np.sort(costs), costs) / len(costs)
-    score = probability * (1 - rank)
-    score[costs == 0] = 0.0
-    chosen = best_position(X, score, lambda A: problem.admissible(A, history.asked))
-    if chosen is None:
-        X = np.vstack([from_reference(problem, rng, N_CANDIDATES), X])
-        chosen = best_position(X, belief.probability(X), lambda A: problem.admissible(A, history.asked))
-    return Stop("exhausted") if chosen is None else Query(X[chosen], "first", hope=float(probability.max()))
-
-
-def _cheaper_hit(
-    problem: Problem, settings: Feasible, history: History, hits: FloatArray, rng: np.random.Generator
+def next_query(
+    problem: Problem, settings: Feasible, history: History, seed: int, count: int = 1, budget: float = np.inf
 ) -> Query | Stop:
-    step = _step(history)
-    if step < settings.tolerance:
-        return Stop("settled")
-    hits = hits[np.argsort(problem.cost(hits), kind="stable")][:5]
-    best = float(problem.cost(hits[:1])[0])
-    families = _families(problem, hits, rng)
-    X = np.vstack(list(families.values()))
-    purposes = np.repeat(list(families), [len(f) for f in families.values()])
-    trust = np.repeat([_success(history, purpose) for purpose in families], [len(f) for f in families.values()])
-    costs = problem.cost(X)
-    belief = _Belief(problem, history)
-    # Where nothing lies within these bounds, anything cheaper will do.
-    for least, most in ((step, SPAN * step), (1e-3, 1.0)):
-        saves = np.flatnonzero((costs <= (1 - least) * best) & (costs >= (1 - most) * best) & (costs > 0))
-        if len(saves) == 0:
+    """What to ask next: a pure function of its arguments."""
+    begun = [q.round for q in history.queries]
+    for round_ in range(begun[-1], count):
+        start = begun.index(round_) if round_ in begun else len(begun)
+        found = _found(problem, history.until(start), round_) if round_ else ()
+        if len(found) < round_:
+            break  # nothing different was found in the round before
+        # The first counterfactual gets two shares of the budget, each further one a share.
+        over = len(begun) >= budget * (round_ + 2) / (count + 1) and round_ < count - 1
+        if over and _found(problem, history, round_ + 1)[round_:]:
             continue
-        score = trust[saves] * belief.probability(X[saves])
-        chosen = best_position(X[saves], score, lambda A: problem.admissible(A, history.asked))
-        if chosen is not None:
-            return Query(X[saves[chosen]], str(purposes[saves[chosen]]), hope=float(score[chosen]))
+        next_ = _Round(problem.apart_from(found), settings, history, start, seed).next()
+        if isinstance(next_, Query):
+            return replace(next_, round=round_)
+        if round_ == 0 and next_.reason != "settled":
+            return next_
     return Stop("settled")
 
 
-def _families(problem: Problem, hits: FloatArray, rng: np.random.Generator) -> dict[str, FloatArray]:
-    """Candidates, (n, d), by the purpose of asking them."""
-    X = everything(problem)
-    if X is not None:
-        return {"refine": X}
-    parents = np.vstack([hits, _imagined_hits(problem)[:2]])
-    return {
-        "explore": from_reference(problem, rng, N_CANDIDATES),
-        "refine": from_hits(problem, rng, parents, 2 * N_CANDIDATES),
-    }
+def _found(problem: Problem, history: History, count: int) -> tuple[frozenset[int], ...]:
+    """The features that the cheapest counterfactuals change, each different from those before."""
+    hits = history.X[history.is_hit & problem.plausible(history.X)]
+    hits = hits[np.argsort(problem.cost(hits), kind="stable")]
+    return tuple(problem.changed(hits[i]) for i in problem.alternatives(hits, count))
 
 
-def _success(history: History, purpose: str) -> float:
-    """How often asks of this purpose were hits so far, beginning with one in two."""
-    answers = [hit for query, hit in zip(history.queries, history.hits, strict=True) if query.purpose == purpose]
-    return (sum(answers) + 1) / (len(answers) + 2)
+class _Round:
+    """The search for one counterfactual, from position `start` of the history on, with everything before as evidence."""
+
+    def __init__(self, problem: Problem, settings: Feasible, history: History, start: int, seed: int) -> None:
+        self.problem, self.settings, self.history, self.start = problem, settings, history, start
+        self.rng = np.random.default_rng([seed, len(history.queries)])
+        self.success = self._successes()
+        self.purposes = [q.purpose for q in history.queries[start:]]
+
+    @cached_property
+    def belief(self) -> Belief:
+        """What the evidence says; worked out only where it is needed."""
+        return Belief(self.problem, self.history)
+
+    def _successes(self) -> BoolArray:
+        """Which queries were hits as wanted, (n,)."""
+        X = self.history.X
+        good = self.history.is_hit & self.problem.plausible(X) & self.problem.different(X)
+        if self.settings.margin is not None and good.any():
+            good[good] = self.belief.steadiness(X[good]) >= self.settings.margin
+        return good
+
+    def next(self) -> Query | Stop:
+        """The next query of this round, or why there is none."""
+        if not self.success.any():
+            return self._first_hit()
+        problem, X = self.problem, self.history.X
+        answers = dict(zip(map(key, X), self.success.tolist(), strict=True))
+        hits = X[self.success]
+        hits = hits[np.argsort(problem.cost(hits), kind="stable")]
+        for hit in self._to_polish(hits[0]):
+            point = polish.next_step(problem, hit, answers, X[~self.success])
+            if point is not None:
+                return Query(point, "polish")
+        point = polish.without_smallest(problem, hits[0], answers)
+        if point is not None:
+            return Query(point, "polish")
+        return self._cheaper_hit(hits)
+
+    def _to_polish(self, best: FloatArray) -> list[FloatArray]:
+        """Rows that are hits; what there was before the round; and the best hit when the search is stuck."""
+        asked = zip(self.history.X[self.start :], self.success[self.start :], self.purposes, strict=True)
+        rows = [x for x, success, purpose in asked if success and purpose in ("first", "row")]
+        before = self.history.X[: self.start][self.success[: self.start]]
+        rows = [*before[self.problem.cost(before).argsort(kind="stable")][:1], *rows]
+        return [*rows, best] if self._step() < STUCK else rows
+
+    def _first_hit(self) -> Query | Stop:
+        problem, history = self.problem, self.history
+        recent = [q.hope for q in history.queries[self.start :]][-PATIENCE:]
+        if len(recent) == PATIENCE and max(recent) < UNLIKELY:
+            return Stop("unlikely")
+        X = _first_candidates(problem)
+        unsteady = history.X[history.is_hit]
+        if len(unsteady) and self.settings.margin is not None:
+            X = np.vstack([X, beyond_hits(problem, self.rng, unsteady, N_CANDIDATES)])
+        costs = problem.cost(X)
+        probability = self._chance(X)
+        n = len(self.purposes)
+        drawn = n >= FIRST_DRAWN and n % 2 == 0
+        rank = np.searchsorted(np.sort(costs), costs) / len(costs)
+        score = probability * (self.rng.random(len(X)) if drawn else 1 - rank)
+        score[costs == 0] = 0.0
+        chosen = best_position(X, score, self._may_ask)
+        if chosen is None:
+            X = from_reference(problem, self.rng, N_CANDIDATES)
+            probability = self.belief.probability(X)
+            chosen = best_position(X, probability, self._may_ask)
+        if chosen is None:
+            return Stop("exhausted")
+        likeliest = best_position(X, probability, self._may_ask)
+        hope = 0.0 if likeliest is None else float(probability[likeliest])
+        return Query(X[chosen], "first", hope=hope)
+
+    def _cheaper_hit(self, hits: FloatArray) -> Query | Stop:
+        problem, step = self.problem, self._step()
+        if step < self.settings.tolerance:
+            return Stop("settled")
+        best = float(problem.cost(hits[:1])[0])
+        if len(self.history.queries) % ROW_EVERY == 0:
+            row = self._row_that_saves((1 - step) * best)
+            if row is not None:
+                return Query(row, "row")
+        families = self._families(hits[:5])
+        X = np.vstack(list(families.values()))
+        sizes = [len(f) for f in families.values()]
+        purposes = np.repeat(list(families), sizes)
+        trust = np.repeat([self._trust(purpose) for purpose in families], sizes)
+        costs = problem.cost(X)
+        # Where nothing lies within these bounds, anything cheaper will do.
+        for least, most in ((step, SPAN * step), (1e-3, 1.0)):
+            saves = np.flatnonzero((costs <= (1 - least) * best) & (costs >= (1 - most) * best) & (costs > 0))
+            if len(saves) == 0:
+                continue
+            score = trust[saves] * self._chance(X[saves])
+            chosen = best_position(X[saves], score, self._may_ask)
+            if chosen is not None:
+                return Query(X[saves[chosen]], str(purposes[saves[chosen]]), hope=float(score[chosen]))
+        return Stop("settled")
+
+    def _row_that_saves(self, most: float) -> FloatArray | None:
+        """The reference row of greatest P(hit) * saving, (d,), among those that cost less than `most`."""
+        X = _sample(self.problem.projected)
+        costs = self.problem.cost(X)
+        cheap = (costs < most) & (costs > 0)
+        if not cheap.any():
+            return None
+        X, saving = X[cheap], most - costs[cheap]
+        chosen = best_position(X, self._chance(X) * saving, self._may_ask)
+        return None if chosen is None else X[chosen]
+
+    def _families(self, hits: FloatArray) -> dict[str, FloatArray]:
+        """Candidates, (n, d), by the purpose of asking them."""
+        X = everything(self.problem)
+        if X is not None:
+            return {"refine": X}
+        parents = np.vstack([hits, _imagined_hits(self.problem)[:2]])
+        return {
+            "explore": from_reference(self.problem, self.rng, N_CANDIDATES),
+            "refine": from_hits(self.problem, self.rng, parents, 2 * N_CANDIDATES),
+        }
+
+    def _chance(self, X: FloatArray) -> FloatArray:
+        """The probability of success of points, (n,); with a margin zero for all but the likeliest."""
+        probability = self.belief.probability(X)
+        if self.settings.margin is None:
+            return probability
+        likeliest = np.argsort(-probability, kind="stable")[:MOST_STEADY]
+        chance = np.zeros(len(X))
+        chance[likeliest] = probability[likeliest] * self.belief.steadiness(X[likeliest])
+        return chance
+
+    def _trust(self, purpose: str) -> float:
+        """How often asks of this purpose have succeeded so far, beginning with one in two."""
+        asked = [success for q, success in zip(self.history.queries, self.success, strict=True) if q.purpose == purpose]
+        return float((sum(asked) + 1) / (len(asked) + 2))
+
+    def _step(self) -> float:
+        asked = zip(self.purposes, self.success[self.start :].tolist(), strict=True)
+        return step_after(success for purpose, success in asked if purpose in ("explore", "refine"))
+
+    @property
+    def _may_ask(self) -> Callable[[FloatArray], BoolArray]:
+        return lambda X: self.problem.admissible(X, self.history.asked)
 
 
-def _step(history: History) -> float:
-    """The share of the best cost to save next, from how the asks for cheaper hits have gone so far."""
+def step_after(successes: Iterable[bool]) -> float:
+    """The share of the best cost to save next, from how the asks for cheaper hits have gone in this round."""
     step = STEP
-    for query, hit in zip(history.queries, history.hits, strict=True):
-        if query.purpose in ("explore", "refine"):
-            step = min(step * LONGER, LONGEST) if hit else step * SHORTER
+    for success in successes:
+        step = min(step * LONGER, LONGEST) if success else step * SHORTER
     return step
-
-
-class _Belief:
-    """P(hit), given the evidence."""
-
-    def __init__(self, problem: Problem, history: History) -> None:
-        self.problem, self.ground = problem, _Ground.of(problem)
-        Z = problem.quantiles.coordinates(history.X)
-        self.misses, self.missed = history.X[~history.is_hit], Z[~history.is_hit]
-        t = history.is_hit.astype(float)
-        size = {"typical": np.sqrt(len(problem.factual)), "hyperprior": HYPERPRIOR}
-        self.hinted = False
-        self.posterior = fit(Z, t, prior_mean=self.ground.prior(Z), **size)
-        if problem.hint is not None:
-            hinted = fit(Z, t, prior_mean=_hinted_prior(problem.hint, history.X), **size)
-            self.hinted = hinted.log_marginal_likelihood + HINT_ODDS > self.posterior.log_marginal_likelihood
-            self.posterior = hinted if self.hinted else self.posterior
-
-    def probability(self, X: FloatArray) -> FloatArray:
-        """P(hit) of points, (n,)."""
-        Z = self.problem.quantiles.coordinates(X)
-        hint = self.problem.hint
-        prior = _hinted_prior(hint, X) if self.hinted and hint is not None else self.ground.prior(Z)
-        reach = REPULSION * self.ground.distance(Z) + 1e-9
-        nearest_miss = cdist(Z, self.missed).min(axis=1)
-        apart: FloatArray = -np.expm1(-((nearest_miss / reach) ** 2))
-        part = self.problem.is_part_of(X, self.misses)
-        return self.posterior.probability(Z, prior) * apart * np.where(part, PART_OF_MISS, 1.0)
-
-
-def _hinted_prior(hint: Hint, X: FloatArray) -> FloatArray:
-    """The latent prior mean that known outcomes suggest, (n,)."""
-    prior: FloatArray = logit(np.clip(hint(X), HINT_CLIP, 1 - HINT_CLIP))
-    return prior
-
-
-@dataclass(frozen=True, eq=False)
-class _Ground:
-    """What a problem looks like before anything is asked; worked out once."""
-
-    factual: FloatArray  # in quantile coordinates, (D,)
-    typical_distance: float  # of the reference from it
-
-    @classmethod
-    @lru_cache(maxsize=16)
-    def of(cls, problem: Problem) -> _Ground:
-        factual = problem.quantiles.coordinates(problem.factual[None])[0]
-        distances = np.linalg.norm(problem.quantiles.coordinates(problem.reference) - factual, axis=1)
-        return cls(factual, max(float(np.median(distances)), 1e-9))
-
-    def distance(self, Z: FloatArray) -> FloatArray:
-        """Distance to the factual, (n,)."""
-        return np.asarray(np.linalg.norm(Z - self.factual, axis=1))
-
-    def prior(self, Z: FloatArray) -> FloatArray:
-        """The latent prior mean by distance alone, (n,): near the factual a point is a miss."""
-        nearness = 1 - np.minimum(self.distance(Z) / self.typical_distance, 1.0)
-        return PRIOR_FAR - PRIOR_DEPTH * nearness
 
 
 @lru_cache(maxsize=16)
@@ -237,8 +276,7 @@ def _imagined_hits(problem: Problem) -> FloatArray:
         candidates = candidates[(problem.hint(candidates) > 0.5) & (problem.cost(candidates) > 0)]
         hits = np.unique(np.vstack([hits, candidates]), axis=0)
         hits = hits[np.argsort(problem.cost(hits), kind="stable")][:200]
-        hits = hits[problem.region.contains(hits)]
-        hits = hits[problem.plausible(hits)][:20]
+        hits = hits[problem.admissible(hits, ())][:20]
         if len(hits) == 0:
             break
         candidates = from_hits(problem, rng, hits, 2 * N_CANDIDATES)

@@ -48,7 +48,7 @@ def without_smallest(problem: Problem, hit: FloatArray, answers: Mapping[bytes, 
         return None
     point = hit.copy()
     smallest = changed[steps[changed].argmin()]
-    point[smallest] = problem.region.snap(problem.factual[None])[0, smallest]
+    point[smallest] = problem.home[smallest]
     return point if problem.admissible(point[None], answers)[0] else None
 
 
@@ -83,7 +83,7 @@ def _undo(problem: Problem, hit: FloatArray, features: IntArray, *, split: bool)
     if len(features) == 0:
         return hit
     point = hit.copy()
-    point[features] = problem.region.snap(problem.factual[None])[0, features]
+    point[features] = problem.home[features]
     if (point != problem.factual).any() and (yield point):
         return point
     if split and len(features) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -55,6 +55,7 @@ class History:
 
     queries: tuple[Query, ...]
     hits: tuple[bool, ...]
+    odds: tuple[float, ...] = ()  # log odds of a hit, where the model gives scores: for every query, or none
 
     @cached_property
     def X(self) -> FloatArray:
@@ -71,9 +72,14 @@ class History:
         """The keys of the points asked."""
         return frozenset(key(q.point) for q in self.queries)
 
-    def told(self, query: Query, hit: bool) -> History:
+    def told(self, query: Query, hit: bool, odds: float | None = None) -> History:
         """The history with one more answer."""
-        return History((*self.queries, query), (*self.hits, bool(hit)))
+        more = () if odds is None else (odds,)
+        return History((*self.queries, query), (*self.hits, bool(hit)), (*self.odds, *more))
+
+    def until(self, n: int) -> History:
+        """The first n queries."""
+        return History(self.queries[:n], self.hits[:n], self.odds[:n])
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +93,7 @@ class Problem:
     density: Density | None  # None: everything is plausible
     quantiles: Quantiles
     hint: Hint | None = None  # P(hit) of points by the known outcomes of the reference, where there are any
+    taken: tuple[frozenset[int], ...] = ()  # sets of changed features that a new counterfactual must differ from
 
     @property
     def factual(self) -> FloatArray:
@@ -94,9 +101,14 @@ class Problem:
         return self.region.factual
 
     @cached_property
+    def home(self) -> FloatArray:
+        """The factual, or the point of the region nearest to it, (d,)."""
+        return self.region.snap(self.factual[None])[0]
+
+    @cached_property
     def projected(self) -> FloatArray:
         """The different points that reference rows become in the region, (k, d)."""
-        return np.unique(self.region.snap(self.reference), axis=0)
+        return np.unique(self.released(self.region.snap(self.reference)), axis=0)
 
     @cached_property
     def principal_moves(self) -> FloatArray:
@@ -122,8 +134,8 @@ class Problem:
         return {}
 
     def admissible(self, X: FloatArray, asked: Collection[bytes]) -> BoolArray:
-        """Which points may be asked: in the region, plausible, and not among those asked, (n,)."""
-        ok = np.array([key(x) not in asked for x in X], dtype=bool) & self.region.contains(X)
+        """Which points may be asked: in the region, plausible, different, and not among those asked, (n,)."""
+        ok = np.array([key(x) not in asked for x in X], dtype=bool) & self.region.contains(X) & self.different(X)
         ok[ok] = self.plausible(X[ok])
         return ok
 
@@ -136,3 +148,56 @@ class Problem:
             within = np.where(self.scale.is_nominal, between | (whole == X), (low <= X) & (high >= X))
             out |= within.all(axis=1)
         return out
+
+    # -- alternatives ----------------------------------------------------------------------------------------
+    # Two counterfactuals are different when each leaves alone a feature that the other changes. Otherwise one asks
+    # for all that the other asks for, and more: no way out for somebody who cannot make the change.
+
+    def changed(self, x: FloatArray) -> frozenset[int]:
+        """Which features a point, (d,), changes."""
+        return frozenset(np.flatnonzero(x != self.home).tolist())
+
+    def different(self, X: FloatArray) -> BoolArray:
+        """Which points are different from every set taken, (n,)."""
+        if not self.taken:
+            return np.ones(len(X), dtype=bool)
+        return np.array([all(_differ(self.changed(x), s) for s in self.taken) for x in X], dtype=bool)
+
+    def released(self, X: FloatArray) -> FloatArray:
+        """The points with one feature of every set taken left alone, each point another one in turn, (n, d)."""
+        X = X.copy()
+        for taken in self.taken:
+            features = np.array(sorted(taken), dtype=int)
+            covers = np.flatnonzero((X[:, features] != self.home[features]).all(axis=1))
+            left_alone = features[np.arange(len(covers)) % len(features)] if len(features) else features
+            X[covers[: len(left_alone)], left_alone] = self.home[left_alone]
+        return X
+
+    def alternatives(self, X: FloatArray, count: int) -> list[int]:
+        """Positions of up to `count` points, the first that are different from all before them."""
+        chosen: list[int] = []
+        sets: list[frozenset[int]] = []
+        for i, x in enumerate(X):
+            changed = self.changed(x)
+            if all(_differ(changed, s) for s in sets):
+                chosen.append(i)
+                sets.append(changed)
+            if len(chosen) == count:
+                break
+        return chosen
+
+    def apart_from(self, sets: tuple[frozenset[int], ...]) -> Problem:
+        """The problem of finding something different from these sets; the same object each time."""
+        if sets not in self._apart:
+            problem = replace(self, taken=sets)
+            problem.__dict__["_judged"] = self._judged  # plausibility is the same there
+            self._apart[sets] = problem
+        return self._apart[sets]
+
+    @cached_property
+    def _apart(self) -> dict[tuple[frozenset[int], ...], Problem]:
+        return {self.taken: self}
+
+
+def _differ(a: frozenset[int], b: frozenset[int]) -> bool:
+    return not (a <= b or b <= a)

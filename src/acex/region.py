@@ -143,7 +143,11 @@ class Region:
     def _meets_constraint(self, X: FloatArray) -> BoolArray:
         """Which points the user's constraint lets pass, (n,)."""
         assert self.constraint is not None
-        mask = np.asarray(self.constraint(self.space.decode(X)))
+        try:
+            mask = np.asarray(self.constraint(self.space.decode(X)))
+        except Exception as error:
+            error.add_note("This was raised by the constraint, which is called with rows like those of data.")
+            raise
         if mask.shape != (len(X),) or mask.dtype != np.bool_:
             raise ValueError(
                 f"constraint must give one True or False a row: expected a boolean array of shape "

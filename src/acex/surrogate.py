@@ -1,5 +1,8 @@
 """Gaussian-process classifier by Laplace's approximation: labels in, a posterior over f out.
 
+Where the model gives scores, f is seen directly, with a little noise: `regress` is plain Gaussian-process regression
+with the same posterior.
+
 Lines refer to Rasmussen & Williams (2006): 3.1 the mode, 3.2 predictions, 5.1 the marginal likelihood
 and its gradient. The paper's section 3.2 is the same method; its W, K and a_hat are W, K and f here.
 
@@ -12,6 +15,7 @@ and its gradient. The paper's section 3.2 is the same method; its W, K and a_hat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +23,7 @@ import numpy as np
 from scipy.linalg.lapack import dtrtrs
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, ndtr
 
 from acex.arrays import FloatArray
 from acex.kernel import KernelName, Matern
@@ -62,6 +66,11 @@ class Posterior:
     def probability(self, A: FloatArray, prior_mean: FloatArray | float = 0.0) -> FloatArray:
         """P(hit) at A, (a,): sigma averaged over f by the probit approximation (MacKay 1992)."""
         return moderated(*self.latent(A, prior_mean))
+
+    def positive(self, A: FloatArray, prior_mean: FloatArray | float = 0.0) -> FloatArray:
+        """P(f > 0) at A, (a,)."""
+        mean, variance = self.latent(A, prior_mean)
+        return np.asarray(ndtr(mean / np.sqrt(variance + 1e-12)))
 
     def beside(self, b: FloatArray) -> Beside:
         """The posterior as seen from one point b, (D,), with which it covaries."""
@@ -140,9 +149,27 @@ def fit(
     m = np.broadcast_to(prior_mean, t.shape)
     squared = cdist(Z, Z, "sqeuclidean")
     if not isinstance(kernel, Matern):
-        kernel = _best_kernel(squared, t, m, typical or np.sqrt(2 * _rank(Z)), hyperprior, kernel)
+        modes = _warm_modes(squared, t, m)
+        kernel = _best_kernel(modes, typical or np.sqrt(2 * _rank(Z)), hyperprior, kernel)
     mode = _Mode(kernel, squared, t, m, np.zeros(len(t)))
     return Posterior(kernel, Z, mode.a, mode.sqrt_W, mode.L, mode.log_marginal_likelihood)
+
+
+def regress(
+    Z: FloatArray,
+    y: FloatArray,
+    *,
+    noise: float,
+    prior_mean: FloatArray | float = 0.0,
+    typical: float,
+    hyperprior: Hyperprior = Hyperprior(),  # noqa: B008 (frozen)
+) -> Posterior:
+    """The posterior given values y, (n,), of f at Z, (n, D), each with a deviation `noise`; arguments as for `fit`."""
+    squared = cdist(Z, Z, "sqeuclidean")
+    above = y - prior_mean
+    kernel = _best_kernel(lambda k: _Observed(k, squared, above, noise), typical, hyperprior, "matern52")
+    seen = _Observed(kernel, squared, above, noise)
+    return Posterior(kernel, Z, seen.a, seen.sqrt_W, seen.L, seen.log_marginal_likelihood)
 
 
 def _solve(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatArray:
@@ -228,19 +255,46 @@ class _Mode:
         return np.array(out)
 
 
+class _Observed:
+    """f seen directly: what `_Mode` is for labels. Rasmussen & Williams, algorithm 2.1 and equation 5.9."""
+
+    def __init__(self, kernel: Matern, squared: FloatArray, above: FloatArray, noise: float) -> None:
+        K = kernel.of_distance(squared)
+        n = len(above)
+        self.sqrt_W = np.full(n, 1 / noise)
+        self.L = np.asarray(np.linalg.cholesky(np.eye(n) + K / noise**2), dtype=np.float64)
+        half = _solve(self.L, np.diag(self.sqrt_W))
+        R = half.T @ half  # (K + noise^2 I)^-1
+        self.a: FloatArray = R @ above
+        log_det = np.log(np.diag(self.L)).sum() + n * np.log(noise)
+        self.log_marginal_likelihood = float(-0.5 * above @ self.a - log_det - n / 2 * np.log(2 * np.pi))
+        by_log_ell = -2 * squared * kernel.slope(squared)
+        self.gradient = np.array([0.5 * (self.a @ dK @ self.a - (R * dK).sum()) for dK in (K, by_log_ell)])
+
+
+def _warm_modes(squared: FloatArray, t: FloatArray, m: FloatArray) -> Callable[[Matern], _Mode]:
+    """What finds the mode for one kernel after another, each from the one before: they are close."""
+    a = np.zeros(len(t))
+
+    def mode(kernel: Matern) -> _Mode:
+        nonlocal a
+        found = _Mode(kernel, squared, t, m, a)
+        a = found.a
+        return found
+
+    return mode
+
+
 def _best_kernel(
-    squared: FloatArray, t: FloatArray, m: FloatArray, typical: float, hyperprior: Hyperprior, name: KernelName
+    modes: Callable[[Matern], _Mode | _Observed], typical: float, hyperprior: Hyperprior, name: KernelName
 ) -> Matern:
     """Hyperparameters of greatest posterior density, by L-BFGS-B from the prior's median."""
     centre = np.log([hyperprior.variance[0], hyperprior.ell[0] * typical])
     width = np.array([hyperprior.variance[1], hyperprior.ell[1]])
-    a = np.zeros(len(t))
 
     def loss(u: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal a
         variance, ell = np.exp(centre + width * u)
-        mode = _Mode(Matern(float(variance), float(ell), name), squared, t, m, a)
-        a = mode.a  # the next kernel is close, and so is its mode
+        mode = modes(Matern(float(variance), float(ell), name))
         return 0.5 * float(u @ u) - mode.log_marginal_likelihood, u - mode.gradient * width
 
     # A tolerance of 1e-3 in log likelihood: finer differences do not change a proposal.
