@@ -40,3 +40,14 @@ class ModelFailed(AcexError):
 
 class NoCounterfactual(AcexError):
     """The search ended without a counterfactual; the message says what to relax."""
+
+
+class MissingExtra(AcexError, ImportError):
+    """An optional part is not installed; the message says how to install it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra [{extra}]: pip install 'acex[{extra}]'.")
+        self.what, self.extra = what, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        return MissingExtra, (self.what, self.extra)
