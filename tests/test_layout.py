@@ -11,7 +11,7 @@ SOURCE = Path(acex.__file__).parent
 ROOMS = """
     errors arrays values features columns space region scale quantiles cost plausibility
     kernel surrogate acquisition climb branch propose problem families polish penalty feasible search hints
-    models modelfiles blackbox explanation measures plots explainer datasets bench cli
+    models modelfiles protocols remote blackbox explanation measures plots explainer datasets bench cli
 """
 ORDER = ROOMS.split()
 POINTS_ONLY = ORDER[ORDER.index("kernel") : ORDER.index("search") + 1]

@@ -12,6 +12,7 @@ from acex.modelfiles import load_model
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
 from acex.region import Region
+from acex.remote import HttpModel
 from acex.space import Space
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Feasible",
+    "HttpModel",
     "Integer",
     "MissingExtra",
     "ModelFailed",
