@@ -162,8 +162,10 @@ class OnnxModel:
         except ImportError:
             raise MissingExtra("An .onnx file", "files") from None
         self._content = content
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # rows come a few at a time
         try:
-            self._session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:
             raise ValueError(f"The file cannot be read as ONNX: {error}") from error
         self._inputs = {tensor.name: tensor.type for tensor in self._session.get_inputs()}
