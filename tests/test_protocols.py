@@ -61,6 +61,11 @@ def test_a_template_without_a_place_for_the_rows_is_refused(request_: Any) -> No
         JsonTemplate(request_, "labels")
 
 
+def test_a_template_that_json_cannot_hold_is_refused() -> None:
+    with pytest.raises(TypeError, match="Object of type set is not JSON serializable"):
+        JsonTemplate({"rows": "$rows", "wanted": {"label"}}, "labels")
+
+
 @pytest.mark.parametrize(
     ("path", "answer"),
     [
@@ -104,6 +109,8 @@ def test_a_matrix_is_one_tensor_of_the_dtype_of_the_data() -> None:
     assert OpenInference().body(ROWS[["age", "income"]]) == {"inputs": [tensor]}
     body = OpenInference(input_name="x").body(np.array([[1, 2]], dtype=np.uint8))
     assert body == {"inputs": [{"name": "x", "shape": [1, 2], "datatype": "UINT8", "data": [1, 2]}]}
+    flags = pd.DataFrame({"a": [True], "b": [1.5]})
+    assert OpenInference().body(flags)["inputs"][0]["data"] == [1.0, 1.5]
     assert OpenInference().body(np.zeros((1, 1), dtype=np.float32))["inputs"][0]["datatype"] == "FP32"
 
 

@@ -5,6 +5,7 @@ Nothing is sent here; `remote` does that.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
@@ -58,6 +59,7 @@ class JsonTemplate:
                 f"request={self.request!r} has no place for the rows: write one as in "
                 f"{{'instances': '$rows'}}. ({places}.)"
             )
+        json.dumps(self.request)  # what JSON cannot hold is told now, not at the first row
 
     @property
     def one_by_one(self) -> bool:
@@ -167,8 +169,8 @@ class OpenInference:
             tensors = [_tensor(str(name), column.to_numpy()[:, None]) for name, column in rows.items()]
             # Servers that build a data frame (MLServer, KServe) want to be told; others ignore it.
             return {"parameters": {"content_type": "pd"}, "inputs": tensors}
-        matrix = np.asarray(rows)
-        if matrix.dtype.kind in "OUST":
+        matrix = _unboxed(np.asarray(rows))
+        if str(matrix.dtype) not in DATATYPES:
             raise ValueError("the rows hold text, and a matrix does not: send them with inputs='columns'.")
         return {"inputs": [_tensor(self.input_name, matrix)]}
 
@@ -192,10 +194,14 @@ class OpenInference:
 
 
 def _tensor(name: str, values: np.ndarray[Any, Any]) -> dict[str, Any]:
-    if values.dtype.kind == "O":  # numbers of a nullable column, or texts
-        values = np.array(values.tolist())
+    values = _unboxed(values)
     tensor = {"name": name, "shape": list(values.shape), "data": values.ravel().tolist()}
     if str(values.dtype) in DATATYPES:
         return {**tensor, "datatype": DATATYPES[str(values.dtype)]}
     texts = [str(value) for value in tensor["data"]]
     return {**tensor, "datatype": "BYTES", "data": texts, "parameters": {"content_type": "str"}}
+
+
+def _unboxed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Numbers and flags that pandas gave as objects, with a dtype of their own; texts as texts."""
+    return np.array(values.tolist()) if values.dtype.kind == "O" else values
