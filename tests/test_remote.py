@@ -126,6 +126,12 @@ def test_patience_ends_with_the_retries(waits: list[float]) -> None:
     assert (caught.value.charged, caught.value.in_doubt, caught.value.answered) == (False, 0, [])
 
 
+def test_waits_double_up_to_a_minute(waits: list[float]) -> None:
+    with serving(NOT_NOW) as server, pytest.raises(ModelFailed, match=r"'starting'\. Nothing"):
+        asking(server.url, retries=9).predict(ROWS)
+    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+
+
 def test_a_refused_connection_is_tried_again(waits: list[float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -195,6 +201,9 @@ def test_long_words_of_a_server_are_cut() -> None:
     with serving(says(500, "x" * 10_000)) as server, pytest.raises(ModelFailed) as caught:
         asking(server.url).predict(ROWS)
     assert "x" * 300 in str(caught.value) and "x" * 301 not in str(caught.value)
+    with serving(says(200, f'{{"labels": "{"x" * 10_000}"}}')) as server, pytest.raises(ModelFailed) as caught:
+        asking(server.url).predict(ROWS)
+    assert len(str(caught.value)) < 1000
 
 
 # -- in parts ----------------------------------------------------------------------------------------------
@@ -263,7 +272,13 @@ def test_a_header_that_cannot_be_sent_is_told_by_its_name_only(
 
 
 @pytest.mark.parametrize(
-    "deed", [says(401, "no: s3cr3t-t0ken"), says(200, "s3cr3t-t0ken"), says(429, "Bearer s3cr3t-t0ken")]
+    "deed",
+    [
+        says(401, "no: s3cr3t-t0ken"),
+        says(200, "s3cr3t-t0ken"),
+        says(429, "Bearer s3cr3t-t0ken"),
+        says(500, "x" * 290 + "s3cr3t-t0ken"),
+    ],
 )
 def test_a_secret_is_nowhere(deed: Deed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", "Bearer s3cr3t-t0ken")

@@ -124,6 +124,7 @@ class HttpModel:
 
     @property
     def classes_(self) -> list[Label] | None:
+        """The labels that the model can give, where they were declared."""
         return None if self.classes is None else list(self.classes)
 
     def predict(self, rows: Rows) -> list[Label]:
@@ -155,8 +156,9 @@ class HttpModel:
         try:
             return as_labels(self._wire.labels(json.loads(text)), n)
         except (ValueError, RecursionError) as error:
-            what = f"answered, but not with one label a row: {error}. It said: {text[:EXCERPT]!r}"
-        raise self._failed(what, secrets, in_doubt=n)
+            why = _excerpt(str(error), secrets)
+        said = _excerpt(text, secrets)
+        raise self._failed(f"answered, but not with one label a row: {why}. It said: {said!r}", in_doubt=n)
 
     def _secrets(self) -> dict[str, str]:
         """The headers with the values that the environment has for them now."""
@@ -177,28 +179,33 @@ class HttpModel:
                 case _Reply(status, text) if 200 <= status < 300:
                     return text
                 case _Reply(status, text, retry_after):
-                    what = f"answered {status}: {text[:EXCERPT]!r}"
+                    what = f"answered {status}: {_excerpt(text, secrets)!r}"
                     if status not in NOT_NOW:
-                        raise self._failed(what, secrets, in_doubt=0 if status in TURNED_AWAY else n)
+                        raise self._failed(what, in_doubt=0 if status in TURNED_AWAY else n)
                 case _NotReached(why):
                     what, retry_after = f"cannot be reached: {why}", None
                 case _Lost(why):
-                    raise self._failed(f"gave no complete answer: {why}", secrets, in_doubt=n)
-            wait = FIRST_WAIT * 2**attempt if retry_after is None else retry_after
+                    raise self._failed(f"gave no complete answer: {_excerpt(why, secrets)}", in_doubt=n)
+            wait = min(FIRST_WAIT * 2**attempt, PATIENCE) if retry_after is None else retry_after
             if wait > PATIENCE:
                 what += f" (it asks to wait {wait:.0f} seconds)"
             if attempt == self.retries or wait > PATIENCE:
                 break
             sleep(wait)
-        raise self._failed(what, secrets, in_doubt=0)
+        raise self._failed(what, in_doubt=0)
 
-    def _failed(self, what: str, secrets: Mapping[str, str], *, in_doubt: int) -> ModelFailed:
-        # A server may repeat a token, also without the word before it ("Bearer").
-        for value in secrets.values():
-            for secret in (value, *(part for part in value.split() if len(part) > 6)):
-                what = what.replace(secret, "***")
+    def _failed(self, what: str, *, in_doubt: int) -> ModelFailed:
         end = "It may have been charged and was not sent again." if in_doubt else "Nothing was charged."
         return ModelFailed(f"{self.url} {what.removesuffix('.')}. {end}", in_doubt=in_doubt)
+
+
+def _excerpt(words: str, secrets: Mapping[str, str]) -> str:
+    """The first of a server's words, without the secrets that it may have repeated."""
+    for value in secrets.values():
+        # The token may also come back without what stands before it ("Bearer").
+        for secret in (value, *(part for part in value.split() if len(part) > 6)):
+            words = words.replace(secret, "***")
+    return words[:EXCERPT]
 
 
 def _check_url(url: str, protocol: str) -> None:
