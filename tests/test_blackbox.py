@@ -147,6 +147,18 @@ def test_what_the_model_raised_is_told_and_the_rows_count_as_sent() -> None:
     assert not box.knows(frame(1.0))
 
 
+def test_labels_that_came_before_a_failure_are_kept() -> None:
+    def half(rows: Any) -> Any:
+        raise ModelFailed("cut off", answered=[True], in_doubt=1)
+
+    box = BlackBox(half, Record(), budget=3)
+    with pytest.raises(ModelFailed, match=r"^cut off$") as caught:
+        box.ask(frame(1.0, 2.0, 3.0))
+    assert caught.value.charged
+    assert box.ask(frame(1.0)) == [True]
+    assert not box.knows(frame(2.0))
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import acex
@@ -11,7 +13,7 @@ SOURCE = Path(acex.__file__).parent
 ROOMS = """
     errors arrays values features columns space region scale quantiles cost plausibility
     kernel surrogate acquisition climb branch propose problem families polish penalty belief feasible search hints
-    models blackbox explanation measures plots explainer datasets bench cli
+    models protocols remote modelfiles blackbox explanation measures plots explainer datasets bench cli
 """
 ORDER = ROOMS.split()
 POINTS_ONLY = ORDER[ORDER.index("kernel") : ORDER.index("search") + 1]
@@ -50,3 +52,9 @@ def test_imports_point_one_way() -> None:
 def test_from_kernel_to_search_there_is_no_pandas() -> None:
     for room in POINTS_ONLY:
         assert "pandas" not in (SOURCE / f"{room}.py").read_text(encoding="utf-8"), room
+
+
+def test_importing_acex_leaves_what_only_some_models_need() -> None:
+    code = "import acex, sys; print(*{'httpx2', 'skops', 'onnxruntime'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -3,14 +3,16 @@
 __version__ = "0.1.0"
 
 from acex import datasets
-from acex.errors import AcexError, BudgetSpent, ModelFailed, NoCounterfactual
+from acex.errors import AcexError, BudgetSpent, MissingExtra, ModelFailed, NoCounterfactual
 from acex.explainer import Explainer, explain
 from acex.explanation import Explanation
 from acex.feasible import Feasible
 from acex.features import Continuous, Integer, Nominal, Ordinal
+from acex.modelfiles import load_model
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
 from acex.region import Region
+from acex.remote import HttpModel
 from acex.space import Space
 
 __all__ = [
@@ -20,7 +22,9 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Feasible",
+    "HttpModel",
     "Integer",
+    "MissingExtra",
     "ModelFailed",
     "NoCounterfactual",
     "Nominal",
@@ -32,4 +36,5 @@ __all__ = [
     "__version__",
     "datasets",
     "explain",
+    "load_model",
 ]

@@ -61,13 +61,20 @@ class BlackBox:
         if new:
             sent = rows.iloc[new] if isinstance(rows, pd.DataFrame) else rows[new]
             self.n_queries += len(new)
-            answers.update(zip((forms[i] for i in new), self._send(sent), strict=True))
+            try:
+                labels = self._send(sent)
+            except ModelFailed as error:  # what was answered before the failure is paid for
+                answers.update(zip((forms[i] for i in new), error.answered, strict=False))
+                raise
+            answers.update(zip((forms[i] for i in new), labels, strict=True))
         self.n_reused += len(forms) - len(new)
         return [answers[form] for form in forms]
 
     def _send(self, rows: Rows) -> list[Label]:
         try:
             answer = self._predict(rows)
+        except ModelFailed:  # it knows better what was charged
+            raise
         except Exception as error:
             raise ModelFailed(f"The model raised {type(error).__name__}: {error}") from error
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,10 +21,33 @@ class ModelFailed(AcexError):
     """The model raised, or answered something that is not one label a row.
 
     `explanation` holds what was found before, and every answer paid for; None if the first query failed.
+    `answered` holds the labels of the first rows, where a model that is asked in parts got that far: they
+    are paid for. Of the rows after them, the next `in_doubt` may have been charged (None: any of them may),
+    the others were not.
     """
 
     explanation: Explanation | None = None
 
+    def __init__(self, message: str = "", *, answered: Sequence[Hashable] = (), in_doubt: int | None = None) -> None:
+        super().__init__(message)
+        self.answered, self.in_doubt = list(answered), in_doubt
+
+    @property
+    def charged(self) -> bool:
+        """May a row without a label have been charged?"""
+        return self.in_doubt != 0
+
 
 class NoCounterfactual(AcexError):
     """The search ended without a counterfactual; the message says what to relax."""
+
+
+class MissingExtra(AcexError, ImportError):
+    """An optional part is not installed; the message says how to install it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra [{extra}]: pip install 'acex[{extra}]'.")
+        self.what, self.extra = what, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        return MissingExtra, (self.what, self.extra)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from acex.arrays import Rows
-from acex.values import is_missing
+from acex.values import is_missing, plain
 
 Label: TypeAlias = Hashable
 Predict: TypeAlias = Callable[[Rows], Any]
@@ -57,14 +57,16 @@ def as_labels(answer: Any, n: int) -> list[Label]:
     is_list = isinstance(answer, Sequence) and not isinstance(answer, (str, bytes))
     if not (is_list or hasattr(answer, "__array__")):
         raise ValueError(f"expected {n} labels, got {answer!r}")
-    array = np.asarray(answer)
+    # numpy would turn a NaN or a number among texts into text.
+    has_text = is_list and any(isinstance(label, str) for label in answer)
+    array = np.asarray(answer, dtype=object if has_text else None)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"expected {n} labels, got an array of shape {array.shape}: these look like probabilities")
     if len(array) != n:
         raise ValueError(f"expected {n} labels, got {len(array)}")
-    labels: list[Label] = array.tolist()
+    labels = [plain(label) for label in array.tolist()]
     for label in labels:
         if is_missing(label) or not isinstance(label, Hashable):
             raise ValueError(f"got {label!r}, which is not a label")

@@ -1,0 +1,207 @@
+"""What is said to a model server: from rows to the body of a request, and from its answer to labels.
+
+Nothing is sent here; `remote` does that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from acex.arrays import Rows
+from acex.values import as_json, listed
+
+Inputs: TypeAlias = Literal["matrix", "columns"]
+
+
+class Wire(Protocol):
+    """How a kind of server is spoken to."""
+
+    @property
+    def one_by_one(self) -> bool:
+        """Does a request hold a single row?"""
+
+    def body(self, rows: Rows) -> Any:
+        """The request in plain values, ready for JSON."""
+
+    def labels(self, answer: Any) -> Any:
+        """The part of the server's answer that holds the labels; ValueError if there is none."""
+
+
+# -- plain JSON, and MLflow ------------------------------------------------------------------------------
+
+PLACES = {
+    "$rows": "a list of lists",
+    "$records": "a list of objects, by column",
+    "$row": "one list, a request for each row",
+    "$record": "one object, a request for each row",
+    "$columns": "the names of the columns",
+}
+ONE_ROW = {"$row", "$record"}
+
+
+@dataclass(frozen=True)
+class JsonTemplate:
+    """A request with places for the rows (`PLACES`), and the path to the labels in the answer."""
+
+    request: Any
+    path: str
+
+    def __post_init__(self) -> None:
+        if not _texts(self.request) & (PLACES.keys() - {"$columns"}):
+            places = "; ".join(f"{place}: {what}" for place, what in PLACES.items())
+            raise ValueError(
+                f"request={self.request!r} has no place for the rows: write one as in "
+                f"{{'instances': '$rows'}}. ({places}.)"
+            )
+        json.dumps(self.request)  # what JSON cannot hold is told now, not at the first row
+
+    @property
+    def one_by_one(self) -> bool:
+        return bool(_texts(self.request) & ONE_ROW)
+
+    def body(self, rows: Rows) -> Any:
+        table = _plain_rows(rows)
+        values: dict[str, Any] = {"$rows": table, "$row": table[0]}
+        if isinstance(rows, pd.DataFrame):
+            names = [str(name) for name in rows.columns]
+            records = [dict(zip(names, row, strict=True)) for row in table]
+            values |= {"$records": records, "$record": records[0], "$columns": names}
+        return _filled(self.request, values)
+
+    def labels(self, answer: Any) -> Any:
+        found = _follow(answer, self.path.split("."))
+        return [found] if self.one_by_one and not isinstance(found, list) else found
+
+
+@dataclass(frozen=True)
+class MLflow:
+    """The scoring server of MLflow: a data frame by name, an array as a tensor."""
+
+    path: str = "predictions"
+    one_by_one = False
+
+    def body(self, rows: Rows) -> Any:
+        by_name = {"dataframe_split": {"columns": "$columns", "data": "$rows"}}
+        request = by_name if isinstance(rows, pd.DataFrame) else {"inputs": "$rows"}
+        return JsonTemplate(request, self.path).body(rows)
+
+    def labels(self, answer: Any) -> Any:
+        return _follow(answer, self.path.split("."))
+
+
+def _texts(template: Any) -> set[str]:
+    """Every text that stands as a value in the template."""
+    match template:
+        case str():
+            return {template}
+        case Mapping():
+            return set().union(*map(_texts, template.values()))
+        case list() | tuple():
+            return set().union(*map(_texts, template))
+    return set()
+
+
+def _filled(template: Any, values: Mapping[str, Any]) -> Any:
+    match template:
+        case str() if template in values:
+            return values[template]
+        case str() if template in PLACES:
+            raise ValueError(f"{template!r} needs names: data must be a DataFrame, or write '$rows' instead.")
+        case Mapping():
+            return {key: _filled(value, values) for key, value in template.items()}
+        case list() | tuple():
+            return [_filled(value, values) for value in template]
+    return template
+
+
+def _follow(value: Any, steps: list[str]) -> Any:
+    """What the steps lead to: keys, or positions in a list; a key at a list is looked up in each item."""
+    for i, step in enumerate(steps):
+        if isinstance(value, list) and not step.isdecimal():
+            return [_follow(item, steps[i:]) for item in value]
+        try:
+            value = value[int(step)] if isinstance(value, list) else value[step]
+        except (KeyError, IndexError, TypeError):
+            raise ValueError(f"there is no {step!r} on the way to {'.'.join(steps)!r}") from None
+    return value
+
+
+def _plain_rows(rows: Rows) -> list[list[Any]]:
+    if isinstance(rows, pd.DataFrame):
+        columns = [rows.iloc[:, j].tolist() for j in range(rows.shape[1])]
+        table = [list(row) for row in zip(*columns, strict=True)]
+    else:
+        table = np.asarray(rows).tolist()
+    return [[as_json(value) for value in row] for row in table]
+
+
+# -- Open Inference Protocol v2 ----------------------------------------------------------------------------
+
+DATATYPES = {
+    "bool": "BOOL", "float16": "FP16", "float32": "FP32", "float64": "FP64",
+    "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
+    "uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OpenInference:
+    """Version 2 of the protocol: rows as one 2-D tensor, or as a tensor for each column.
+
+    `output` names the tensor with the labels; None: the only one there is.
+    """
+
+    inputs: Inputs = "matrix"
+    input_name: str = "input-0"
+    output: str | None = None
+    one_by_one = False
+
+    def body(self, rows: Rows) -> Any:
+        if self.inputs == "columns":
+            if not isinstance(rows, pd.DataFrame):
+                raise ValueError("inputs='columns' needs names: data must be a DataFrame.")
+            tensors = [_tensor(str(name), column.to_numpy()[:, None]) for name, column in rows.items()]
+            # Servers that build a data frame (MLServer, KServe) want to be told; others ignore it.
+            return {"parameters": {"content_type": "pd"}, "inputs": tensors}
+        matrix = _unboxed(np.asarray(rows))
+        if str(matrix.dtype) not in DATATYPES:
+            raise ValueError("the rows hold text, and a matrix does not: send them with inputs='columns'.")
+        return {"inputs": [_tensor(self.input_name, matrix)]}
+
+    def labels(self, answer: Any) -> Any:
+        try:
+            outputs = {output["name"]: output for output in answer["outputs"]}
+        except (KeyError, TypeError):
+            raise ValueError("there are no 'outputs' with names") from None
+        if self.output is None and len(outputs) != 1:
+            raise ValueError(f"it has the outputs {listed(outputs)}: say with labels= which one holds the labels")
+        output = outputs.get(next(iter(outputs)) if self.output is None else self.output)
+        if output is None or "data" not in output:
+            raise ValueError(f"there is no data for the output {self.output!r} among {listed(outputs)}")
+        match output.get("shape"):
+            case [_] | [_, 1]:
+                return output["data"]
+            case [_, _] as shape:
+                raise ValueError(f"{output['name']!r} has the shape {shape}: these look like probabilities")
+            case shape:
+                raise ValueError(f"{output['name']!r} has the shape {shape!r}, not one label a row")
+
+
+def _tensor(name: str, values: np.ndarray[Any, Any]) -> dict[str, Any]:
+    values = _unboxed(values)
+    tensor = {"name": name, "shape": list(values.shape), "data": values.ravel().tolist()}
+    if str(values.dtype) in DATATYPES:
+        return {**tensor, "datatype": DATATYPES[str(values.dtype)]}
+    texts = [str(value) for value in tensor["data"]]
+    return {**tensor, "datatype": "BYTES", "data": texts, "parameters": {"content_type": "str"}}
+
+
+def _unboxed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Numbers and flags that pandas gave as objects, with a dtype of their own; texts as texts."""
+    return np.array(values.tolist()) if values.dtype.kind == "O" else values

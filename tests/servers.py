@@ -1,0 +1,112 @@
+"""A real HTTP server on this machine that misbehaves on purpose."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, TypeAlias
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Does what the next of the server's deeds says."""
+
+    server: Server
+    body: Any
+
+    def do_POST(self) -> None:
+        self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        with self.server.lock:
+            i = len(self.server.bodies)
+            self.server.bodies.append(self.body)
+            self.server.headers.append(dict(self.headers))
+        self.server.deeds[min(i, len(self.server.deeds) - 1)](self)
+
+    def reply(self, status: int, text: str | bytes, **headers: str) -> None:
+        content = text.encode() if isinstance(text, str) else text
+        self.send_response(status)
+        for name, value in {"content-length": str(len(content)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args: Any) -> None:
+        """Nothing: the tests look at what was received."""
+
+
+Deed: TypeAlias = Callable[[Handler], None]
+
+
+class Server(ThreadingHTTPServer):
+    """Its deeds are done one a request, the last one again and again."""
+
+    daemon_threads = True
+
+    def __init__(self, deeds: tuple[Deed, ...]) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.deeds, self.lock, self.over = deeds, threading.Lock(), threading.Event()
+        self.bodies: list[Any] = []  # what was received, a request each
+        self.headers: list[dict[str, str]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/score"
+
+
+@contextmanager
+def serving(*deeds: Deed) -> Iterator[Server]:
+    with Server(deeds) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        try:
+            yield server
+        finally:
+            server.over.set()
+            server.shutdown()
+
+
+def labels(handler: Handler) -> None:
+    """The right answer: is the first value of each row positive?"""
+    handler.reply(200, json.dumps({"labels": ["yes" if row[0] > 0 else "no" for row in handler.body["rows"]]}))
+
+
+def says(status: int, text: str | bytes, **headers: str) -> Deed:
+    return lambda handler: handler.reply(status, text, **headers)
+
+
+def half(handler: Handler) -> None:
+    """Promises more than it sends, then hangs up."""
+    handler.reply(200, '{"labels": ["yes"', content_length="1000")
+
+
+def reset(handler: Handler) -> None:
+    """Cuts the connection without a word."""
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.close_connection = True
+    handler.connection.close()
+
+
+def hang_up(handler: Handler) -> None:
+    """Closes the connection politely, without an answer."""
+    handler.close_connection = True
+
+
+def drips(start: bytes) -> Deed:
+    """Sends a byte now and then, and never comes to an end."""
+
+    def drip(handler: Handler) -> None:
+        try:
+            handler.wfile.write(start)
+            while not handler.server.over.wait(0.02):
+                handler.wfile.write(b"a")
+        except OSError:  # the other side has had enough
+            pass
+
+    return drip
+
+
+drip_body = drips(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+drip_headers = drips(b"HTTP/1.1 200 OK\r\nx-slow: ")

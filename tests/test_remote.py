@@ -1,0 +1,366 @@
+"""A model behind HTTP, asked for real: what may have been charged is never sent twice."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import sys
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import acex
+from acex import HttpModel, MissingExtra, ModelFailed, remote
+from servers import Deed, drip_body, drip_headers, half, hang_up, labels, reset, says, serving
+
+ROWS = np.array([[1.0], [-1.0], [2.0], [-2.0], [3.0]])
+RIGHT = ["yes", "no", "yes", "no", "yes"]
+NOT_NOW = says(503, "starting")
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long the model would have slept: nobody really waits."""
+    slept: list[float] = []
+    monkeypatch.setattr(remote, "sleep", slept.append)
+    return slept
+
+
+def asking(url: str, **settings: Any) -> HttpModel:
+    defaults: dict[str, Any] = {"request": {"rows": "$rows"}, "labels": "labels", "timeout": 20.0}
+    return HttpModel(url, protocol="json", **{**defaults, **settings})
+
+
+# -- answers -----------------------------------------------------------------------------------------------
+
+
+def test_rows_go_in_and_labels_come_out() -> None:
+    with serving(labels) as server:
+        model = asking(server.url)
+        assert model.predict(ROWS) == RIGHT
+        assert model.predict(pd.DataFrame(ROWS, columns=["a"])) == RIGHT
+        assert server.bodies == [{"rows": ROWS.tolist()}] * 2
+        assert server.headers[0]["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(("size", "sizes"), [(1, [1] * 5), (2, [2, 2, 1]), (5, [5]), (100, [5])])
+def test_a_request_holds_no_more_rows_than_allowed(size: int, sizes: list[int]) -> None:
+    with serving(labels) as server:
+        assert asking(server.url, rows_per_request=size).predict(ROWS) == RIGHT
+        assert [len(body["rows"]) for body in server.bodies] == sizes
+
+
+def test_a_template_for_one_row_asks_row_by_row() -> None:
+    with serving(says(200, '{"label": "yes"}')) as server:
+        assert asking(server.url, request={"x": "$row"}, labels="label").predict(ROWS[:2]) == ["yes", "yes"]
+        assert server.bodies == [{"x": [1.0]}, {"x": [-1.0]}]
+
+
+def test_servers_of_other_protocols_are_understood() -> None:
+    with serving(says(200, '{"predictions": ["a"]}')) as server:
+        url = server.url.replace("/score", "/invocations")
+        assert HttpModel(url, protocol="mlflow").predict(pd.DataFrame({"x": [1]})) == ["a"]
+        assert server.bodies == [{"dataframe_split": {"columns": ["x"], "data": [[1]]}}]
+    with serving(says(200, '{"outputs": [{"name": "p", "shape": [1], "data": ["a"]}]}')) as server:
+        url = server.url.replace("/score", "/v2/models/m/infer")
+        assert HttpModel(url, protocol="v2").predict(ROWS[:1]) == ["a"]
+        assert server.bodies[0]["inputs"][0]["datatype"] == "FP64"
+
+
+def test_no_rows_need_no_request() -> None:
+    with serving(labels) as server:
+        assert asking(server.url).predict(ROWS[:0]) == []
+        assert server.bodies == []
+
+
+def test_it_can_be_explained() -> None:
+    with serving(labels) as server:
+        explanation = acex.explain(asking(server.url), ROWS[1], data=ROWS, target="yes", budget=10)
+        assert explanation.outcome == "found"
+        assert sum(len(body["rows"]) for body in server.bodies) == explanation.n_queries
+
+
+# -- refused: nothing was charged, so it is sent again -------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_server_that_is_busy_is_asked_again(status: int, waits: list[float]) -> None:
+    with serving(says(status, "busy"), says(status, "busy"), labels) as server:
+        assert asking(server.url).predict(ROWS) == RIGHT
+        assert len(server.bodies) == 3
+        assert waits == [0.5, 1.0]
+
+
+def test_retry_after_is_honoured(waits: list[float]) -> None:
+    with serving(says(429, "", retry_after="7"), says(503, "", retry_after="soon"), labels) as server:
+        assert asking(server.url).predict(ROWS) == RIGHT
+    assert waits == [7.0, 1.0]  # what says neither seconds nor a date counts for nothing
+
+
+def test_retry_after_may_be_a_date() -> None:
+    now = datetime.now(UTC)
+    assert remote._seconds(format_datetime(now - timedelta(days=1))) == 0.0
+    assert 3000 < (remote._seconds(format_datetime(now + timedelta(hours=1))) or 0) <= 3600
+    for garbage in ("", "-1", "1.5", "nan", "9" * 5000, "Wed, 99 Oct 2015 07:28:00 GMT"):
+        wait = remote._seconds(garbage)
+        assert wait is None or wait > remote.PATIENCE, garbage
+
+
+def test_a_server_that_asks_for_too_much_patience_is_reported(waits: list[float]) -> None:
+    with serving(says(429, "quota used up", retry_after="3600")) as server:
+        with pytest.raises(ModelFailed, match=r"answered 429: 'quota used up' \(it asks to wait 3600 seconds\)") as e:
+            asking(server.url).predict(ROWS)
+        assert (len(server.bodies), waits, e.value.charged) == (1, [], False)
+
+
+def test_patience_ends_with_the_retries(waits: list[float]) -> None:
+    with serving(NOT_NOW) as server:
+        with pytest.raises(ModelFailed, match=r"answered 503: 'starting'\. Nothing was charged") as caught:
+            asking(server.url, retries=2).predict(ROWS)
+        assert len(server.bodies) == 3
+    assert waits == [0.5, 1.0]
+    assert (caught.value.charged, caught.value.in_doubt, caught.value.answered) == (False, 0, [])
+
+
+def test_waits_double_up_to_a_minute(waits: list[float]) -> None:
+    with serving(NOT_NOW) as server, pytest.raises(ModelFailed, match=r"'starting'\. Nothing"):
+        asking(server.url, retries=9).predict(ROWS)
+    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+
+
+def test_a_refused_connection_is_tried_again(waits: list[float]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(ModelFailed, match=r"cannot be reached: .*refused.*Nothing was charged") as caught:
+        asking(f"http://127.0.0.1:{port}/score").predict(ROWS)
+    assert waits == [0.5, 1.0, 2.0, 4.0]
+    assert not caught.value.charged
+
+
+@pytest.mark.parametrize("status", [302, 401, 403, 404, 413])
+def test_who_is_turned_away_was_not_charged_and_does_not_insist(status: int) -> None:
+    with serving(says(status, "no such luck", location="http://127.0.0.1:9/")) as server:
+        with pytest.raises(ModelFailed, match=rf"answered {status}: 'no such luck'\. Nothing was charged") as caught:
+            asking(server.url).predict(ROWS)
+        assert len(server.bodies) == 1
+        assert not caught.value.charged
+
+
+# -- lost: it may have been charged, so it is never sent again -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("deed", "message"),
+    [
+        (says(500, "out of memory"), "answered 500: 'out of memory'"),
+        (says(400, "bad row"), "answered 400: 'bad row'"),
+        (says(502, "bad gateway"), "answered 502"),
+        (reset, "gave no complete answer: ReadError"),
+        (hang_up, "gave no complete answer: RemoteProtocolError"),
+        (half, "gave no complete answer: RemoteProtocolError"),
+        (says(200, b"not zipped", content_encoding="gzip"), "gave no complete answer: DecodingError"),
+        (says(200, "<html>"), "not with one label a row: Expecting value.*It said: '<html>'"),
+        (says(200, ""), "not with one label a row: Expecting value"),
+        (says(200, "[" * 100_000), "not with one label a row: maximum recursion depth"),
+        (says(200, b"\xff\xfe\x00"), "not with one label a row"),
+        (says(200, "{}"), "there is no 'labels' on the way to 'labels'"),
+        (says(200, '{"labels": ["yes"]}'), "expected 5 labels, got 1"),
+        (says(200, '{"labels": "yes"}'), "expected 5 labels, got 'yes'"),
+        (says(200, '{"labels": null}'), "expected 5 labels, got None"),
+        (says(200, '{"labels": ["a", "a", "a", "a", null]}'), "got None, which is not a label"),
+        (says(200, '{"labels": ["a", "a", "a", "a", NaN]}'), "got nan, which is not a label"),
+        (says(200, '{"labels": [1, 1, 1, 1, NaN]}'), "got nan, which is not a label"),
+        (says(200, '{"labels": [0.1, 1, 1, 1, 1]}'), "got 0.1, which is a score"),
+        (says(200, '{"labels": [{}, {}, {}, {}, {}]}'), "got {}, which is not a label"),
+        (says(200, '{"labels": [[1], [1, 2], [], [], []]}'), "inhomogeneous"),
+    ],
+)
+def test_what_may_have_been_charged_is_sent_once(deed: Deed, message: str, waits: list[float]) -> None:
+    with serving(deed) as server:
+        with pytest.raises(ModelFailed, match=f"(?s){message}.*It may have been charged and was not sent again") as e:
+            asking(server.url).predict(ROWS)
+        assert len(server.bodies) == 1
+    assert waits == []
+    assert (e.value.charged, e.value.in_doubt, e.value.answered) == (True, 5, [])
+
+
+@pytest.mark.parametrize("deed", [drip_body, drip_headers], ids=["body", "headers"])
+def test_a_server_that_drips_is_left_at_the_timeout(deed: Deed) -> None:
+    with serving(deed) as server:
+        with pytest.raises(ModelFailed, match=r"out of time.*It may have been charged") as caught:
+            asking(server.url, timeout=0.5).predict(ROWS)
+        assert len(server.bodies) == 1
+        assert caught.value.in_doubt == 5
+
+
+def test_long_words_of_a_server_are_cut() -> None:
+    with serving(says(500, "x" * 10_000)) as server, pytest.raises(ModelFailed) as caught:
+        asking(server.url).predict(ROWS)
+    assert "x" * 300 in str(caught.value) and "x" * 301 not in str(caught.value)
+    with serving(says(200, f'{{"labels": "{"x" * 10_000}"}}')) as server, pytest.raises(ModelFailed) as caught:
+        asking(server.url).predict(ROWS)
+    assert len(str(caught.value)) < 1000
+
+
+# -- in parts ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("deed", "in_doubt"), [(half, 2), (NOT_NOW, 0)])
+def test_labels_that_were_paid_for_before_a_failure_are_not_lost(deed: Deed, in_doubt: int) -> None:
+    with serving(labels, deed) as server:
+        with pytest.raises(ModelFailed) as caught:
+            asking(server.url, rows_per_request=2, retries=0).predict(ROWS)
+        assert len(server.bodies) == 2  # the third part was not sent
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.answered, error.in_doubt, str(error)) == (["yes", "no"], in_doubt, str(caught.value))
+
+
+def test_the_black_box_keeps_what_was_answered_before_a_failure() -> None:
+    with serving(labels, half, labels) as server:
+        box = acex.blackbox.BlackBox(asking(server.url, rows_per_request=2).predict, acex.blackbox.Record(), 10)
+        with pytest.raises(ModelFailed, match="gave no complete answer") as caught:
+            box.ask(ROWS)
+        assert caught.value.in_doubt == 2
+        assert box.knows(ROWS[:2]) and not box.knows(ROWS[2:3])
+        assert box.ask(ROWS) == RIGHT
+        assert [len(body["rows"]) for body in server.bodies] == [2, 2, 2, 1]
+
+
+# -- rate, headers, and what is kept -------------------------------------------------------------------------
+
+
+def test_requests_keep_their_distance(monkeypatch: pytest.MonkeyPatch, waits: list[float]) -> None:
+    monkeypatch.setattr(remote, "monotonic", lambda: 100.0)
+    pace = remote._Pace(4.0)
+    for _ in range(3):
+        pace.wait()
+    assert waits == [0.0, 0.25, 0.5]
+    pickle.loads(pickle.dumps(pace)).wait()
+    assert waits[3] == 0.0
+
+
+def test_repetitions_keep_their_distance_too(waits: list[float]) -> None:
+    with serving(NOT_NOW, labels) as server:
+        assert asking(server.url, rate_limit=1000.0).predict(ROWS) == RIGHT
+    assert len(waits) == 3 and waits[1] == 0.5  # a turn, the server's wish, another turn
+
+
+def test_headers_come_from_the_environment_as_it_is_when_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(labels) as server:
+        model = asking(server.url, headers_from_env={"Authorization": "MY_TOKEN"})
+        for token in ("Bearer one", "Bearer two\n"):
+            monkeypatch.setenv("MY_TOKEN", token)
+            model.predict(ROWS)
+        assert [headers["Authorization"] for headers in server.headers] == ["Bearer one", "Bearer two"]
+
+
+@pytest.mark.parametrize(
+    ("value", "how"), [("", "is not set"), ("a\nb", "holds characters"), ("é", "holds characters")]
+)
+def test_a_header_that_cannot_be_sent_is_told_by_its_name_only(
+    value: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", value)
+    with serving(labels) as server:
+        with pytest.raises(ModelFailed, match=f"^The environment variable MY_TOKEN for 'X-Key' {how}[^é]*$") as e:
+            asking(server.url, headers_from_env={"X-Key": "MY_TOKEN"}).predict(ROWS)
+        assert server.bodies == [] and not e.value.charged
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        says(401, "no: s3cr3t-t0ken"),
+        says(200, "s3cr3t-t0ken"),
+        says(429, "Bearer s3cr3t-t0ken"),
+        says(500, "x" * 290 + "s3cr3t-t0ken"),
+    ],
+)
+def test_a_secret_is_nowhere(deed: Deed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "Bearer s3cr3t-t0ken")
+    with serving(deed) as server:
+        model = asking(server.url, headers_from_env={"Authorization": "MY_TOKEN"}, retries=0)
+        with pytest.raises(ModelFailed, match=r"\*\*\*") as caught:
+            model.predict(ROWS)
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert "s3cr3t" not in str(error) + repr(vars(error))
+        error = error.__cause__ or error.__context__
+    assert "s3cr3t" not in repr(model) + model.model_id
+    assert b"s3cr3t" not in pickle.dumps(model) + pickle.dumps(caught.value)
+
+
+def test_a_model_travels_to_a_worker() -> None:
+    with serving(labels) as server:
+        model = asking(server.url, rate_limit=1000.0, classes=["no", "yes"])
+        copy = pickle.loads(pickle.dumps(model))
+        assert repr(copy) == repr(model)
+        assert copy.predict(ROWS) == RIGHT
+        assert copy.classes_ == ["no", "yes"]
+
+
+def test_the_id_is_the_address_the_version_and_what_is_asked() -> None:
+    model = asking("http://host/score", version="7")
+    assert model.model_id.startswith("http://host/score 7 ")
+    assert model.model_id == asking("http://host/score", version="7", timeout=1.0, retries=0).model_id
+    others = [
+        asking("http://host/score"),
+        asking("http://host/score", version="8"),
+        asking("http://other/score", version="7"),
+        asking("http://host/score", version="7", labels="second"),
+        asking("http://host/score", version="7", request={"rows": "$rows", "model": "b"}),
+    ]
+    assert len({m.model_id for m in (model, *others)}) == 6
+
+
+# -- wrong settings are told before anything is sent ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "message"),
+    [
+        ("host/score", {}, r"expected http://\.\.\. or https"),
+        ("ftp://host/score", {}, r"expected http://\.\.\. or https"),
+        ("http://", {}, r"expected http://\.\.\. or https"),
+        ("http://host:port/", {}, "is not an address"),
+        ("http://me:pw@host/score", {}, r"^url: a password in the address would be stored[^@]*$"),
+        ("http://host", {"protocol": "v2"}, r"the whole address, such as http://host:8080/v2/models/NAME/infer"),
+        ("http://host", {"protocol": "mlflow"}, r"the whole address, such as http://host:5000/invocations"),
+        ("http://host", {"protocol": "v1"}, "protocol must be 'v2', 'mlflow' or 'json', got 'v1'"),
+        ("http://host", {"labels": None}, "protocol 'json' needs request="),
+        ("http://host", {"request": {"x": 1}}, "has no place for the rows"),
+        ("http://host/infer", {"protocol": "v2", "inputs": "rows"}, "inputs must be 'matrix' or 'columns', got 'rows'"),
+        ("http://host", {"rows_per_request": 0}, "rows_per_request must be 1 or more, got 0"),
+        ("http://host", {"retries": -1}, "retries must be 0 or more, got -1"),
+        ("http://host", {"timeout": 0}, "timeout must be a number above 0, got 0"),
+        ("http://host", {"rate_limit": -2.0}, "rate_limit must be a number above 0 or None, got -2.0"),
+        (
+            "http://host",
+            {"headers_from_env": {"X": "Bearer abc"}},
+            r"^headers_from_env\['X'\][^B]*environment variable\.$",
+        ),
+    ],
+)
+def test_wrong_settings_are_told_at_once(url: str, settings: dict[str, Any], message: str) -> None:
+    defaults = {"protocol": "json", "request": "$rows", "labels": "labels"}
+    with pytest.raises(ValueError, match=message):
+        HttpModel(url, **{**defaults, **settings})
+
+
+def test_rows_that_cannot_be_written_are_not_sent() -> None:
+    with serving(labels) as server:
+        for rows in (np.array([[np.nan]]), np.array([[np.inf]])):
+            with pytest.raises(ModelFailed, match=r"The rows cannot be written for .*not JSON compliant") as caught:
+                asking(server.url).predict(rows)
+            assert not caught.value.charged
+        assert server.bodies == []
+
+
+def test_without_the_extra_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(MissingExtra, match=r"acex\.HttpModel needs the extra \[http\]: pip install 'acex\[http\]'"):
+        asking("http://host/score")
