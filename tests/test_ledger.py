@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import pickle
@@ -47,8 +46,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def someone_else(ledger: Ledger) -> Ledger:
     """The same ledger in other hands."""
-    other = copy.copy(ledger)
-    other._token = "else"
+    other = Ledger.__new__(Ledger)
+    other.__dict__.update(ledger.__dict__, _token="else")
     return other
 
 
@@ -57,7 +56,8 @@ def states(ledger: Ledger, *numbers: int) -> list[str]:
 
 
 def charged(ledger: Ledger) -> int:
-    return int(ledger.stats().set_index("model").loc[MODEL, "charged"])
+    (found,) = ledger.stats().query("model == @MODEL")["charged"].tolist()
+    return int(found)
 
 
 # -- claim and settle --------------------------------------------------------------------------------------

@@ -240,6 +240,8 @@ class Ledger:
         """
         with self._store.write() as connection:
             account = self._account(connection, model)
+            if explanation is not None:
+                _check_begun(connection, explanation, model)
             now = self._store.now(connection)
             ids = [query_id(model, question.row) for question in questions]
             known = _by_id(connection, ids)
@@ -268,7 +270,7 @@ class Ledger:
             self._charge(connection, account, len(mine))
             self._write_claims(connection, model, mine, known)
             if explanation is not None:
-                _record_asks(connection, explanation, model, questions, ids, set(mine))
+                _record_asks(connection, explanation, questions, ids, set(mine))
         return claims
 
     def settle(
@@ -606,17 +608,19 @@ def _open(address: str, lease: float) -> Ledger:
     return Ledger(address, lease=lease)
 
 
+def _check_begun(connection: Connection, explanation: str, model: str) -> None:
+    if connection.scalar(select(explanations.c.model_id).where(explanations.c.id == explanation)) != model:
+        raise ValueError(f"Explanation {explanation!r} of model {model!r} was not begun: call ledger.begin first.")
+
+
 def _record_asks(
     connection: Connection,
     explanation: str,
-    model: str,
     questions: Sequence[Question],
     ids: Sequence[str],
     mine: set[str],
 ) -> None:
     """Write down what was asked; a question asked again after a crash keeps its place and counts its payments."""
-    if connection.scalar(select(explanations.c.model_id).where(explanations.c.id == explanation)) != model:
-        raise ValueError(f"Explanation {explanation!r} of model {model!r} was not begun: call ledger.begin first.")
     places = asks.c.position.in_([question.position for question in questions])
     told = connection.execute(select(asks).where(asks.c.explanation_id == explanation, places))
     recorded = {ask.position: ask for ask in told}

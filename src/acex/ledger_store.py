@@ -18,11 +18,13 @@ from sqlalchemy import (
     Connection,
     Engine,
     Insert,
+    NullPool,
     StaticPool,
     Table,
     create_engine,
     event,
     func,
+    inspect,
     make_url,
     select,
 )
@@ -30,7 +32,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from acex.errors import LedgerFailed
-from acex.ledger_tables import migrate, newest_version, version_of, versions
+from acex.ledger_tables import migrate, newest_version, version_of
 
 BUSY_SECONDS = 60.0  # how long to queue for SQLite's one writer; transactions here take milliseconds
 CHECKED_BYTES = 64 * 2**20  # files up to this size are checked whole when opened, in well under a second
@@ -58,11 +60,15 @@ class Store:
 
     def __init__(self, where: str | os.PathLike[str] | None) -> None:
         self.url = _as_url(where)
-        self._connect()
-        with self._faults():
-            if self.path is not None:
+        if self.path is not None:
+            with self._faults():
                 _refuse_what_is_no_ledger(self.path)
+        self._connect()
+        try:
             self._prepare()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def is_memory(self) -> bool:
@@ -152,7 +158,8 @@ class Store:
             if version_of(connection) == newest_version():
                 return  # without a write, for the file may be read-only
         if self.path is not None:
-            _write_ahead(self._engine)
+            with self._faults():
+                _write_ahead(self._engine)
         with self._transaction(writes=True) as connection:
             if connection.dialect.name == "postgresql":
                 # Two processes that both find no tables would both create them.
@@ -170,8 +177,6 @@ class Store:
             said = f"{ADVICE[code]} ({words})" if code in ADVICE else words
             raise LedgerFailed(f"Ledger {self.name}: {said}.") from error
         except LedgerFailed as error:
-            if str(error).startswith("Ledger "):
-                raise
             raise LedgerFailed(f"Ledger {self.name}: {error}") from None
 
 
@@ -185,8 +190,8 @@ def _as_url(where: str | os.PathLike[str] | None) -> URL:
         return URL.create("sqlite", database=str(Path(where).expanduser().resolve()))
     try:
         url = make_url(os.fspath(where))
-    except ArgumentError:
-        raise ValueError(f"ledger: {where!r} is not a URL such as postgresql://user@host/database.") from None
+    except (ArgumentError, ValueError):  # what came is not shown, for there may be a password in it
+        raise ValueError("ledger: this is not a URL; expected one like postgresql://user@host:5432/database.") from None
     if url.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite":
@@ -236,17 +241,21 @@ def _write_ahead(engine: Engine) -> None:
 
 
 def _refuse_what_is_no_ledger(path: Path) -> None:
-    """Raise, without having written a byte, when the file is damaged or is somebody else's."""
+    """Raise, and leave the folder as it is, when the file is damaged, newer than this acex, or somebody else's."""
     if not path.exists() or path.stat().st_size == 0:
         return
-    connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=BUSY_SECONDS)
-    try:
-        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    log = Path(f"{path}-wal")
+    # SQLite would bring the answers of a log that a crash left behind into the file when it is closed: not into a file
+    # that may be damaged. Without a log it is the other way round: only who may write tidies up what SQLite made.
+    mode = "ro" if log.exists() and log.stat().st_size > 0 else "rw"
+    address = f"file:{quote(str(path))}?mode={mode}"
+    engine = create_engine(
+        "sqlite://", poolclass=NullPool, creator=lambda: sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)
+    )
+    with engine.connect() as connection:
+        if inspect(connection).get_table_names() and version_of(connection) == 0:
+            raise LedgerFailed("it is an SQLite file of something else; it was left as it is. Name another file.")
         if path.stat().st_size <= CHECKED_BYTES:
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
             if found != "ok":
                 raise LedgerFailed(f"{ADVICE['SQLITE_CORRUPT']} ({found}).")
-    finally:
-        connection.close()
-    if names and versions.name not in names:
-        raise LedgerFailed("it is an SQLite file of something else; it was left as it is. Name another file.")

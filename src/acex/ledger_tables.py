@@ -127,7 +127,9 @@ def version_of(connection: Connection) -> int:
     if versions.name not in names:
         taken = sorted(names & set(metadata.tables))
         if taken:
-            raise LedgerFailed(f"the database is no ledger, but has tables of its own named {', '.join(taken)}.")
+            raise LedgerFailed(
+                f"it is a database of something else, with tables named {', '.join(taken)}; it was left as it is."
+            )
         return 0
     version = max(connection.scalars(select(versions.c.version)), default=0)
     if version > newest_version():
