@@ -100,9 +100,10 @@ def ask(ledger: Ledger, wanted: Sequence[str], bill: Bill, seconds: float = 0.0)
         assert ledger.wait(MODEL, wanted)
 
 
-def ask_all(ledger: Ledger, seed: int, numbers: Sequence[int], bill: Bill, ready: Any, at_once: int = 20) -> None:
-    """A process that wants all the rows, in an order of its own."""
+def ask_all(address: str, seed: int, numbers: Sequence[int], bill: Bill, ready: Any, at_once: int = 20) -> None:
+    """What a process does that wants all the rows, in an order of its own."""
     ready.wait()
+    ledger = Ledger(address)
     order = random.Random(seed).sample(list(numbers), len(numbers))
     for start in range(0, len(order), at_once):
         wanted = rows(*order[start : start + at_once])

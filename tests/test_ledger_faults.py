@@ -330,6 +330,25 @@ def test_a_damaged_file_is_left_as_it_is(tmp_path: Path, damage: str) -> None:
     assert contents(tmp_path) == before
 
 
+def test_the_log_that_a_crash_left_is_not_written_into_a_damaged_file(tmp_path: Path) -> None:
+    path, crashed = tmp_path / "ledger.db", tmp_path / "crashed"
+    filled(path)
+    with Ledger(path) as ledger:
+        ledger.settle(MODEL, rows(1000), ["bad"])
+        crashed.mkdir()
+        for name in ("ledger.db", "ledger.db-wal"):  # as a power cut would leave them
+            shutil.copy(tmp_path / name, crashed / name)
+    with Ledger(shutil.copytree(crashed, tmp_path / "whole") / "ledger.db") as ledger:
+        assert ledger.known(MODEL, rows(1000))["[1000]"].label == "bad"
+    whole = (crashed / "ledger.db").read_bytes()
+    (crashed / "ledger.db").write_bytes(whole[:4096] + random.Random(0).randbytes(len(whole) - 4096))
+    before = contents(crashed)
+    with pytest.raises(LedgerFailed, match="the file is damaged"):
+        Ledger(crashed / "ledger.db")
+    after = contents(crashed)
+    assert {name: after[name] for name in before} == before
+
+
 def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
     (tmp_path / "ledger.db").touch()
     filled(tmp_path / "ledger.db")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,10 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
             yield found
 
 
-def open_and_ask_all(address: str, *arguments: Any) -> None:
-    ask_all(Ledger(address), *arguments)
-
-
 def test_eight_processes_send_each_of_a_thousand_rows_once(address: str, tmp_path: Path) -> None:
-    bill, ready = Bill(tmp_path / "bill"), processes.Barrier(EIGHT)
-    # None of them finds a ledger: they also make it together.
-    codes = run(open_and_ask_all, [(address, seed, range(1000), bill, ready) for seed in range(EIGHT)])
+    bill, ready = Bill(tmp_path / "bill"), processes.Barrier(EIGHT, timeout=60)
+    # They also make the ledger together: none of them finds one.
+    codes = run(ask_all, [(address, seed, range(1000), bill, ready) for seed in range(EIGHT)])
     assert codes == [0] * EIGHT
     assert Counter(bill.lines()) == Counter(rows(*range(1000)))
     with Ledger(address) as ledger:
@@ -42,6 +39,24 @@ def test_eight_processes_send_each_of_a_thousand_rows_once(address: str, tmp_pat
         assert [a.sequence for a in answers] == list(range(1, 1001))
         assert {a.row: a.label for a in answers} == {row: true_label(row) for row in rows(*range(1000))}
         assert ledger.stats()[["charged", "asked_again", "unsettled"]].values.tolist() == [[1000, 0, 0]]
+
+
+def open_all(addresses: list[str], ready: Any) -> None:
+    for address in addresses:
+        ready.wait()
+        with Ledger(address) as ledger:
+            assert ledger.answers(MODEL) == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_new_ledger_may_be_opened_by_all_at_the_same_moment(kind: str, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        if kind == "sqlite":
+            addresses = [str(tmp_path / f"{k}.db") for k in range(15)]
+        else:
+            addresses = [stack.enter_context(postgres()) for _ in range(5)]
+        ready = processes.Barrier(EIGHT, timeout=60)
+        assert run(open_all, [(addresses, ready)] * EIGHT) == [0] * EIGHT
 
 
 def spend(ledger: Ledger, first: int, bill: Bill, ready: Any) -> None:
@@ -55,7 +70,7 @@ def spend(ledger: Ledger, first: int, bill: Bill, ready: Any) -> None:
 
 
 def test_eight_processes_keep_one_budget(address: str, tmp_path: Path) -> None:
-    bill, ready = Bill(tmp_path / "bill"), processes.Barrier(EIGHT)
+    bill, ready = Bill(tmp_path / "bill"), processes.Barrier(EIGHT, timeout=60)
     with Ledger(address) as ledger:
         ledger.budget(MODEL, rows=100)
         codes = run(spend, [(ledger, 1000 * k, bill, ready) for k in range(EIGHT)])
@@ -66,8 +81,8 @@ def test_eight_processes_keep_one_budget(address: str, tmp_path: Path) -> None:
 
 def watch(address: str, ready: Any, done: Any) -> None:
     """Whatever number is the newest, all answers up to it are there, and stay the same."""
-    ledger = Ledger(address)
     ready.wait()
+    ledger = Ledger(address)
     while not done.is_set():
         seen = ledger.last_sequence(MODEL)
         before = ledger.answers(MODEL, up_to=seen)
@@ -76,10 +91,10 @@ def watch(address: str, ready: Any, done: Any) -> None:
 
 
 def test_no_answer_becomes_visible_after_a_later_one(address: str, tmp_path: Path) -> None:
-    bill, ready, done = Bill(tmp_path / "bill"), processes.Barrier(4), processes.Event()
+    bill, ready, done = Bill(tmp_path / "bill"), processes.Barrier(4, timeout=60), processes.Event()
     watcher = processes.Process(target=watch, args=(address, ready, done))
     watcher.start()
-    codes = run(open_and_ask_all, [(address, seed, range(200), bill, ready, 3) for seed in range(3)])
+    codes = run(ask_all, [(address, seed, range(200), bill, ready, 3) for seed in range(3)])
     done.set()
     watcher.join()
     assert [*codes, watcher.exitcode] == [0, 0, 0, 0]
@@ -111,11 +126,12 @@ def in_a_fork(action: Any) -> int:
 def test_a_fork_has_connections_of_its_own(address: str) -> None:
     with Ledger(address) as ledger:
         ledger.claim(MODEL, questions(1))  # there is an open connection now
-        owner = ledger.owner
+        owner, engine = ledger.owner, ledger._store._engine
 
         def child() -> None:
-            assert ledger.owner != owner
             ledger.settle(MODEL, rows(1), ["good"])
+            assert ledger.owner != owner
+            assert ledger._store._engine is not engine
 
         assert in_a_fork(child) == 0
         assert ledger.known(MODEL, rows(1))["[1]"].label == "good"
