@@ -3,11 +3,12 @@
 __version__ = "0.1.0"
 
 from acex import datasets
-from acex.errors import AcexError, BudgetSpent, ModelFailed, NoCounterfactual
+from acex.errors import AcexError, BudgetSpent, LedgerFailed, ModelFailed, NoCounterfactual
 from acex.explainer import Explainer, explain
 from acex.explanation import Explanation
 from acex.feasible import Feasible
 from acex.features import Continuous, Integer, Nominal, Ordinal
+from acex.ledger import Ledger
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
 from acex.region import Region
@@ -21,6 +22,8 @@ __all__ = [
     "Explanation",
     "Feasible",
     "Integer",
+    "Ledger",
+    "LedgerFailed",
     "ModelFailed",
     "NoCounterfactual",
     "Nominal",
