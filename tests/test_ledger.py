@@ -338,6 +338,14 @@ def test_an_explanation_can_be_replayed(ledger: Ledger) -> None:
     assert line["finished_at"] >= line["started_at"]
 
 
+def test_numpy_values_are_written_as_plain_ones(ledger: Ledger) -> None:
+    ledger.begin("e", MODEL, factual={"age": np.int8(37)}, settings={"beta": np.float32(5)})
+    ledger.claim(MODEL, [Question("[1]", position=0, note={"hope": np.float64(0.1)})], explanation="e")
+    assert ledger.asks("e")[0].note == {"hope": 0.1}
+    assert ledger.explanations()[["factual", "settings"]].values.tolist() == [['{"age": 37}', '{"beta": 5.0}']]
+    assert fingerprint({"age": np.int8(37)}) == fingerprint({"age": 37})
+
+
 def test_a_question_asked_again_keeps_its_place_and_what_it_could_see(ledger: Ledger, clock: Clock) -> None:
     ledger.begin("e", MODEL, factual={}, settings={})
     ledger.claim(MODEL, [Question("[1]", position=0, seen=0)], explanation="e")
@@ -456,7 +464,7 @@ def test_threads_share_a_ledger(ledger: Ledger) -> None:
     mine: list[str] = []
 
     def work() -> None:
-        for number in range(30):
+        for number in range(30):  # in the same order, so that they meet
             mine.extend(c.row for c in ledger.claim(MODEL, questions(number)) if c.state == "mine")
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -9,6 +9,8 @@ held it no longer lives, the next one to claim the row asks again, and `attempts
     ledger.settle(model, mine, send(mine))        # before waiting for others, who may be waiting for us
     ledger.wait(model, [c.row for c in claims])   # then claim again: each is settled, or may be taken over
 
+When sending fails, `release` what certainly cost nothing and `abandon` the rest, so that nobody waits for it.
+
 Rows are canonical texts (`acex.blackbox.canonical`). Claims and answers of one model are written one transaction at a
 time: each first locks the model's line, which holds the two counters. So budgets hold whatever the number of processes,
 and an answer with number n is visible only when 1 to n - 1 are. (A serial column of PostgreSQL does not promise that:
@@ -38,7 +40,7 @@ from sqlalchemy import Connection, Row, bindparam, func, select
 from acex.errors import BudgetSpent, LedgerFailed
 from acex.ledger_store import Store
 from acex.ledger_tables import asks, contradictions, explanations, models, queries
-from acex.values import is_count, is_finite, plain
+from acex.values import as_json, is_count, is_finite, plain
 
 PlainLabel: TypeAlias = str | int | float | bool
 LEASE_SECONDS = 120.0  # longer than most endpoints take to answer or to give up
@@ -190,13 +192,13 @@ class Ledger:
         if money is not None and not (is_finite(money) and money >= 0):
             raise ValueError(f"money must be a number, 0 or more, got {money!r}.")
         with self._store.write() as connection:
-            price = price_per_row if price_per_row is not None else self._account(connection, model).price_per_row
+            account = self._account(connection, model)
+            price = account.price_per_row if price_per_row is None else price_per_row
             if money is not None:
                 if price is None:
                     raise ValueError("A budget in money needs price_per_row.")
                 # As people write them: 0.3 buys three rows at 0.1, which binary fractions deny.
                 rows = int(Decimal(str(money)) // Decimal(str(price)))
-            self._account(connection, model)
             limits = {"row_budget": rows, "price_per_row": price}
             connection.execute(models.update().where(models.c.id == model).values(**limits))
 
@@ -268,7 +270,7 @@ class Ledger:
             if most is not None and len(mine) > most:
                 raise BudgetSpent(f"{len(mine)} rows to ask, but only {most} more may be sent.")
             self._charge(connection, account, len(mine))
-            self._write_claims(connection, model, mine, known)
+            _write_claims(connection, model, mine, known)
             if explanation is not None:
                 _record_asks(connection, explanation, questions, ids, set(mine))
         return claims
@@ -389,8 +391,8 @@ class Ledger:
             line = {
                 "id": explanation,
                 "model_id": model,
-                "factual": json.dumps(factual),
-                "settings": json.dumps(settings),
+                "factual": json.dumps(factual, default=as_json),
+                "settings": json.dumps(settings, default=as_json),
                 "started_at": _iso(self._store.now(connection)),
             }
             connection.execute(self._store.insert(explanations, line))
@@ -528,16 +530,6 @@ class Ledger:
         charged = {"n_charged": models.c.n_charged + rows}
         connection.execute(models.update().where(models.c.id == account.id).values(**charged))
 
-    def _write_claims(
-        self, connection: Connection, model: str, mine: dict[str, dict[str, Any]], known: dict[str, Row[Any]]
-    ) -> None:
-        new = [{"id": key, "model_id": model, **values} for key, values in mine.items() if key not in known]
-        again = [{"_id": key, **values} for key, values in mine.items() if key in known]
-        if new:
-            connection.execute(queries.insert(), new)
-        if again:
-            connection.execute(queries.update().where(queries.c.id == bindparam("_id")), again)
-
     def _write_answers(
         self,
         connection: Connection,
@@ -587,7 +579,7 @@ class Ledger:
 
 def fingerprint(value: Any) -> str:
     """A short hash of anything JSON can hold: the same for equal values, on every machine."""
-    written = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    written = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=as_json)
     return hashlib.sha256(written.encode("ascii")).hexdigest()[:32]
 
 
@@ -606,6 +598,17 @@ def label_text(label: Any) -> str:
 
 def _open(address: str, lease: float) -> Ledger:
     return Ledger(address, lease=lease)
+
+
+def _write_claims(
+    connection: Connection, model: str, mine: dict[str, dict[str, Any]], known: dict[str, Row[Any]]
+) -> None:
+    new = [{"id": key, "model_id": model, **values} for key, values in mine.items() if key not in known]
+    again = [{"_id": key, **values} for key, values in mine.items() if key in known]
+    if new:
+        connection.execute(queries.insert(), new)
+    if again:
+        connection.execute(queries.update().where(queries.c.id == bindparam("_id")), again)
 
 
 def _check_begun(connection: Connection, explanation: str, model: str) -> None:
@@ -633,7 +636,11 @@ def _record_asks(
         before = recorded.get(question.position)
         if before is None:
             line = {"explanation_id": explanation, "position": question.position, "query_id": key, "paid": paid}
-            why = {"purpose": question.purpose, "seen": question.seen, "note": json.dumps(question.note)}
+            why = {
+                "purpose": question.purpose,
+                "seen": question.seen,
+                "note": json.dumps(question.note, default=as_json),
+            }
             connection.execute(asks.insert().values(**line, **why))
         elif before.query_id != key:
             raise LedgerFailed(
@@ -700,7 +707,7 @@ def _iso(moment: datetime) -> str:
 
 
 def _later(now: datetime, seconds: float) -> str:
-    return FOREVER if math.isinf(seconds) else _iso(now + timedelta(seconds=seconds))
+    return FOREVER if seconds > 1e9 else _iso(now + timedelta(seconds=seconds))
 
 
 def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:

@@ -29,7 +29,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from acex.errors import LedgerFailed
 from acex.ledger_tables import migrate, newest_version, version_of
@@ -60,6 +60,7 @@ class Store:
 
     def __init__(self, where: str | os.PathLike[str] | None) -> None:
         self.url = _as_url(where)
+        self._inherited: list[Engine] = []
         if self.path is not None:
             with self._faults():
                 _refuse_what_is_no_ledger(self.path)
@@ -92,7 +93,7 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the ledger and changes nothing."""
+        """A transaction that changes nothing."""
         with self._transaction(writes=False) as connection:
             yield connection
 
@@ -134,7 +135,8 @@ class Store:
         if self.url.drivername != "sqlite":
             self._engine = _postgres_engine(self.url)
             return
-        pool = {"poolclass": StaticPool} if self.is_memory else {}
+        # A thread that queues for the writer's turn holds a connection: there may be as many as there are threads.
+        pool: dict[str, Any] = {"poolclass": StaticPool} if self.is_memory else {"max_overflow": -1}
         self._engine = create_engine(
             self.url, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}, **pool
         )
@@ -150,7 +152,7 @@ class Store:
                 "A ledger in memory belongs to the process that made it: answers written here would be lost. "
                 "Give the ledger a file, such as ledger='answers.db'."
             )
-        self._parents_engine = self._engine  # kept, since forgetting it would close its connections
+        self._inherited.append(self._engine)  # kept, since forgetting it would close its connections
         self._connect()
 
     def _prepare(self) -> None:
@@ -170,7 +172,7 @@ class Store:
     def _faults(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, DBAPIError) as error:
+        except (sqlite3.Error, SQLAlchemyError) as error:
             cause = error.orig if isinstance(error, DBAPIError) else error
             code = "_".join(getattr(cause, "sqlite_errorname", "").split("_")[:2])
             words = str(cause).strip()
