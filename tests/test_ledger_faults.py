@@ -211,6 +211,7 @@ def open_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o777)
     yield folder
+    folder.chmod(0o777)  # or only root could remove what is in it
     shutil.rmtree(folder)
 
 
