@@ -3,11 +3,12 @@
 __version__ = "0.1.0"
 
 from acex import datasets
-from acex.errors import AcexError, BudgetSpent, MissingExtra, ModelFailed, NoCounterfactual
+from acex.errors import AcexError, BudgetSpent, LedgerFailed, MissingExtra, ModelFailed, NoCounterfactual
 from acex.explainer import Explainer, explain
 from acex.explanation import Explanation
 from acex.feasible import Feasible
 from acex.features import Continuous, Integer, Nominal, Ordinal
+from acex.ledger import Ledger
 from acex.modelfiles import load_model
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
@@ -24,6 +25,8 @@ __all__ = [
     "Feasible",
     "HttpModel",
     "Integer",
+    "Ledger",
+    "LedgerFailed",
     "MissingExtra",
     "ModelFailed",
     "NoCounterfactual",

@@ -17,6 +17,17 @@ class BudgetSpent(AcexError):
     """One more row would have gone beyond the budget; it was not sent."""
 
 
+class LedgerFailed(AcexError):
+    """The ledger cannot be opened, read or written; the message says why and what to do.
+
+    `answers` holds, by row, the labels that were paid for and could not be written down.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.answers: dict[str, object] = {}
+
+
 class ModelFailed(AcexError):
     """The model raised, or answered something that is not one label a row.
 
