@@ -1,13 +1,20 @@
-"""The best cost so far against queries paid: strategy "feasible", without and with known outcomes, and a rival.
+"""The best cost so far against queries paid: strategy "feasible", alone and with help, and a rival.
 
     python benchmarks/anytime.py                             # forest, 50 withheld rows of each data set
     python benchmarks/anytime.py --model svc --rows 20 --data kc2,german_credit
+    python benchmarks/anytime.py --nominal                   # categories without an order, as they are
 
 For each number of queries: the median over rows of J over the best known, a row without a hit counting as
 infinite, and in brackets the share of rows with a hit. J is the paper's, d2n + 5 g1n on codes; only plausible hits
 count, for all methods. Best known is the least of all methods here, of a search with 100,000 queries (`limit.py`)
 and, for the rows it holds, of `best_known.csv`. The rival asks reference rows by increasing cost until one is a hit,
-bisects the way back and undoes changes, dearest first. All queries count, the first included.
+bisects the way back and undoes changes, dearest first. All queries count, the first included. Help is the true
+labels of the reference ("labels"; "shuffled": the same in random order, which must not hurt) or the model's
+probability ("scores"). "any" is the ratio at 60 queries to the least J of any hit, plausible or not.
+
+A second table says how "feasible" does by itself: rows that have a counterfactual, the share with a hit within 10
+queries, the mean number of queries when it may stop ("settled"; what that loses: median of the cost then over the cost
+at 60), the mean affinity of what was found, and where there is no counterfactual how many queries it took to give up.
 
 Writes the median curves to benchmarks/results/anytime-MODEL-SEED.csv. Needs the data sets: set ACEX_DATA.
 """
@@ -23,45 +30,47 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
-from limit import Problems, least_cost
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from limit import MODELS, grounds, least_cost
 from threadpoolctl import threadpool_limits
 
 import acex
 from acex.arrays import BoolArray, FloatArray
-from acex.bench.ground import Ground, ground
+from acex.bench.ground import Ground
 from acex.hints import outcome_model
 from acex.problem import Problem, key
 from acex.search import Search
 
 HERE = Path(__file__).parent
 BUDGETS = (10, 15, 20, 30, 40, 60)
-MODELS: dict[str, Callable[[], Any]] = {
-    "forest": lambda: None,  # the ground's own
-    "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
-    "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-    "svc": lambda: make_pipeline(StandardScaler(), SVC()),
-    "mlp": lambda: make_pipeline(StandardScaler(), MLPClassifier((32,), max_iter=500, random_state=0)),
-}
 Curve = FloatArray  # the best J after 0, 1, ..., queries; infinite before the first hit
 
 
-def searched(g: Ground, problem: Problem, is_hit: Callable[[FloatArray], BoolArray], n: int, seed: int) -> Curve:
-    """The curve of strategy "feasible", which goes on until the budget is spent."""
-    search = Search.begin(problem, acex.Feasible(tolerance=0.0), seed)
+def searched(
+    g: Ground,
+    problem: Problem,
+    is_hit: Callable[[FloatArray], BoolArray],
+    n: int,
+    seed: int,
+    odds: Callable[[FloatArray], float | None] = lambda x: None,
+    tolerance: float = 0.0,
+) -> tuple[Curve, Search]:
+    """The curve of strategy "feasible", and the search at its end; without a tolerance it spends the whole budget."""
+    search = Search.begin(problem, acex.Feasible(tolerance), seed, odds=odds(problem.factual))
     curve = np.full(n + 1, np.inf)
     while len(search.history.queries) < n and (query := search.ask()) is not None:
         hit = bool(is_hit(query.point[None])[0])
-        search = search.tell(query, hit)
+        search = search.tell(query, hit, odds(query.point))
         if hit and problem.plausible(query.point[None])[0]:
             asked = len(search.history.queries)
-            curve[asked:] = np.minimum(curve[asked:], g.cost(query.point[None], problem.factual)[0])
-    return curve
+            curve[asked:] = np.minimum(curve[asked:], price(g, problem, query.point))
+    return curve, search
+
+
+def price(g: Ground, problem: Problem, x: FloatArray) -> float:
+    """J of a point: the paper's, or with nominal features ours."""
+    if problem.scale.is_nominal.any():
+        return float(problem.cost(x[None])[0])
+    return float(g.cost(x[None], problem.factual)[0])
 
 
 def nearest(g: Ground, problem: Problem, is_hit: Callable[[FloatArray], BoolArray], n: int) -> Curve:
@@ -80,7 +89,7 @@ def nearest(g: Ground, problem: Problem, is_hit: Callable[[FloatArray], BoolArra
                 return curve
             asked[key(point)] = bool(is_hit(point[None])[0])
             if asked[key(point)] and problem.plausible(point[None])[0]:
-                curve[len(asked) :] = np.minimum(curve[len(asked) :], g.cost(point[None], problem.factual)[0])
+                curve[len(asked) :] = np.minimum(curve[len(asked) :], price(g, problem, point))
         answer = asked[key(point)]
 
 
@@ -109,35 +118,46 @@ def _nearest_plan(problem: Problem) -> Generator[FloatArray, bool, None]:
                 best = point
 
 
-def curves_of_row(name: str, model: str, seed: int, row: int, n: int) -> dict[str, Any]:
-    g = _ground(name, model, seed)
-    problems = _problems(name, model, seed)
+def curves_of_row(name: str, model: str, nominal: bool, seed: int, row: int, n: int) -> dict[str, Any]:
+    g, problems = grounds(name, model, nominal, seed)
     problem, is_hit = problems.of(row), problems.is_hit(row)
     outcomes = g.labels != g.predict(g.rows[row : row + 1])[0]
-    hint = outcome_model(g.space, g.reference, outcomes)
+    rng = np.random.default_rng(row)
     with threadpool_limits(1):
-        curves = {
-            "feasible": searched(g, problem, is_hit, n, row),
-            "feasible with labels": searched(g, replace(problem, hint=hint), is_hit, n, row),
-            "nearest unlike row": nearest(g, problem, is_hit, n),
-        }
         limit = least_cost(problem, is_hit)
-    return {"data": name, "row": row, "limit": limit, **curves}
+        any_hit = least_cost(replace(problem, density=None), is_hit)
+
+        def helped(outcomes: BoolArray) -> Curve:
+            hinted = replace(problem, hint=outcome_model(g.space, g.reference, outcomes))
+            return searched(g, hinted, is_hit, n, row)[0]
+
+        alone, _ = searched(g, problem, is_hit, n, row)
+        curves = {"feasible": alone, "with labels": helped(outcomes), "shuffled": helped(rng.permutation(outcomes))}
+        if hasattr(g.model, "predict_proba"):
+            curves["with scores"] = searched(g, problem, is_hit, n, row, _odds(g, problem))[0]
+        curves["nearest row"] = nearest(g, problem, is_hit, n)
+        settled, search = searched(g, problem, is_hit, n, row, tolerance=acex.Feasible().tolerance)
+    found = search.best is not None and problem.density is not None
+    return {
+        "row": row,
+        "limit": limit,
+        "any": any_hit,
+        "curves": curves,
+        "settled": (len(search.history.queries), settled[-1]),
+        "affinity": float(problem.density.affinity(search.best[None])[0]) if found else np.nan,
+        "stopped": search.settled,
+    }
 
 
-_GROUNDS: dict[tuple[str, str, int], tuple[Ground, Problems]] = {}
+def _odds(g: Ground, problem: Problem) -> Callable[[FloatArray], float | None]:
+    before = g.predict(problem.factual[None])[0]
+    column = list(g.model.classes_).index(before)
 
+    def odds(x: FloatArray) -> float:
+        miss = g.model.predict_proba(x[None])[0, column]
+        return float(np.log((1 - miss + 1e-6) / (miss + 1e-6)))
 
-def _ground(name: str, model: str, seed: int) -> Ground:
-    if (name, model, seed) not in _GROUNDS:
-        g = ground(name, seed, MODELS[model]())
-        _GROUNDS[name, model, seed] = (g, Problems(g))
-    return _GROUNDS[name, model, seed][0]
-
-
-def _problems(name: str, model: str, seed: int) -> Problems:
-    _ground(name, model, seed)
-    return _GROUNDS[name, model, seed][1]
+    return odds
 
 
 def main() -> None:
@@ -146,30 +166,61 @@ def main() -> None:
     parser.add_argument("--model", default="forest", choices=sorted(MODELS))
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--nominal", action="store_true", help="categories without an order, and our scale")
     args = parser.parse_args()
-    known = pd.read_csv(HERE / "best_known.csv").set_index(["dataset", "row"])["J"].to_dict()
-    lines, medians = [], []
+    known = {}
+    if args.model == "forest" and args.seed == 0 and not args.nominal:
+        known = pd.read_csv(HERE / "best_known.csv").set_index(["dataset", "row"])["J"].to_dict()
+    medians, alone = [], []
     for name in args.data.split(","):
-        jobs = (joblib.delayed(curves_of_row)(name, args.model, args.seed, r, max(BUDGETS)) for r in range(args.rows))
+        settings = (name, args.model, args.nominal, args.seed)
+        jobs = (joblib.delayed(curves_of_row)(*settings, r, max(BUDGETS)) for r in range(args.rows))
         rows = joblib.Parallel(n_jobs=-1)(jobs)
-        methods = [m for m in rows[0] if m not in ("data", "row", "limit")]
-        best = np.array([min(r["limit"], *(r[m][-1] for m in methods)) for r in rows])
-        if args.model == "forest" and args.seed == 0:
-            best = np.minimum(best, [known.get((name, r["row"]), np.inf) for r in rows])
+        best = np.array(
+            [min(r["limit"], known.get((name, r["row"]), np.inf), *(c[-1] for c in r["curves"].values())) for r in rows]
+        )
         has_one = np.isfinite(best)
-        for method in methods:
-            ratios = np.array([r[method] for r in rows])[has_one] / best[has_one, None]
+        lines = []
+        for method in rows[0]["curves"]:
+            curves = np.array([r["curves"][method] for r in rows])[has_one]
+            ratios = curves / best[has_one, None]
             cells = {
                 f"@{b}": f"{np.median(ratios[:, b]):.2f} ({np.isfinite(ratios[:, b]).mean():.0%})" for b in BUDGETS
             }
-            mean_J = {b: np.mean([r[method][b] for r in rows if np.isfinite(r[method][b])]) for b in (15, 30, 60)}
-            lines.append({"data": name, "method": method, **cells} | {f"J@{b}": f"{j:.2f}" for b, j in mean_J.items()})
+            least = np.minimum([r["any"] for r in rows], best)[has_one]
+            J = {f"J@{b}": f"{np.mean(curves[np.isfinite(curves[:, b]), b]):.2f}" for b in (15, 30, 60)}
+            worst = f"{np.median(curves[:, 60] / least):.2f}"
+            lines.append({"data": name, "method": method, **cells, "any": worst, **J})
             medians += [(name, method, q, np.median(ratios[:, q])) for q in range(1, max(BUDGETS) + 1)]
-        print(pd.DataFrame(lines[-len(methods) :]).to_string(index=False), flush=True)
-    out = HERE / "results" / f"anytime-{args.model}-{args.seed}.csv"
+        print(pd.DataFrame(lines).to_string(index=False), flush=True)
+        alone.append(_alone(name, rows, has_one, best))
+    print(pd.DataFrame(alone).to_string(index=False))
+    out = HERE / "results" / f"anytime-{args.model}{'-nominal' if args.nominal else ''}-{args.seed}.csv"
     out.parent.mkdir(exist_ok=True)
     pd.DataFrame(medians, columns=["data", "method", "queries", "median_ratio"]).to_csv(out, index=False)
     print(f"curves: {out.relative_to(HERE.parent)}")
+
+
+def _alone(name: str, rows: list[dict[str, Any]], has_one: BoolArray, best: FloatArray) -> dict[str, Any]:
+    """What "feasible" does by itself on one data set."""
+    possible = [r for r, has in zip(rows, has_one, strict=True) if has]
+    hopeless = [r for r, has in zip(rows, has_one, strict=True) if not has]
+    queries = np.array([r["settled"][0] for r in possible])
+    lost = np.array([r["settled"][1] / r["curves"]["feasible"][-1] for r in possible if np.isfinite(r["settled"][1])])
+    J = np.array([r["curves"]["feasible"][30] for r in possible])
+    gave_up = f"{np.mean([r['settled'][0] for r in hopeless]):.0f} ({len(hopeless)})" if hopeless else ""
+    return {
+        "data": name,
+        "possible": len(possible),
+        "hit@10": f"{np.mean([np.isfinite(r['curves']['feasible'][10]) for r in possible]):.0%}",
+        "found": f"{np.mean([np.isfinite(r['settled'][1]) for r in possible]):.0%}",
+        "mean J@30 / mean best": f"{J[np.isfinite(J)].mean() / best[has_one][np.isfinite(J)].mean():.3f}",
+        "settled after": f"{queries.mean():.1f}",
+        "loses": f"{np.median(lost):.3f} (mean {lost.mean():.3f})",
+        "affinity": f"{np.nanmean([r['affinity'] for r in possible]):.2f}",
+        "false alarms": sum(r["stopped"] in ("unlikely", "exhausted") for r in possible),
+        "hopeless: queries": gave_up,
+    }
 
 
 if __name__ == "__main__":

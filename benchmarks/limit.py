@@ -10,8 +10,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import acex
 from acex.arrays import BoolArray, FloatArray
@@ -24,16 +33,24 @@ from acex.quantiles import Quantiles
 from acex.region import Region
 from acex.scale import Scale
 
+MODELS: dict[str, Callable[[], Any]] = {
+    "forest": lambda: None,  # the ground's own
+    "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
+    "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    "svc": lambda: make_pipeline(StandardScaler(), SVC()),
+    "mlp": lambda: make_pipeline(StandardScaler(), MLPClassifier((32,), max_iter=500, random_state=0)),
+}
+
 ROUNDS, PER_ROUND, PARENTS = 25, 4000, 10
 
 
 class Problems:
     """The problems of one ground, with what they share worked out once."""
 
-    def __init__(self, g: Ground) -> None:
+    def __init__(self, g: Ground, scale: bool = False) -> None:
         self.g = g
         self.scale = Scale.of(g.space, g.reference)
-        self.density = Plausibility(scale=False).fit(g.reference, self.scale)
+        self.density = Plausibility(scale=scale).fit(g.reference, self.scale)
         self.quantiles = Quantiles.of(self.scale, g.reference)
 
     def of(self, row: int) -> Problem:
@@ -46,6 +63,15 @@ class Problems:
         """What asks the model whether points have another label than this row."""
         before = self.g.predict(self.g.rows[row : row + 1])[0]
         return lambda X: np.asarray(self.g.predict(X) != before)
+
+
+@cache
+def grounds(name: str, model: str, nominal: bool, seed: int) -> tuple[Ground, Problems]:
+    """One of the paper's data sets with one of the models; `nominal` takes categories as they are, without an order."""
+    g = ground(name, seed, MODELS[model]())
+    if nominal:
+        g = replace(g, space=acex.datasets.paper(name).space)
+    return g, Problems(g, scale=nominal)
 
 
 def least_cost(problem: Problem, is_hit: Callable[[FloatArray], BoolArray], seed: int = 0) -> float:

@@ -52,9 +52,7 @@ class Belief:
     def _fit(self, Z: FloatArray, prior: FloatArray) -> Posterior:
         typical = np.sqrt(len(self.problem.factual))
         if self.is_scored:
-            return regress(
-                Z, self.odds, noise=SCORE_NOISE, prior_mean=prior, typical=typical, hyperprior=SCORED
-            )
+            return regress(Z, self.odds, noise=SCORE_NOISE, prior_mean=prior, typical=typical, hyperprior=SCORED)
         hits = self.history.is_hit.astype(float)
         return fit(Z, hits, prior_mean=prior, typical=typical, hyperprior=HYPERPRIOR)
 

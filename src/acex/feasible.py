@@ -96,7 +96,7 @@ def _found(problem: Problem, history: History, count: int) -> tuple[frozenset[in
 
 
 class _Round:
-    """The search for one counterfactual, from position `start` of the history on, with everything before as evidence."""
+    """The search for one counterfactual, from position `start` of the history on; what came before is evidence."""
 
     def __init__(self, problem: Problem, settings: Feasible, history: History, start: int, seed: int) -> None:
         self.problem, self.settings, self.history, self.start = problem, settings, history, start
