@@ -137,14 +137,14 @@ def curves_of_row(name: str, model: str, nominal: bool, seed: int, row: int, n: 
             curves["with scores"] = searched(g, problem, is_hit, n, row, _odds(g, problem))[0]
         curves["nearest row"] = nearest(g, problem, is_hit, n)
         settled, search = searched(g, problem, is_hit, n, row, tolerance=acex.Feasible().tolerance)
-    found = search.best is not None and problem.density is not None
+    found = search.history.X[search.chosen]
     return {
         "row": row,
         "limit": limit,
         "any": any_hit,
         "curves": curves,
         "settled": (len(search.history.queries), settled[-1]),
-        "affinity": float(problem.density.affinity(search.best[None])[0]) if found else np.nan,
+        "affinity": float(problems.density.affinity(found)[0]) if len(found) else np.nan,
         "stopped": search.settled,
     }
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acex import BudgetSpent, ModelFailed
-from acex.blackbox import BlackBox, Record, canonical
+from acex.blackbox import BlackBox, canonical
+from acex.ledger import Answer, Ledger
 from acex.space import Space
 from strategies import frames, modest
 
@@ -37,45 +38,49 @@ def frame(*values: float) -> pd.DataFrame:
     return pd.DataFrame({"a": list(values), "b": "x"})
 
 
+def labels(answers: list[Answer]) -> list[object]:
+    return [answer.label for answer in answers]
+
+
 def test_rows_are_counted_one_by_one() -> None:
     model = Model()
-    box = BlackBox(model, Record(), budget=10)
-    assert box.ask(frame(1.0, -1.0, 2.0)) == [True, False, True]
+    box = BlackBox(model, Ledger(), budget=10)
+    assert labels(box.ask(frame(1.0, -1.0, 2.0))) == [True, False, True]
     assert (box.n_queries, box.n_reused, box.remaining, model.n_rows) == (3, 0, 7, 3)
 
 
 def test_a_known_row_is_not_sent_again() -> None:
     model = Model()
-    box = BlackBox(model, Record(), budget=10)
+    box = BlackBox(model, Ledger(), budget=10)
     box.ask(frame(1.0, -1.0))
-    assert box.ask(frame(-1.0, 2.0, 1.0)) == [False, True, True]
+    assert labels(box.ask(frame(-1.0, 2.0, 1.0))) == [False, True, True]
     assert (box.n_queries, box.n_reused, model.n_rows) == (3, 2, 3)
-    assert box.ask(frame(2.0)) == [True]
+    assert labels(box.ask(frame(2.0))) == [True]
     assert len(model.calls) == 2  # nothing new, nothing sent
 
 
 def test_a_row_that_comes_twice_at_once_is_sent_once() -> None:
     model = Model()
-    box = BlackBox(model, Record(), budget=2)
-    assert box.ask(np.array([[1.0], [1.0], [-1.0], [1.0]])) == [True, True, False, True]
+    box = BlackBox(model, Ledger(), budget=2)
+    assert labels(box.ask(np.array([[1.0], [1.0], [-1.0], [1.0]]))) == [True, True, False, True]
     assert (box.n_queries, box.n_reused, model.n_rows) == (2, 2, 2)
 
 
 def test_what_one_box_was_told_another_knows() -> None:
-    record, model = Record(), Model()
-    BlackBox(model, record, budget=5).ask(frame(1.0, 2.0))
-    second = BlackBox(model, record, budget=0)
+    ledger, model = Ledger(), Model()
+    BlackBox(model, ledger, budget=5).ask(frame(1.0, 2.0))
+    second = BlackBox(model, ledger, budget=0)
     assert second.knows(frame(1.0, 2.0))
     assert not second.knows(frame(1.0, 3.0))
-    assert second.ask(frame(1.0)) == [True]
+    assert labels(second.ask(frame(1.0))) == [True]
     assert (second.n_queries, second.n_reused) == (0, 1)
 
 
 def test_the_budget_is_a_hard_cap_and_nothing_is_sent_beyond_it() -> None:
     model = Model()
-    box = BlackBox(model, Record(), budget=3)
+    box = BlackBox(model, Ledger(), budget=3)
     box.ask(frame(1.0, 2.0))
-    with pytest.raises(BudgetSpent, match="2 rows to ask, but only 1 of 3 are left"):
+    with pytest.raises(BudgetSpent, match="2 rows to ask, but only 1 more may be sent"):
         box.ask(frame(3.0, 4.0))
     assert (box.n_queries, model.n_rows) == (2, 2)
     box.ask(frame(3.0))
@@ -89,10 +94,10 @@ def test_the_budget_is_a_hard_cap_and_nothing_is_sent_beyond_it() -> None:
 @given(st.lists(st.lists(st.integers(-3, 3), min_size=1, max_size=4), max_size=8), st.integers(0, 6))
 def test_the_model_never_gets_a_row_twice_nor_more_than_the_budget(batches: list[list[int]], budget: int) -> None:
     model = Model()
-    box = BlackBox(model, Record(), budget)
+    box = BlackBox(model, Ledger(), budget)
     for batch in batches:
         try:
-            assert box.ask(np.array(batch, dtype=float)[:, None]) == [v > 0 for v in batch]
+            assert labels(box.ask(np.array(batch, dtype=float)[:, None])) == [v > 0 for v in batch]
         except BudgetSpent:
             continue
     sent = [row for rows in model.calls for row in rows[:, 0].tolist()]
@@ -108,7 +113,7 @@ def test_the_model_receives_rows_as_they_are() -> None:
             "c": pd.array([1.5, 2.5], dtype="Float32"),
         }
     )
-    box = BlackBox(model, Record(), budget=5)
+    box = BlackBox(model, Ledger(), budget=5)
     box.ask(rows.iloc[:1])
     box.ask(rows)
     assert [list(sent.index) for sent in model.calls] == [[0], [1]]
@@ -125,7 +130,7 @@ def test_a_model_that_writes_into_its_rows_spoils_nothing() -> None:
         return ["yes"] * len(rows)
 
     rows = frame(1.0, 2.0)
-    box = BlackBox(careless, Record(), budget=5)
+    box = BlackBox(careless, Ledger(), budget=5)
     box.ask(rows)
     assert rows["a"].tolist() == [1.0, 2.0]
     assert box.knows(frame(1.0, 2.0))
@@ -138,7 +143,7 @@ def test_what_the_model_raised_is_told_and_the_rows_count_as_sent() -> None:
     def broken(rows: Any) -> Any:
         raise RuntimeError("no connection")
 
-    box = BlackBox(broken, Record(), budget=3)
+    box = BlackBox(broken, Ledger(), budget=3)
     with pytest.raises(ModelFailed, match="The model raised RuntimeError: no connection") as caught:
         box.ask(frame(1.0, 2.0))
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -151,11 +156,11 @@ def test_labels_that_came_before_a_failure_are_kept() -> None:
     def half(rows: Any) -> Any:
         raise ModelFailed("cut off", answered=[True], in_doubt=1)
 
-    box = BlackBox(half, Record(), budget=3)
+    box = BlackBox(half, Ledger(), budget=3)
     with pytest.raises(ModelFailed, match=r"^cut off$") as caught:
         box.ask(frame(1.0, 2.0, 3.0))
     assert caught.value.charged
-    assert box.ask(frame(1.0)) == [True]
+    assert labels(box.ask(frame(1.0))) == [True]
     assert not box.knows(frame(2.0))
 
 
@@ -172,7 +177,7 @@ def test_labels_that_came_before_a_failure_are_kept() -> None:
     ],
 )
 def test_an_answer_that_is_not_one_label_a_row_is_a_failure(answer: Any, message: str) -> None:
-    box = BlackBox(lambda rows: answer, Record(), budget=3)
+    box = BlackBox(lambda rows: answer, Ledger(), budget=3)
     with pytest.raises(ModelFailed, match=f"The model's answer is not one label a row: .*{message}"):
         box.ask(frame(1.0, 2.0))
     assert not box.knows(frame(1.0))

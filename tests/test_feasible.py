@@ -17,7 +17,7 @@ from acex.families import everything, from_hits, from_reference
 from acex.feasible import Feasible, step_after
 from acex.features import Continuous, Integer, Nominal
 from acex.hints import as_outcomes, outcome_model
-from acex.problem import History, Problem, Query, key
+from acex.problem import Problem, key
 from acex.quantiles import Quantiles
 from acex.scale import Scale
 from acex.search import Search

@@ -66,12 +66,12 @@ def charged(ledger: Ledger) -> int:
 def test_a_row_is_claimed_once_then_awaited_then_known(ledger: Ledger) -> None:
     assert states(ledger, 1, 2) == ["mine", "mine"]
     assert states(someone_else(ledger), 2, 3) == ["in_flight", "mine"]
-    ledger.settle(MODEL, rows(1, 2), ["good", "bad"], scores=[0.75, None])
+    ledger.settle(MODEL, rows(1, 2), ["good", "bad"], scores=[[("good", 0.75), ("bad", 0.25)], None])
     claims = someone_else(ledger).claim(MODEL, questions(2, 1, 3))
     assert [claim.state for claim in claims] == ["settled", "settled", "in_flight"]
     assert [claim.answer.label for claim in claims if claim.answer] == ["bad", "good"]
     assert ledger.known(MODEL, rows(1, 2, 3, 4)) == {
-        "[1]": ("[1]", "good", 0.75, 1),
+        "[1]": ("[1]", "good", [("good", 0.75), ("bad", 0.25)], 1),
         "[2]": ("[2]", "bad", None, 2),
     }
 
@@ -325,11 +325,11 @@ def test_an_explanation_can_be_replayed(ledger: Ledger) -> None:
     ledger.import_answers(MODEL, rows(2), ["bad"])
     assert ledger.begin("e", MODEL, factual={"age": 37}, settings={"seed": 0}) == []
     ledger.claim(MODEL, [Question("[1]", "factual", position=0, seen=1)], explanation="e")
-    ledger.settle(MODEL, rows(1), [True], scores=[0.5])
+    ledger.settle(MODEL, rows(1), [True], scores=[[(True, 0.5)]])
     asked = [Question("[2]", "explore", 1, 2, {"hope": 0.25}), Question("[3]", "explore", 2, 2)]
     ledger.claim(MODEL, asked, explanation="e")
     first, second, third = ledger.begin("e", MODEL, factual={"age": 37}, settings={"seed": 0})
-    assert first == (0, "[1]", "factual", 1, None, 1, ("[1]", True, 0.5, 2))
+    assert first == (0, "[1]", "factual", 1, None, 1, ("[1]", True, [(True, 0.5)], 2))
     assert second == (1, "[2]", "explore", 2, {"hope": 0.25}, 0, ("[2]", "bad", None, 1))
     assert third == (2, "[3]", "explore", 2, None, 1, None)
     ledger.finish("e", "found")

@@ -221,12 +221,12 @@ def test_labels_that_were_paid_for_before_a_failure_are_not_lost(deed: Deed, in_
 
 def test_the_black_box_keeps_what_was_answered_before_a_failure() -> None:
     with serving(labels, half, labels) as server:
-        box = acex.blackbox.BlackBox(asking(server.url, rows_per_request=2).predict, acex.blackbox.Record(), 10)
+        box = acex.blackbox.BlackBox(asking(server.url, rows_per_request=2).predict, acex.Ledger(), 10)
         with pytest.raises(ModelFailed, match="gave no complete answer") as caught:
             box.ask(ROWS)
         assert caught.value.in_doubt == 2
         assert box.knows(ROWS[:2]) and not box.knows(ROWS[2:3])
-        assert box.ask(ROWS) == RIGHT
+        assert [answer.label for answer in box.ask(ROWS)] == RIGHT
         assert [len(body["rows"]) for body in server.bodies] == [2, 2, 2, 1]
 
 

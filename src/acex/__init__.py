@@ -14,6 +14,7 @@ from acex.penalty import Penalty
 from acex.plausibility import Plausibility
 from acex.region import Region
 from acex.remote import HttpModel
+from acex.session import Session
 from acex.space import Space
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Penalty",
     "Plausibility",
     "Region",
+    "Session",
     "Space",
     "__version__",
     "datasets",

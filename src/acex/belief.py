@@ -34,18 +34,22 @@ class Belief:
     """What the evidence says about points that were not asked."""
 
     def __init__(self, problem: Problem, history: History) -> None:
-        self.problem, self.history, self.ground = problem, history, _Ground.of(problem)
-        self.is_scored = len(history.odds) == len(history.hits)
+        self.problem, self.ground = problem, _Ground.of(problem)
+        X, self.hits, odds = history.X, history.is_hit, history.odds
+        if history.known is not None:
+            X, self.hits = np.vstack([X, history.known.X]), np.append(self.hits, history.known.is_hit)
+            odds = (*odds, *history.known.odds)
+        self.is_scored = len(odds) == len(X)
         self.depth = PRIOR_DEPTH
         if self.is_scored:
-            self.odds = np.clip(history.odds, -SCORE_LIMIT, SCORE_LIMIT)
+            self.odds = np.clip(odds, -SCORE_LIMIT, SCORE_LIMIT)
             self.depth = max(PRIOR_FAR - float(self.odds[0]), 0.0)  # the first query is the factual
-        Z = problem.quantiles.coordinates(history.X)
-        self.misses, self.missed = history.X[~history.is_hit], Z[~history.is_hit]
+        Z = problem.quantiles.coordinates(X)
+        self.misses, self.missed = X[~self.hits], Z[~self.hits]
         self.hinted = False
         self.posterior = self._fit(Z, self._distance_prior(Z))
         if problem.hint is not None:
-            hinted = self._fit(Z, _hinted_prior(problem.hint, history.X))
+            hinted = self._fit(Z, _hinted_prior(problem.hint, X))
             self.hinted = hinted.log_marginal_likelihood + HINT_ODDS > self.posterior.log_marginal_likelihood
             self.posterior = hinted if self.hinted else self.posterior
 
@@ -53,8 +57,7 @@ class Belief:
         typical = np.sqrt(len(self.problem.factual))
         if self.is_scored:
             return regress(Z, self.odds, noise=SCORE_NOISE, prior_mean=prior, typical=typical, hyperprior=SCORED)
-        hits = self.history.is_hit.astype(float)
-        return fit(Z, hits, prior_mean=prior, typical=typical, hyperprior=HYPERPRIOR)
+        return fit(Z, self.hits.astype(float), prior_mean=prior, typical=typical, hyperprior=HYPERPRIOR)
 
     def probability(self, X: FloatArray) -> FloatArray:
         """P(hit) of points to ask, (n,)."""
@@ -69,14 +72,16 @@ class Belief:
         """Mean P(hit) in a small neighbourhood of points, (n,), by the surrogate alone."""
         near = (X[:, None] + self._cloud).reshape(-1, X.shape[1])
         near = self.problem.region.space.snap(near)
-        return self._by_posterior(near, self.problem.quantiles.coordinates(near)).reshape(len(X), -1).mean(axis=1)
+        probability = self._by_posterior(near, self.problem.quantiles.coordinates(near))
+        return np.asarray(probability.reshape(len(X), -1).mean(axis=1))
 
     @cached_property
     def _cloud(self) -> FloatArray:
         """Steps to neighbours, (NEIGHBOURS, d); the same each time."""
         scale = self.problem.scale
         steps = np.random.default_rng(0).normal(size=(NEIGHBOURS, len(scale.deviations)))
-        return steps * NEARBY * np.where(scale.is_nominal, 0.0, scale.deviations)
+        cloud: FloatArray = steps * NEARBY * np.where(scale.is_nominal, 0.0, scale.deviations)
+        return cloud
 
     def _by_posterior(self, X: FloatArray, Z: FloatArray) -> FloatArray:
         hint = self.problem.hint

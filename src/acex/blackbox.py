@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.errors import BudgetSpent, ModelFailed
-from acex.models import Label, Predict, as_labels
+from acex.errors import LedgerFailed, ModelFailed
+from acex.ledger import Answer, Ledger, Question, Scores
+from acex.models import Predict, Scored, as_labels, as_scores
 from acex.values import as_json
-
-
-@dataclass
-class Record:
-    """Every answer of one model, by the canonical form of the row. Kept in memory."""
-
-    answers: dict[str, Label] = field(default_factory=dict)
 
 
 class BlackBox:
@@ -27,15 +24,28 @@ class BlackBox:
 
     Args:
         predict: from rows to labels.
-        record: where answers are written; rows found there are not sent.
+        ledger: where answers are written; rows found there are not sent.
         budget: how many rows may be sent.
+        model_id: the model's name in the ledger.
+        explanation: on whose behalf, where its questions are to be recorded.
+        timeout: seconds after which a request counts as failed; None waits for ever.
     """
 
-    def __init__(self, predict: Predict, record: Record, budget: int) -> None:
-        self._predict, self._record = predict, record
+    def __init__(
+        self,
+        predict: Predict,
+        ledger: Ledger,
+        budget: int,
+        *,
+        model_id: str = "model",
+        explanation: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        self._predict, self.ledger, self.model_id = predict, ledger, model_id
+        self.explanation, self._timeout = explanation, timeout
         self.budget = budget
         self.n_queries = 0  # rows sent
-        self.n_reused = 0  # rows answered from the record
+        self.n_reused = 0  # rows that were known
 
     @property
     def remaining(self) -> int:
@@ -44,43 +54,125 @@ class BlackBox:
 
     def knows(self, rows: Rows) -> bool:
         """Would asking for these rows be free?"""
-        return all(form in self._record.answers for form in canonical(rows))
+        forms = canonical(rows)
+        return self.ledger.known(self.model_id, forms).keys() >= set(forms)
 
-    def ask(self, rows: Rows) -> list[Label]:
-        """One label a row.
+    def ask(self, rows: Rows, why: Sequence[Question] | None = None) -> list[Answer]:
+        """One answer a row; `why` says for each what the ledger is to record besides the row itself.
 
         Raises:
-            BudgetSpent: before anything is sent, when the new rows are more than the budget allows.
-            ModelFailed: the model raised or gave no labels. The rows count as sent.
+            BudgetSpent: before anything is sent, when the new rows are more than a budget allows.
+            ModelFailed: the model raised or gave no labels. What may have been charged counts as sent.
         """
         forms = canonical(rows)
-        answers = self._record.answers
-        new = [i for i, form in enumerate(forms) if form not in answers and form not in forms[:i]]
-        if len(new) > self.remaining:
-            raise BudgetSpent(f"{len(new)} rows to ask, but only {self.remaining} of {self.budget} are left.")
-        if new:
-            sent = rows.iloc[new] if isinstance(rows, pd.DataFrame) else rows[new]
-            self.n_queries += len(new)
-            try:
-                labels = self._send(sent)
-            except ModelFailed as error:  # what was answered before the failure is paid for
-                answers.update(zip((forms[i] for i in new), error.answered, strict=False))
-                raise
-            answers.update(zip((forms[i] for i in new), labels, strict=True))
-        self.n_reused += len(forms) - len(new)
+        first = {form: i for i, form in reversed(list(enumerate(forms)))}
+        places = sorted(first.values())
+        questions = [Question(forms[i]) if why is None else replace(why[i], row=forms[i]) for i in places]
+        answers: dict[str, Answer] = {}
+        sent = 0
+        while True:
+            claims = self.ledger.claim(
+                self.model_id,
+                questions,
+                explanation=self.explanation,
+                most=self.remaining,
+                lease=None if self._timeout is None else max(2 * self._timeout, self.ledger.lease),
+            )
+            answers.update({c.row: c.answer for c in claims if c.answer is not None})
+            mine = [c.row for c in claims if c.state == "mine"]
+            if mine:
+                new = [first[form] for form in mine]
+                sent += len(mine)
+                told = self._send(rows.iloc[new] if isinstance(rows, pd.DataFrame) else rows[new], mine)
+                answers.update({answer.row: answer for answer in told})
+            waiting = [c.row for c in claims if c.state == "in_flight"]
+            if not waiting:
+                break
+            if not self.ledger.wait(self.model_id, waiting):
+                raise LedgerFailed(
+                    f"{len(waiting)} rows were claimed by somebody else ({claims[0].held_by}) and are not answered. "
+                    f"Wait, or give them up with acex ledger abandon."
+                )
+        self.n_reused += len(forms) - sent
         return [answers[form] for form in forms]
 
-    def _send(self, rows: Rows) -> list[Label]:
+    def hand_out(self, rows: Rows, why: Sequence[Question]) -> list[Answer | None]:
+        """Claim different rows that somebody else will ask: the answers there are, None where there is none yet.
+
+        They count as sent from now on, and wait for their answer without a limit of time.
+        """
+        forms = canonical(rows)
+        questions = [replace(question, row=form) for question, form in zip(why, forms, strict=True)]
+        claims = self.ledger.claim(
+            self.model_id,
+            questions,
+            explanation=self.explanation,
+            most=self.remaining,
+            lease=math.inf,
+            holder="handed out to be asked",
+        )
+        self.n_queries += sum(claim.state == "mine" for claim in claims)
+        self.n_reused += sum(claim.state == "settled" for claim in claims)
+        return [claim.answer for claim in claims]
+
+    def take_in(self, rows: Rows, answer: Any) -> list[Answer]:
+        """Write down labels that were asked for elsewhere: the answers that stand."""
+        return self.ledger.settle(self.model_id, canonical(rows), as_labels(answer, len(rows)))
+
+    def _send(self, rows: Rows, forms: list[str]) -> list[Answer]:
+        """Answers of the model, written down; when it fails, what is not paid for is given back."""
+        self.n_queries += len(forms)
+        ledger, model = self.ledger, self.model_id
         try:
-            answer = self._predict(rows)
+            labels, scores = self._answers(rows)
+        except ModelFailed as failure:
+            k = len(failure.answered)
+            if k:
+                ledger.settle(model, forms[:k], failure.answered)
+            end = len(forms) if failure.in_doubt is None else k + failure.in_doubt
+            ledger.abandon(model, forms[k:end])
+            self.n_queries -= ledger.release(model, forms[end:])
+            raise
+        except BaseException:  # Ctrl-C: the request may have been charged, and nobody waits for it any more
+            ledger.abandon(model, forms)
+            raise
+        return ledger.settle(model, forms, labels, scores=scores)
+
+    def _answers(self, rows: Rows) -> tuple[list[Any], list[Scores] | None]:
+        try:
+            answer = self._predict(rows) if self._timeout is None else _within(self._timeout, self._predict, rows)
         except ModelFailed:  # it knows better what was charged
             raise
         except Exception as error:
             raise ModelFailed(f"The model raised {type(error).__name__}: {error}") from error
         try:
-            return as_labels(answer, len(rows))
+            if isinstance(answer, Scored):
+                scores: Any = as_scores(answer, len(rows))
+                return as_labels(answer.labels, len(rows)), scores
+            return as_labels(answer, len(rows)), None
         except ValueError as error:
             raise ModelFailed(f"The model's answer is not one label a row: {error}.") from None
+
+
+def _within(seconds: float, predict: Predict, rows: Rows) -> Any:
+    """The answer, if it comes in time; the thread that waits for it is left behind otherwise."""
+    outcome: list[Any] = []
+
+    def call() -> None:
+        try:
+            outcome.append((predict(rows), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise ModelFailed(f"The model gave no answer within {seconds:g} s (timeout); the rows may have been charged.")
+    answer, error = outcome[0]
+    if error is not None:
+        raise error
+    return answer
 
 
 def canonical(rows: Rows) -> list[str]:

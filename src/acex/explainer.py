@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from threadpoolctl import ThreadpoolController
 
 import acex
 from acex.arrays import Rows
-from acex.blackbox import BlackBox, Record
+from acex.blackbox import BlackBox, canonical
 from acex.cost import Cost
-from acex.explanation import Explanation, Outcome, StoppedBy
+from acex.explanation import Explanation
 from acex.feasible import Feasible
 from acex.features import Direction
 from acex.hints import as_outcomes, outcome_model
-from acex.models import Label, as_predict, known_labels
+from acex.ledger import Ledger, fingerprint
+from acex.models import Label, as_labels, as_predict, known_labels
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
 from acex.problem import Hint, Problem
 from acex.quantiles import Quantiles
 from acex.region import Constraint, Region
 from acex.scale import Scale
-from acex.search import Search, Strategy
+from acex.search import Strategy
+from acex.session import Session
 from acex.space import Space
-from acex.values import is_count
+from acex.target import Target
+from acex.values import is_count, is_finite
 
 Callback = Callable[[Explanation], object]
 
@@ -41,8 +44,9 @@ def explain(
     data: Rows,
     labels: Any = None,
     space: Space | None = None,
-    target: Label = None,
+    target: Any = None,
     budget: int = 60,
+    count: int = 1,
     freeze: Iterable[str | int] = (),
     ranges: Mapping[Any, Any] | None = None,
     directions: Mapping[Any, Direction] | None = None,
@@ -51,6 +55,13 @@ def explain(
     strategy: Strategy | str = "feasible",
     beta: float = 5.0,
     plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
+    scores: bool = False,
+    queries_per_round: int = 1,
+    pool: bool = True,
+    answers: tuple[Rows, Any] | None = None,
+    ledger: Ledger | str | Path | None = None,
+    model_id: str | None = None,
+    timeout: float | None = None,
     callback: Callback | None = None,
     progress: bool | None = None,
     seed: int = 0,
@@ -65,8 +76,9 @@ def explain(
         labels: known true outcomes of `data`, one a row, in the words of the model's labels. Hints, not answers of
             the model: they tell strategy "feasible" where to look first, as far as the model turns out to agree.
         space: what each feature can hold; by default `Space.infer(data)`.
-        target: the label wanted; by default any other than the one x has.
+        target: the label wanted, or a list of labels that will do; by default any other than the one x has.
         budget: how many rows may be sent to the model, the first one (x itself) included. A hard cap.
+        count: how many counterfactuals; each rests on a feature that the others do not rest on.
         freeze: features that must stay as they are.
         ranges: (low, high) for numbers, a list of allowed categories for the others.
         directions: "increase" or "decrease" for features that may go one way only.
@@ -76,7 +88,16 @@ def explain(
             settings of their own.
         beta: weight of sparsity (l1) against distance (l2) in the cost.
         plausibility: how much a counterfactual must look like data; None for not at all.
-        callback: called with the explanation so far after each query.
+        scores: the model gives probabilities (`predict_proba`, or a function that gives a frame with a column for
+            each label): fewer queries than labels alone.
+        queries_per_round: rows that are asked at once, where waiting is dearer than a few queries more.
+        pool: use what the same model was asked for other explanations; it costs nothing.
+        answers: rows, and the labels that the model itself gave them elsewhere: evidence, free of charge.
+        ledger: where answers are written down so that none is paid for twice: a path, a URL of PostgreSQL, an
+            `acex.Ledger`, or None for memory. An explanation that was interrupted goes on from there.
+        model_id: the model's name in the ledger; models from files and endpoints have one of their own.
+        timeout: seconds after which a request to the model counts as failed.
+        callback: called with the explanation so far after each query, or round of them.
         progress: a progress bar on stderr; by default when that is a terminal.
         seed: the same seed and answers give the same questions.
 
@@ -93,10 +114,25 @@ def explain(
         >>> e.outcome, e.label_after
         ('found', 'approved')
     """
-    return Explainer(model, data, labels=labels, space=space, plausibility=plausibility, seed=seed).explain(
+    explainer = Explainer(
+        model,
+        data,
+        labels=labels,
+        space=space,
+        plausibility=plausibility,
+        scores=scores,
+        pool=pool,
+        answers=answers,
+        ledger=ledger,
+        model_id=model_id,
+        timeout=timeout,
+        seed=seed,
+    )
+    return explainer.explain(
         x,
         target=target,
         budget=budget,
+        count=count,
         freeze=freeze,
         ranges=ranges,
         directions=directions,
@@ -104,6 +140,7 @@ def explain(
         constraint=constraint,
         strategy=strategy,
         beta=beta,
+        queries_per_round=queries_per_round,
         callback=callback,
         progress=progress,
         seed=seed,
@@ -113,9 +150,9 @@ def explain(
 class Explainer:
     """Explains rows of one model with one reference: scales and plausibility are worked out once.
 
-    Answers are kept for the life of the explainer: a row that was asked for one explanation is free in the
-    next. The arguments are those of `explain`: what is about model and data here, what is about the row at
-    `.explain`.
+    Answers are kept in the ledger, by default for the life of the explainer: a row that was asked for one explanation
+    is free in the next, and tells it where to look. The arguments are those of `explain`: what is about model and data
+    here, what is about the row at `.explain`.
     """
 
     def __init__(
@@ -126,14 +163,22 @@ class Explainer:
         labels: Any = None,
         space: Space | None = None,
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
+        scores: bool = False,
+        pool: bool = True,
+        answers: tuple[Rows, Any] | None = None,
+        ledger: Ledger | str | Path | None = None,
+        model_id: str | None = None,
+        timeout: float | None = None,
         seed: int = 0,
     ) -> None:
-        self._predict = as_predict(model)
+        self._predict = as_predict(model, scores)
         self._known_labels = known_labels(model)
         if not (space is None or isinstance(space, Space)):
             raise TypeError(f"space must be an acex.Space or None, got {type(space).__name__}.")
         if not (plausibility is None or isinstance(plausibility, Plausibility)):
             raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
+        if not (timeout is None or (is_finite(timeout) and timeout > 0)):
+            raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
         self.space = Space.infer(data) if space is None else space.like(data)
@@ -147,14 +192,35 @@ class Explainer:
         self.plausibility = plausibility
         with _one_blas_thread():
             self._density = None if plausibility is None else plausibility.fit(self.reference, self.scale, seed)
-        self._record = Record()
+        self._scores, self._pool, self._timeout = scores, pool, timeout
+        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        self.model_id = self._named(model, model_id)
+        self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
+        if answers is not None:
+            self._import(*answers)
+
+    def _named(self, model: Any, model_id: str | None) -> str:
+        model_id = model_id or getattr(model, "model_id", None)
+        if model_id is None and not self.ledger.is_memory:
+            raise ValueError(
+                f"A ledger that outlives the process needs model_id: a name for this {type(model).__name__}, and "
+                f"another one whenever it is trained anew, such as model_id='loans-2026-11'."
+            )
+        if not (model_id is None or isinstance(model_id, str)):
+            raise TypeError(f"model_id must be text, got {model_id!r}.")
+        return model_id or "model"
+
+    def _import(self, rows: Rows, labels: Any) -> None:
+        rows = self.space.decode(self.space.encode(rows))
+        self.ledger.import_answers(self.model_id, canonical(rows), as_labels(labels, len(rows)))
 
     def explain(
         self,
         x: Rows,
         *,
-        target: Label = None,
+        target: Any = None,
         budget: int = 60,
+        count: int = 1,
         freeze: Iterable[str | int] = (),
         ranges: Mapping[Any, Any] | None = None,
         directions: Mapping[Any, Direction] | None = None,
@@ -162,41 +228,154 @@ class Explainer:
         constraint: Constraint | None = None,
         strategy: Strategy | str = "feasible",
         beta: float = 5.0,
+        queries_per_round: int = 1,
         callback: Callback | None = None,
         progress: bool | None = None,
         seed: int = 0,
     ) -> Explanation:
         """The explanation of one row; see `acex.explain` for the arguments."""
-        strategy = _as_strategy(strategy)
-        self._check(target, budget, callback)
-        space = self.space.widened(ranges).adjust(freeze=freeze, directions=directions, weights=weights)
-        problem = self._problem(space, x, ranges, constraint, beta)
-        box = BlackBox(self._predict, self._record, budget)
-        run = _Run(self, space, problem, box, target, strategy, seed)
-        with _progress_bar(progress, budget) as show:
-            try:
-                run.begin()
-                while run.step():
-                    show(run)
-                    if callback is not None:
-                        callback(run.explanation())
-            except BaseException as failure:
-                # Also after Ctrl-C or a callback that raises: what was paid for travels with the error.
-                failure.explanation = run.explanation() if run.labels else None  # type: ignore[attr-defined]
-                raise
-        return run.explanation()
-
-    def _check(self, target: Label, budget: int, callback: Callback | None) -> None:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be a function of the explanation so far, got {callback!r}.")
+        session = self.search(
+            x,
+            target=target,
+            budget=budget,
+            count=count,
+            freeze=freeze,
+            ranges=ranges,
+            directions=directions,
+            weights=weights,
+            constraint=constraint,
+            strategy=strategy,
+            beta=beta,
+            queries_per_round=queries_per_round,
+            seed=seed,
+        )
+        with _progress_bar(progress, budget) as show:
+            try:
+                while True:
+                    with _one_blas_thread():
+                        rows, why = session.next_round()
+                    if rows is None:
+                        break
+                    session.take(session.box.ask(rows, why))
+                    show(session)
+                    if callback is not None:
+                        callback(session.explanation())
+            except BaseException as failure:
+                # Also after Ctrl-C or a callback that raises: what was paid for travels with the error.
+                failure.explanation = session.explanation() if session.labels else None  # type: ignore[attr-defined]
+                raise
+        explanation = session.explanation()
+        if session.box.explanation is not None:
+            self.ledger.finish(session.box.explanation, explanation.outcome)
+        return explanation
+
+    def search(
+        self,
+        x: Rows,
+        *,
+        target: Any = None,
+        budget: int = 60,
+        count: int = 1,
+        freeze: Iterable[str | int] = (),
+        ranges: Mapping[Any, Any] | None = None,
+        directions: Mapping[Any, Direction] | None = None,
+        weights: Mapping[Any, float] | None = None,
+        constraint: Constraint | None = None,
+        strategy: Strategy | str = "feasible",
+        beta: float = 5.0,
+        queries_per_round: int = 1,
+        seed: int = 0,
+    ) -> Session:
+        """The questions of an explanation, for code that asks the model itself: `ask` gives rows, `tell` takes labels.
+
+        See `acex.explain` for the arguments.
+        """
+        strategy = _as_strategy(strategy)
+        wanted = Target.of(target)
+        self._check(wanted, budget, count, queries_per_round, strategy)
+        space = self.space.widened(ranges).adjust(freeze=freeze, directions=directions, weights=weights)
+        problem = self._problem(space, x, ranges, constraint, beta)
+        settings = {
+            "acex": acex.__version__,
+            "model_id": self.model_id,
+            "target": wanted.said,
+            "budget": int(budget),
+            "count": int(count),
+            "seed": seed,
+            "strategy": {"name": type(strategy).__name__.lower(), **asdict(strategy)},
+            "beta": beta,
+            "plausibility": None if self.plausibility is None else asdict(self.plausibility),
+            "n_reference": len(self.reference),
+            "constraint": constraint is not None,
+            "scores": self._scores,
+            "pool": self._pool,
+            "queries_per_round": int(queries_per_round),
+        }
+        explanation, recorded = None, []
+        if not self.ledger.is_memory:
+            explanation = self._identity(space, problem, settings)
+            row = space.frame(problem.factual[None]).iloc[0]
+            factual = {str(name): value for name, value in row.items()}
+            recorded = self.ledger.begin(explanation, self.model_id, factual=factual, settings=settings)
+        box = BlackBox(
+            self._predict,
+            self.ledger,
+            budget - sum(ask.paid for ask in recorded),
+            model_id=self.model_id,
+            explanation=explanation,
+            timeout=self._timeout,
+        )
+        return Session(
+            box,
+            space,
+            problem,
+            wanted,
+            strategy,
+            settings,
+            seed=seed,
+            count=count,
+            budget=budget,
+            recorded=recorded,
+            hint=lambda before: self._hint(wanted, before),
+            pool=self._pool,
+            per_round=queries_per_round,
+        )
+
+    def _identity(self, space: Space, problem: Problem, settings: dict[str, Any]) -> str:
+        """What tells this explanation from others: a hash of all that decides what is asked.
+
+        The budget does not, unless it is divided among several counterfactuals: an explanation whose budget was spent
+        goes on with a larger one.
+        """
+        decides = {name: value for name, value in settings.items() if name != "budget" or settings["count"] > 1}
+        decides["factual"] = problem.factual.tolist()
+        decides["space"] = space.to_dict()
+        decides["allowed"] = [allowed.tolist() for allowed in problem.region.allowed]
+        decides["reference"] = fingerprint(self.reference.tolist())
+        decides["outcomes"] = None if self._outcomes is None else fingerprint(self._outcomes)
+        code = getattr(problem.region.constraint, "__code__", None)
+        if code is not None:
+            decides["constraint"] = [code.co_code.hex(), repr(code.co_names), repr(code.co_consts)]
+        return fingerprint(decides)
+
+    def _check(self, target: Target, budget: int, count: int, per_round: int, strategy: Strategy) -> None:
         if not is_count(budget, least=2):
             raise ValueError(
                 f"budget must be a whole number of at least 2 (the row itself, and one more), got {budget!r}."
             )
-        if target is not None and self._known_labels is not None and target not in self._known_labels:
-            raise ValueError(f"target {target!r} is not a label of the model, which gives {self._known_labels}.")
-        if target is not None and self._outcomes is not None:
-            self._refuse_foreign_outcomes([target])
+        if not is_count(count):
+            raise ValueError(f"count must be a whole number of at least 1, got {count!r}.")
+        if count > 1 and not isinstance(strategy, Feasible):
+            raise ValueError("count above 1 needs strategy 'feasible'; the published algorithm finds one only.")
+        if not is_count(per_round):
+            raise ValueError(f"queries_per_round must be a whole number of at least 1, got {per_round!r}.")
+        for label in target.wanted or ():
+            if self._known_labels is not None and label not in self._known_labels:
+                raise ValueError(f"target {label!r} is not a label of the model, which gives {self._known_labels}.")
+        if target.wanted is not None and self._outcomes is not None:
+            self._refuse_foreign_outcomes(list(target.wanted))
 
     def _refuse_foreign_outcomes(self, words: list[Label]) -> None:
         """Outcomes in other words than the model's would be no hint, and nobody would notice."""
@@ -220,123 +399,15 @@ class Explainer:
         region = Region.of(space, factual[0], ranges=ranges, constant=constant, constraint=constraint)
         return Problem(region, cost, self.scale, self.reference, self._density, self._quantiles)
 
-    def _hint(self, target: Label, label_before: Label) -> Hint | None:
+    def _hint(self, target: Target, before: Label) -> Hint | None:
         """P(hit) by the known outcomes; None where there are none, or they know only one side."""
         if self._outcomes is None:
             return None
-        wanted = (target,) if target is not None else (None, label_before)
+        wanted = (None, before) if target.wanted is None else target.wanted
         if wanted not in self._hints:
-            hits = [o == target if target is not None else o != label_before for o in self._outcomes]
+            hits = [target.is_hit(outcome, before) for outcome in self._outcomes]
             self._hints[wanted] = outcome_model(self.space, self.reference, np.array(hits))
         return self._hints[wanted]
-
-
-class _Run:
-    """One explanation in the making: the search in points, and its rows and labels."""
-
-    def __init__(
-        self,
-        explainer: Explainer,
-        space: Space,
-        problem: Problem,
-        box: BlackBox,
-        target: Label,
-        strategy: Strategy,
-        seed: int,
-    ) -> None:
-        self.explainer, self.space, self.problem, self.box = explainer, space, problem, box
-        self.target = target
-        self.search = Search.begin(problem, strategy, seed)
-        self.labels: list[Label] = []  # of the search's queries, the factual's first
-        self.stopped_by: StoppedBy = "budget"
-        self.outcome: Outcome = "budget_spent"
-
-    def begin(self) -> None:
-        """Ask for the factual's own label."""
-        self.labels = self.box.ask(self.space.decode(self.problem.factual))
-        if self.target is not None and self.labels[0] == self.target:
-            self.outcome, self.stopped_by = "already_target", "settled"
-            return
-        hint = self.explainer._hint(self.target, self.labels[0])
-        if hint is not None:
-            self.problem = replace(self.problem, hint=hint)
-            self.search = Search.begin(self.problem, self.search.strategy, self.search.seed)
-
-    def step(self) -> bool:
-        """Ask once more; False when the explanation is complete."""
-        if self.outcome == "already_target":
-            return False
-        with _one_blas_thread():
-            query = self.search.ask()
-        if query is None:
-            reason = self.search.settled
-            self.stopped_by = "exhausted" if reason == "exhausted" else "settled"
-            self.outcome = "exhausted" if reason == "exhausted" else "unlikely"
-            return False
-        row = self.space.decode(query.point)
-        if self.box.remaining < 1 and not self.box.knows(row):
-            return False
-        [label] = self.box.ask(row)
-        self.labels.append(label)
-        self.search = self.search.tell(query, self._is_hit(label))
-        return True
-
-    def _is_hit(self, label: Label) -> bool:
-        return label == self.target if self.target is not None else label != self.labels[0]
-
-    def explanation(self) -> Explanation:
-        """The state so far."""
-        history = self.search.history
-        ranked = self.search.ranked
-        costs = self.problem.cost(history.X)
-        is_counterfactual = np.isin(np.arange(len(costs)), ranked)
-        best_so_far = np.minimum.accumulate(np.where(is_counterfactual, costs, np.inf))
-        best = ranked[:1]
-        density = self.problem.density
-        affinity = np.ones(len(best)) if density is None or not len(best) else density.affinity(history.X[best])
-        asked = self.space.frame(history.X)
-        return Explanation(
-            factual=asked.iloc[0].rename(None),
-            label_before=self.labels[0],
-            label_after=self.labels[best[0]] if len(best) else None,
-            target=self.target,
-            outcome="found" if len(best) else self.outcome,
-            stopped_by=self.stopped_by,
-            counterfactuals=asked.iloc[best].reset_index(drop=True),
-            costs=tuple(costs[best].tolist()),
-            affinities=tuple(affinity.tolist()),
-            n_queries=self.box.n_queries,
-            n_reused=self.box.n_reused,
-            queries=pd.DataFrame(
-                {
-                    "purpose": [q.purpose for q in history.queries],
-                    "label": self.labels,
-                    "hit": history.is_hit,
-                    "cost": costs,
-                    "best": best_so_far,
-                }
-            ),
-            asked=asked,
-            settings=self._settings(),
-            space=self.space,
-            scale=self.problem.scale,
-        )
-
-    def _settings(self) -> dict[str, Any]:
-        plausibility = self.explainer.plausibility
-        strategy = self.search.strategy
-        return {
-            "acex": acex.__version__,
-            "target": self.target,
-            "budget": int(self.box.budget),
-            "seed": self.search.seed,
-            "strategy": {"name": type(strategy).__name__.lower(), **asdict(strategy)},
-            "beta": self.problem.cost.beta,
-            "plausibility": None if plausibility is None else asdict(plausibility),
-            "n_reference": len(self.problem.reference),
-            "labels": self.problem.hint is not None,
-            "constraint": self.problem.region.constraint is not None,
-        }
 
 
 def _as_strategy(strategy: Strategy | str) -> Strategy:
@@ -365,23 +436,22 @@ def _one_blas_thread() -> Iterator[None]:
 
 
 @contextmanager
-def _progress_bar(wanted: bool | None, budget: int) -> Iterator[Callable[[_Run], None]]:
+def _progress_bar(wanted: bool | None, budget: int) -> Iterator[Callable[[Session], None]]:
     """What shows a run's progress on stderr; by default only where that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = Console(stderr=True)
     if wanted is False or (wanted is None and not console.is_terminal):
-        yield lambda run: None
+        yield lambda session: None
         return
     columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("no counterfactual yet", total=budget)
 
-        def show(run: _Run) -> None:
-            best = run.search.ranked[:1]
-            cost = run.problem.cost(run.search.history.X[best])
-            words = f"best cost {cost[0]:.3g}" if len(cost) else "no counterfactual yet"
-            progress.update(task, completed=run.box.n_queries, description=words)
+        def show(session: Session) -> None:
+            cost = session.best_cost
+            words = "no counterfactual yet" if cost is None else f"best cost {cost:.3g}"
+            progress.update(task, completed=session.box.n_queries, description=words)
 
         yield show

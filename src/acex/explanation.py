@@ -50,6 +50,7 @@ class Explanation:
         stopped_by: "budget", "settled" (more queries would not pay) or "exhausted" (nothing left to ask).
         counterfactuals: a frame, best first; empty when nothing was found.
         costs, affinities: cost J of each, and how much it looks like the reference (1: an inlier).
+        steadiness: with a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without.
         n_queries: rows paid for. n_reused: rows whose answer was known already.
         queries: a frame with a row per query: purpose, label, hit, cost, best (cost of the best so far).
         asked: the rows of these queries.
@@ -72,6 +73,7 @@ class Explanation:
     settings: dict[str, Any]
     space: Space
     scale: Scale
+    steadiness: tuple[float, ...] = ()
 
     @property
     def counterfactual(self) -> pd.Series[Any]:
@@ -93,7 +95,11 @@ class Explanation:
         """What the best counterfactual changes: feature, before, after, step in standard deviations."""
         if self.counterfactuals.empty:
             return pd.DataFrame(columns=["feature", "before", "after", "step"])
-        rows = pd.concat([self.asked.iloc[[0]], self.counterfactuals.iloc[[0]]])
+        return self.changes_of(0)
+
+    def changes_of(self, i: int) -> pd.DataFrame:
+        """What counterfactual number i changes, in the form of `changes`."""
+        rows = pd.concat([self.asked.iloc[[0]], self.counterfactuals.iloc[[i]]])
         x, best = self.space.encode(rows)
         steps = self.scale.differences(best[None], x)[0]
         changed = np.flatnonzero(best != x)
@@ -146,26 +152,16 @@ class Explanation:
     def __str__(self) -> str:
         if self.outcome != "found":
             return self.summary()
-        return f"{self.summary()}\n{self._shown.to_string(index=False)}"
+        tables = [_shown(self.changes_of(i)).to_string(index=False) for i in range(len(self.counterfactuals))]
+        or_else = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
+        return "\n".join([self.summary(), tables[0], *or_else])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        table = self._shown.to_html(index=False, escape=True, border=0) if self.outcome == "found" else ""
-        return f"<p>{html.escape(self.summary())}</p>{table}"
-
-    @property
-    def _shown(self) -> pd.DataFrame:
-        """The changes in words."""
-        pairs = [readable_pair(b, a) for b, a in zip(self.changes["before"], self.changes["after"], strict=True)]
-        return pd.DataFrame(
-            {
-                "feature": self.changes["feature"],
-                "before": [before for before, _ in pairs],
-                "after": [after for _, after in pairs],
-                "step": self.changes["step"].map("{:+.2f} sd".format),
-            }
-        )
+        tables = [_shown(self.changes_of(i)) for i in range(len(self.counterfactuals))]
+        shown = "<p>or</p>".join(table.to_html(index=False, escape=True, border=0) for table in tables)
+        return f"<p>{html.escape(self.summary())}</p>{shown}"
 
     # -- for machines ----------------------------------------------------------------------------
 
@@ -186,6 +182,7 @@ class Explanation:
                 "changes": _values(self.changes),
                 "costs": self.costs,
                 "affinities": self.affinities,
+                "steadiness": self.steadiness,
                 "queries": _values(self.queries),
                 "asked": [list(row.values()) for row in _values(self.asked)],
                 "settings": self.settings,
@@ -222,6 +219,7 @@ class Explanation:
             queries=queries,
             costs=tuple(data["costs"]),
             affinities=tuple(data["affinities"]),
+            steadiness=tuple(data["steadiness"]),
             space=space,
             scale=Scale(np.array(data["deviations"]), space.is_nominal, space.n_codes),
             **{
@@ -249,6 +247,19 @@ def readable_pair(before: Any, after: Any) -> tuple[str, str]:
         if pair[0] != pair[1]:
             break
     return pair
+
+
+def _shown(changes: pd.DataFrame) -> pd.DataFrame:
+    """Changes in words."""
+    pairs = [readable_pair(b, a) for b, a in zip(changes["before"], changes["after"], strict=True)]
+    return pd.DataFrame(
+        {
+            "feature": changes["feature"],
+            "before": [before for before, _ in pairs],
+            "after": [after for _, after in pairs],
+            "step": changes["step"].map("{:+.2f} sd".format),
+        }
+    )
 
 
 def _values(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -89,10 +89,10 @@ def next_query(
 
 
 def _found(problem: Problem, history: History, count: int) -> tuple[frozenset[int], ...]:
-    """The features that the cheapest counterfactuals change, each different from those before."""
+    """What the cheapest counterfactuals rest on, each different from those before."""
     hits = history.X[history.is_hit & problem.plausible(history.X)]
     hits = hits[np.argsort(problem.cost(hits), kind="stable")]
-    return tuple(problem.changed(hits[i]) for i in problem.alternatives(hits, count))
+    return tuple(problem.rests_on(hits[i]) for i in problem.alternatives(hits, count))
 
 
 class _Round:
@@ -119,10 +119,14 @@ class _Round:
 
     def next(self) -> Query | Stop:
         """The next query of this round, or why there is none."""
+        problem, X = self.problem, self.history.X
+        known = self._known_hit()
+        if known is not None:
+            return Query(known, "known")
         if not self.success.any():
             return self._first_hit()
-        problem, X = self.problem, self.history.X
-        answers = dict(zip(map(key, X), self.success.tolist(), strict=True))
+        answers = {} if self.history.known is None else dict(self.history.known.answers)
+        answers.update(zip(map(key, X), self.success.tolist(), strict=True))
         hits = X[self.success]
         hits = hits[np.argsort(problem.cost(hits), kind="stable")]
         for hit in self._to_polish(hits[0]):
@@ -134,10 +138,21 @@ class _Round:
             return Query(point, "polish")
         return self._cheaper_hit(hits)
 
+    def _known_hit(self) -> FloatArray | None:
+        """The cheapest hit known from elsewhere, (d,), if it is better than what was found: it costs nothing."""
+        if self.history.known is None:
+            return None
+        X = self.history.known.X[self.history.known.is_hit]
+        costs = self.problem.cost(X)
+        best = self.problem.cost(self.history.X[self.success]).min(initial=np.inf)
+        cheaper = (costs < best) & (costs > 0)
+        chosen = best_position(X[cheaper], 1 / costs[cheaper], self._may_ask)
+        return None if chosen is None else X[cheaper][chosen]
+
     def _to_polish(self, best: FloatArray) -> list[FloatArray]:
         """Rows that are hits; what there was before the round; and the best hit when the search is stuck."""
         asked = zip(self.history.X[self.start :], self.success[self.start :], self.purposes, strict=True)
-        rows = [x for x, success, purpose in asked if success and purpose in ("first", "row")]
+        rows = [x for x, success, purpose in asked if success and purpose in ("first", "row", "known")]
         before = self.history.X[: self.start][self.success[: self.start]]
         rows = [*before[self.problem.cost(before).argsort(kind="stable")][:1], *rows]
         return [*rows, best] if self._step() < STUCK else rows
@@ -238,7 +253,7 @@ class _Round:
 
     @property
     def _may_ask(self) -> Callable[[FloatArray], BoolArray]:
-        return lambda X: self.problem.admissible(X, self.history.asked)
+        return lambda X: self.problem.admissible(X, self.history.useless)
 
 
 def step_after(successes: Iterable[bool]) -> float:

@@ -43,6 +43,7 @@ from acex.ledger_tables import asks, contradictions, explanations, models, queri
 from acex.values import as_json, is_count, is_finite, plain
 
 PlainLabel: TypeAlias = str | int | float | bool
+Scores: TypeAlias = list[tuple[PlainLabel, float]]
 LEASE_SECONDS = 120.0  # longer than most endpoints take to answer or to give up
 AT_ONCE = 500  # values in one statement; databases have a limit
 FOREVER = "9999-12-31T23:59:59.999999+00:00"
@@ -54,7 +55,7 @@ class Answer(NamedTuple):
 
     row: str
     label: PlainLabel
-    score: float | None
+    scores: Scores | None  # the probability of each label, where the model gave them
     sequence: int
 
 
@@ -281,7 +282,7 @@ class Ledger:
         rows: Sequence[str],
         labels: Sequence[Any],
         *,
-        scores: Sequence[float | None] | None = None,
+        scores: Sequence[Scores | None] | None = None,
     ) -> list[Answer]:
         """The answers that stand, one a row; on the disk before this returns.
 
@@ -299,7 +300,7 @@ class Ledger:
             raise
 
     def import_answers(
-        self, model: str, rows: Sequence[str], labels: Sequence[Any], *, scores: Sequence[float | None] | None = None
+        self, model: str, rows: Sequence[str], labels: Sequence[Any], *, scores: Sequence[Scores | None] | None = None
     ) -> int:
         """How many rows were new, of answers that the model gave elsewhere. They cost nothing."""
         with self._store.write() as connection:
@@ -400,7 +401,7 @@ class Ledger:
 
     def asks(self, explanation: str) -> list[Ask]:
         """The questions of an explanation in order, with the answers there are."""
-        answer_columns = (queries.c.row, queries.c.label, queries.c.score, queries.c.sequence)
+        answer_columns = (queries.c.row, queries.c.label, queries.c.scores, queries.c.sequence)
         wanted = (
             select(asks, *answer_columns)
             .join(queries, asks.c.query_id == queries.c.id)
@@ -468,8 +469,8 @@ class Ledger:
         return _with_labels(self._frame(wanted).iloc[::-1].reset_index(drop=True))
 
     def export(self, model: str) -> pd.DataFrame:
-        """Every settled answer of a model in order: sequence, row, label, score, and where it came from."""
-        names = ("sequence", "row", "label", "score", "purpose", "explanation_id", "attempts", "settled_at")
+        """Every settled answer of a model in order: sequence, row, label, scores, and where it came from."""
+        names = ("sequence", "row", "label", "scores", "purpose", "explanation_id", "attempts", "settled_at")
         settled = (queries.c.model_id == model, queries.c.sequence.is_not(None))
         wanted = select(*(queries.c[name] for name in names)).where(*settled).order_by(queries.c.sequence)
         return _with_labels(self._frame(wanted))
@@ -536,7 +537,7 @@ class Ledger:
         model: str,
         rows: Sequence[str],
         labels: Sequence[Any],
-        scores: Sequence[float | None] | None,
+        scores: Sequence[Scores | None] | None,
         purpose: str,
     ) -> tuple[list[Answer], int]:
         """The answers that stand, and how many of them are new."""
@@ -549,15 +550,16 @@ class Ledger:
         new: list[dict[str, Any]] = []
         awaited: list[dict[str, Any]] = []
         other: list[dict[str, Any]] = []
-        for key, row, label, score in zip(ids, rows, labels, scores or [None] * len(rows), strict=True):
+        for key, row, label, given in zip(ids, rows, labels, scores or [None] * len(rows), strict=True):
             written = label_text(label)
             if key in standing:
                 if label_text(standing[key].label) != written:
                     other.append({"query_id": key, "label": written, "told_by": self.owner, "told_at": now})
                 continue
             sequence += 1
-            standing[key] = Answer(row, json.loads(written), None if score is None else float(score), sequence)
-            answer = {"label": written, "score": standing[key].score, "settled_at": now, "sequence": sequence}
+            standing[key] = Answer(row, json.loads(written), given, sequence)
+            in_json = None if given is None else json.dumps(given, default=as_json)
+            answer = {"label": written, "scores": in_json, "settled_at": now, "sequence": sequence}
             if key in known:
                 awaited.append({"_id": key, **answer})
             else:
@@ -661,7 +663,8 @@ def _by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Row[Any]]:
 
 
 def _answer(query: Row[Any]) -> Answer:
-    return Answer(query.row, json.loads(query.label), query.score, query.sequence)
+    scores = None if query.scores is None else [(label, p) for label, p in json.loads(query.scores)]
+    return Answer(query.row, json.loads(query.label), scores, query.sequence)
 
 
 def _in_flight(query: Row[Any], now: datetime) -> bool:

@@ -71,7 +71,7 @@ queries = Table(
     Column("model_id", Text, ForeignKey("models.id"), nullable=False),
     Column("row", Text, nullable=False),  # its canonical form
     Column("label", Text),  # JSON; null until settled
-    Column("score", Float),
+    Column("scores", Text),  # JSON: pairs of label and probability, where the model gives them
     Column("purpose", Text, nullable=False),
     Column("explanation_id", Text, ForeignKey("explanations.id")),  # on whose behalf it was last claimed
     Column("attempts", Integer, nullable=False),  # how often it was sent, or may have been; 0: imported or released

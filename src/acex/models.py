@@ -1,12 +1,14 @@
-"""From an estimator or a callable to "rows in, labels out"."""
+"""From an estimator or a callable to "rows in, labels out", with scores where they are wanted."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,8 +19,21 @@ Label: TypeAlias = Hashable
 Predict: TypeAlias = Callable[[Rows], Any]
 
 
-def as_predict(model: Any) -> Predict:
-    """What turns rows into labels: the model's `predict`, or the model itself if it is a function."""
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """An answer with the probability of each label: labels of n rows, and probabilities, (n, classes)."""
+
+    labels: Any
+    classes: Sequence[Label]
+    probabilities: Any
+
+
+def as_predict(model: Any, scores: bool = False) -> Predict:
+    """What turns rows into labels: the model's `predict`, or the model itself if it is a function.
+
+    With scores the answer is `Scored`: the labels of `predict` with `predict_proba`, or the likeliest labels of a
+    function that gives a frame of probabilities.
+    """
     if inspect.isclass(model):
         raise TypeError(f"model is the class {model.__name__}; pass a fitted {model.__name__}() instead.")
     predict = getattr(model, "predict", None)
@@ -30,10 +45,33 @@ def as_predict(model: Any) -> Predict:
             )
         if isinstance(model, BaseEstimator):
             check_is_fitted(model)  # before a query is spent on finding out
-        return cast("Predict", predict)
+        return _estimator_scores(model) if scores else cast("Predict", predict)
     if callable(model):
-        return cast("Predict", model)
+        return _function_scores(model) if scores else cast("Predict", model)
     raise TypeError(f"model must have a predict method or be callable, got {type(model).__name__}.")
+
+
+def _estimator_scores(model: Any) -> Predict:
+    classes = known_labels(model)
+    if classes is None or not callable(getattr(model, "predict_proba", None)):
+        raise TypeError(
+            f"scores=True needs a model with predict_proba and classes_, or a function that gives a DataFrame of "
+            f"probabilities with a column for each label; {type(model).__name__} is neither."
+        )
+    return lambda rows: Scored(model.predict(rows), classes, model.predict_proba(rows))
+
+
+def _function_scores(function: Predict) -> Predict:
+    def scored(rows: Rows) -> Scored:
+        answer = function(rows)
+        if not isinstance(answer, pd.DataFrame) or answer.shape[1] < 2:
+            raise TypeError(
+                f"scores=True needs a DataFrame of probabilities with a column for each label, "
+                f"got {type(answer).__name__}"
+            )
+        return Scored(answer.columns[answer.to_numpy().argmax(axis=1)], answer.columns.tolist(), answer.to_numpy())
+
+    return scored
 
 
 def known_labels(model: Any) -> list[Label] | None:
@@ -46,6 +84,20 @@ def known_labels(model: Any) -> list[Label] | None:
     except ValueError:  # a list for each of several outputs
         return None
     return array.tolist() if array.ndim == 1 else None
+
+
+def as_scores(scored: Scored, n: int) -> list[list[tuple[Label, float]]]:
+    """Pairs of label and probability for each of n rows.
+
+    Raises:
+        ValueError: they are not one probability for each row and label.
+    """
+    table = np.asarray(scored.probabilities, dtype=float)
+    if table.shape != (n, len(scored.classes)):
+        raise ValueError(f"expected probabilities of shape {(n, len(scored.classes))}, got {table.shape}")
+    if not ((table >= 0) & (table <= 1)).all():
+        raise ValueError(f"expected probabilities from 0 to 1, got {table[~((table >= 0) & (table <= 1))][0]}")
+    return [list(zip(scored.classes, row, strict=True)) for row in table.tolist()]
 
 
 def as_labels(answer: Any, n: int) -> list[Label]:
@@ -68,8 +120,8 @@ def as_labels(answer: Any, n: int) -> list[Label]:
         raise ValueError(f"expected {n} labels, got {len(array)}")
     labels = [plain(label) for label in array.tolist()]
     for label in labels:
-        if is_missing(label) or not isinstance(label, Hashable):
-            raise ValueError(f"got {label!r}, which is not a label")
+        if is_missing(label) or not isinstance(label, (str, bool, int, float)):
+            raise ValueError(f"got {label!r}, which is not a label: text, a whole number or a truth value")
         if isinstance(label, float) and not label.is_integer():
             raise ValueError(
                 f"got {label!r}, which is a score, not a label; turn scores into labels first, such as "

@@ -24,6 +24,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
 from acex.explanation import Explanation, readable, readable_pair
 from acex.features import Categorical, Feature, Nominal
+from acex.target import Target
 
 Style: TypeAlias = dict[str, Any]
 BLUE, VERMILLION = "#0072B2", "#D55E00"
@@ -184,9 +185,9 @@ def plane_record(explanation: Explanation, predict: Callable[[Rows], Any] | None
     region = None
     if predict is not None:
         points = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
-        labels = np.asarray(predict(space.decode(points))).reshape(GRID, GRID)
-        target = explanation.target
-        region = labels == target if target is not None else labels != explanation.label_before
+        target = Target.of(explanation.target)
+        hits = [target.is_hit(label, explanation.label_before) for label in predict(space.decode(points))]
+        region = np.array(hits).reshape(GRID, GRID)
     best = space.encode(explanation.counterfactuals)
     return Plane(
         names=(space.names[0], space.names[1]),

@@ -20,6 +20,7 @@ Hint: TypeAlias = Callable[[FloatArray], FloatArray]
 
 PCA_ROWS = 1000  # of the reference, evenly spaced, are enough for its principal components
 PCA_COMPONENTS = 30
+CRUMB = 0.05  # a smaller share of all steps than this does not make two counterfactuals different
 
 
 def key(x: FloatArray) -> bytes:
@@ -50,12 +51,27 @@ class Stop:
 
 
 @dataclass(frozen=True, eq=False)
+class Known:
+    """What the same model was asked for other reasons: points, (k, d), and which of them would be hits, (k,)."""
+
+    X: FloatArray
+    is_hit: BoolArray
+    odds: tuple[float, ...] = ()
+
+    @cached_property
+    def answers(self) -> dict[bytes, bool]:
+        """Is it a hit? By the key of the point."""
+        return dict(zip(map(key, self.X), self.is_hit.tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
 class History:
     """What one search has asked, in order, and which of it were hits."""
 
     queries: tuple[Query, ...]
     hits: tuple[bool, ...]
     odds: tuple[float, ...] = ()  # log odds of a hit, where the model gives scores: for every query, or none
+    known: Known | None = None  # from elsewhere
 
     @cached_property
     def X(self) -> FloatArray:
@@ -72,14 +88,20 @@ class History:
         """The keys of the points asked."""
         return frozenset(key(q.point) for q in self.queries)
 
+    @cached_property
+    def useless(self) -> frozenset[bytes]:
+        """The keys of points that need not be asked: those asked, and known misses."""
+        known = () if self.known is None else (k for k, hit in self.known.answers.items() if not hit)
+        return self.asked.union(known)
+
     def told(self, query: Query, hit: bool, odds: float | None = None) -> History:
         """The history with one more answer."""
         more = () if odds is None else (odds,)
-        return History((*self.queries, query), (*self.hits, bool(hit)), (*self.odds, *more))
+        return History((*self.queries, query), (*self.hits, bool(hit)), (*self.odds, *more), self.known)
 
     def until(self, n: int) -> History:
         """The first n queries."""
-        return History(self.queries[:n], self.hits[:n], self.odds[:n])
+        return History(self.queries[:n], self.hits[:n], self.odds[:n], self.known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +115,7 @@ class Problem:
     density: Density | None  # None: everything is plausible
     quantiles: Quantiles
     hint: Hint | None = None  # P(hit) of points by the known outcomes of the reference, where there are any
-    taken: tuple[frozenset[int], ...] = ()  # sets of changed features that a new counterfactual must differ from
+    taken: tuple[frozenset[int], ...] = ()  # what counterfactuals rest on that a new one must differ from
 
     @property
     def factual(self) -> FloatArray:
@@ -103,7 +125,8 @@ class Problem:
     @cached_property
     def home(self) -> FloatArray:
         """The factual, or the point of the region nearest to it, (d,)."""
-        return self.region.snap(self.factual[None])[0]
+        home: FloatArray = self.region.snap(self.factual[None])[0]
+        return home
 
     @cached_property
     def projected(self) -> FloatArray:
@@ -150,18 +173,19 @@ class Problem:
         return out
 
     # -- alternatives ----------------------------------------------------------------------------------------
-    # Two counterfactuals are different when each leaves alone a feature that the other changes. Otherwise one asks
-    # for all that the other asks for, and more: no way out for somebody who cannot make the change.
+    # Two counterfactuals are different when each rests on a feature that the other does not rest on. Otherwise one
+    # asks for all that the other asks for, and more: no way out for somebody who cannot make the change.
 
-    def changed(self, x: FloatArray) -> frozenset[int]:
-        """Which features a point, (d,), changes."""
-        return frozenset(np.flatnonzero(x != self.home).tolist())
+    def rests_on(self, x: FloatArray) -> frozenset[int]:
+        """The features that matter in a point, (d,): those with a share of its steps that is no crumb."""
+        steps = np.abs(self.cost.steps(x[None])[0])
+        return frozenset(np.flatnonzero((steps > CRUMB * steps.sum()) & (x != self.home)).tolist())
 
     def different(self, X: FloatArray) -> BoolArray:
         """Which points are different from every set taken, (n,)."""
         if not self.taken:
             return np.ones(len(X), dtype=bool)
-        return np.array([all(_differ(self.changed(x), s) for s in self.taken) for x in X], dtype=bool)
+        return np.array([all(_differ(self.rests_on(x), s) for s in self.taken) for x in X], dtype=bool)
 
     def released(self, X: FloatArray) -> FloatArray:
         """The points with one feature of every set taken left alone, each point another one in turn, (n, d)."""
@@ -178,10 +202,10 @@ class Problem:
         chosen: list[int] = []
         sets: list[frozenset[int]] = []
         for i, x in enumerate(X):
-            changed = self.changed(x)
-            if all(_differ(changed, s) for s in sets):
+            features = self.rests_on(x)
+            if all(_differ(features, s) for s in sets):
                 chosen.append(i)
-                sets.append(changed)
+                sets.append(features)
             if len(chosen) == count:
                 break
         return chosen

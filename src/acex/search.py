@@ -14,9 +14,10 @@ import numpy as np
 
 from acex import feasible, penalty
 from acex.arrays import FloatArray, IntArray
+from acex.belief import Belief
 from acex.feasible import Feasible
 from acex.penalty import Penalty
-from acex.problem import History, Problem, Query, Stop
+from acex.problem import History, Known, Problem, Query, Stop
 
 Strategy: TypeAlias = Feasible | Penalty
 
@@ -62,6 +63,20 @@ class Search:
         """The search that has learnt whether the query was a hit, with the model's log odds where it gives scores."""
         return replace(self, history=self.history.told(query, hit, odds))
 
+    def propose(self, n: int) -> list[Query]:
+        """The next points to ask at once, n or fewer: each is chosen as if those before it were misses."""
+        queries: list[Query] = []
+        search = self
+        while len(queries) < n and (query := search.ask()) is not None:
+            queries.append(query)
+            odds = min(search.history.odds, default=None)
+            search = search.tell(query, False, odds)
+        return queries
+
+    def knowing(self, known: Known | None) -> Search:
+        """The search with these answers from elsewhere at hand."""
+        return replace(self, history=replace(self.history, known=known))
+
     @property
     def settled(self) -> str | None:
         """Why the search has stopped: "settled", "exhausted", "unlikely"; None while it goes on."""
@@ -106,4 +121,4 @@ class Search:
 
     def steadiness(self, X: FloatArray) -> FloatArray:
         """The surrogate's P(hit) in a small neighbourhood of points, (n,)."""
-        return feasible.Belief(self.problem, self.history).steadiness(X)
+        return Belief(self.problem, self.history).steadiness(X)
