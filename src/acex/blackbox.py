@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.errors import LedgerFailed, ModelFailed
+from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Answer, Ledger, Question, Scores
 from acex.models import Predict, Scored, as_labels, as_scores
 from acex.values import as_json
@@ -54,8 +54,9 @@ class BlackBox:
 
     def knows(self, rows: Rows) -> bool:
         """Would asking for these rows be free?"""
-        forms = canonical(rows)
-        return self.ledger.known(self.model_id, forms).keys() >= set(forms)
+        forms = set(canonical(rows))
+        unknown = list(forms - self.ledger.known(self.model_id, list(forms)).keys())
+        return self.ledger.handed_out(self.model_id, unknown) >= set(unknown)  # those are paid for
 
     def ask(self, rows: Rows, why: Sequence[Question] | None = None) -> list[Answer]:
         """One answer a row; `why` says for each what the ledger is to record besides the row itself.
@@ -114,6 +115,29 @@ class BlackBox:
         self.n_queries += sum(claim.state == "mine" for claim in claims)
         self.n_reused += sum(claim.state == "settled" for claim in claims)
         return [claim.answer for claim in claims]
+
+    def ask_again(self, rows: Rows) -> list[Any]:
+        """The labels that the model gives now to rows which have an answer; one that differs is a contradiction.
+
+        Raises:
+            BudgetSpent: before anything is sent.
+        """
+        n = len(rows)
+        if n > self.remaining:
+            raise BudgetSpent(f"{n} rows to ask, but only {self.remaining} more may be sent.")
+        self.ledger.charge(self.model_id, n)
+        self.n_queries += n
+        forms = canonical(rows)
+        try:
+            labels, _ = self._answers(rows)
+        except ModelFailed as failure:
+            k = len(failure.answered)
+            self.ledger.settle(self.model_id, forms[:k], failure.answered)
+            if failure.in_doubt is not None:
+                self.ledger.charge(self.model_id, -(n - k - failure.in_doubt))  # these were certainly not sent
+            raise
+        self.ledger.settle(self.model_id, forms, labels)
+        return labels
 
     def take_in(self, rows: Rows, answer: Any) -> list[Answer]:
         """Write down labels that were asked for elsewhere: the answers that stand."""

@@ -221,3 +221,14 @@ def dtype_from_json(written: Any) -> Any:
     if not isinstance(written, dict):
         return types.pandas_dtype(written)
     return pd.CategoricalDtype(pd.Index(written["categories"], dtype=written["of"]), ordered=written["ordered"])
+
+
+def rows_in_form(values: list[list[Any]], form: Mapping[str, Any]) -> Rows:
+    """Rows as a model is used to them, from plain values and what `Space.form` wrote down."""
+    if form["array_dtype"] is not None:
+        return np.array(values, dtype=form["array_dtype"])
+    frame = pd.DataFrame(values, columns=form["columns"])
+    if form["dtypes"] is None:
+        return frame
+    dtypes = [dtype_from_json(written) for written in form["dtypes"]]
+    return pd.DataFrame({c: frame[c].astype(d) for c, d in zip(frame.columns, dtypes, strict=True)})

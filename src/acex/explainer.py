@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -266,10 +266,8 @@ class Explainer:
                 # Also after Ctrl-C or a callback that raises: what was paid for travels with the error.
                 failure.explanation = session.explanation() if session.labels else None  # type: ignore[attr-defined]
                 raise
-        explanation = session.explanation()
-        if session.box.explanation is not None:
-            self.ledger.finish(session.box.explanation, explanation.outcome)
-        return explanation
+        session.finish()
+        return session.explanation()
 
     def search(
         self,
@@ -313,12 +311,14 @@ class Explainer:
             "pool": self._pool,
             "queries_per_round": int(queries_per_round),
         }
+        identity = self._identity(space, problem, settings)
         explanation, recorded = None, []
         if not self.ledger.is_memory:
-            explanation = self._identity(space, problem, settings)
+            explanation = identity
             row = space.frame(problem.factual[None]).iloc[0]
             factual = {str(name): value for name, value in row.items()}
-            recorded = self.ledger.begin(explanation, self.model_id, factual=factual, settings=settings)
+            kept = settings | {"form": space.form()}  # to ask the rows again later, as they were asked
+            recorded = self.ledger.begin(explanation, self.model_id, factual=factual, settings=kept)
         box = BlackBox(
             self._predict,
             self.ledger,
@@ -337,6 +337,7 @@ class Explainer:
             seed=seed,
             count=count,
             budget=budget,
+            identity=identity,
             recorded=recorded,
             hint=lambda before: self._hint(wanted, before),
             pool=self._pool,
@@ -353,12 +354,17 @@ class Explainer:
         decides["factual"] = problem.factual.tolist()
         decides["space"] = space.to_dict()
         decides["allowed"] = [allowed.tolist() for allowed in problem.region.allowed]
-        decides["reference"] = fingerprint(self.reference.tolist())
-        decides["outcomes"] = None if self._outcomes is None else fingerprint(self._outcomes)
+        decides["reference"], decides["outcomes"] = self._marks
         code = getattr(problem.region.constraint, "__code__", None)
         if code is not None:
             decides["constraint"] = [code.co_code.hex(), repr(code.co_names), repr(code.co_consts)]
         return fingerprint(decides)
+
+    @cached_property
+    def _marks(self) -> tuple[str, str | None]:
+        """Hashes of the reference and of its known outcomes."""
+        outcomes = None if self._outcomes is None else fingerprint(self._outcomes)
+        return fingerprint(self.reference.tolist()), outcomes
 
     def _check(self, target: Target, budget: int, count: int, per_round: int, strategy: Strategy) -> None:
         if not is_count(budget, least=2):

@@ -68,7 +68,7 @@ class Question:
         purpose: a word for people.
         position: its place among the questions of the explanation that asks, from 0; needed with an explanation only.
         seen: the sequence number of the newest answer that could influence this question.
-        note: what the strategy needs to go on from here; anything JSON can hold.
+        note: what else is worth keeping, such as the cost of the row; anything JSON can hold.
     """
 
     row: str
@@ -97,6 +97,14 @@ class Ask(NamedTuple):
     seen: int
     note: Any
     paid: int
+    answer: Answer | None
+
+
+class Asked(NamedTuple):
+    """A row of a model as its key finds it; `answer` is None while it is not settled."""
+
+    model: str
+    row: str
     answer: Answer | None
 
 
@@ -361,6 +369,24 @@ class Ledger:
         with self._store.read() as connection:
             found = _by_id(connection, [query_id(model, row) for row in rows]).values()
         return {query.row: _answer(query) for query in found if query.sequence is not None}
+
+    def handed_out(self, model: str, rows: Sequence[str]) -> set[str]:
+        """Those of the rows that wait for an answer without a limit of time: somebody was given them to ask."""
+        with self._store.read() as connection:
+            found = _by_id(connection, [query_id(model, row) for row in rows]).values()
+        return {query.row for query in found if query.sequence is None and query.leased_until == FOREVER}
+
+    def by_key(self, keys: Sequence[str]) -> dict[str, Asked]:
+        """What these keys (see `query_id`) stand for, of whatever model; unknown ones are left out."""
+        with self._store.read() as connection:
+            found = _by_id(connection, keys).values()
+        return {q.id: Asked(q.model_id, q.row, None if q.sequence is None else _answer(q)) for q in found}
+
+    def features(self, model: str) -> list[str] | None:
+        """What the values of a model's rows are called; None where nobody has said so."""
+        with self._store.read() as connection:
+            written = connection.scalar(select(models.c.features).where(models.c.id == model))
+        return None if written is None else [str(name) for name in json.loads(written)]
 
     def last_sequence(self, model: str) -> int:
         """The number of the newest answer: all up to it can be seen now and ever after. 0 when there is none."""

@@ -92,7 +92,7 @@ asks = Table(
     Column("query_id", Text, ForeignKey("queries.id"), nullable=False),
     Column("purpose", Text, nullable=False),
     Column("seen", BigInteger, nullable=False),  # the newest answer it could know of
-    Column("note", Text, nullable=False),  # JSON: what the strategy needs to go on from here
+    Column("note", Text, nullable=False),  # JSON: what else is worth keeping, such as the cost of the row
     Column("paid", Integer, nullable=False),  # how often this explanation paid for it; 0: it was known
 )
 

@@ -34,6 +34,7 @@ class Session:
 
     Args:
         box: the door to the model and its ledger.
+        identity: what tells this explanation from others, in this ledger or any.
         recorded: the questions that this explanation has asked before, if it is resumed.
         hint: from the factual's label to what known outcomes say.
         pool: use what the same model was asked for other reasons.
@@ -52,6 +53,7 @@ class Session:
         seed: int,
         count: int,
         budget: int,
+        identity: str = "",
         recorded: Sequence[Ask] = (),
         hint: Callable[[Label], Hint | None] = lambda label: None,
         pool: bool = True,
@@ -59,6 +61,7 @@ class Session:
     ) -> None:
         self.box, self.space, self.problem, self.target = box, space, problem, target
         self._settings, self._hint, self._per_round = settings, hint, per_round
+        self.identity = identity
         self._begin = partial(Search.begin, strategy=strategy, seed=seed, count=count, budget=budget)
         self._seen = {ask.position: ask.seen for ask in recorded}
         self._pool = _Pool(box, space, problem) if pool else None
@@ -80,6 +83,7 @@ class Session:
         while True:
             wanted, why = self.next_round()
             if wanted is None:
+                self.finish()
                 return None
             new = [i for i, form in enumerate(canonical(wanted)) if form not in self._answers]
             part = wanted.iloc[new] if isinstance(wanted, pd.DataFrame) else wanted[new]
@@ -110,8 +114,14 @@ class Session:
             return None, []
         position = len(self.labels)
         seen = self._visible(position)
-        questions = [Question("", q.purpose, position + i, seen) for i, q in enumerate(self._round)]
+        notes = self._notes()
+        questions = [Question("", q.purpose, position + i, seen, notes[i]) for i, q in enumerate(self._round)]
         return self._rows(), questions
+
+    def finish(self) -> None:
+        """Write down how the explanation ended, where the ledger keeps such things."""
+        if self.box.explanation is not None:
+            self.box.ledger.finish(self.box.explanation, self.explanation().outcome)
 
     def take(self, answers: Sequence[Answer]) -> None:
         """Answers to rows of the present round; when all are there, the search goes on."""
@@ -125,6 +135,12 @@ class Session:
 
     def _rows(self) -> Rows:
         return self.space.decode(np.array([query.point for query in self._round]))
+
+    def _notes(self) -> list[dict[str, Any]]:
+        """The cost of each row, and whether it would be a counterfactual: what the ledger alone cannot work out."""
+        X = np.array([query.point for query in self._round])
+        counts = self.problem.plausible(X) & self.problem.region.contains(X)
+        return [{"cost": c, "counts": k} for c, k in zip(self.problem.cost(X).tolist(), counts.tolist(), strict=True)]
 
     def _visible(self, position: int) -> int:
         """The newest answer that the question at this position may know of; the same when it is asked again."""

@@ -260,8 +260,11 @@ class Space:
 
         Categories that JSON does not know, such as intervals, are written as text and come back as text.
         """
+        return {"features": [feature_to_json(f) for f in self.features], **self.form()}
+
+    def form(self) -> dict[str, Any]:
+        """How rows are written down, in plain values; `rows_in_form` follows it."""
         return {
-            "features": [feature_to_json(f) for f in self.features],
             "columns": None if self.columns is None else [as_json(c) for c in self.columns],
             "dtypes": None if self.dtypes is None else [dtype_to_json(d) for d in self.dtypes],
             "array_dtype": None if self.array_dtype is None else str(self.array_dtype),

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import acex
+from acex.blackbox import BlackBox, canonical
+from acex.columns import rows_in_form
+from acex.ledger import query_id
+
+DATA = pd.DataFrame(np.random.default_rng(0).uniform(size=(60, 2)).round(3), columns=["a", "b"])
+ROW = {"a": 0.1, "b": 0.2}
+
+
+def decide(rows: pd.DataFrame) -> list[str]:
+    return ["yes" if a > 0.6 else "no" for a in rows["a"]]
+
+
+def refuse(rows: Any) -> Any:
+    raise AssertionError("ask and tell never ask the model")
+
+
+def session(ledger: Path, *, budget: int = 4, per_round: int = 1) -> acex.Session:
+    """The session as another process would begin it."""
+    explainer = acex.Explainer(refuse, DATA, ledger=ledger, model_id="laboratory")
+    return explainer.search(ROW, target="yes", budget=budget, queries_per_round=per_round)
+
+
+def test_each_round_may_be_asked_and_told_by_another_process_and_the_budget_is_used_up(tmp_path: Path) -> None:
+    ledger = tmp_path / "lab.db"
+    asked = []
+    while (rows := session(ledger).ask()) is not None:
+        assert isinstance(rows, pd.DataFrame)
+        again = session(ledger).ask()  # the same rows until they are told, the last ones of the budget too
+        assert canonical(rows) == canonical(again)
+        asked += canonical(rows)
+        session(ledger).tell(rows, decide(rows))
+    assert len(asked) == len(set(asked)) == 4
+    [line] = acex.Ledger(ledger).explanations().to_dict("records")
+    assert line["paid"] == 4
+    alone = acex.explain(decide, ROW, data=DATA, target="yes", budget=4)
+    assert line["outcome"] == alone.outcome
+    assert asked == canonical(alone.asked)  # as with the model at hand
+
+
+def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Path) -> None:
+    ledger = acex.Ledger(tmp_path / "lab.db")
+    explainer = acex.Explainer(refuse, DATA, ledger=ledger, model_id="laboratory")
+    search = explainer.search(ROW, target="yes")
+    rows = search.ask()
+    assert isinstance(rows, pd.DataFrame)
+    [form] = canonical(rows)
+    key = query_id("laboratory", form)
+    assert ledger.by_key([key, "strange"]) == {key: ("laboratory", form, None)}
+    assert ledger.handed_out("laboratory", [form, "[9]"]) == {form}
+    assert ledger.features("laboratory") == ["a", "b"]
+    assert ledger.features("unknown") is None
+    search.tell(rows, ["no"])
+    rows = search.ask()
+    assert isinstance(rows, pd.DataFrame)
+    note = ledger.asks(search.identity)[1].note
+    assert note["cost"] > 0 and note["counts"] is True
+    ledger.abandon("laboratory")
+    assert not ledger.handed_out("laboratory", canonical(rows))
+
+
+def test_asking_again_counts_and_keeps_what_differs() -> None:
+    ledger = acex.Ledger()
+    rows = DATA[:3]
+    ledger.import_answers("m", canonical(rows), ["no", "no", "no"])
+    ledger.budget("m", rows=3)
+    box = BlackBox(lambda rows: ["no", "yes", "no"], ledger, 5, model_id="m")
+    assert box.ask_again(rows) == ["no", "yes", "no"]
+    assert ledger.contradictions("m")["other_label"].tolist() == ["yes"]
+    assert ledger.remaining("m") == 0
+    with pytest.raises(acex.BudgetSpent):
+        box.ask_again(rows[:1])
+    with pytest.raises(acex.BudgetSpent, match="only 2 more"):
+        box.ask_again(rows)
+
+
+def test_what_was_not_sent_when_asking_again_is_not_charged() -> None:
+    def fail(rows: Any) -> Any:
+        raise acex.ModelFailed("unplugged", answered=["no"], in_doubt=0)
+
+    ledger = acex.Ledger()
+    ledger.import_answers("m", canonical(DATA[:3]), ["no", "no", "no"])
+    ledger.budget("m", rows=3)
+    with pytest.raises(acex.ModelFailed):
+        BlackBox(fail, ledger, 5, model_id="m").ask_again(DATA[:3])
+    assert ledger.remaining("m") == 2
+
+
+@pytest.mark.parametrize("data", [DATA.astype("float32"), DATA.to_numpy(), DATA.assign(c="x", d=range(60))])
+def test_rows_come_back_in_the_form_they_were_asked_in(data: Any) -> None:
+    space = acex.Space.infer(data)
+    rows = space.decode(space.encode(data))
+    back = rows_in_form([json.loads(form) for form in canonical(rows)], space.form())
+    assert canonical(back) == canonical(rows)
+    if isinstance(rows, pd.DataFrame):
+        pd.testing.assert_frame_equal(back, rows)
