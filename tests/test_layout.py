@@ -11,7 +11,7 @@ import acex
 
 SOURCE = Path(acex.__file__).parent
 ROOMS = """
-    errors arrays values features columns space region scale quantiles cost plausibility
+    errors arrays values features columns space schema region scale quantiles cost plausibility
     kernel surrogate acquisition climb branch propose problem families polish penalty belief feasible search hints
     ledger_tables ledger_store ledger models protocols remote modelfiles target blackbox explanation measures plots
     session explainer datasets bench cli

@@ -7,27 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from acex.datasets.dataset import Dataset
-from acex.features import Continuous, Feature, Integer, Nominal, Ordinal
+from acex.schema import FeatureSchema, described
 from acex.space import Space
 
 LABEL = "target"  # the column of a table that holds the label
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(FeatureSchema):
     """One feature of a published table, and where OpenML keeps it."""
 
-    name: str
-    kind: Literal["continuous", "integer", "ordinal", "nominal"]
     source: str = ""  # OpenML's name, when it is another
-    categories: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)  # OpenML's values in our words
-    frozen: bool = False
 
     def read(self, text: pd.Series[str]) -> pd.Series[Any]:
         """The column with its proper dtype, from text."""
@@ -46,18 +42,6 @@ class Column:
             case "nominal":
                 check_words(self.name, text, self.categories)
                 return text.astype("str")
-
-    def feature(self, values: pd.Series[Any]) -> Feature:
-        """The feature, with the range of its values."""
-        match self.kind:
-            case "continuous":
-                return Continuous(self.name, float(values.min()), float(values.max()), frozen=self.frozen)
-            case "integer":
-                return Integer(self.name, int(values.min()), int(values.max()), frozen=self.frozen)
-            case "ordinal":
-                return Ordinal(self.name, self.categories, frozen=self.frozen)
-            case "nominal":
-                return Nominal(self.name, self.categories, frozen=self.frozen)
 
 
 @dataclass(frozen=True)
@@ -115,14 +99,11 @@ def schemas() -> Mapping[str, Schema]:
 
 
 def _schema(name: str, entry: dict[str, Any]) -> Schema:
-    columns = (
-        Column(**{**feature, "categories": tuple(feature.get("categories", ()))}) for feature in entry["features"]
-    )
     return Schema(
         name=name,
         title=entry["title"],
         openml=entry["openml"],
-        columns=tuple(columns),
+        columns=tuple(described(feature, Column) for feature in entry["features"]),
         classes=tuple(entry["classes"]),
         positive=tuple(entry["positive"]),
         target=entry["target"],
