@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import acex
-from acex.cli import QUESTIONS, Demo, app
+from acex.cli import app
+from acex.cli.demos import QUESTIONS, Demo
 from acex.explanation import Explanation
 
 # What each demonstration must end in: the decision, and a feature that changes.
@@ -116,16 +117,28 @@ def test_what_is_wrong_is_named_before_any_work_and_the_code_is_2(words: tuple[s
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("broken\n  in two"), acex.ModelFailed("broken in two"), OSError("broken in two")]
+    ("error", "code"),
+    [
+        (ValueError("broken\n  in two"), 2),
+        (OSError("broken in two"), 2),
+        (acex.MissingExtra("broken in two", "files"), 2),
+        (acex.ModelFailed("broken in two"), 3),
+        (acex.LedgerFailed("broken in two"), 3),
+        (acex.BudgetSpent("broken in two"), 3),
+        (KeyboardInterrupt("broken in two"), 130),
+    ],
 )
-def test_an_error_is_one_line_on_stderr_and_no_traceback(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_is_one_line_on_stderr_and_its_kind_is_the_exit_code(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(name: str) -> None:
         raise error
 
     monkeypatch.setattr(acex.datasets, "load", fail)
     result = run("demo")
-    assert result.exit_code == 2
-    assert result.stderr == "acex: broken in two\n"
+    assert result.exit_code == code
+    assert result.stderr.startswith("acex: stopped." if code == 130 else "acex: broken in two")
+    assert result.stderr.count("\n") == 1
     assert result.stdout == ""
 
 

@@ -1,7 +1,4 @@
-"""The commands: `acex demo`, `acex --version`.
-
-Exit codes: 0 for an answer, 1 when no counterfactual was found, 2 for what has to be mended first.
-"""
+"""`acex demo`: decisions of small models that are trained on the spot."""
 
 from __future__ import annotations
 
@@ -12,74 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
-from typer.core import TyperGroup
 
 import acex
 from acex.arrays import Rows
+from acex.cli.explaining import picture_path
+from acex.cli.program import NOTHING_FOUND
+from acex.cli.show import changes_table, console
 from acex.datasets import Dataset
-from acex.errors import AcexError
 from acex.explanation import Explanation
 from acex.models import Predict
 
 if TYPE_CHECKING:
     from acex.plots import Changes, Picture
 
-NOTHING_FOUND, WRONG = 1, 2
-PICTURES = (".png", ".pdf", ".svg")
 MOST_CHANGES = 8  # of the changes are listed; the picture shows more
-
-
-class Commands(TyperGroup):
-    """The commands, where an error a user can mend is one line and no traceback."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:  # whoever read the output has seen enough
-            raise
-        except (ValueError, OSError, AcexError) as error:
-            typer.echo(f"acex: {' '.join(str(error).split())}", err=True)
-            raise typer.Exit(WRONG) from error
-
-
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-
-
-def main() -> None:
-    """Run the command line."""
-    app(prog_name="acex")
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"acex {acex.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
-    ] = False,
-) -> None:
-    """The smallest realistic change to a row that changes a classifier's decision, for few queries.
-
-    Example: acex demo loan
-    """
-
-
-# -- acex demo -------------------------------------------------------------------------------------------
 
 
 class Demo(StrEnum):
@@ -161,16 +105,6 @@ QUESTIONS = {
 }
 
 
-def _picture_path(path: Path | None) -> Path | None:
-    """The path, when a picture can be written there: asked before the work is done, not after."""
-    if path is not None and path.suffix.lower() not in PICTURES:
-        raise typer.BadParameter(f"{path.name!r} must end in one of {', '.join(PICTURES)}.")
-    if path is not None and not path.parent.is_dir():
-        raise typer.BadParameter(f"the folder {path.parent} does not exist.")
-    return path
-
-
-@app.command()
 def demo(
     name: Annotated[Demo, typer.Argument(help="What to explain.")] = Demo.LOAN,
     seed: Annotated[int, typer.Option(min=0, help="Another seed asks other questions.")] = 0,
@@ -179,21 +113,21 @@ def demo(
         Path | None,
         typer.Option(
             dir_okay=False,
-            callback=_picture_path,
+            callback=picture_path,
             show_default="acex-demo-NAME.png",
             help="Where to save the picture.",
         ),
     ] = None,
 ) -> None:
-    """Explain a decision of a small model that is trained here, and save a picture of the answer.
+    """Explain a decision of a small model that is trained here, with a picture.
 
     Example: acex demo moons --seed 1 --out moons.png
     """
     from acex.plots import changes_record, draw_explanation
 
     question, data = QUESTIONS[name], acex.datasets.load(name)
-    console = Console(highlight=False, markup=False)
-    console.print(f"{data.title}. {question.words}\n")
+    terminal = console()
+    terminal.print(f"{data.title}. {question.words}\n")
     predict = _model(name, data)
     row = data.rows.iloc[question.row] if isinstance(question.row, int) else question.row
     options = {**question.options} | ({} if budget is None else {"budget": budget})
@@ -201,21 +135,23 @@ def demo(
         predict, row, data=data.rows, space=data.space, strategy=question.strategy, seed=seed, **options
     )
     if explanation.outcome != "found":
-        console.print(explanation.summary())
+        terminal.print(explanation.summary())
         raise typer.Exit(NOTHING_FOUND)
     path = out or Path(f"acex-demo-{name}.png")
     draw_explanation(explanation, _picture(name, explanation, predict)).savefig(path)
 
     n_changes = len(explanation.changes)
-    console.print(
+    terminal.print(
         f"{explanation.label_before} becomes {explanation.label_after} "
         f"with {n_changes} of {len(data.space)} features changed:",
         style="bold",
     )
-    changes = changes_record(explanation, most=MOST_CHANGES)
-    console.print(_as_sentence(changes) if name is Demo.DIGITS else _as_table(changes))
-    console.print(f"The model was asked {explanation.n_queries} times.")
-    console.print(f"Picture: {path}", soft_wrap=True)
+    if name is Demo.DIGITS:
+        terminal.print(_as_sentence(changes_record(explanation, most=MOST_CHANGES)))
+    else:
+        terminal.print(changes_table(explanation.changes, most=MOST_CHANGES))
+    terminal.print(f"The model was asked {explanation.n_queries} times.")
+    terminal.print(f"Picture: {path}", soft_wrap=True)
 
 
 def _model(name: Demo, data: Dataset) -> Predict:
@@ -245,17 +181,6 @@ def _picture(name: Demo, explanation: Explanation, predict: Predict) -> Picture:
             return plots.board_record(explanation, (3, 3), blank="b")
         case _:
             return plots.changes_record(explanation)
-
-
-def _as_table(changes: Changes) -> Table:
-    """What to change, from what to what, a row a feature."""
-    table = Table("change", "from", "to", "step in standard deviations", box=SIMPLE_HEAD, pad_edge=False)
-    for change in changes.shown:
-        words = (change.feature, change.before, change.after, f"{change.step:+.2f}")
-        table.add_row(*(Text(word) for word in words))
-    if changes.n_more:
-        table.add_row(f"... and {changes.n_more} smaller changes")
-    return table
 
 
 def _as_sentence(changes: Changes) -> Text:

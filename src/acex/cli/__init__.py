@@ -1,0 +1,22 @@
+"""The command line: `acex explain`, `ask`, `tell`, `status`, `audit`, `schema`, `ledger` and `demo`."""
+
+from __future__ import annotations
+
+from acex.cli.auditing import audit
+from acex.cli.demos import demo
+from acex.cli.explaining import explain
+from acex.cli.laboratory import ask, status, tell
+from acex.cli.ledgers import ledger
+from acex.cli.program import app, spread
+from acex.cli.schemas import schema
+
+__all__ = ["app", "main"]
+
+for command in (explain, schema, ask, tell, status, audit, demo):
+    app.command()(spread(command))
+app.add_typer(ledger, name="ledger")
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="acex")

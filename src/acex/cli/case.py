@@ -1,0 +1,278 @@
+"""What is to be explained: the data, the row, and what it may become, from options and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+import acex
+from acex.features import Categorical, Direction, Feature
+from acex.schema import read_schema, with_schema
+from acex.values import listed
+
+
+class StrategyName(StrEnum):
+    """The strategies, by name."""
+
+    FEASIBLE = "feasible"
+    PENALTY = "penalty"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the options say about the data, the row and the search."""
+
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")]
+    row: Annotated[int | None, typer.Option(help="The row to explain by its position in DATA; the first one is 0.")] = (
+        None
+    )
+    where: Annotated[
+        str | None, typer.Option(metavar="QUERY", help='The row to explain, such as "id == 17": exactly one of DATA.')
+    ] = None
+    x: Annotated[Path | None, typer.Option(help="The row to explain in a file of its own: .json, .csv.")] = None
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LABEL", help="The label wanted; by default any other. Repeat it for several."),
+    ] = None
+    freeze: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that stay as they are: age,sex.")
+    ] = None
+    increase: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that may only increase.")] = (
+        None
+    )
+    decrease: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that may only decrease.")] = (
+        None
+    )
+    range: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUES", help='What a column may become: "income=0:90000", "job=clerk|cook".'),
+    ] = None
+    budget: Annotated[int, typer.Option(min=2, help="Most rows to send to the model, the first included.")] = 60
+    count: Annotated[int, typer.Option(min=1, help="How many counterfactuals.")] = 1
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of DATA with true outcomes: a hint; the model does not see it."),
+    ] = None
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="Columns of DATA that the model does not see.")
+    ] = None
+    schema: Annotated[
+        Path | None, typer.Option(help="TOML file that says what columns hold; acex schema writes a first one.")
+    ] = None
+    strategy: Annotated[StrategyName, typer.Option(help="How to search.")] = StrategyName.FEASIBLE
+    seed: Annotated[int, typer.Option(min=0, help="Another seed asks other questions.")] = 0
+    queries_per_round: Annotated[int, typer.Option(min=1, help="Rows that are asked at once.")] = 1
+    no_pool: Annotated[
+        bool, typer.Option("--no-pool", help="Do not use what the model was asked for other explanations.")
+    ] = False
+    ledger: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|URL", help="Where answers are written down, so that none is paid for twice."),
+    ] = None
+    model_id: Annotated[str | None, typer.Option(help="The model's name in the ledger.")] = None
+
+    def prepare(self, known_labels: Sequence[Any] | None = None) -> Prepared:
+        """Data and row as `acex.Explainer` takes them, with the labels the model can give where it says so."""
+        table = read_table(self.data)
+        hidden = column_names(self.drop, table.columns, "--drop")
+        if self.labels is not None:
+            [labels] = column_names([self.labels], table.columns, "--labels", whole=True)
+            hidden.append(labels)
+        rows = table.drop(columns=hidden)
+        outcomes = None if self.labels is None else table[self.labels]
+        if outcomes is not None and outcomes.isna().any():
+            raise ValueError(
+                f"--labels {self.labels}: {int(outcomes.isna().sum())} outcomes are missing in {self.data}."
+            )
+        rows, space = with_schema(rows, read_schema(self.schema) if self.schema else ())
+        words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
+        return Prepared(
+            rows=rows,
+            labels=None if outcomes is None else outcomes.tolist(),
+            space=space,
+            factual=self._factual(table, rows, hidden),
+            target=[as_label(text, words) for text in self.target] if self.target else None,
+            freeze=column_names(self.freeze, rows.columns, "--freeze"),
+            directions=self._directions(space),
+            ranges=dict(_range(text, space) for text in self.range or ()),
+        )
+
+    def search_options(self, prepared: Prepared) -> dict[str, Any]:
+        """The arguments of `Explainer.search`, besides the row."""
+        return {
+            "target": prepared.target,
+            "budget": self.budget,
+            "count": self.count,
+            "freeze": prepared.freeze,
+            "ranges": prepared.ranges,
+            "directions": prepared.directions,
+            "strategy": self.strategy.value,
+            "queries_per_round": self.queries_per_round,
+            "seed": self.seed,
+        }
+
+    def explainer(self, prepared: Prepared, model: Any, ledger: acex.Ledger | None, **options: Any) -> acex.Explainer:
+        """What explains rows of these data."""
+        try:
+            return acex.Explainer(
+                model,
+                prepared.rows,
+                labels=prepared.labels,
+                space=prepared.space,
+                pool=not self.no_pool,
+                ledger=ledger,
+                model_id=self.model_id,
+                seed=self.seed,
+                **options,
+            )
+        except TypeError as error:  # such as scores from a model that has none
+            raise ValueError(str(error)) from error
+
+    def _factual(self, table: pd.DataFrame, rows: pd.DataFrame, hidden: list[str]) -> pd.DataFrame:
+        given = [name for name in ("row", "where", "x") if getattr(self, name) is not None]
+        if len(given) != 1:
+            said = " and ".join(f"--{name}" for name in given) or "none"
+            raise ValueError(f"Which row? Expected one of --row, --where and --x, got {said}.")
+        if self.row is not None:
+            if not 0 <= self.row < len(rows):
+                raise ValueError(f"--row {self.row}: {self.data} has the rows 0 to {len(rows) - 1}.")
+            return rows.iloc[[self.row]]
+        if self.where is not None:
+            found = _matching(table, self.where)
+            if len(found) != 1:
+                raise ValueError(f"--where {self.where!r}: expected exactly one row of {self.data}, got {len(found)}.")
+            return rows.iloc[found]
+        assert self.x is not None
+        own = _read_row(self.x)
+        return own.drop(columns=[name for name in hidden if name in own.columns])
+
+    def _directions(self, space: acex.Space) -> dict[str, Direction]:
+        directions: dict[str, Direction] = {}
+        for name in column_names(self.increase, space.names, "--increase"):
+            directions[name] = "increase"
+        for name in column_names(self.decrease, space.names, "--decrease"):
+            if name in directions:
+                raise ValueError(f"{name!r} can be in --increase or in --decrease, not in both.")
+            directions[name] = "decrease"
+        for name in directions:
+            if isinstance(space.features[space.index(name)], acex.Nominal):
+                raise ValueError(
+                    f"--{directions[name]} {name}: its values have no order. Say it in a schema, as kind 'ordinal' "
+                    f"with its categories from lowest to highest (acex schema {self.data} --out schema.toml)."
+                )
+        return directions
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Data, row and limits in the form of `acex.Explainer`."""
+
+    rows: pd.DataFrame
+    labels: list[Any] | None
+    space: acex.Space
+    factual: pd.DataFrame
+    target: list[Any] | None
+    freeze: list[str]
+    directions: dict[str, Direction]
+    ranges: dict[str, Any]
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """The table in a file.
+
+    Raises:
+        ValueError: there is no such file, or it is no table.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path}: there is no such file.")
+    try:
+        table = pd.read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else pd.read_csv(path)
+    except ImportError:
+        raise ValueError(f"{path}: reading Parquet needs pyarrow: pip install pyarrow.") from None
+    except Exception as error:  # of whichever parser
+        raise ValueError(f"{path} cannot be read as a table: {error}") from error
+    if table.empty:
+        raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
+    return table
+
+
+def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str, *, whole: bool = False) -> list[str]:
+    """The columns that an option names: separated by commas (unless `whole`), the option given once or more."""
+    columns = [str(name) for name in known]
+    names: list[str] = []
+    for text in given or ():
+        names += [text] if whole or text in columns else [name.strip() for name in text.split(",")]
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        raise ValueError(f"{option}: {listed(unknown)} is not a column; there are {listed(columns)}.")
+    return names
+
+
+def as_label(text: str, known: Iterable[Any] = ()) -> Any:
+    """The label that a text stands for: one that is known by this text, or a number, true or false, or the text."""
+    for label in known:
+        if str(label) == text:
+            return label
+    try:
+        value = json.loads(text.lower() if text.lower() in ("true", "false") else text)
+    except ValueError:
+        return text
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # a spreadsheet writes 1.0 where some labels are still blank
+    return value if isinstance(value, (str, bool, int, float)) else text
+
+
+def _range(text: str, space: acex.Space) -> tuple[str, Any]:
+    name, equals, values = text.partition("=")
+    if not equals:
+        raise ValueError(f'--range {text!r}: expected COLUMN=LOW:HIGH, such as "income=0:90000", or COLUMN=A|B.')
+    [name] = column_names([name], space.names, "--range", whole=True)
+    feature = space.features[space.index(name)]
+    if isinstance(feature, Categorical):
+        return name, [_category(word, feature) for word in values.split("|")]
+    low, colon, high = values.partition(":")
+    try:
+        if not colon:
+            raise ValueError
+        return name, (float(low or "-inf"), float(high or "inf"))
+    except ValueError:
+        raise ValueError(f"--range {text!r}: expected LOW:HIGH, either of which may be left out.") from None
+
+
+def _category(word: str, feature: Feature) -> Any:
+    known = feature.categories if isinstance(feature, Categorical) else ()
+    return next((category for category in known if str(category) == word), word)
+
+
+def _matching(table: pd.DataFrame, where: str) -> list[int]:
+    """The positions of the rows for which a query holds."""
+    try:
+        return table.reset_index(drop=True).query(where).index.tolist()
+    except Exception as error:  # pandas raises a dozen kinds
+        raise ValueError(f"--where {where!r}: {error}. Columns are {listed(table.columns)}.") from error
+
+
+def _read_row(path: Path) -> pd.DataFrame:
+    """The one row in a file."""
+    if path.suffix.lower() != ".json":
+        table = read_table(path)
+    elif not path.is_file():
+        raise ValueError(f"--x {path}: there is no such file.")
+    else:
+        try:
+            row = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"--x {path}: {error}") from None
+        if not isinstance(row, dict):
+            raise ValueError(f'--x {path}: expected one row, {{"column": value, ...}}, got {type(row).__name__}.')
+        table = pd.DataFrame([row])
+    if len(table) != 1:
+        raise ValueError(f"--x {path}: expected one row, got {len(table)}.")
+    return table

@@ -1,0 +1,183 @@
+"""`acex explain`: the answer for one row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import acex
+from acex.cli.case import Case, Prepared
+from acex.cli.ledgers import exists, price_of
+from acex.cli.models import Model
+from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, say
+from acex.cli.show import as_money, console, print_explanation, print_json, table
+from acex.features import Categorical
+from acex.models import known_labels
+from acex.session import Session
+from acex.values import listed, plain
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def picture_path(path: Path | None) -> Path | None:
+    """The path, when a picture can be written there: asked before the work is done, not after."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise typer.BadParameter(f"{path.name!r} must end in one of {', '.join(PICTURES)}.")
+    return writable(path)
+
+
+def writable(path: Path | None) -> Path | None:
+    """The path, when its folder is there."""
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(f"the folder {path.parent} does not exist.")
+    return path
+
+
+def explain(
+    case: Case,
+    black_box: Model,
+    scores: Annotated[bool, typer.Option("--scores", help="The model gives probabilities; use them.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(dir_okay=False, callback=writable, help="Write the explanation here, as JSON.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(dir_okay=False, callback=picture_path, help="Draw the explanation here.")
+    ] = None,
+    price_per_row: Annotated[
+        float | None, typer.Option(min=0, help="What a row costs; by default as the ledger has it.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and the most it can cost; ask nothing.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no table.")] = False,
+) -> None:
+    """Find the smallest realistic change to a row that changes the decision.
+
+    Example: acex explain loans.csv --model loans.skops --row 17 --target good
+    --freeze age,sex --range "income=0:90000" --budget 40 --ledger loans.db
+
+    With --ledger, a command that was interrupted goes on when it is given again
+    with the same DATA, and pays for nothing twice. Exit code 1: there is no
+    counterfactual.
+    """
+    model = black_box.open()
+    prepared = case.prepare(known_labels(model))
+    case = _named(case, model)
+    if dry_run:
+        _print_plan(case, prepared, model, scores, price_per_row, as_json)
+        return
+    ledger = None if case.ledger is None else acex.Ledger(case.ledger)
+    explainer = case.explainer(prepared, model, ledger, scores=scores, timeout=black_box.timeout)
+    progress = False if quiet else None
+    try:
+        explanation = explainer.explain(prepared.factual, **case.search_options(prepared), progress=progress)
+    except KeyboardInterrupt as stop:
+        _tell_so_far(stop)
+        say(
+            "stopped. Nothing is lost: the same command goes on from here and pays only for a row in flight again."
+            if ledger is not None
+            else "stopped. The answers are lost; with --ledger FILE they are kept, and the same command goes on."
+        )
+        raise typer.Exit(STOPPED) from None
+    except acex.AcexError as error:
+        _tell_so_far(error)
+        raise
+    if out is not None:
+        explanation.to_json(out)
+    if plot is not None:
+        explanation.plot().savefig(plot)
+    if as_json:
+        typer.echo(explanation.to_json())
+    elif not quiet:
+        price = price_per_row if price_per_row is not None else price_of(ledger, explainer.model_id)
+        print_explanation(explanation, price)
+    if explanation.outcome != "found":
+        raise typer.Exit(NOTHING_FOUND)
+
+
+def _named(case: Case, model: Any) -> Case:
+    """The case with the model's own name, where none was given."""
+    return replace(case, model_id=case.model_id or getattr(model, "model_id", None))
+
+
+def _tell_so_far(error: BaseException) -> None:
+    so_far: acex.Explanation | None = getattr(error, "explanation", None)
+    if so_far is not None and so_far.outcome == "found":
+        say(f"before that: {so_far.summary()}")
+
+
+# -- --dry-run ----------------------------------------------------------------------------------------
+
+
+def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price: float | None, as_json: bool) -> None:
+    """What would be asked, and the most it can cost. The ledger is only read."""
+    if case.ledger is not None and case.model_id is None:
+        raise ValueError("--ledger needs --model-id for a model that has no name of its own.")
+    session = case.explainer(prepared, model, None, scores=scores).search(
+        prepared.factual, **case.search_options(prepared)
+    )
+    paid, left = 0, float("inf")
+    if case.ledger is not None and exists(case.ledger):
+        with acex.Ledger(case.ledger) as ledger:
+            paid = sum(ask.paid for ask in ledger.asks(session.identity))
+            left = ledger.remaining(case.model_id or "")
+            price = price_of(ledger, case.model_id or "") if price is None else price
+    most = int(min(max(case.budget - paid, 0), left))
+    cost = None if price is None else most * price
+    factual = session.space.frame(session.problem.factual[None]).iloc[0]
+    allowed = _allowed(session)
+    if as_json:
+        print_json(
+            {
+                "dry_run": True,
+                "explanation": session.identity,
+                "model_id": case.model_id,
+                "factual": {str(name): plain(value) for name, value in factual.items()},
+                "allowed": allowed,
+                "target": prepared.target,
+                "strategy": case.strategy.value,
+                "budget": case.budget,
+                "paid_before": paid,
+                "most_queries": most,
+                "most_cost": cost,
+            }
+        )
+        return
+    out = console()
+    out.print("Nothing was asked. This row would be explained:", style="bold")
+    shown = [(name, factual.iloc[j], _in_words(allowed[name])) for j, name in enumerate(session.space.names)]
+    out.print(table(("column", "now", "may become"), shown))
+    wanted = "any other label" if prepared.target is None else " or ".join(str(t) for t in prepared.target)
+    out.print(f"Wanted: {wanted}. Strategy {case.strategy.value}, seed {case.seed}, counterfactuals {case.count}.")
+    money = "" if cost is None else f", for {as_money(cost)} at most"
+    out.print(f"At most {most} rows would be sent{money} (budget {case.budget}, {paid} paid before).")
+
+
+def _allowed(session: Session) -> dict[str, Any]:
+    """For each column what it may become: None where it stays, (lowest, highest), or a list of categories."""
+    region = session.problem.region
+    allowed: dict[str, Any] = {}
+    for j, feature in enumerate(session.space.features):
+        values = region.allowed[j]
+        if not region.movable[j]:
+            allowed[feature.name] = None
+        elif isinstance(feature, Categorical):
+            allowed[feature.name] = [feature.categories[int(code)] for code in np.unique(values)]
+        else:
+            allowed[feature.name] = tuple(int(v) if v == int(v) else float(v) for v in values)
+    return allowed
+
+
+def _in_words(allowed: Any) -> str:
+    match allowed:
+        case None:
+            return "stays"
+        case (low, high) if isinstance(allowed, tuple):
+            return f"{low:.6g} to {high:.6g}"
+        case _:
+            return listed(allowed, most=6)

@@ -1,0 +1,246 @@
+"""`acex ask`, `tell` and `status`: for labels that somebody else finds out. All state is in the ledger."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+import acex
+from acex.arrays import Rows
+from acex.blackbox import canonical
+from acex.cli.case import Case, as_label
+from acex.cli.explaining import writable
+from acex.cli.ledgers import Where, chosen, named_rows, opened
+from acex.cli.program import NOTHING_FOUND, AsJson, say
+from acex.cli.show import console, print_explanation, print_json, records, shortened, table
+from acex.ledger import Ask, Asked, query_id
+from acex.target import Target
+from acex.values import listed
+
+KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one where a feature is called "label"
+ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
+
+
+def ask(
+    case: Case,
+    out: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, callback=writable, help="The CSV to fill in; by default stdout."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write down the rows that want a label from a laboratory, a person, a job.
+
+    Fill in the column label and give it back with acex tell, whole or in parts;
+    then ask again with the same command. When the explanation is complete, ask
+    shows it instead.
+
+    Example: acex ask samples.csv --row 17 --ledger lab.db --model-id assay
+    --queries-per-round 8 --out todo.csv
+    """
+    if case.ledger is None or case.model_id is None:
+        raise ValueError("acex ask needs --ledger and --model-id: what was asked is kept there under that name.")
+    prepared = case.prepare()
+    with acex.Ledger(case.ledger) as book:
+        if out is not None:
+            _refuse_untold(book, out)
+        session = case.explainer(prepared, _nobody, book).search(prepared.factual, **case.search_options(prepared))
+        rows = session.ask()
+    if rows is None:
+        explanation = session.explanation()
+        if as_json:
+            typer.echo(explanation.to_json())
+        else:
+            print_explanation(explanation)
+        if explanation.outcome != "found":
+            raise typer.Exit(NOTHING_FOUND)
+        return
+    assert isinstance(rows, pd.DataFrame)
+    keys = [query_id(case.model_id, form) for form in canonical(rows)]
+    todo = rows.reset_index(drop=True)
+    todo.insert(0, KEY, keys)
+    todo[OWN_LABEL if LABEL in rows.columns else LABEL] = ""
+    if out is not None:
+        todo.to_csv(out, index=False)
+    if as_json:
+        print_json({"explanation": session.identity, "waiting": len(todo), "rows": records(todo)})
+    elif out is None:
+        typer.echo(todo.to_csv(index=False), nl=False)
+    n = "1 row wants a label" if len(todo) == 1 else f"{len(todo)} rows want a label"
+    say(f"{n}. Fill it in, then: acex tell {out or 'FILE'} --ledger {case.ledger}")
+
+
+def tell(
+    answers: Annotated[Path, typer.Argument(help="What acex ask wrote, with labels filled in.")],
+    ledger: Annotated[str, typer.Option(metavar="FILE|URL", help="The ledger that acex ask was given.")],
+    as_json: AsJson = False,
+) -> None:
+    """Take in labels: some or all, in any order. Blank ones are left for later.
+
+    Example: acex tell todo.csv --ledger lab.db
+
+    A label is a number, true, false, or else a text. Exit code 1: a row had
+    another label before, which stands.
+    """
+    filled = _filled_in(_read_answers(answers))
+    with opened(ledger) as book:
+        asked = book.by_key(list(filled))
+        _refuse_foreign(book, answers, filled, asked)
+        differ = 0
+        for model in dict.fromkeys(a.model for a in asked.values()):
+            keys = [key for key, a in asked.items() if a.model == model]
+            labels = [as_label(str(filled[key]["label"])) for key in keys]
+            stand = book.settle(model, [asked[key].row for key in keys], labels)
+            differ += sum(answer.label != label for answer, label in zip(stand, labels, strict=True))
+        waiting = sum(line["waiting"] for line in _lines(book))
+    new = sum(a.answer is None for a in asked.values())
+    if as_json:
+        print_json({"told": len(filled), "new": new, "differ": differ, "waiting": waiting})
+    else:
+        console().print(f"{len(filled)} labels were told, {new} of them new; {waiting} rows still wait for one.")
+    if differ:
+        say(f"{differ} rows had another label before. The first one stands; the other is kept as a contradiction.")
+        raise typer.Exit(NOTHING_FOUND)
+
+
+def status(
+    where: Where,
+    model_id: Annotated[str | None, typer.Option(help="Only explanations of this model.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """How far each explanation is: rows asked, told, waiting, and the best so far.
+
+    Example: acex status lab.db
+    """
+    with opened(where) as book:
+        lines = _lines(book, model_id and chosen(book, model_id))
+    if as_json:
+        print_json(lines)
+        return
+    shown = [
+        (
+            line["explanation"][:8],
+            shortened(line["model_id"]),
+            line["outcome"] or ("waiting" if line["waiting"] else "begun"),
+            line["asked"],
+            line["told"],
+            line["waiting"],
+            line["paid"],
+            "" if line["best"] is None else f"{line['best']['cost']:.3g}",
+        )
+        for line in lines
+    ]
+    console().print(table(("explanation", "model", "state", "asked", "told", "waiting", "paid", "best cost"), shown))
+
+
+def _nobody(rows: Rows) -> Any:
+    raise acex.ModelFailed("acex ask does not ask a model.", in_doubt=0)
+
+
+def _read_answers(path: Path) -> pd.DataFrame:
+    """The file as text, so that a label stays as it was typed."""
+    if not path.is_file():
+        raise ValueError(f"{path}: there is no such file.")
+    try:
+        lines = pd.read_csv(path, dtype="str", keep_default_na=False)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+    label = OWN_LABEL if OWN_LABEL in lines.columns else LABEL
+    if KEY not in lines.columns or label not in lines.columns:
+        raise ValueError(f"{path}: expected the columns {KEY!r} and {LABEL!r}, as acex ask writes them.")
+    return lines.drop(columns=[LABEL] if label == LABEL else []).assign(**{OWN_LABEL: lines[label].str.strip()})
+
+
+def _filled_in(lines: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Label and values of the lines that have a label, by key."""
+    told = lines[lines[OWN_LABEL] != ""]
+    twice = told[KEY][told[KEY].duplicated()]
+    if len(twice):
+        raise ValueError(f"{KEY} {twice.iloc[0]!r} has a label in two lines; keep one.")
+    values = told.drop(columns=[KEY, OWN_LABEL]).to_dict("records")
+    return {
+        key: {"label": label, "values": line}
+        for key, label, line in zip(told[KEY], told[OWN_LABEL], values, strict=True)
+    }
+
+
+def _refuse_untold(book: acex.Ledger, path: Path) -> None:
+    """A list that is partly filled in must not be overwritten by a new one."""
+    if not path.exists():
+        return
+    try:
+        filled = _filled_in(_read_answers(path))
+    except ValueError:
+        raise ValueError(f"{path} exists and is no list of acex ask; name another file for --out.") from None
+    known = book.by_key(list(filled))
+    untold = [key for key in filled if key not in known or known[key].answer is None]
+    if untold:
+        raise ValueError(f"{path} holds {len(untold)} labels that were not told: acex tell {path} first.")
+
+
+def _refuse_foreign(book: acex.Ledger, path: Path, filled: dict[str, dict[str, Any]], asked: dict[str, Asked]) -> None:
+    """Labels of rows that nobody asked, or whose values were mixed up since, would be wrong for ever."""
+    unknown = [key for key in filled if key not in asked]
+    if unknown:
+        raise ValueError(f"{path}: {listed(unknown, most=3)} in {KEY} was not asked by this ledger. Nothing was told.")
+    for key, a in asked.items():
+        row = named_rows(book, a.model, [a.row]).iloc[0]
+        for name, text in filled[key]["values"].items():
+            if name in row.index and not _alike(row[name], text):
+                raise ValueError(
+                    f"{path}: {KEY} {key} was asked with {name} = {row[name]!r}, and here it is {text!r}. "
+                    f"Nothing was told."
+                )
+
+
+def _alike(value: Any, text: str) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value).strip().lower() == text.strip().lower()
+    try:
+        return bool(np.isclose(float(text), value, rtol=ROUNDED, atol=1e-9))
+    except ValueError:
+        return False
+
+
+def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any]]:
+    """For each explanation of the ledger how far it is."""
+    lines = []
+    for line in records(book.explanations(model_id)):
+        asks = book.asks(line["id"])
+        told = [a for a in asks if a.answer is not None]
+        best = _best(told, json.loads(line["settings"])["target"])
+        row = None if best is None else named_rows(book, line["model_id"], [best.row]).iloc[0].to_dict()
+        lines.append(
+            {
+                "explanation": line["id"],
+                "model_id": line["model_id"],
+                "outcome": line["outcome"],
+                "factual": json.loads(line["factual"]),
+                "asked": len(asks),
+                "told": len(told),
+                "waiting": len(asks) - len(told),
+                "paid": line["paid"],
+                "best": None if best is None else {"cost": best.note["cost"], "counterfactual": row},
+                "started_at": line["started_at"],
+                "finished_at": line["finished_at"],
+            }
+        )
+    return lines
+
+
+def _best(told: list[Ask], target: Any) -> Ask | None:
+    """The cheapest counterfactual among the answers; None before there is one."""
+    if not told or told[0].position != 0:
+        return None
+    before, wanted = told[0].answer, Target.of(target)
+    hits = [
+        a
+        for a in told[1:]
+        if before and a.answer and a.note and a.note["counts"] and wanted.is_hit(a.answer.label, before.label)
+    ]
+    return min(hits, key=lambda a: float(a.note["cost"]), default=None)

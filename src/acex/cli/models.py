@@ -1,0 +1,94 @@
+"""The model that a command asks: a file, Python code or an HTTP endpoint."""
+
+from __future__ import annotations
+
+import tomllib
+import warnings
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import acex
+from acex.cli.program import say
+
+
+class Protocol(StrEnum):
+    """How an HTTP endpoint wants to be asked."""
+
+    V2 = "v2"
+    MLFLOW = "mlflow"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the options say about the model."""
+
+    model: Annotated[
+        str,
+        typer.Option(help="A file (.skops, .onnx; .joblib, .pkl), module:name for Python code, or http(s)://..."),
+    ]
+    protocol: Annotated[Protocol | None, typer.Option(help="How an http address is asked.")] = None
+    model_config: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with more of acex.HttpModel's arguments, such as request and labels."),
+    ] = None
+    header_from_env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HEADER=VARIABLE", help="A header whose value is in an environment variable."),
+    ] = None
+    allow_pickle: Annotated[
+        bool, typer.Option("--allow-pickle", help="Load .joblib and .pkl, which run any code inside.")
+    ] = False
+    timeout: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds after which a request counts as failed.")
+    ] = None
+
+    def open(self) -> Any:
+        """The model, ready to be asked.
+
+        Raises:
+            ValueError: the options do not lead to one.
+        """
+        try:
+            return self._remote() if self.model.startswith(("http://", "https://")) else self._local()
+        except TypeError as error:
+            raise ValueError(f"--model {self.model}: {error}") from error
+
+    def _local(self) -> Any:
+        for option, value in (("protocol", self.protocol), ("model-config", self.model_config)):
+            if value is not None:
+                raise ValueError(f"--{option} is for an http address, not for --model {self.model}.")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                model = acex.load_model(self.model, allow_pickle=self.allow_pickle)
+            except FileNotFoundError:
+                raise ValueError(f"--model {self.model}: there is no such file.") from None
+            except (ValueError, OSError, acex.AcexError):
+                raise
+            except Exception as error:  # whatever a user's own module or a pickle raises
+                raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
+        for warning in told:
+            say(f"warning: {warning.message}")
+        return model
+
+    def _remote(self) -> Any:
+        if self.protocol is None:
+            raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow or json.")
+        more: dict[str, Any] = {}
+        if self.model_config is not None:
+            try:
+                more = tomllib.loads(self.model_config.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise ValueError(f"--model-config {self.model_config}: {error}") from None
+        headers = dict(more.pop("headers_from_env", {}))
+        for text in self.header_from_env or ():
+            header, equals, variable = text.partition("=")
+            if not (equals and header and variable):
+                raise ValueError(f"--header-from-env: expected HEADER=VARIABLE, got {header!r} without a variable.")
+            headers[header] = variable
+        return acex.HttpModel(self.model, protocol=self.protocol.value, headers_from_env=headers, **more)

@@ -1,0 +1,120 @@
+"""The program `acex`: its exit codes, how errors are told, and commands that share options."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from typing import Annotated, Any, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+
+import acex
+from acex.errors import AcexError, BudgetSpent, LedgerFailed, ModelFailed
+
+# 0 is an answer.
+NOTHING_FOUND = 1  # or labels that changed
+WRONG = 2  # what has to be mended in the command or its files
+FAILED = 3  # the model, the ledger, or no budget left
+STOPPED = 130  # by Ctrl-C, as shells count it
+
+UsageError: Any = typer.BadParameter.__bases__[0]  # of click, or of typer's own copy of it
+
+
+class Commands(TyperGroup):
+    """The commands, where an error a user can mend is one line and no traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # whoever read the output has seen enough
+            raise
+        except UsageError as error:
+            where = error.ctx.command_path if error.ctx else "acex"
+            raise _end(f"{error.format_message()} See {where} --help.", WRONG) from error
+        except (ModelFailed, LedgerFailed, BudgetSpent) as error:
+            raise _end(str(error), FAILED) from error
+        except (ValueError, OSError, AcexError) as error:
+            raise _end(str(error), WRONG) from error
+        except KeyboardInterrupt:
+            raise _end("stopped.", STOPPED) from None
+
+
+def _end(words: str, code: int) -> typer.Exit:
+    say(words)
+    return typer.Exit(code)
+
+
+def say(words: str) -> None:
+    """One line for people, on stderr."""
+    typer.echo(f"acex: {' '.join(words.split())}", err=True)
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"acex {acex.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """The smallest realistic change to a row that changes a decision.
+
+    Example: acex demo loan
+
+    Exit codes: 0 an answer; 1 nothing found, or labels changed; 2 wrong input;
+    3 the model or the ledger failed; 130 stopped by Ctrl-C.
+    """
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with each argument that is a dataclass replaced by its fields: options that commands share."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters: list[inspect.Parameter] = []
+    for name, own in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += _parameters(groups[name])
+        else:
+            parameters.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        made = {name: kind(**{f.name: options.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        command(**made, **options)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+    ]
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON, for machines.")]

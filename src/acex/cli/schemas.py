@@ -1,0 +1,43 @@
+"""`acex schema`: a first description of a table, to be edited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from acex.cli.case import column_names, read_table
+from acex.cli.explaining import writable
+from acex.cli.program import AsJson, say
+from acex.cli.show import print_json
+from acex.schema import schema_text
+from acex.space import Space
+
+
+def schema(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, callback=writable, help="The TOML file to write; by default stdout."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that the model does not see.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write down what the columns of a file hold, to be edited for --schema.
+
+    Example: acex schema loans.csv --drop decision --out loans.toml
+    """
+    table = read_table(data)
+    space = Space.infer(table.drop(columns=column_names(drop, table.columns, "--drop")))
+    if out is not None:
+        if out.exists():
+            raise ValueError(f"{out} exists and may have been edited; name another file for --out.")
+        out.write_text(schema_text(space), encoding="utf-8")
+        say(f"{len(space)} columns are described in {out}. Edit it, then: acex explain {data} --schema {out} ...")
+    if as_json:
+        print_json(space.to_dict()["features"])
+    elif out is None:
+        typer.echo(schema_text(space), nl=False)
