@@ -52,6 +52,7 @@ class Explanation:
         costs, affinities: cost J of each, and how much it looks like the reference (1: an inlier).
         steadiness: with a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without.
         n_queries: rows paid for. n_reused: rows whose answer was known already.
+        contradictions: rows to which the model gave two labels, in this explanation or any other of the ledger.
         queries: a frame with a row per query: purpose, label, hit, cost, best (cost of the best so far).
         asked: the rows of these queries.
         settings: what the search was told: target, budget, seed, strategy, versions and so on.
@@ -74,6 +75,7 @@ class Explanation:
     space: Space
     scale: Scale
     steadiness: tuple[float, ...] = ()
+    contradictions: int = 0
 
     @property
     def counterfactual(self) -> pd.Series[Any]:
@@ -145,9 +147,16 @@ class Explanation:
         if self.outcome == "found":
             return (
                 f"{self.label_before} -> {self.label_after} by changing {len(self.changes)} of "
-                f"{len(self.space)} features (cost {self.costs[0]:.3g}, {price})."
+                f"{len(self.space)} features (cost {self.costs[0]:.3g}, {price}).{self.warning()}"
             )
-        return f"{self.outcome}: still {self.label_before} ({price}). {ADVICE[self.outcome]}"
+        return f"{self.outcome}: still {self.label_before} ({price}). {ADVICE[self.outcome]}{self.warning()}"
+
+    def warning(self) -> str:
+        """What to beware of, after a space; empty when there is nothing."""
+        if not self.contradictions:
+            return ""
+        rows = "1 row" if self.contradictions == 1 else f"{self.contradictions} rows"
+        return f" Beware: the model gave two labels to {rows}; it was replaced, or is not deterministic."
 
     def __str__(self) -> str:
         if self.outcome != "found":
@@ -177,6 +186,7 @@ class Explanation:
                 "target": self.target,
                 "n_queries": self.n_queries,
                 "n_reused": self.n_reused,
+                "contradictions": self.contradictions,
                 "factual": _values(self.factual.to_frame().T)[0],
                 "counterfactuals": _values(self.counterfactuals),
                 "changes": _values(self.changes),
@@ -221,6 +231,7 @@ class Explanation:
             affinities=tuple(data["affinities"]),
             steadiness=tuple(data["steadiness"]),
             space=space,
+            contradictions=data.get("contradictions", 0),
             scale=Scale(np.array(data["deviations"]), space.is_nominal, space.n_codes),
             **{
                 name: data[name]

@@ -534,6 +534,16 @@ class Ledger:
         )
         return _with_labels(self._frame(wanted))
 
+    def n_contradictions(self, model: str) -> int:
+        """How many rows of a model have more than one label."""
+        wanted = (
+            select(func.count(contradictions.c.query_id.distinct()))
+            .join(queries, contradictions.c.query_id == queries.c.id)
+            .where(queries.c.model_id == model)
+        )
+        with self._store.read() as connection:
+            return connection.scalar(wanted) or 0
+
     # -- inside a transaction ---------------------------------------------------------------------------
 
     def _account(self, connection: Connection, model: str) -> Row[Any]:

@@ -69,7 +69,6 @@ class Session:
         self.labels: list[Label] = []  # of the search's queries, the factual's first
         self._round: list[Query] = []  # asked, and not all answered
         self._answers: dict[str, Answer] = {}  # of the round, by row
-        self.contradictory = False  # did the model give two labels to one row?
         self.stopped_by: StoppedBy = "budget"
         self.outcome: Outcome | None = None  # None while it goes on
 
@@ -231,6 +230,7 @@ class Session:
             steadiness=() if search.margin is None else tuple(search.steadiness(points).tolist()),
             n_queries=self.box.n_queries,
             n_reused=self.box.n_reused,
+            contradictions=self.box.ledger.n_contradictions(self.box.model_id),
             queries=pd.DataFrame(
                 {
                     "purpose": [q.purpose for q in history.queries],
