@@ -1,20 +1,16 @@
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import acex
-from acex.cli import app
 from acex.cli.demos import QUESTIONS, Demo
 from acex.explanation import Explanation
+from commands import command, environment, run
 
 # What each demonstration must end in: the decision, and a feature that changes.
 ANSWERS = {
@@ -29,21 +25,6 @@ ANSWERS = {
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-@dataclass(frozen=True)
-class Result:
-    exit_code: int
-    stdout: str
-    stderr: str
-
-
-def run(*words: str) -> Result:
-    """What the command ends in, without colours, wherever the tests run."""
-    colourless = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None, "TTY_INTERACTIVE": None}
-    result = CliRunner().invoke(app, list(words), env=colourless)
-    stdout, stderr = (re.sub(r"\x1b\[[0-9;]*m", "", text) for text in (result.stdout, result.stderr))
-    return Result(result.exit_code, stdout, stderr)
 
 
 @pytest.mark.parametrize("name", list(Demo))
@@ -142,16 +123,21 @@ def test_an_error_is_one_line_on_stderr_and_its_kind_is_the_exit_code(
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("words", [(), ("demo",)])
-def test_every_help_has_an_example(words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        *((name,) for name in ("explain", "schema", "ask", "tell", "status", "audit", "demo", "ledger")),
+        *(("ledger", name) for name in ("show", "stats", "export", "import", "abandon", "budget")),
+        (),
+    ],
+)
+def test_every_help_has_an_example_and_fits_80_columns(words: tuple[str, ...]) -> None:
     result = run(*words, "--help")
     assert result.exit_code == 0
-    assert "Example: acex demo" in result.stdout
+    assert re.search(rf"Example: acex {' '.join(words)}", " ".join(result.stdout.split()))
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_python_m_acex_is_the_same_command() -> None:
-    command = [sys.executable, "-m", "acex", "--version"]
-    source = str(Path(acex.__file__).resolve().parents[1])  # where it is not installed
-    environment = os.environ | {"PYTHONPATH": source}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(command("--version"), env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout == f"acex {acex.__version__}\n"

@@ -1,0 +1,84 @@
+"""What the tests of the command line share: a folder with data and a model that writes down each row it is asked."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from typer.testing import CliRunner
+
+import acex
+from acex.cli import app
+
+BANK = """
+import os, time
+
+def decide(rows):
+    with open("bill.txt", "a") as bill:  # what the model's seller would write down
+        bill.writelines(f"{tuple(row)}\\n" for row in rows.itertuples(index=False))
+    time.sleep(float(os.environ.get("BANK_SECONDS", "0")))
+    return ["good" if income > 2000 and debt < 0.5 else "bad" for income, debt in zip(rows.income, rows.debt)]
+
+def changed(rows):
+    return ["good"] * len(rows)
+
+def broken(rows):
+    raise RuntimeError("out of order")
+
+number = 3
+"""
+MODEL = ("--model", "acex_test_bank:decide")
+
+
+@dataclass(frozen=True)
+class Result:
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def run(*words: Any) -> Result:
+    """What the command ends in, without colours, wherever the tests run."""
+    colourless = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None, "TTY_INTERACTIVE": None}
+    result = CliRunner().invoke(app, [str(word) for word in words], env=colourless)
+    stdout, stderr = (re.sub(r"\x1b\[[0-9;]*m", "", text) for text in (result.stdout, result.stderr))
+    return Result(result.exit_code, stdout, stderr)
+
+
+def command(*words: Any) -> list[str]:
+    """The same as a process of its own."""
+    return [sys.executable, "-m", "acex", *(str(word) for word in words)]
+
+
+def environment(**more: str) -> dict[str, str]:
+    source = str(Path(acex.__file__).resolve().parents[1])  # where it is not installed
+    return os.environ | {"PYTHONPATH": source} | more
+
+
+def set_up(folder: Path) -> None:
+    """A folder with loans.csv and acex_test_bank.py. Row 0 is bad, its income too low."""
+    (folder / "acex_test_bank.py").write_text(BANK, encoding="utf-8")
+    rng = np.random.default_rng(0)
+    loans = pd.DataFrame(
+        {
+            "id": range(100, 180),
+            "age": rng.integers(18, 70, 80),
+            "income": rng.integers(500, 4000, 80),
+            "debt": rng.uniform(size=80).round(3),
+            "job": rng.choice(["clerk", "cook", "nurse"], 80),
+        }
+    )
+    loans.loc[0, ["income", "debt"]] = [1500, 0.3]
+    loans["outcome"] = np.where((loans["income"] > 2200) & (loans["debt"] < 0.6), "good", "bad")
+    loans.to_csv(folder / "loans.csv", index=False)
+
+
+def bill() -> list[str]:
+    path = Path("bill.txt")
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []

@@ -1,0 +1,346 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import acex
+from commands import MODEL, bill, command, environment, run, set_up
+from servers import labels as right_labels
+from servers import says, serving
+
+ROW = ("loans.csv", "--drop", "id", "--labels", "outcome", "--row", "0")
+KEPT = ("--ledger", "l.db", "--model-id", "bank-1")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    set_up(tmp_path)
+
+
+def explain(*words: Any) -> Any:
+    """The answer as a script gets it."""
+    result = run("explain", *ROW, *MODEL, "--json", *words)
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_the_answer_is_a_table_and_a_file_that_reads_back() -> None:
+    result = run("explain", *ROW, *MODEL, "--target", "good", "--budget", "15", "--out", "why.json", "--plot", "w.png")
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"bad becomes good with \d of 4 features changed", result.stdout)
+    assert "income" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    explanation = acex.Explanation.from_json(Path("why.json"))
+    assert explanation.label_after == "good"
+    assert len(bill()) == explanation.n_queries <= 15
+    assert f"asked {explanation.n_queries} times" in result.stdout
+    assert Path("w.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_has_the_attributes_of_the_explanation_and_is_what_out_writes() -> None:
+    answer = explain("--budget", "12", "--out", "why.json")
+    assert json.loads(Path("why.json").read_text(encoding="utf-8")) == answer
+    keys = {"outcome", "n_queries", "n_reused", "counterfactuals", "changes", "factual", "label_before", "label_after"}
+    assert keys <= set(answer)
+    assert all(hasattr(acex.Explanation.from_json("why.json"), key) for key in keys)
+
+
+def test_constraints_hold() -> None:
+    limits = ("--freeze", "age,job", "--decrease", "debt", "--range", "income=0:9000", "--increase", "income")
+    answer = explain(*limits, "--budget", "25", "--count", "2", "--range", "job=clerk|cook|nurse")
+    factual = answer["factual"]
+    for asked in answer["asked"][1:]:
+        age, income, debt, job = asked
+        assert (age, job) == (factual["age"], factual["job"])
+        assert debt <= factual["debt"] and factual["income"] <= income <= 9000
+    job = explain("--range", f"job={factual['job']}|cook", "--budget", "12")
+    assert {asked[3] for asked in job["asked"]} <= {factual["job"], "cook"}
+
+
+def test_a_row_can_be_named_by_position_by_query_or_by_a_file() -> None:
+    by_position = explain("--budget", "2", "--dry-run")["factual"]
+    rest = ("loans.csv", "--drop", "id,outcome", *MODEL, "--dry-run", "--json")
+    by_query = json.loads(run("explain", *rest, "--where", "id == 100").stdout)["factual"]
+    Path("x.json").write_text(json.dumps(by_position), encoding="utf-8")
+    pd.read_csv("loans.csv").iloc[:1].to_csv("x.csv", index=False)  # the dropped columns are no harm
+    by_file = [json.loads(run("explain", *rest, "--x", x).stdout)["factual"] for x in ("x.json", "x.csv")]
+    assert [by_position] * 3 == [by_query, *by_file]
+
+
+def test_a_schema_gives_an_order_and_freezes() -> None:
+    run("schema", "loans.csv", "--drop", "id,outcome", "--out", "s.toml")
+    text = Path("s.toml").read_text(encoding="utf-8")
+    text = text.replace('{ name = "job", kind = "nominal"', '{ name = "job", frozen = true, kind = "ordinal"')
+    Path("s.toml").write_text(text, encoding="utf-8")
+    answer = explain("--schema", "s.toml", "--increase", "job", "--budget", "10")
+    assert {asked[3] for asked in answer["asked"]} == {answer["factual"]["job"]}
+    assert answer["space"]["features"][3]["kind"] == "ordinal"
+
+
+def test_a_schema_that_was_edited_is_not_overwritten() -> None:
+    assert run("schema", "loans.csv", "--out", "s.toml").exit_code == 0
+    result = run("schema", "loans.csv", "--out", "s.toml")
+    assert result.exit_code == 2 and "s.toml exists" in result.stderr
+    assert json.loads(run("schema", "loans.csv", "--json").stdout)[0]["name"] == "id"
+    assert run("schema", "loans.csv").stdout == Path("s.toml").read_text(encoding="utf-8")
+
+
+def test_a_dry_run_says_what_may_change_and_the_most_it_can_cost_and_asks_nothing() -> None:
+    words = (*ROW, *MODEL, *KEPT, "--freeze", "age", "--target", "good", "--budget", "10", "--price-per-row", "0.02")
+    result = run("explain", *words, "--dry-run")
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"age +\d+ +stays", result.stdout)
+    assert "Wanted: good. Strategy feasible" in result.stdout
+    assert "At most 10 rows would be sent, for 0.20 at most (budget 10, 0 paid before)." in result.stdout
+    assert bill() == [] and not Path("l.db").exists()
+
+    run("explain", *words)
+    plan = json.loads(run("explain", *words, "--dry-run", "--json", "--budget", "15").stdout)
+    assert plan["paid_before"] == len(bill())
+    assert plan["most_queries"] == 15 - len(bill())
+    assert plan["most_cost"] == pytest.approx(0.02 * plan["most_queries"])
+    assert plan["allowed"]["age"] is None
+    run("ledger", "budget", "l.db", "--model-id", "bank-1", "--rows", len(bill()) + 1, "--price-per-row", "0.5")
+    plan = json.loads(run("explain", *words[:-2], "--dry-run", "--json", "--budget", "15").stdout)
+    assert (plan["most_queries"], plan["most_cost"]) == (1, 0.5)
+
+
+def test_with_a_ledger_the_same_command_pays_nothing_again() -> None:
+    first = explain(*KEPT, "--budget", "12")
+    sent = len(bill())
+    again = explain(*KEPT, "--budget", "12")
+    assert (again["n_queries"], again["n_reused"]) == (0, sent)
+    assert again["counterfactuals"] == first["counterfactuals"]
+    assert len(bill()) == sent == first["n_queries"]
+
+
+def test_nothing_found_is_exit_code_1() -> None:
+    result = run("explain", *ROW, *MODEL, "--range", "income=0:1600", "--budget", "4")
+    assert result.exit_code == 1
+    assert "budget_spent: still bad (4 queries)" in result.stdout
+    assert run("explain", *ROW, *MODEL, "--target", "bad", "--quiet").stdout == ""
+
+
+def test_labels_that_are_numbers_can_be_wanted(tmp_path: Path) -> None:
+    (tmp_path / "acex_test_numbers.py").write_text(
+        "def decide(rows):\n    return (rows.income > 2000).astype(int)\n", encoding="utf-8"
+    )
+    words = ("loans.csv", "--drop", "id,outcome", "--row", 0, "--model", "acex_test_numbers:decide", "--json")
+    answer = json.loads(run("explain", *words, "--target", "1", "--budget", "20").stdout)
+    assert (answer["label_before"], answer["label_after"]) == (0, 1)
+
+
+def test_a_model_file_has_its_own_name_and_knows_its_labels() -> None:
+    import skops.io
+    from sklearn.tree import DecisionTreeClassifier
+
+    loans = pd.read_csv("loans.csv")
+    tree = DecisionTreeClassifier(random_state=0).fit(loans[["age", "income", "debt"]], loans["outcome"] == "good")
+    skops.io.dump(tree, "tree.skops")
+    words = ("loans.csv", "--drop", "id,outcome,job", "--row", "0", "--model", "tree.skops", "--ledger", "l.db")
+    answer = json.loads(run("explain", *words, "--target", "True", "--scores", "--json").stdout)
+    assert answer["label_after"] is True
+    assert answer["settings"]["model_id"].startswith("sha256:")
+    wrong = run("explain", *words, "--target", "splendid")
+    assert wrong.exit_code == 2 and "'splendid' is not a label of the model, which gives [False, True]" in wrong.stderr
+    audited = run("audit", "l.db", "--model", "tree.skops", "--n", "3")
+    assert audited.exit_code == 0 and "0 of 3 labels changed" in audited.stdout
+
+
+def test_a_pickle_is_loaded_when_allowed_with_one_line_of_warning() -> None:
+    import joblib
+    from sklearn.tree import DecisionTreeClassifier
+
+    loans = pd.read_csv("loans.csv")
+    joblib.dump(DecisionTreeClassifier(random_state=0).fit(loans[["age", "income"]], loans["outcome"]), "tree.joblib")
+    words = ("loans.csv", "--drop", "id,outcome,job,debt", "--row", "0", "--model", "tree.joblib", "--budget", "5")
+    assert "--allow-pickle" in run("explain", *words).stderr
+    allowed = run("explain", *words, "--allow-pickle")
+    assert allowed.exit_code in (0, 1)
+    assert allowed.stderr.startswith("acex: warning: tree.joblib: loading") and allowed.stderr.count("\n") == 1
+
+
+def test_an_endpoint_is_asked_with_headers_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("remote.toml").write_text('request = { rows = "$rows" }\nlabels = "labels"\n', encoding="utf-8")
+    Path("points.csv").write_text("a,b\n" + "".join(f"{i / 10},{i % 3}\n" for i in range(-9, 10)), encoding="utf-8")
+    monkeypatch.setenv("BANK_TOKEN", "sesame-sesame")
+    with serving(right_labels) as server:
+        words = ("points.csv", "--row", "0", "--model", server.url, "--protocol", "json")
+        config = ("--model-config", "remote.toml", "--header-from-env", "Authorization=BANK_TOKEN")
+        result = run("explain", *words, *config, "--ledger", "l.db", "--budget", "12")
+        assert result.exit_code == 0, result.stderr
+        assert {h["Authorization"] for h in server.headers} == {"sesame-sesame"}
+    assert b"sesame" not in Path("l.db").read_bytes()
+    with serving(says(500, "out of order")) as server:
+        result = run("explain", *words[:-3], server.url, "--protocol", "json", *config)
+    assert result.exit_code == 3
+    assert "answered 500: 'out of order'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("none.csv", "--row", 0, *MODEL), "none.csv: there is no such file"),
+        (("empty.csv", "--row", 0, *MODEL), "empty.csv cannot be read as a table"),
+        (("loans.csv", "--drop", "id", *MODEL), "Which row? Expected one of --row, --where and --x, got none"),
+        ((*ROW, "--where", "id == 1", *MODEL), "got --row and --where"),
+        (("loans.csv", "--row", 80, "--drop", "id", *MODEL), "--row 80: loans.csv has the rows 0 to 79"),
+        (("loans.csv", "--row", -1, "--drop", "id", *MODEL), "--row -1: loans.csv has the rows 0 to 79"),
+        (("loans.csv", "--where", "id > 100", *MODEL), "expected exactly one row of loans.csv, got 79"),
+        (("loans.csv", "--where", "idd == 100", *MODEL), "--where 'idd == 100'"),
+        (("loans.csv", "--x", "none.json", *MODEL), "--x none.json: there is no such file"),
+        (("loans.csv", "--x", "list.json", *MODEL), "expected one row"),
+        ((*ROW, *MODEL, "--freeze", "agee"), "--freeze: 'agee' is not a column; there are 'age'"),
+        ((*ROW, *MODEL, "--drop", "ids"), "--drop: 'ids' is not a column"),
+        ((*ROW, *MODEL, "--labels", "truth"), "--labels: 'truth' is not a column"),
+        ((*ROW, *MODEL, "--increase", "job"), "--increase job: its values have no order"),
+        ((*ROW, *MODEL, "--increase", "age", "--decrease", "age"), "'age' can be in --increase or in --decrease"),
+        ((*ROW, *MODEL, "--range", "income"), "--range 'income': expected COLUMN=LOW:HIGH"),
+        ((*ROW, *MODEL, "--range", "income=5"), "expected LOW:HIGH"),
+        ((*ROW, *MODEL, "--range", "job=king"), "'king' is not a known category; there are 'clerk'"),
+        ((*ROW, *MODEL, "--target", "splendid"), "expected some of ['splendid'], got only"),
+        ((*ROW, *MODEL, "--schema", "none.toml"), "none.toml"),
+        ((*ROW, *MODEL, "--budget", 1), "--budget"),
+        ((*ROW, *MODEL, "--strategy", "luck"), "luck"),
+        ((*ROW, *MODEL, "--out", "nowhere/why.json"), "nowhere does not exist"),
+        ((*ROW, *MODEL, "--plot", "why.doc"), "why.doc"),
+        ((*ROW, *MODEL, "--ledger", "l.db"), "needs model_id"),
+        ((*ROW, *MODEL, "--scores", "--dry-run", "--ledger", "l.db"), "--model-id"),
+        ((*ROW, *MODEL, "--protocol", "v2"), "--protocol is for an http address"),
+        ((*ROW,), "--model"),
+        ((*ROW, "--model", "none.skops"), "none.skops: there is no such file"),
+        ((*ROW, "--model", "acex_test_bank:nobody"), "has no 'nobody'"),
+        ((*ROW, "--model", "acex_test_bank:number"), "must have a predict method or be callable"),
+        ((*ROW, "--model", "acex_test_broken:decide"), "ZeroDivisionError"),
+        ((*ROW, "--model", "loans.csv"), "is no model"),
+        ((*ROW, "--model", "http://host/score"), "needs --protocol"),
+        ((*ROW, "--model", "http://host/score", "--protocol", "json"), "protocol 'json' needs request="),
+        (
+            (*ROW, "--model", "http://h/invocations", "--protocol", "mlflow", "--header-from-env", "A"),
+            "HEADER=VARIABLE",
+        ),
+        ((*ROW, "--model", "http://h/invocations", "--protocol", "mlflow", "--model-config", "odd.toml"), "'colour'"),
+    ],
+)
+def test_what_is_wrong_is_one_line_that_names_it_and_nothing_is_asked(words: tuple[Any, ...], named: str) -> None:
+    Path("empty.csv").touch()
+    Path("list.json").write_text("[1, 2]", encoding="utf-8")
+    Path("odd.toml").write_text("colour = 3", encoding="utf-8")
+    Path("acex_test_broken.py").write_text("1 / 0", encoding="utf-8")
+    result = run("explain", *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert named in result.stderr
+    assert result.stderr.startswith("acex: ") and result.stderr.count("\n") == 1
+    assert bill() == []
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    Path("m.skops").touch()
+    result = run("explain", *ROW, "--model", "m.skops")
+    assert result.exit_code == 2 and "pip install 'acex[files]'" in result.stderr
+
+
+def test_a_model_that_fails_is_exit_code_3() -> None:
+    result = run("explain", *ROW, "--model", "acex_test_bank:broken")
+    assert result.exit_code == 3
+    assert result.stderr == "acex: The model raised RuntimeError: out of order\n"
+
+
+def test_a_ledger_of_another_kind_is_exit_code_3_and_left_alone() -> None:
+    content = Path("loans.csv").read_bytes()
+    result = run("explain", *ROW, *MODEL, "--ledger", "loans.csv", "--model-id", "bank-1")
+    assert result.exit_code == 3
+    assert "not an SQLite file" in result.stderr and result.stderr.count("\n") == 1
+    assert Path("loans.csv").read_bytes() == content
+
+
+def test_a_lifetime_budget_that_is_spent_is_exit_code_3() -> None:
+    run("ledger", "budget", "l.db", "--model-id", "bank-1", "--rows", 3)
+    result = run("explain", *ROW, *MODEL, *KEPT)
+    assert result.exit_code == 3
+    assert "has 0 left of the 3 rows" in result.stderr
+    assert len(bill()) == 3
+
+
+# -- the real command, in a process of its own ---------------------------------------------------------
+
+SLOW = {"BANK_SECONDS": "0.2"}
+WHOLE = ("explain", *ROW, *MODEL, *KEPT, "--budget", "14", "--json")
+
+
+def start(*words: Any, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(command(*words), env=environment(**SLOW), text=True, **options)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    for _ in range(3000):
+        if true():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not happen within a minute")
+
+
+def test_after_kill_9_the_same_command_goes_on_and_pays_at_most_the_row_in_flight_again(tmp_path: Path) -> None:
+    process = start(*WHOLE, stdout=subprocess.PIPE)
+    wait_until(lambda: len(bill()) >= 5)
+    process.kill()
+    process.communicate()
+    done = subprocess.run(command(*WHOLE), env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = bill()
+    assert len(rows) <= 14
+    assert len(rows) - len(set(rows)) <= 1
+    resumed = json.loads(done.stdout)
+    alone = explain("--budget", "14", "--model-id", "bank-1")
+    assert resumed["asked"] == alone["asked"][: len(resumed["asked"])]
+    assert len(resumed["asked"]) >= len(alone["asked"]) - 1  # the row in flight was paid for twice
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on() -> None:
+    process = start(*WHOLE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: len(bill()) >= 4)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate()
+    assert process.returncode == 130
+    assert "the same command goes on from here" in stderr
+    assert "Traceback" not in stderr
+    assert stdout == ""
+    again = explain(*KEPT, "--budget", "14")
+    assert again["n_reused"] >= 3
+    assert len(bill()) - len(set(bill())) <= 1
+
+
+def test_in_a_terminal_there_is_a_progress_bar_on_stderr_and_the_table_on_stdout() -> None:
+    mine, theirs = pty.openpty()
+    words = ("explain", *ROW, *MODEL, "--budget", "6")
+    process = start(*words, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(mine, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    stdout, _ = process.communicate()
+    os.close(mine)
+    assert process.returncode in (0, 1)
+    assert b"asking" in shown and b"/6" in shown
+    assert "asking" not in stdout and "The model was asked" in stdout

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import acex
+from commands import MODEL, bill, run, set_up
+
+KEPT = ("--ledger", "l.db", "--model-id", "bank-1")
+EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", "--row", "0", *MODEL, *KEPT, "--budget", "8", "--quiet")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    set_up(tmp_path)
+
+
+def answer(*words: Any) -> Any:
+    result = run(*words, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_show_and_stats_say_what_was_asked_and_spent() -> None:
+    run(*EXPLAIN)
+    [line] = answer("ledger", "stats", "l.db")
+    assert (line["model"], line["charged"], line["settled"], line["row_budget"]) == ("bank-1", 8, 8, None)
+    assert "bank-1" in run("ledger", "stats", "l.db").stdout
+    newest = answer("ledger", "show", "l.db", "--newest", 2)
+    assert [line["sequence"] for line in newest] == [7, 8]
+    shown = run("ledger", "show", "l.db", "--model-id", "bank-1").stdout
+    assert "factual" in shown and "settled" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_what_is_exported_can_be_imported_and_is_not_asked_again() -> None:
+    run(*EXPLAIN)
+    run("ledger", "export", "l.db", "--out", "answers.csv")
+    exported = pd.read_csv("answers.csv")
+    assert list(exported.columns[:5]) == ["age", "income", "debt", "job", "sequence"]
+    assert run("ledger", "export", "l.db").stdout == Path("answers.csv").read_text(encoding="utf-8")
+    assert len(answer("ledger", "export", "l.db")) == 8
+    known = answer("ledger", "import", "l.db", "answers.csv", "--model-id", "bank-1")
+    assert known == {"model_id": "bank-1", "rows": 8, "new": 0}
+
+    extra = [c for c in exported.columns[4:] if c != "label"]
+    words = ("ledger", "import", "new.db", "answers.csv", "--model-id", "bank-1", "--drop", ",".join(extra))
+    assert answer(*words)["new"] == 8
+    elsewhere = [word if word != "l.db" else "new.db" for word in EXPLAIN]
+    assert "0 of 8 labels changed" in run("audit", "new.db", *MODEL, "--model-id", "bank-1").stdout
+    Path("bill.txt").unlink()
+    run(*elsewhere, "--no-pool")
+    assert not set(bill()) & {str(tuple(row)) for row in exported.iloc[:, :4].itertuples(index=False)}
+
+
+def test_a_budget_holds_in_rows_and_in_money() -> None:
+    words = ("ledger", "budget", "l.db", "--model-id", "bank-1", "--price-per-row", "0.1")
+    assert answer(*words, "--money", "0.5") == {"model_id": "bank-1", "remaining": 5}
+    assert run(*EXPLAIN).exit_code == 3
+    assert len(bill()) == 5
+    assert "3 more rows may be sent to bank-1" in run(*words, "--rows", "8").stdout
+
+
+def test_what_was_handed_out_can_be_given_up() -> None:
+    run("ask", "loans.csv", "--drop", "id,outcome", "--row", 0, *KEPT)
+    assert answer("ledger", "abandon", "l.db") == {"model_id": "bank-1", "abandoned": 1}
+    assert run(*EXPLAIN).exit_code in (0, 1)  # it does not wait for the laboratory
+
+
+def test_an_audit_that_finds_the_same_labels_says_so_and_pays() -> None:
+    run(*EXPLAIN)
+    sent = len(bill())
+    result = run("audit", "l.db", *MODEL, "--model-id", "bank-1", "--n", "5")
+    assert result.exit_code == 0, result.stderr
+    assert "0 of 5 labels changed" in result.stdout
+    assert len(bill()) == sent + 5
+    assert set(bill()[sent:]) <= set(bill()[:sent])  # rows as they were asked, dtypes included
+    assert answer("ledger", "stats", "l.db")[0]["charged"] == sent + 5
+
+
+def test_an_audit_that_finds_drift_shows_it_and_ends_in_1() -> None:
+    run(*EXPLAIN)
+    words = ("audit", "l.db", "--model", "acex_test_bank:changed", "--model-id", "bank-1")
+    result = run(*words)
+    assert result.exit_code == 1
+    changed = [a for a in acex.Ledger("l.db").answers("bank-1") if a.label == "bad"]
+    assert f"{len(changed)} of 8 labels changed" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert len(acex.Ledger("l.db").contradictions("bank-1")) == len(changed)
+    found = json.loads(run(*words, "--json").stdout)
+    assert found["n_changed"] == len(changed)
+    assert {(line["before"], line["now"]) for line in found["changed"]} == {("bad", "good")}
+
+    explanation = json.loads(run(*EXPLAIN[:-1], "--json").stdout)
+    assert explanation["contradictions"] == len(changed)
+    assert f"gave two labels to {len(changed)} rows" in run(*EXPLAIN[:-1]).stdout
+
+
+def test_an_audit_keeps_to_the_budget() -> None:
+    run(*EXPLAIN)
+    run("ledger", "budget", "l.db", "--model-id", "bank-1", "--rows", "10")
+    result = run("audit", "l.db", *MODEL, "--model-id", "bank-1", "--n", "5")
+    assert result.exit_code == 3
+    assert "5 rows to ask, but model 'bank-1' has 2 left" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "named"),
+    [
+        (("ledger",), 2, "Missing command"),
+        (("ledger", "stats", "none.db"), 2, "none.db: there is no such ledger"),
+        (("ledger", "stats", "loans.csv"), 3, "not an SQLite file"),
+        (("ledger", "show", "two.db", "--model-id", "c"), 2, "'c' is not a model of this ledger; there are 'a', 'b'"),
+        (("ledger", "export", "two.db"), 2, "--model-id is needed; there are 'a', 'b'"),
+        (("ledger", "abandon", "none.db"), 2, "none.db: there is no such ledger"),
+        (("ledger", "import", "two.db", "loans.csv", "--model-id", "a"), 2, "--label: 'label' is not a column"),
+        (
+            ("ledger", "import", "two.db", "loans.csv", "--model-id", "a", "--label", "outcome"),
+            2,
+            "loans.csv: 'wage' is not a column",
+        ),
+        (("ledger", "import", "two.db", "none.csv", "--model-id", "a"), 2, "none.csv: there is no such file"),
+        (("ledger", "budget", "two.db", "--model-id", "a"), 2, "budget takes rows or money"),
+        (("ledger", "budget", "two.db", "--model-id", "a", "--money", "3"), 2, "needs price_per_row"),
+        (("audit", "none.db", *MODEL), 2, "none.db: there is no such ledger"),
+        (("audit", "two.db", *MODEL), 2, "--model-id is needed"),
+        (("audit", "two.db", *MODEL, "--model-id", "a"), 2, "'a' has no answer yet"),
+    ],
+)
+def test_what_is_wrong_is_one_line_that_names_it(words: tuple[str, ...], code: int, named: str) -> None:
+    with acex.Ledger("two.db") as ledger:
+        ledger.register("a", features=["wage"])
+        ledger.register("b")
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert named in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not Path("none.db").exists()
