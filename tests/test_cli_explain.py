@@ -246,6 +246,17 @@ def test_what_is_wrong_is_one_line_that_names_it_and_nothing_is_asked(words: tup
     assert bill() == []
 
 
+def test_an_answer_that_cannot_be_written_is_still_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: acex.Explanation, path: Path | None = None) -> str:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(acex.Explanation, "to_json", full)
+    result = run("explain", *ROW, *MODEL, "--budget", "12", "--out", "why.json")
+    assert result.exit_code == 2
+    assert "bad becomes good" in result.stdout
+    assert "No space left on device: 'why.json'" in result.stderr
+
+
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 

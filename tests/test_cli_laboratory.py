@@ -79,7 +79,7 @@ def test_labels_come_back_in_parts_and_in_any_order() -> None:
 def test_without_out_the_list_goes_to_stdout_and_the_words_to_stderr() -> None:
     result = run(*ASK)
     assert result.stdout.startswith("acex_id,age,income,debt,job,label\n")
-    assert "1 row wants a label" in result.stderr
+    assert "1 row to label" in result.stderr
 
 
 def test_a_list_that_was_filled_in_is_not_overwritten() -> None:
@@ -87,7 +87,7 @@ def test_a_list_that_was_filled_in_is_not_overwritten() -> None:
     fill_in().to_csv("todo.csv", index=False)
     result = run(*ASK, "--out", "todo.csv")
     assert result.exit_code == 2
-    assert "todo.csv holds 1 labels that were not told: acex tell todo.csv first" in result.stderr
+    assert "todo.csv holds 1 label not told yet: acex tell todo.csv first" in result.stderr
     assert read()["label"].tolist() == ["bad"]
     assert "is no list of acex ask" in run(*ASK, "--out", "loans.csv").stderr
 
@@ -98,7 +98,7 @@ def test_a_label_that_differs_is_told_and_the_first_stands() -> None:
     fill_in().assign(label="good").to_csv("told.csv", index=False)
     result = run("tell", "told.csv", "--ledger", "lab.db")
     assert result.exit_code == 1
-    assert "1 rows had another label before" in result.stderr
+    assert "1 row had another label before" in result.stderr
     [line] = acex.Ledger("lab.db").contradictions("assay").to_dict("records")
     assert (line["label"], line["other_label"]) == ("bad", "good")
 
@@ -167,6 +167,6 @@ def test_each_step_may_be_a_process_of_its_own() -> None:
 
     assert shell(*ASK, "--out", "todo.csv").returncode == 0
     fill_in().to_csv("todo.csv", index=False)
-    assert "1 labels were told, 1 of them new" in shell("tell", "todo.csv", "--ledger", "lab.db").stdout
+    assert "Told: 1 label, 1 new" in shell("tell", "todo.csv", "--ledger", "lab.db").stdout
     assert shell(*ASK, "--out", "todo.csv").returncode == 0
     assert len(read()) == 3

@@ -38,12 +38,12 @@ def audit(
         name = chosen(book, model_id or getattr(model, "model_id", None))
         answers = book.answers(name)
         if not answers:
-            raise ValueError(f"{where}: {name!r} has no answer yet that could be asked again.")
+            raise ValueError(f"{name!r} has no answer yet that could be asked again.")
         picked = np.random.default_rng(seed).choice(len(answers), size=min(n, len(answers)), replace=False)
         again = [answers[i] for i in sorted(picked)]
         rows = rows_in_form([json.loads(answer.row) for answer in again], _form(book, name))
         if canonical(rows) != [answer.row for answer in again]:
-            raise ValueError(f"{where}: the rows of {name!r} are not all of one form and cannot be asked again.")
+            raise ValueError(f"The rows of {name!r} are not all of one form and cannot be asked again.")
         box = BlackBox(as_predict(model), book, len(again), model_id=name, timeout=black_box.timeout)
         labels = box.ask_again(rows)
     changed = [

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,9 +12,9 @@ import pandas as pd
 import typer
 
 import acex
+from acex.cli.tables import as_label, column_names, matching, read_row, read_table
 from acex.features import Categorical, Direction, Feature
 from acex.schema import read_schema, with_schema
-from acex.values import listed
 
 
 class StrategyName(StrEnum):
@@ -145,12 +144,12 @@ class Case:
                 raise ValueError(f"--row {self.row}: {self.data} has the rows 0 to {len(rows) - 1}.")
             return rows.iloc[[self.row]]
         if self.where is not None:
-            found = _matching(table, self.where)
+            found = matching(table, self.where)
             if len(found) != 1:
                 raise ValueError(f"--where {self.where!r}: expected exactly one row of {self.data}, got {len(found)}.")
             return rows.iloc[found]
         assert self.x is not None
-        own = _read_row(self.x)
+        own = read_row(self.x)
         return own.drop(columns=[name for name in hidden if name in own.columns])
 
     def _directions(self, space: acex.Space) -> dict[str, Direction]:
@@ -184,51 +183,6 @@ class Prepared:
     ranges: dict[str, Any]
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """The table in a file.
-
-    Raises:
-        ValueError: there is no such file, or it is no table.
-    """
-    if not path.is_file():
-        raise ValueError(f"{path}: there is no such file.")
-    try:
-        table = pd.read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else pd.read_csv(path)
-    except ImportError:
-        raise ValueError(f"{path}: reading Parquet needs pyarrow: pip install pyarrow.") from None
-    except Exception as error:  # of whichever parser
-        raise ValueError(f"{path} cannot be read as a table: {error}") from error
-    if table.empty:
-        raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
-    return table
-
-
-def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str, *, whole: bool = False) -> list[str]:
-    """The columns that an option names: separated by commas (unless `whole`), the option given once or more."""
-    columns = [str(name) for name in known]
-    names: list[str] = []
-    for text in given or ():
-        names += [text] if whole or text in columns else [name.strip() for name in text.split(",")]
-    unknown = [name for name in names if name not in columns]
-    if unknown:
-        raise ValueError(f"{option}: {listed(unknown)} is not a column; there are {listed(columns)}.")
-    return names
-
-
-def as_label(text: str, known: Iterable[Any] = ()) -> Any:
-    """The label that a text stands for: one that is known by this text, or a number, true or false, or the text."""
-    for label in known:
-        if str(label) == text:
-            return label
-    try:
-        value = json.loads(text.lower() if text.lower() in ("true", "false") else text)
-    except ValueError:
-        return text
-    if isinstance(value, float) and value.is_integer():
-        return int(value)  # a spreadsheet writes 1.0 where some labels are still blank
-    return value if isinstance(value, (str, bool, int, float)) else text
-
-
 def _range(text: str, space: acex.Space) -> tuple[str, Any]:
     name, equals, values = text.partition("=")
     if not equals:
@@ -249,30 +203,3 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
 def _category(word: str, feature: Feature) -> Any:
     known = feature.categories if isinstance(feature, Categorical) else ()
     return next((category for category in known if str(category) == word), word)
-
-
-def _matching(table: pd.DataFrame, where: str) -> list[int]:
-    """The positions of the rows for which a query holds."""
-    try:
-        return table.reset_index(drop=True).query(where).index.tolist()
-    except Exception as error:  # pandas raises a dozen kinds
-        raise ValueError(f"--where {where!r}: {error}. Columns are {listed(table.columns)}.") from error
-
-
-def _read_row(path: Path) -> pd.DataFrame:
-    """The one row in a file."""
-    if path.suffix.lower() != ".json":
-        table = read_table(path)
-    elif not path.is_file():
-        raise ValueError(f"--x {path}: there is no such file.")
-    else:
-        try:
-            row = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"--x {path}: {error}") from None
-        if not isinstance(row, dict):
-            raise ValueError(f'--x {path}: expected one row, {{"column": value, ...}}, got {type(row).__name__}.')
-        table = pd.DataFrame([row])
-    if len(table) != 1:
-        raise ValueError(f"--x {path}: expected one row, got {len(table)}.")
-    return table

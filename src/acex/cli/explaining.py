@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,9 +32,11 @@ def picture_path(path: Path | None) -> Path | None:
 
 
 def writable(path: Path | None) -> Path | None:
-    """The path, when its folder is there."""
+    """The path, when its folder is there and takes files."""
     if path is not None and not path.parent.is_dir():
         raise typer.BadParameter(f"the folder {path.parent} does not exist.")
+    if path is not None and not os.access(path.parent, os.W_OK):
+        raise typer.BadParameter(f"no file can be written in the folder {path.parent}.")
     return path
 
 
@@ -87,15 +90,16 @@ def explain(
     except acex.AcexError as error:
         _tell_so_far(error)
         raise
-    if out is not None:
-        explanation.to_json(out)
-    if plot is not None:
-        explanation.plot().savefig(plot)
+    # Stdout first: a disk that is full must not swallow what was paid for.
     if as_json:
         typer.echo(explanation.to_json())
     elif not quiet:
         price = price_per_row if price_per_row is not None else price_of(ledger, explainer.model_id)
         print_explanation(explanation, price)
+    if out is not None:
+        explanation.to_json(out)
+    if plot is not None:
+        explanation.plot().savefig(plot)
     if explanation.outcome != "found":
         raise typer.Exit(NOTHING_FOUND)
 

@@ -13,11 +13,12 @@ import typer
 import acex
 from acex.arrays import Rows
 from acex.blackbox import canonical
-from acex.cli.case import Case, as_label
+from acex.cli.case import Case
 from acex.cli.explaining import writable
 from acex.cli.ledgers import Where, chosen, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
-from acex.cli.show import console, print_explanation, print_json, records, shortened, table
+from acex.cli.show import console, counted, print_explanation, print_json, records, shortened, table
+from acex.cli.tables import as_label
 from acex.ledger import Ask, Asked, query_id
 from acex.target import Target
 from acex.values import listed
@@ -71,8 +72,8 @@ def ask(
         print_json({"explanation": session.identity, "waiting": len(todo), "rows": records(todo)})
     elif out is None:
         typer.echo(todo.to_csv(index=False), nl=False)
-    n = "1 row wants a label" if len(todo) == 1 else f"{len(todo)} rows want a label"
-    say(f"{n}. Fill it in, then: acex tell {out or 'FILE'} --ledger {case.ledger}")
+    where = "URL" if "://" in case.ledger else case.ledger  # a URL may hold a password
+    say(f"{counted(len(todo), 'row')} to label. Fill it in, then: acex tell {out or 'FILE'} --ledger {where}")
 
 
 def tell(
@@ -102,9 +103,11 @@ def tell(
     if as_json:
         print_json({"told": len(filled), "new": new, "differ": differ, "waiting": waiting})
     else:
-        console().print(f"{len(filled)} labels were told, {new} of them new; {waiting} rows still wait for one.")
+        console().print(f"Told: {counted(len(filled), 'label')}, {new} new. Still waiting: {counted(waiting, 'row')}.")
     if differ:
-        say(f"{differ} rows had another label before. The first one stands; the other is kept as a contradiction.")
+        say(
+            f"{counted(differ, 'row')} had another label before. The first stands; the other is kept as a contradiction."
+        )
         raise typer.Exit(NOTHING_FOUND)
 
 
@@ -180,7 +183,7 @@ def _refuse_untold(book: acex.Ledger, path: Path) -> None:
     known = book.by_key(list(filled))
     untold = [key for key in filled if key not in known or known[key].answer is None]
     if untold:
-        raise ValueError(f"{path} holds {len(untold)} labels that were not told: acex tell {path} first.")
+        raise ValueError(f"{path} holds {counted(len(untold), 'label')} not told yet: acex tell {path} first.")
 
 
 def _refuse_foreign(book: acex.Ledger, path: Path, filled: dict[str, dict[str, Any]], asked: dict[str, Asked]) -> None:

@@ -11,9 +11,9 @@ import typer
 
 import acex
 from acex.blackbox import canonical
-from acex.cli.case import column_names, read_table
 from acex.cli.program import AsJson, say
-from acex.cli.show import console, print_json, records, table
+from acex.cli.show import console, counted, print_json, records, table
+from acex.cli.tables import column_names, read_table
 from acex.values import is_missing, listed
 
 ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger stats l.db")
@@ -169,7 +169,7 @@ def abandon(where: Where, model_id: ModelId = None, as_json: AsJson = False) -> 
     if as_json:
         print_json({"model_id": model, "abandoned": n})
     else:
-        console().print(f"{n} rows of {model} are no longer waited for; they will be asked again when wanted.")
+        console().print(f"{counted(n, 'row')} of {model} given up; asked again when wanted.")
 
 
 @ledger.command()

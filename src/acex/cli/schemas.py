@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from acex.cli.case import column_names, read_table
 from acex.cli.explaining import writable
 from acex.cli.program import AsJson, say
 from acex.cli.show import print_json
+from acex.cli.tables import column_names, read_table
 from acex.schema import schema_text
 from acex.space import Space
 

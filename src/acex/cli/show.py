@@ -75,6 +75,11 @@ def shortened(name: str, most: int = 18) -> str:
     return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
+def counted(n: int, thing: str) -> str:
+    """So many things, in words."""
+    return f"1 {thing}" if n == 1 else f"{n} {thing}s"
+
+
 def as_money(amount: float) -> str:
     """An amount without the noise of binary fractions."""
     return f"{round(amount, 6):.2f}" if round(amount, 6) == round(amount, 2) else f"{amount:.6g}"
