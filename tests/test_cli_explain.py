@@ -16,8 +16,8 @@ import pytest
 
 import acex
 from commands import MODEL, bill, command, environment, run, set_up
+from servers import drip_body, says, serving
 from servers import labels as right_labels
-from servers import says, serving
 
 ROW = ("loans.csv", "--drop", "id", "--labels", "outcome", "--row", "0")
 KEPT = ("--ledger", "l.db", "--model-id", "bank-1")
@@ -187,6 +187,17 @@ def test_an_endpoint_is_asked_with_headers_from_the_environment(monkeypatch: pyt
         result = run("explain", *words[:-3], server.url, "--protocol", "json", *config)
     assert result.exit_code == 3
     assert "answered 500: 'out of order'" in result.stderr
+    with serving(drip_body) as server:
+        result = run("explain", *words[:-3], server.url, "--protocol", "json", *config, "--timeout", "0.3")
+    assert result.exit_code == 3
+    assert "out of time" in result.stderr and "may have been charged" in result.stderr
+
+
+def test_a_model_that_takes_too_long_is_exit_code_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANK_SECONDS", "5")
+    result = run("explain", *ROW, *MODEL, "--timeout", "0.1")
+    assert result.exit_code == 3
+    assert "no answer within 0.1 s" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def audit(
         rows = rows_in_form([json.loads(answer.row) for answer in again], _form(book, name))
         if canonical(rows) != [answer.row for answer in again]:
             raise ValueError(f"The rows of {name!r} are not all of one form and cannot be asked again.")
-        box = BlackBox(as_predict(model), book, len(again), model_id=name, timeout=black_box.timeout)
+        box = BlackBox(as_predict(model), book, len(again), model_id=name, timeout=black_box.patience)
         labels = box.ask_again(rows)
     changed = [
         {"row": json.loads(answer.row), "before": answer.label, "now": label}

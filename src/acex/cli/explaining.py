@@ -75,7 +75,7 @@ def explain(
         _print_plan(case, prepared, model, scores, price_per_row, as_json)
         return
     ledger = None if case.ledger is None else acex.Ledger(case.ledger)
-    explainer = case.explainer(prepared, model, ledger, scores=scores, timeout=black_box.timeout)
+    explainer = case.explainer(prepared, model, ledger, scores=scores, timeout=black_box.patience)
     progress = False if quiet else None
     try:
         explanation = explainer.explain(prepared.factual, **case.search_options(prepared), progress=progress)

@@ -105,9 +105,7 @@ def tell(
     else:
         console().print(f"Told: {counted(len(filled), 'label')}, {new} new. Still waiting: {counted(waiting, 'row')}.")
     if differ:
-        say(
-            f"{counted(differ, 'row')} had another label before. The first stands; the other is kept as a contradiction."
-        )
+        say(f"{counted(differ, 'row')} had another label before. The first one stands; the other is kept beside it.")
         raise typer.Exit(NOTHING_FOUND)
 
 

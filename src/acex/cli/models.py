@@ -54,9 +54,18 @@ class Model:
             ValueError: the options do not lead to one.
         """
         try:
-            return self._remote() if self.model.startswith(("http://", "https://")) else self._local()
+            return self._remote() if self._is_remote else self._local()
         except TypeError as error:
             raise ValueError(f"--model {self.model}: {error}") from error
+
+    @property
+    def _is_remote(self) -> bool:
+        return self.model.startswith(("http://", "https://"))
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds to wait for an answer; None where the model itself limits each of its requests."""
+        return None if self._is_remote else self.timeout
 
     def _local(self) -> Any:
         for option, value in (("protocol", self.protocol), ("model-config", self.model_config)):
@@ -85,6 +94,8 @@ class Model:
                 more = tomllib.loads(self.model_config.read_text(encoding="utf-8"))
             except ValueError as error:
                 raise ValueError(f"--model-config {self.model_config}: {error}") from None
+        if self.timeout is not None:
+            more["timeout"] = self.timeout
         headers = dict(more.pop("headers_from_env", {}))
         for text in self.header_from_env or ():
             header, equals, variable = text.partition("=")
