@@ -328,3 +328,9 @@ def test_a_count_that_is_no_number_is_refused(count: Any) -> None:
         acex.explain(model, x, data=rows, count=count)
     with pytest.raises(ValueError, match="count above 1 needs strategy 'feasible'"):
         acex.explain(model, x, data=rows, count=2, strategy="penalty")
+
+
+def test_a_target_that_the_model_never_gave_is_named() -> None:
+    model, rows, x = loan()
+    e = acex.explain(model, x, data=rows, target="aproved", budget=8)
+    assert "never 'aproved'" in e.summary()
