@@ -30,8 +30,8 @@ ADVICE = {
     "already_target": "The factual already has the label that was asked for: there is nothing to change.",
     "budget_spent": "The budget ran out before a hit. Raise budget, give known outcomes as labels, unfreeze features, "
     "or loosen ranges and constraint.",
-    "unlikely": "A hit became too unlikely to go on. Give known outcomes as labels, unfreeze features, loosen ranges or "
-    "constraint, choose another target.",
+    "unlikely": "A hit became too unlikely to go on. Give known outcomes as labels, unfreeze features, loosen ranges "
+    "or constraint, choose another target.",
     "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
     "or relax plausibility (a lower threshold, or None).",
 }
