@@ -270,7 +270,7 @@ def test_one_answer_for_everything_ends_without_a_counterfactual() -> None:
     e = explain(lambda rows: ["no"] * len(rows))
     assert e.outcome in ("budget_spent", "unlikely", "exhausted")
     assert e.n_queries <= 12
-    with pytest.raises(NoCounterfactual, match=r"(Raise budget|Unfreeze features).*the model answered \['no'\]"):
+    with pytest.raises(NoCounterfactual, match=r"(Raise budget|Unfreeze features).*The model answered \['no'\]"):
         _ = e.counterfactual
 
 

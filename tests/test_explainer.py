@@ -256,3 +256,81 @@ def test_the_examples_in_docstrings_are_true() -> None:
     for module in (acex.explainer, acex.space):
         result = doctest.testmod(module)
         assert result.attempted > 0 and result.failed == 0
+
+
+# -- more than one answer, and more than labels ----------------------------------------------------------------
+
+
+def test_several_counterfactuals_are_verified_different_and_within_the_budget() -> None:
+    model, rows, x = loan()
+    e = acex.explain(model, x, data=rows, target="approved", count=3, budget=60)
+    assert e.n_queries <= 60 and len(e.counterfactuals) >= 2
+    assert (model(e.counterfactuals) == "approved").all()
+    assert list(e.costs) == sorted(e.costs)
+    features = [set(e.changes_of(i)["feature"]) for i in range(len(e.counterfactuals))]
+    assert all(a - b and b - a for i, a in enumerate(features) for b in features[:i])
+    assert str(e).count("or (cost") == len(e.counterfactuals) - 1
+    assert acex.Explanation.from_json(e.to_json()).costs == e.costs
+
+
+def test_any_of_several_labels_will_do() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = np.digitize(X[:, 0], [-1, 0.0, 1.0])
+    model = LogisticRegression().fit(X, y)
+    x = X[model.predict(X) == 0][0]
+    e = acex.explain(model, x, data=X, target=[2, 3], budget=40)
+    assert e.label_after in (2, 3) and e.settings["target"] == [2, 3]
+    assert acex.explain(model, x, data=X, target=[0, 3], budget=40).outcome == "already_target"
+    with pytest.raises(ValueError, match="target 9 is not a label"):
+        acex.explain(model, x, data=X, target=[1, 9])
+
+
+def test_scores_of_an_estimator_and_of_a_function() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    model = LogisticRegression().fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+    x = X[model.predict(X) == "no"][0]
+    e = acex.explain(model, x, data=X, scores=True, budget=30)
+    f = acex.explain(
+        lambda rows: pd.DataFrame(model.predict_proba(rows), columns=model.classes_), x, data=X, scores=True, budget=30
+    )
+    assert e.label_after == f.label_after == "yes" and e.costs == f.costs
+    assert model.predict(e.counterfactuals.to_numpy()).tolist() == ["yes"]
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (SVC(), TypeError, "SVC is neither"),
+        (lambda rows: ["a"] * len(rows), acex.ModelFailed, "a DataFrame of probabilities"),
+        (lambda rows: pd.DataFrame({"a": [0.3], "b": [1.7]}), acex.ModelFailed, "probabilities from 0 to 1, got 1.7"),
+    ],
+)
+def test_scores_that_are_none_are_refused(model: Any, error: type[Exception], message: str) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    if isinstance(model, SVC):
+        model.fit(X, X[:, 0] > 0)
+    with pytest.raises(error, match=message):
+        acex.explain(model, X[0], data=X, scores=True)
+
+
+def test_a_margin_is_reported() -> None:
+    model, rows, x = loan()
+    e = acex.explain(model, x, data=rows, strategy=acex.Feasible(margin=0.6), budget=40)
+    assert len(e.steadiness) == 1 and 0 < e.steadiness[0] < 1
+    assert acex.Explanation.from_json(e.to_json()).steadiness == e.steadiness
+    assert acex.explain(model, x, data=rows, budget=10).steadiness == ()
+
+
+@pytest.mark.parametrize("count", [0, 2.5, "3"])
+def test_a_count_that_is_no_number_is_refused(count: Any) -> None:
+    model, rows, x = loan()
+    with pytest.raises(ValueError, match="count must be a whole number of at least 1"):
+        acex.explain(model, x, data=rows, count=count)
+    with pytest.raises(ValueError, match="count above 1 needs strategy 'feasible'"):
+        acex.explain(model, x, data=rows, count=2, strategy="penalty")
+
+
+def test_a_target_that_the_model_never_gave_is_named() -> None:
+    model, rows, x = loan()
+    e = acex.explain(model, x, data=rows, target="aproved", budget=8)
+    assert "never 'aproved'" in e.summary()

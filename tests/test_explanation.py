@@ -256,7 +256,7 @@ def test_what_ended_in_vain_says_so_and_what_to_relax() -> None:
     assert e.counterfactuals.dtypes.tolist() == people().dtypes.tolist()
     assert e.changes.empty and list(e.changes.columns) == ["feature", "before", "after", "step"]
     assert (e.label_after, e.costs, e.affinities) == (None, (), ())
-    with pytest.raises(NoCounterfactual, match=r"Raise budget.*6 queries; the model answered \['bad'\]"):
+    with pytest.raises(NoCounterfactual, match=r"Raise budget.*The model answered \['bad'\].*6 queries"):
         _ = e.counterfactual
     assert str(e) == e.summary()
     assert e.summary().startswith("budget_spent: still bad (6 queries). The budget ran out before a hit. Raise budget")
@@ -268,7 +268,7 @@ def test_a_factual_that_has_the_target_already_costs_one_query() -> None:
     good = data[Model()(data) == "good"].iloc[0]
     e = acex.explain(model, good, data=data, target="good", strategy=QUICK)
     assert (e.outcome, e.stopped_by, e.n_queries, model.n_rows) == ("already_target", "settled", 1, 1)
-    assert "1 query)" in e.summary()
+    assert "1 query)" in e.summary() and "never" not in e.summary()
     with pytest.raises(NoCounterfactual, match="already has the label"):
         _ = e.counterfactual
     assert_same(Explanation.from_json(e.to_json()), e)

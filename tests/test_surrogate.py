@@ -13,14 +13,14 @@ from scipy.integrate import quad
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 from scipy.stats import norm
-from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 
 from acex import surrogate
 from acex.arrays import FloatArray
 from acex.kernel import KernelName, Matern
-from acex.surrogate import fit
+from acex.surrogate import fit, regress
 
 
 def labelled(n: int, d: int, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -40,6 +40,38 @@ def test_mode_and_marginal_likelihood_are_those_of_scikit_learn(name: KernelName
     assert_allclose(ours.probability(A), theirs.predict_proba(A)[:, 1], atol=0.02)
     at_evidence = expit(ours.latent(Z)[0])
     assert_allclose(at_evidence, theirs.base_estimator_.pi_, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_regression_is_that_of_scikit_learn(seed: int) -> None:
+    Z, _ = labelled(40, 3, seed)
+    y = np.sin(Z[:, 0]) + Z[:, 1]
+    ours = regress(Z, y, noise=0.3, prior_mean=0.5, typical=np.sqrt(3))
+    theirs = GaussianProcessRegressor(
+        ConstantKernel(ours.kernel.variance) * SklearnMatern(ours.kernel.ell, nu=2.5), alpha=0.09, optimizer=None
+    ).fit(Z, y - 0.5)
+    assert_allclose(ours.log_marginal_likelihood, theirs.log_marginal_likelihood_value_, rtol=1e-8)
+    A = np.random.default_rng(seed + 100).normal(size=(20, 3))
+    mean, deviation = theirs.predict(A, return_std=True)
+    assert_allclose(ours.latent(A, 0.5)[0], mean + 0.5, atol=1e-8)
+    assert_allclose(np.sqrt(ours.latent(A)[1]), deviation, atol=1e-7)
+    assert_allclose(ours.positive(A, 0.5), norm.cdf((mean + 0.5) / deviation), atol=1e-6)
+
+
+def test_gradient_of_the_regressions_marginal_likelihood_is_exact() -> None:
+    Z, _ = labelled(25, 2, 0)
+    squared, y = ((Z[:, None] - Z) ** 2).sum(axis=2), Z[:, 0] ** 2
+
+    def observed(u: FloatArray) -> surrogate._Observed:
+        return surrogate._Observed(Matern(float(np.exp(u[0])), float(np.exp(u[1]))), squared, y, 0.2)
+
+    u = np.log([2.0, 1.1])
+
+    def value(v: FloatArray) -> float:
+        return observed(v).log_marginal_likelihood
+
+    numeric = approx_fprime(u, value, 1e-6)
+    assert_allclose(observed(u).gradient, numeric, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["matern52", "matern32"])

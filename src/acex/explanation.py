@@ -17,6 +17,7 @@ import pandas as pd
 from acex.errors import NoCounterfactual
 from acex.scale import Scale
 from acex.space import Space
+from acex.target import Target
 from acex.values import as_json
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ ADVICE = {
     "already_target": "The factual already has the label that was asked for: there is nothing to change.",
     "budget_spent": "The budget ran out before a hit. Raise budget, give known outcomes as labels, unfreeze features, "
     "or loosen ranges and constraint.",
-    "unlikely": "A hit became too unlikely to go on. Unfreeze features, loosen ranges and constraint, or choose "
-    "another target.",
+    "unlikely": "A hit became too unlikely to go on. Give known outcomes as labels, unfreeze features, loosen ranges "
+    "or constraint, choose another target.",
     "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
     "or relax plausibility (a lower threshold, or None).",
 }
@@ -85,12 +86,18 @@ class Explanation:
             NoCounterfactual: there is none; the message says what to relax.
         """
         if self.counterfactuals.empty:
-            raise NoCounterfactual(self._advice())
+            raise NoCounterfactual(f"{self._advice()} ({self._price()})")
         return self.counterfactuals.iloc[0]
+
+    def _price(self) -> str:
+        reused = f", {self.n_reused} known before" if self.n_reused else ""
+        return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{reused}"
 
     def _advice(self) -> str:
         answers = self.queries["label"].unique().tolist()
-        return f"{ADVICE[self.outcome]} ({self.n_queries} queries; the model answered {answers}.)"
+        wanted = Target.of(self.target).wanted
+        never = "" if wanted is None or set(wanted) & set(answers) else f", never {self.target!r}"
+        return f"{ADVICE[self.outcome]} The model answered {answers}{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -142,14 +149,12 @@ class Explanation:
 
     def summary(self) -> str:
         """One sentence: what happened and what it cost."""
-        reused = f", {self.n_reused} known before" if self.n_reused else ""
-        price = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{reused}"
         if self.outcome == "found":
             return (
                 f"{self.label_before} -> {self.label_after} by changing {len(self.changes)} of "
-                f"{len(self.space)} features (cost {self.costs[0]:.3g}, {price}).{self.warning()}"
+                f"{len(self.space)} features (cost {self.costs[0]:.3g}, {self._price()}).{self.warning()}"
             )
-        return f"{self.outcome}: still {self.label_before} ({price}). {ADVICE[self.outcome]}{self.warning()}"
+        return f"{self.outcome}: still {self.label_before} ({self._price()}). {self._advice()}{self.warning()}"
 
     def warning(self) -> str:
         """What to beware of, after a space; empty when there is nothing."""
