@@ -55,6 +55,7 @@ class Explanation:
         queries: a frame with a row per query: purpose, label, hit, cost, best (cost of the best so far).
         asked: the rows of these queries.
         settings: what the search was told: target, budget, seed, strategy, versions and so on.
+        warnings: what makes the answers doubtful, such as a model that contradicts itself.
     """
 
     factual: pd.Series[Any]
@@ -74,6 +75,7 @@ class Explanation:
     space: Space
     scale: Scale
     steadiness: tuple[float, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def counterfactual(self) -> pd.Series[Any]:
@@ -139,7 +141,10 @@ class Explanation:
     # -- for people ------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """One sentence: what happened and what it cost."""
+        """One sentence: what happened and what it cost; another one for each warning."""
+        return " ".join([self._result(), *(f"Warning: {warning}" for warning in self.warnings)])
+
+    def _result(self) -> str:
         reused = f", {self.n_reused} known before" if self.n_reused else ""
         price = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{reused}"
         if self.outcome == "found":
@@ -183,6 +188,7 @@ class Explanation:
                 "costs": self.costs,
                 "affinities": self.affinities,
                 "steadiness": self.steadiness,
+                "warnings": self.warnings,
                 "queries": _values(self.queries),
                 "asked": [list(row.values()) for row in _values(self.asked)],
                 "settings": self.settings,
@@ -220,6 +226,7 @@ class Explanation:
             costs=tuple(data["costs"]),
             affinities=tuple(data["affinities"]),
             steadiness=tuple(data["steadiness"]),
+            warnings=tuple(data.get("warnings", ())),
             space=space,
             scale=Scale(np.array(data["deviations"]), space.is_nominal, space.n_codes),
             **{
