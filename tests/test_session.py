@@ -228,22 +228,22 @@ def test_a_model_that_fails_at_any_query_costs_at_most_that_query_again(path: Pa
     def fail() -> None:
         raise what
 
-    expected = explainer().explain(LOW[0], budget=8)
-    for k in range(1, 9):
+    expected = explainer().explain(LOW[0], budget=6)
+    for k in range(1, 7):
         file = path.with_name(f"{k}.db")
         failing = Watched(k, fail)
         with pytest.raises((ModelFailed, KeyboardInterrupt)) as caught:
-            explainer(file, failing).explain(LOW[0], budget=8)
+            explainer(file, failing).explain(LOW[0], budget=6)
         before = caught.value.explanation  # type: ignore[attr-defined]
         assert (before is None) == (k == 1)
         assert before is None or before.n_queries == k
         # The row in flight may have been charged: it counts, and a hard cap stays one.
         asked = Watched()
         with Ledger(file, lease=1e6) as ledger:  # nobody waits for what was given up
-            e = explainer(ledger, asked).explain(LOW[0], budget=8)
-        assert len(asked.rows) == e.n_queries == 8 - k
-        pd.testing.assert_frame_equal(e.trace, expected.trace[:7])
-        e = explainer(file, asked).explain(LOW[0], budget=9)
+            e = explainer(ledger, asked).explain(LOW[0], budget=6)
+        assert len(asked.rows) == e.n_queries == 6 - k
+        pd.testing.assert_frame_equal(e.trace, expected.trace[:5])
+        e = explainer(file, asked).explain(LOW[0], budget=7)
         same(e, expected)
         assert Counter(failing.rows + asked.rows) == Counter(canonical(expected.asked.to_numpy())) + Counter(
             failing.rows[-1:]
@@ -481,6 +481,20 @@ def test_only_the_nearest_are_taken_and_a_bounded_number(monkeypatch: pytest.Mon
     distance = np.linalg.norm(coordinates(rows) - coordinates(LOW[0][None]), axis=1)
     np.testing.assert_array_equal(known.X, rows[np.argsort(distance)[:MOST_KNOWN]])
     np.testing.assert_array_equal(known.is_hit, model(known.X) == "high")
+
+
+def test_many_answers_are_a_hint_and_the_same_one_after_a_stop(path: Path) -> None:
+    rows = np.random.default_rng(1).uniform(X.min(axis=0), X.max(axis=0), size=(400, 3))
+    told = (rows, model(rows))
+    few = explainer(path, answers=told).explain(LOW[0], budget=6)
+    assert few.settings["labels"] is False  # no outcomes were given
+    assert few.costs[0] < explainer().explain(LOW[0], budget=6).costs[0]
+    explainer(path).explain(LOW[1], budget=8)  # others go on meanwhile
+    session = explainer(path, None_of_it).search(LOW[0], budget=7)
+    assert session.ask() is not None and session.problem.learnt
+    expected = explainer(answers=told).explain(LOW[0], budget=7)
+    assert canonical(session.ask()) == canonical(expected.asked.to_numpy()[-1:])
+    assert not explainer(answers=told, pool=False).search(LOW[0], budget=7).problem.learnt
 
 
 def test_a_question_sees_again_what_it_saw_whatever_was_written_since(

@@ -21,6 +21,8 @@ from acex.arrays import FloatArray, Rows
 from acex.blackbox import BlackBox, canonical
 from acex.errors import LedgerFailed, OutOfStep
 from acex.explanation import Explanation, Outcome, StoppedBy
+from acex.feasible import Feasible
+from acex.hints import LEAF_LEARNT, outcome_model
 from acex.ledger import Answer, Ask, Question
 from acex.models import Label
 from acex.problem import Hint, Known, Problem, Query, key
@@ -30,6 +32,7 @@ from acex.target import Target
 
 MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
 NEWEST = 5000  # of all answers are looked at for them
+ENOUGH = 200  # so many answers, of both kinds, say more about the model than the distance to the factual does
 NOTED = ("round", "penalty", "hope")  # of a query, what the search needs to go on from it
 
 
@@ -70,6 +73,7 @@ class Session:
         self._n_ended = len(recorded)
         self._seen: tuple[int, int] = (-1, 0)  # a position, and the newest answer that its question may know of
         self._pool = _Pool(box, space, problem) if pool else None
+        self._has_learnt = False  # from the pool
         self._search: Search | None = None
         self.labels: list[Label] = []  # of the search's queries, the factual's first
         self._round: list[Query] = []  # asked, and not all answered
@@ -203,6 +207,8 @@ class Session:
         if self._search is None:
             return [Query(self.problem.factual, "factual")]
         if self._pool is not None:
+            if not self._has_learnt:
+                self._learn(self._pool)
             known = self._pool.known(self._visible(len(self.labels)), self._search, self._is_hit)
             self._search = self._search.knowing(known)
         queries = self._search.propose(self._per_round)
@@ -211,6 +217,16 @@ class Session:
             self.stopped_by = "exhausted" if reason == "exhausted" else "settled"
             self.outcome = "exhausted" if reason == "exhausted" else "unlikely"
         return queries
+
+    def _learn(self, pool: _Pool) -> None:
+        """Take what the first question after the factual could see for a hint, unless known outcomes give one."""
+        self._has_learnt = True
+        if self._search is None or self.problem.hint is not None or not isinstance(self._search.strategy, Feasible):
+            return
+        hint = pool.hint(self._visible(1), self._is_hit)
+        if hint is not None:
+            self.problem = replace(self.problem, hint=hint, learnt=True)
+            self._search = replace(self._search, problem=self.problem)
 
     def _follow(self, ahead: OutOfStep) -> None:
         """Go on as the same explanation did elsewhere, which is ahead of this one."""
@@ -312,7 +328,7 @@ class Session:
                 }
             ),
             asked=asked,
-            settings={**self._settings, "labels": problem.hint is not None},
+            settings={**self._settings, "labels": problem.hint is not None and not problem.learnt},
             warnings=self._warnings(),
             space=self.space,
             scale=problem.scale,
@@ -330,9 +346,7 @@ class _Pool:
 
     def known(self, seen: int, search: Search, is_hit: Callable[[Answer], tuple[bool, float | None]]) -> Known | None:
         """The nearest of the answers that could be seen then and are not the search's own."""
-        self._read_on(seen)
-        seen_then = [line for line in self._answers if seen - NEWEST < line[0].sequence <= seen]
-        others = [line for line in seen_then if key(line[1]) not in search.history.asked]
+        others = [line for line in self._seen(seen) if key(line[1]) not in search.history.asked]
         if not others:
             return None
         nearest = sorted(others, key=lambda line: line[2])[:MOST_KNOWN]
@@ -340,6 +354,19 @@ class _Pool:
         odds = tuple(o for _, o in told if o is not None)
         X = np.array([x for _, x, _ in nearest])
         return Known(X, np.array([hit for hit, _ in told]), odds if len(odds) == len(told) else ())
+
+    def hint(self, seen: int, is_hit: Callable[[Answer], tuple[bool, float | None]]) -> Hint | None:
+        """P(hit) of points as all answers that could be seen then suggest; None when they are too few."""
+        lines = self._seen(seen)
+        if len(lines) < ENOUGH:
+            return None
+        hits = np.array([is_hit(answer)[0] for answer, _, _ in lines])
+        return outcome_model(self.space, np.array([x for _, x, _ in lines]), hits, LEAF_LEARNT)
+
+    def _seen(self, seen: int) -> list[tuple[Answer, FloatArray, float]]:
+        """The newest answers up to this one, with point and distance to the factual."""
+        self._read_on(seen)
+        return [line for line in self._answers if seen - NEWEST < line[0].sequence <= seen]
 
     def _read_on(self, seen: int) -> None:
         """Read the answers up to this one; those of another shape or with values that this space lacks are skipped."""
