@@ -57,7 +57,7 @@ def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Pat
     [form] = canonical(rows)
     key = query_id("laboratory", form)
     assert ledger.by_key([key, "strange"]) == {key: ("laboratory", form, None)}
-    assert ledger.handed_out("laboratory", [form, "[9]"]) == {form}
+    assert ledger.free("laboratory", [form, "[9]"]) == {form}
     assert ledger.features("laboratory") == ["a", "b"]
     assert ledger.features("unknown") is None
     search.tell(rows, ["no"])
@@ -66,7 +66,7 @@ def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Pat
     note = ledger.asks(search.identity)[1].note
     assert note["cost"] > 0 and note["counts"] is True
     ledger.abandon("laboratory")
-    assert not ledger.handed_out("laboratory", canonical(rows))
+    assert not ledger.free("laboratory", canonical(rows))
 
 
 def test_asking_again_counts_and_keeps_what_differs() -> None:

@@ -369,6 +369,31 @@ def test_a_question_of_an_explanation_that_changes_its_mind_is_refused(ledger: L
     assert states(ledger, 2) == ["mine"]  # none of the three left a claim
 
 
+def test_rows_that_are_answered_or_awaited_are_free(ledger: Ledger, clock: Clock) -> None:
+    ledger.import_answers(MODEL, rows(1), ["good"])
+    ledger.claim(MODEL, questions(2))
+    ledger.claim(MODEL, questions(3), lease=10)
+    assert ledger.free(MODEL, rows(1, 2, 3, 4)) == set(rows(1, 2, 3))
+    clock.forward(20)
+    assert ledger.free(MODEL, rows(1, 2, 3, 4)) == set(rows(1, 2))
+
+
+def test_what_an_explanation_paid_and_could_see_at_its_end_is_remembered(ledger: Ledger, clock: Clock) -> None:
+    ledger.begin("e", MODEL, factual={}, settings={})
+    assert (ledger.paid("e"), ledger.seen_at_end("e")) == (0, None)
+    ledger.claim(MODEL, [Question("[1]", position=0), Question("[2]", position=1)], explanation="e")
+    ledger.settle(MODEL, rows(1), ["good"])
+    clock.forward(200)
+    ledger.claim(MODEL, [Question("[2]", position=1)], explanation="e")  # again: its lease has run out
+    ledger.settle(MODEL, rows(2), ["good"])
+    assert ledger.paid("e") == 3
+    ledger.finish("e", "found")
+    clock.forward(1)
+    ledger.settle(MODEL, rows(7), ["bad"])
+    assert (ledger.seen_at_end("e"), ledger.last_sequence(MODEL)) == (2, 3)
+    assert [answer.sequence for answer in ledger.answers(MODEL, after=1, up_to=2)] == [2]
+
+
 def test_an_explanation_may_ask_a_row_twice_and_pays_once(ledger: Ledger) -> None:
     ledger.begin("e", MODEL, factual={}, settings={})
     ledger.claim(MODEL, [Question("[1]", position=0), Question("[1]", position=1)], explanation="e")

@@ -6,6 +6,7 @@ import json
 import math
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +15,11 @@ import pandas as pd
 
 from acex.arrays import Rows
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
-from acex.ledger import Answer, Ledger, Question, Scores
+from acex.ledger import Answer, Claim, Ledger, Question, Scores
 from acex.models import Predict, Scored, as_labels, as_scores
 from acex.values import as_json
+
+HANDED_OUT = "handed out to be asked"  # who holds a claim that a person or another program will answer
 
 
 class BlackBox:
@@ -25,7 +28,7 @@ class BlackBox:
     Args:
         predict: from rows to labels.
         ledger: where answers are written; rows found there are not sent.
-        budget: how many rows may be sent.
+        budget: how many rows may be sent; on behalf of an explanation, by all runs of it together.
         model_id: the model's name in the ledger.
         explanation: on whose behalf, where its questions are to be recorded.
         timeout: seconds after which a request counts as failed; None waits for ever.
@@ -50,13 +53,27 @@ class BlackBox:
     @property
     def remaining(self) -> int:
         """How many rows may still be sent."""
-        return self.budget - self.n_queries
+        paid = self.n_queries if self.explanation is None else self.ledger.paid(self.explanation)
+        return max(self.budget - paid, 0)
 
     def knows(self, rows: Rows) -> bool:
-        """Would asking for these rows be free?"""
-        forms = set(canonical(rows))
-        unknown = list(forms - self.ledger.known(self.model_id, list(forms)).keys())
-        return self.ledger.handed_out(self.model_id, unknown) >= set(unknown)  # those are paid for
+        """Is there an answer to each of these rows?"""
+        forms = canonical(rows)
+        return self.ledger.known(self.model_id, forms).keys() >= set(forms)
+
+    def affordable(self, rows: Rows) -> int:
+        """How many of these rows, from the first on, may be asked: those already paid for cost nothing."""
+        forms = canonical(rows)
+        free = self.ledger.free(self.model_id, forms)
+        left = self.remaining
+        for i, form in enumerate(forms):
+            if form in free:
+                continue
+            if left < 1:
+                return i
+            left -= 1
+            free.add(form)
+        return len(forms)
 
     def ask(self, rows: Rows, why: Sequence[Question] | None = None) -> list[Answer]:
         """One answer a row; `why` says for each what the ledger is to record besides the row itself.
@@ -73,11 +90,7 @@ class BlackBox:
         sent = 0
         while True:
             claims = self.ledger.claim(
-                self.model_id,
-                questions,
-                explanation=self.explanation,
-                most=self.remaining,
-                lease=None if self._timeout is None else max(2 * self._timeout, self.ledger.lease),
+                self.model_id, questions, explanation=self.explanation, most=self.remaining, lease=self._lease
             )
             answers.update({c.row: c.answer for c in claims if c.answer is not None})
             mine = [c.row for c in claims if c.state == "mine"]
@@ -86,33 +99,35 @@ class BlackBox:
                 sent += len(mine)
                 told = self._send(rows.iloc[new] if isinstance(rows, pd.DataFrame) else rows[new], mine)
                 answers.update({answer.row: answer for answer in told})
-            waiting = [c.row for c in claims if c.state == "in_flight"]
+            waiting = [c for c in claims if c.state == "in_flight"]
             if not waiting:
                 break
-            if not self.ledger.wait(self.model_id, waiting):
-                raise LedgerFailed(
-                    f"{len(waiting)} rows were claimed by somebody else ({claims[0].held_by}) and are not answered. "
-                    f"Wait, or give them up with acex ledger abandon."
-                )
+            self._wait(waiting)
         self.n_reused += len(forms) - sent
         return [answers[form] for form in forms]
 
     def hand_out(self, rows: Rows, why: Sequence[Question]) -> list[Answer | None]:
         """Claim different rows that somebody else will ask: the answers there are, None where there is none yet.
 
-        They count as sent from now on, and wait for their answer without a limit of time.
+        They count as sent from now on, and wait for their answer without a limit of time. Rows that another process is
+        asking the model are awaited, not handed out.
         """
         forms = canonical(rows)
         questions = [replace(question, row=form) for question, form in zip(why, forms, strict=True)]
-        claims = self.ledger.claim(
-            self.model_id,
-            questions,
-            explanation=self.explanation,
-            most=self.remaining,
-            lease=math.inf,
-            holder="handed out to be asked",
-        )
-        self.n_queries += sum(claim.state == "mine" for claim in claims)
+        while True:
+            claims = self.ledger.claim(
+                self.model_id,
+                questions,
+                explanation=self.explanation,
+                most=self.remaining,
+                lease=math.inf,
+                holder=HANDED_OUT,
+            )
+            self.n_queries += sum(claim.state == "mine" for claim in claims)
+            waiting = [c for c in claims if c.state == "in_flight" and c.held_by != HANDED_OUT]
+            if not waiting:
+                break
+            self._wait(waiting)
         self.n_reused += sum(claim.state == "settled" for claim in claims)
         return [claim.answer for claim in claims]
 
@@ -139,6 +154,24 @@ class BlackBox:
         self.ledger.settle(self.model_id, forms, labels)
         return labels
 
+    @property
+    def _lease(self) -> float:
+        return self.ledger.lease if self._timeout is None else max(2 * self._timeout, self.ledger.lease)
+
+    def _wait(self, claims: list[Claim]) -> None:
+        """Wait until others have answered these rows, or have given up."""
+        handed_out = [c for c in claims if c.held_by == HANDED_OUT]
+        if handed_out:
+            raise LedgerFailed(
+                f"{len(handed_out)} rows were {HANDED_OUT}, such as {handed_out[0].row}, and their labels have not "
+                f"been told. Tell them, or give them up with Ledger.abandon."
+            )
+        if not self.ledger.wait(self.model_id, [c.row for c in claims], timeout=self._lease):
+            raise LedgerFailed(
+                f"{len(claims)} rows were claimed by somebody else ({claims[0].held_by}) and are not answered. "
+                f"Wait, or give them up with Ledger.abandon."
+            )
+
     def take_in(self, rows: Rows, answer: Any) -> list[Answer]:
         """Write down labels that were asked for elsewhere: the answers that stand."""
         return self.ledger.settle(self.model_id, canonical(rows), as_labels(answer, len(rows)))
@@ -149,6 +182,7 @@ class BlackBox:
         ledger, model = self.ledger, self.model_id
         try:
             labels, scores = self._answers(rows)
+            return ledger.settle(model, forms, labels, scores=scores)
         except ModelFailed as failure:
             k = len(failure.answered)
             if k:
@@ -157,10 +191,10 @@ class BlackBox:
             ledger.abandon(model, forms[k:end])
             self.n_queries -= ledger.release(model, forms[end:])
             raise
-        except BaseException:  # Ctrl-C: the request may have been charged, and nobody waits for it any more
-            ledger.abandon(model, forms)
+        except BaseException:  # Ctrl-C, a full disk: it may have been charged, and nobody waits for it any more
+            with suppress(LedgerFailed):
+                ledger.abandon(model, forms)
             raise
-        return ledger.settle(model, forms, labels, scores=scores)
 
     def _answers(self, rows: Rows) -> tuple[list[Any], list[Scores] | None]:
         try:

@@ -28,6 +28,10 @@ class LedgerFailed(AcexError):
         self.answers: dict[str, object] = {}
 
 
+class OutOfStep(LedgerFailed):
+    """At this place the same explanation has asked another row: it runs elsewhere too, and is ahead."""
+
+
 class ModelFailed(AcexError):
     """The model raised, or answered something that is not one label a row.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import cache, cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 import acex
 from acex.arrays import Rows
@@ -29,7 +29,7 @@ from acex.quantiles import Quantiles
 from acex.region import Constraint, Region
 from acex.scale import Scale
 from acex.search import Strategy
-from acex.session import Session
+from acex.session import Session, one_blas_thread
 from acex.space import Space
 from acex.target import Target
 from acex.values import is_count, is_finite
@@ -190,29 +190,41 @@ class Explainer:
             self._refuse_foreign_outcomes(self._known_labels)
         self._hints: dict[tuple[Label, ...], Hint | None] = {}
         self.plausibility = plausibility
-        with _one_blas_thread():
+        with one_blas_thread():
             self._density = None if plausibility is None else plausibility.fit(self.reference, self.scale, seed)
-        self._scores, self._pool, self._timeout = scores, pool, timeout
+        self._scores, self._pool, self._timeout, self._seed = scores, pool, timeout, seed
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        self.model_id = self._named(model, model_id)
+        self.model_id = self._named(model, model_id, is_shared=ledger is self.ledger or not self.ledger.is_memory)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
-        if answers is not None:
-            self._import(*answers)
+        self._told: list[Label] = [] if answers is None else self._import(answers)
 
-    def _named(self, model: Any, model_id: str | None) -> str:
+    def _named(self, model: Any, model_id: str | None, is_shared: bool) -> str:
         model_id = model_id or getattr(model, "model_id", None)
-        if model_id is None and not self.ledger.is_memory:
+        if model_id is None and is_shared:
             raise ValueError(
-                f"A ledger that outlives the process needs model_id: a name for this {type(model).__name__}, and "
+                f"A ledger that outlives this explainer needs model_id: a name for this {type(model).__name__}, and "
                 f"another one whenever it is trained anew, such as model_id='loans-2026-11'."
             )
         if not (model_id is None or isinstance(model_id, str)):
             raise TypeError(f"model_id must be text, got {model_id!r}.")
         return model_id or "model"
 
-    def _import(self, rows: Rows, labels: Any) -> None:
-        rows = self.space.decode(self.space.encode(rows))
-        self.ledger.import_answers(self.model_id, canonical(rows), as_labels(labels, len(rows)))
+    def _import(self, answers: Any) -> list[Label]:
+        """The labels of answers that the model gave elsewhere; they are in the ledger now."""
+        if not (isinstance(answers, (tuple, list)) and len(answers) == 2):
+            raise TypeError(f"answers must be a pair, (rows, labels), got {type(answers).__name__}.")
+        try:
+            rows = self.space.decode(self.space.encode(answers[0]))
+            labels = as_labels(answers[1], len(rows))
+        except ValueError as error:
+            raise ValueError(f"answers: {error}") from None
+        foreign = [label for label in labels if self._known_labels is not None and label not in self._known_labels]
+        if foreign:
+            raise ValueError(f"answers: {foreign[0]!r} is not a label of the model, which gives {self._known_labels}.")
+        for answer in self.ledger.answers(self.model_id, newest=1):
+            _refuse_other_kind(labels, answer.label)
+        self.ledger.import_answers(self.model_id, canonical(rows), labels)
+        return labels
 
     def explain(
         self,
@@ -254,11 +266,10 @@ class Explainer:
         with _progress_bar(progress, budget) as show:
             try:
                 while True:
-                    with _one_blas_thread():
-                        rows, why = session.next_round()
+                    rows, why = session.next_round()
                     if rows is None:
                         break
-                    session.take(session.box.ask(rows, why))
+                    session.put(rows, why)
                     show(session)
                     if callback is not None:
                         callback(session.explanation())
@@ -266,7 +277,6 @@ class Explainer:
                 # Also after Ctrl-C or a callback that raises: what was paid for travels with the error.
                 failure.explanation = session.explanation() if session.labels else None  # type: ignore[attr-defined]
                 raise
-        session.finish()
         return session.explanation()
 
     def search(
@@ -322,7 +332,7 @@ class Explainer:
         box = BlackBox(
             self._predict,
             self.ledger,
-            budget - sum(ask.paid for ask in recorded),
+            budget,
             model_id=self.model_id,
             explanation=explanation,
             timeout=self._timeout,
@@ -339,7 +349,7 @@ class Explainer:
             budget=budget,
             identity=identity,
             recorded=recorded,
-            hint=lambda before: self._hint(wanted, before),
+            hint=lambda before: self._learn(wanted, before),
             pool=self._pool,
             per_round=queries_per_round,
         )
@@ -354,17 +364,17 @@ class Explainer:
         decides["factual"] = problem.factual.tolist()
         decides["space"] = space.to_dict()
         decides["allowed"] = [allowed.tolist() for allowed in problem.region.allowed]
-        decides["reference"], decides["outcomes"] = self._marks
-        code = getattr(problem.region.constraint, "__code__", None)
-        if code is not None:
-            decides["constraint"] = [code.co_code.hex(), repr(code.co_names), repr(code.co_consts)]
+        decides["data"] = self._data_identity
+        if problem.region.constraint is not None:
+            # How it is written, and, since that is not all there is to a function, what it says about known rows.
+            passes = problem.region.contains(problem.region.snap(self.reference))
+            decides["constraint"] = [_traits(problem.region.constraint), np.packbits(passes).tobytes().hex()]
         return fingerprint(decides)
 
     @cached_property
-    def _marks(self) -> tuple[str, str | None]:
-        """Hashes of the reference and of its known outcomes."""
+    def _data_identity(self) -> str:
         outcomes = None if self._outcomes is None else fingerprint(self._outcomes)
-        return fingerprint(self.reference.tolist()), outcomes
+        return fingerprint([self.reference.astype("<f8").tobytes().hex(), self.reference.shape, outcomes, self._seed])
 
     def _check(self, target: Target, budget: int, count: int, per_round: int, strategy: Strategy) -> None:
         if not is_count(budget, least=2):
@@ -405,6 +415,11 @@ class Explainer:
         region = Region.of(space, factual[0], ranges=ranges, constant=constant, constraint=constraint)
         return Problem(region, cost, self.scale, self.reference, self._density, self._quantiles)
 
+    def _learn(self, target: Target, before: Label) -> Hint | None:
+        """What follows from the factual's label: are `answers` in the model's words, and what do known outcomes say?"""
+        _refuse_other_kind(self._told, before)
+        return self._hint(target, before)
+
     def _hint(self, target: Target, before: Label) -> Hint | None:
         """P(hit) by the known outcomes; None where there are none, or they know only one side."""
         if self._outcomes is None:
@@ -414,6 +429,12 @@ class Explainer:
             hits = [target.is_hit(outcome, before) for outcome in self._outcomes]
             self._hints[wanted] = outcome_model(self.space, self.reference, np.array(hits))
         return self._hints[wanted]
+
+
+def _refuse_other_kind(labels: list[Label], label: Label) -> None:
+    """Raise when these are texts and the model gives numbers, or the other way round: each would be a hit."""
+    if labels and not any(isinstance(other, str) == isinstance(label, str) for other in labels):
+        raise ValueError(f"answers: labels such as {labels[0]!r}, but the model gives labels such as {label!r}.")
 
 
 def _as_strategy(strategy: Strategy | str) -> Strategy:
@@ -429,16 +450,21 @@ def _as_strategy(strategy: Strategy | str) -> Strategy:
     )
 
 
-@cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Small matrices are slower on several threads, and much slower on a machine that is busy."""
-    with _threads().limit(limits=1):
-        yield
+def _traits(value: Any) -> Any:
+    """What can be told of a function or of what it holds, the same in every process."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case tuple() | list():
+            return [_traits(v) for v in value]
+        case CodeType():
+            return [value.co_code.hex(), list(value.co_names), _traits(value.co_consts)]
+        case FunctionType():
+            held = [cell.cell_contents for cell in value.__closure__ or ()]
+            return [_traits(value.__code__), _traits(value.__defaults__), _traits(held)]
+        case partial():
+            return [_traits(value.func), _traits(value.args), _traits(list(value.keywords.items()))]
+    return type(value).__qualname__
 
 
 @contextmanager

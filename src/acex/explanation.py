@@ -53,10 +53,10 @@ class Explanation:
         costs, affinities: cost J of each, and how much it looks like the reference (1: an inlier).
         steadiness: with a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without.
         n_queries: rows paid for. n_reused: rows whose answer was known already.
-        contradictions: rows to which the model gave two labels, in this explanation or any other of the ledger.
         queries: a frame with a row per query: purpose, label, hit, cost, best (cost of the best so far).
         asked: the rows of these queries.
         settings: what the search was told: target, budget, seed, strategy, versions and so on.
+        warnings: what makes the answers doubtful, such as a model that contradicts itself.
     """
 
     factual: pd.Series[Any]
@@ -76,7 +76,7 @@ class Explanation:
     space: Space
     scale: Scale
     steadiness: tuple[float, ...] = ()
-    contradictions: int = 0
+    warnings: tuple[str, ...] = ()
 
     @property
     def counterfactual(self) -> pd.Series[Any]:
@@ -148,20 +148,16 @@ class Explanation:
     # -- for people ------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """One sentence: what happened and what it cost."""
+        """One sentence: what happened and what it cost; another one for each warning."""
+        return " ".join([self._result(), *(f"Warning: {warning}" for warning in self.warnings)])
+
+    def _result(self) -> str:
         if self.outcome == "found":
             return (
                 f"{self.label_before} -> {self.label_after} by changing {len(self.changes)} of "
-                f"{len(self.space)} features (cost {self.costs[0]:.3g}, {self._price()}).{self.warning()}"
+                f"{len(self.space)} features (cost {self.costs[0]:.3g}, {self._price()})."
             )
-        return f"{self.outcome}: still {self.label_before} ({self._price()}). {self._advice()}{self.warning()}"
-
-    def warning(self) -> str:
-        """What to beware of, after a space; empty when there is nothing."""
-        if not self.contradictions:
-            return ""
-        rows = "1 row" if self.contradictions == 1 else f"{self.contradictions} rows"
-        return f" Beware: the model gave two labels to {rows}; it was replaced, or is not deterministic."
+        return f"{self.outcome}: still {self.label_before} ({self._price()}). {self._advice()}"
 
     def __str__(self) -> str:
         if self.outcome != "found":
@@ -191,13 +187,13 @@ class Explanation:
                 "target": self.target,
                 "n_queries": self.n_queries,
                 "n_reused": self.n_reused,
-                "contradictions": self.contradictions,
                 "factual": _values(self.factual.to_frame().T)[0],
                 "counterfactuals": _values(self.counterfactuals),
                 "changes": _values(self.changes),
                 "costs": self.costs,
                 "affinities": self.affinities,
                 "steadiness": self.steadiness,
+                "warnings": self.warnings,
                 "queries": _values(self.queries),
                 "asked": [list(row.values()) for row in _values(self.asked)],
                 "settings": self.settings,
@@ -235,8 +231,8 @@ class Explanation:
             costs=tuple(data["costs"]),
             affinities=tuple(data["affinities"]),
             steadiness=tuple(data["steadiness"]),
+            warnings=tuple(data.get("warnings", ())),
             space=space,
-            contradictions=data.get("contradictions", 0),
             scale=Scale(np.array(data["deviations"]), space.is_nominal, space.n_codes),
             **{
                 name: data[name]

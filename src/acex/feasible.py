@@ -1,8 +1,8 @@
 """Strategy "feasible": the cost of a point is known before it is asked; only whether it is a hit is not.
 
 1. *Until there is a hit*, reference rows moved into the region are asked, those of greatest P(hit) * (1 - rank of cost)
-   first. After a few misses every second one is drawn instead: whatever the surrogate believes, one row in so many is
-   a hit.
+   first; where the model has answered much before, whatever promises the greatest saving over such a row. After a few
+   misses every second one is drawn instead: whatever the surrogate believes, one row in so many is a hit.
 2. *A row that is a hit is polished* by rule (see `polish`), and later the best hit, when little else succeeds.
 3. *Then* the next query is the likeliest hit among candidates that save one to three times a share `step` of the best
    cost. Each new best hit is also tried without its smallest change.
@@ -35,6 +35,7 @@ from acex.values import is_finite
 STEP, LONGER, SHORTER, LONGEST = 0.25, 1.6, 0.85, 0.5  # share of the best cost to save next, and how it changes
 SPAN = 3.0  # no more than so many steps at once: far below the best cost lies nothing but hope
 STUCK = 0.05  # a step below this has seen many misses: time to polish the best hit too
+TEMPER = 1.5  # power of P(hit) in the expected saving of a first hit: what looks cheapest is believed too likely
 FIRST_DRAWN = 6  # from this query on, every second one before the first hit is drawn
 ROW_EVERY = 3  # after it, one query in so many is a reference row
 IMAGINED_ROUNDS = 5
@@ -166,12 +167,20 @@ class _Round:
         unsteady = history.X[history.is_hit]
         if len(unsteady) and self.settings.margin is not None:
             X = np.vstack([X, beyond_hits(problem, self.rng, unsteady, N_CANDIDATES)])
+        imagined = _imagined_hits(problem)
+        if problem.learnt and len(imagined):
+            near = from_hits(problem, self.rng, imagined, 2 * N_CANDIDATES)
+            X = np.vstack([X, near, from_reference(problem, self.rng, N_CANDIDATES)])
         costs = problem.cost(X)
         probability = self._chance(X)
         n = len(self.purposes)
-        drawn = n >= FIRST_DRAWN and n % 2 == 0
-        rank = np.searchsorted(np.sort(costs), costs) / len(costs)
-        score = probability * (self.rng.random(len(X)) if drawn else 1 - rank)
+        if n >= FIRST_DRAWN and n % 2 == 0:
+            score = probability * self.rng.random(len(X))
+        elif problem.learnt:
+            typical = np.median(problem.cost(problem.projected))
+            score = probability**TEMPER * np.maximum(typical - costs, 0.0)
+        else:
+            score = probability * (1 - np.searchsorted(np.sort(costs), costs) / len(costs))
         score[costs == 0] = 0.0
         chosen = best_position(X, score, self._may_ask)
         if chosen is None:

@@ -13,6 +13,7 @@ from acex.problem import Hint
 from acex.space import Space
 
 N_TREES, LEAF = 50, 2
+LEAF_LEARNT = 5  # answers of a search lie close together: smaller leaves would learn where it went
 MOST_ROWS = 20_000  # a forest of more rows than these is slow to ask and no better a hint
 
 
@@ -24,7 +25,7 @@ def as_outcomes(labels: Any, n: int) -> list[Hashable]:
     return outcomes
 
 
-def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray) -> Hint | None:
+def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray, leaf: int = LEAF) -> Hint | None:
     """P(hit) of points by a small forest of the outcomes, (n, d) -> (n,); None if only one side is known."""
     if is_hit.all() or not is_hit.any():
         return None
@@ -32,7 +33,7 @@ def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray) -> Hin
         chosen = np.random.default_rng(0).choice(len(reference), MOST_ROWS, replace=False)
         reference, is_hit = reference[chosen], is_hit[chosen]
     one_hot = _OneHot(space)
-    forest = RandomForestClassifier(N_TREES, min_samples_leaf=LEAF, random_state=0, n_jobs=1)
+    forest = RandomForestClassifier(N_TREES, min_samples_leaf=leaf, random_state=0, n_jobs=1)
     forest.fit(one_hot(reference), is_hit)
 
     def hint(X: FloatArray) -> FloatArray:

@@ -37,7 +37,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import pandas as pd
 from sqlalchemy import Connection, Row, bindparam, func, select
 
-from acex.errors import BudgetSpent, LedgerFailed
+from acex.errors import BudgetSpent, LedgerFailed, OutOfStep
 from acex.ledger_store import Store
 from acex.ledger_tables import asks, contradictions, explanations, models, queries
 from acex.values import as_json, is_count, is_finite, plain
@@ -248,13 +248,15 @@ class Ledger:
 
         Raises:
             BudgetSpent: more rows would have to be sent than `most` or the model's budget allows; nothing was claimed.
+            OutOfStep: the explanation has asked another row in one of these places; nothing was claimed.
         """
         with self._store.write() as connection:
             account = self._account(connection, model)
-            if explanation is not None:
-                _check_begun(connection, explanation, model)
             now = self._store.now(connection)
             ids = [query_id(model, question.row) for question in questions]
+            if explanation is not None:
+                _check_begun(connection, explanation, model)
+                _check_places(connection, explanation, questions, ids)
             known = _by_id(connection, ids)
             claimed = {
                 "claimed_by": holder or self.owner,
@@ -370,12 +372,6 @@ class Ledger:
             found = _by_id(connection, [query_id(model, row) for row in rows]).values()
         return {query.row: _answer(query) for query in found if query.sequence is not None}
 
-    def handed_out(self, model: str, rows: Sequence[str]) -> set[str]:
-        """Those of the rows that wait for an answer without a limit of time: somebody was given them to ask."""
-        with self._store.read() as connection:
-            found = _by_id(connection, [query_id(model, row) for row in rows]).values()
-        return {query.row for query in found if query.sequence is None and query.leased_until == FOREVER}
-
     def by_key(self, keys: Sequence[str]) -> dict[str, Asked]:
         """What these keys (see `query_id`) stand for, of whatever model; unknown ones are left out."""
         with self._store.read() as connection:
@@ -388,19 +384,29 @@ class Ledger:
             written = connection.scalar(select(models.c.features).where(models.c.id == model))
         return None if written is None else [str(name) for name in json.loads(written)]
 
+    def free(self, model: str, rows: Sequence[str]) -> set[str]:
+        """Those of the rows that cost nothing to claim: answered, or awaited by whoever has paid for them."""
+        with self._store.read() as connection:
+            now = self._store.now(connection)
+            found = _by_id(connection, [query_id(model, row) for row in rows]).values()
+        return {query.row for query in found if query.sequence is not None or _in_flight(query, now)}
+
     def last_sequence(self, model: str) -> int:
         """The number of the newest answer: all up to it can be seen now and ever after. 0 when there is none."""
         with self._store.read() as connection:
             return connection.scalar(select(models.c.last_sequence).where(models.c.id == model)) or 0
 
-    def answers(self, model: str, *, up_to: int | None = None, newest: int | None = None) -> list[Answer]:
+    def answers(
+        self, model: str, *, after: int = 0, up_to: int | None = None, newest: int | None = None
+    ) -> list[Answer]:
         """Answers in the order in which they were settled.
 
         Args:
+            after: only those numbered higher.
             up_to: only those numbered so or lower: what an earlier question could see.
             newest: at most so many, the latest of them; the time this takes does not grow with the ledger.
         """
-        wanted = select(queries).where(queries.c.model_id == model, queries.c.sequence.is_not(None))
+        wanted = select(queries).where(queries.c.model_id == model, queries.c.sequence > after)
         if up_to is not None:
             wanted = wanted.where(queries.c.sequence <= up_to)
         wanted = wanted.order_by(queries.c.sequence.desc()).limit(newest)
@@ -439,6 +445,21 @@ class Ledger:
                 Ask(a.position, a.row, a.purpose, a.seen, json.loads(a.note), a.paid, _answer(a) if a.label else None)
                 for a in connection.execute(wanted)
             ]
+
+    def paid(self, explanation: str) -> int:
+        """How many rows an explanation has paid for, whoever ran it."""
+        with self._store.read() as connection:
+            total = select(func.coalesce(func.sum(asks.c.paid), 0)).where(asks.c.explanation_id == explanation)
+            return int(connection.scalar(total) or 0)
+
+    def seen_at_end(self, explanation: str) -> int | None:
+        """The number of the newest answer there was when an explanation ended; None if it has not."""
+        with self._store.read() as connection:
+            line = connection.execute(select(explanations).where(explanations.c.id == explanation)).one_or_none()
+            if line is None or line.finished_at is None:
+                return None
+            then = (queries.c.model_id == line.model_id, queries.c.settled_at <= line.finished_at)
+            return connection.scalar(select(func.max(queries.c.sequence)).where(*then)) or 0
 
     def finish(self, explanation: str, outcome: str) -> None:
         """Write down how an explanation ended."""
@@ -534,16 +555,6 @@ class Ledger:
         )
         return _with_labels(self._frame(wanted))
 
-    def n_contradictions(self, model: str) -> int:
-        """How many rows of a model have more than one label."""
-        wanted = (
-            select(func.count(contradictions.c.query_id.distinct()))
-            .join(queries, contradictions.c.query_id == queries.c.id)
-            .where(queries.c.model_id == model)
-        )
-        with self._store.read() as connection:
-            return connection.scalar(wanted) or 0
-
     # -- inside a transaction ---------------------------------------------------------------------------
 
     def _account(self, connection: Connection, model: str) -> Row[Any]:
@@ -589,7 +600,7 @@ class Ledger:
         for key, row, label, given in zip(ids, rows, labels, scores or [None] * len(rows), strict=True):
             written = label_text(label)
             if key in standing:
-                if label_text(standing[key].label) != written:
+                if standing[key].label != json.loads(written):  # 1 and 1.0 are no contradiction
                     other.append({"query_id": key, "label": written, "told_by": self.owner, "told_at": now})
                 continue
             sequence += 1
@@ -654,6 +665,20 @@ def _check_begun(connection: Connection, explanation: str, model: str) -> None:
         raise ValueError(f"Explanation {explanation!r} of model {model!r} was not begun: call ledger.begin first.")
 
 
+def _check_places(connection: Connection, explanation: str, questions: Sequence[Question], ids: Sequence[str]) -> None:
+    places = [question.position for question in questions]
+    if None in places:
+        raise ValueError("A question of an explanation needs its position.")
+    told = connection.execute(select(asks).where(asks.c.explanation_id == explanation, asks.c.position.in_(places)))
+    recorded = {ask.position: ask.query_id for ask in told}
+    for place, key in zip(places, ids, strict=True):
+        if recorded.get(place, key) != key:
+            raise OutOfStep(
+                f"question {place} of explanation {explanation} was another row before. Is the same explanation "
+                f"running elsewhere? Nothing was claimed."
+            )
+
+
 def _record_asks(
     connection: Connection,
     explanation: str,
@@ -667,8 +692,6 @@ def _record_asks(
     recorded = {ask.position: ask for ask in told}
     unpaid = set(mine)
     for key, question in zip(ids, questions, strict=True):
-        if question.position is None:
-            raise ValueError("A question of an explanation needs its position.")
         paid = int(key in unpaid)
         unpaid.discard(key)
         before = recorded.get(question.position)
@@ -680,11 +703,6 @@ def _record_asks(
                 "note": json.dumps(question.note, default=as_json),
             }
             connection.execute(asks.insert().values(**line, **why))
-        elif before.query_id != key:
-            raise LedgerFailed(
-                f"question {question.position} of explanation {explanation} was another row before. Is the same "
-                f"explanation running elsewhere? Nothing was claimed."
-            )
         elif paid:
             place = (asks.c.explanation_id == explanation, asks.c.position == question.position)
             connection.execute(asks.update().where(*place).values(paid=asks.c.paid + 1))

@@ -179,7 +179,7 @@ class Store:
             said = f"{ADVICE[code]} ({words})" if code in ADVICE else words
             raise LedgerFailed(f"Ledger {self.name}: {said}.") from error
         except LedgerFailed as error:
-            raise LedgerFailed(f"Ledger {self.name}: {error}") from None
+            raise type(error)(f"Ledger {self.name}: {error}") from None
 
 
 def _as_url(where: str | os.PathLike[str] | None) -> URL:

@@ -115,6 +115,7 @@ class Problem:
     density: Density | None  # None: everything is plausible
     quantiles: Quantiles
     hint: Hint | None = None  # P(hit) of points by the known outcomes of the reference, where there are any
+    learnt: bool = False  # the hint comes from many answers of the model itself
     taken: tuple[frozenset[int], ...] = ()  # what counterfactuals rest on that a new one must differ from
 
     @property

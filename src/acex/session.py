@@ -7,17 +7,22 @@ person, a nightly job). `acex.explain` does the same with a model at hand.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import ThreadpoolController
 
 from acex.arrays import FloatArray, Rows
 from acex.blackbox import BlackBox, canonical
+from acex.errors import LedgerFailed, OutOfStep
 from acex.explanation import Explanation, Outcome, StoppedBy
+from acex.feasible import Feasible
+from acex.hints import LEAF_LEARNT, outcome_model
 from acex.ledger import Answer, Ask, Question
 from acex.models import Label
 from acex.problem import Hint, Known, Problem, Query, key
@@ -27,6 +32,8 @@ from acex.target import Target
 
 MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
 NEWEST = 5000  # of all answers are looked at for them
+ENOUGH = 200  # so many answers, of both kinds, say more about the model than the distance to the factual does
+NOTED = ("round", "penalty", "hope")  # of a query, what the search needs to go on from it
 
 
 class Session:
@@ -63,8 +70,13 @@ class Session:
         self._settings, self._hint, self._per_round = settings, hint, per_round
         self.identity = identity
         self._begin = partial(Search.begin, strategy=strategy, seed=seed, count=count, budget=budget)
-        self._seen = {ask.position: ask.seen for ask in recorded}
+        self._recorded = {ask.position: ask for ask in recorded}
+        # What ended once stays ended, whatever others have asked since; a larger budget goes on from there.
+        self._ended = None if box.explanation is None else box.ledger.seen_at_end(box.explanation)
+        self._n_ended = len(recorded)
+        self._seen: tuple[int, int] = (-1, 0)  # a position, and the newest answer that its question may know of
         self._pool = _Pool(box, space, problem) if pool else None
+        self._has_learnt = False  # from the pool
         self._search: Search | None = None
         self.labels: list[Label] = []  # of the search's queries, the factual's first
         self._round: list[Query] = []  # asked, and not all answered
@@ -79,53 +91,69 @@ class Session:
 
         They stay the same until all of them have been told. What is known already is not asked.
         """
+        # Ends: each turn but the last one adds rows to the history that have an answer, and none is asked twice.
         while True:
             wanted, why = self.next_round()
             if wanted is None:
-                self.finish()
                 return None
-            new = [i for i, form in enumerate(canonical(wanted)) if form not in self._answers]
-            part = wanted.iloc[new] if isinstance(wanted, pd.DataFrame) else wanted[new]
-            told = self.box.hand_out(part, [why[i] for i in new])
+            new = self._unanswered()
+            try:
+                told = self.box.hand_out(_part(wanted, new), [why[i] for i in new])
+            except OutOfStep as ahead:
+                self._follow(ahead)
+                continue
             self.take([answer for answer in told if answer is not None])
             if self._round:
-                open_ = [i for i, form in enumerate(canonical(wanted)) if form not in self._answers]
-                return wanted.iloc[open_] if isinstance(wanted, pd.DataFrame) else wanted[open_]
+                return _part(wanted, self._unanswered())
 
     def tell(self, rows: Rows, labels: Any) -> None:
-        """The labels of rows that were asked: some of them or all, in any order, as the model gave them."""
-        if self.ask() is None:
-            raise ValueError("The explanation is complete: no label is wanted any more.")
+        """The labels of rows that were asked: some of them or all, in any order, as the model gave them.
+
+        What was told before may be told again; another label than before does not count, but is remembered as a
+        contradiction.
+
+        Raises:
+            ValueError: a row was not asked for, or the labels are not one a row. Nothing was taken.
+        """
+        complete = self.ask() is None
         rows = self.space.decode(self.space.encode(rows))
-        wanted = set(canonical(self._rows()))
-        strange = [form for form in canonical(rows) if form not in wanted]
+        told = canonical(rows)
+        before = [] if self._search is None else canonical(self.space.decode(self._search.history.X))
+        strange = [form for form in told if form not in {*before, *self._forms()}]
+        if strange and complete:
+            raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        self.take(self.box.take_in(rows, labels))
+        self.take([answer for answer in self.box.take_in(rows, labels) if answer.row not in before])
 
     # -- rounds ----------------------------------------------------------------------------------------------
 
     def next_round(self) -> tuple[Rows | None, list[Question]]:
         """The rows of the present round, and why they are asked; None when there are no more."""
         if not self._round and self.outcome is None:
-            self._round = self._propose()
+            with one_blas_thread():
+                self._round = self._propose()
         if not self._round:
+            self._finish()
             return None, []
         position = len(self.labels)
+        first = self._recorded[position].note["first"] if position in self._recorded else position
         seen = self._visible(position)
-        notes = self._notes()
+        notes = [{"first": first, **_note(q), **cost} for q, cost in zip(self._round, self._costs(), strict=True)]
         questions = [Question("", q.purpose, position + i, seen, notes[i]) for i, q in enumerate(self._round)]
         return self._rows(), questions
 
-    def finish(self) -> None:
-        """Write down how the explanation ended, where the ledger keeps such things."""
-        if self.box.explanation is not None:
-            self.box.ledger.finish(self.box.explanation, self.explanation().outcome)
+    def put(self, rows: Rows, why: list[Question]) -> None:
+        """Ask the model for the rows of the present round."""
+        try:
+            self.take(self.box.ask(rows, why))
+        except OutOfStep as ahead:
+            self._follow(ahead)
 
     def take(self, answers: Sequence[Answer]) -> None:
         """Answers to rows of the present round; when all are there, the search goes on."""
         self._answers.update({answer.row: answer for answer in answers})
-        forms = canonical(self._rows())
+        forms = self._forms()
         if any(form not in self._answers for form in forms):
             return
         for query, form in zip(self._round, forms, strict=True):
@@ -135,22 +163,60 @@ class Session:
     def _rows(self) -> Rows:
         return self.space.decode(np.array([query.point for query in self._round]))
 
-    def _notes(self) -> list[dict[str, Any]]:
+    def _costs(self) -> list[dict[str, Any]]:
         """The cost of each row, and whether it would be a counterfactual: what the ledger alone cannot work out."""
         X = np.array([query.point for query in self._round])
         counts = self.problem.plausible(X) & self.problem.region.contains(X)
         return [{"cost": c, "counts": k} for c, k in zip(self.problem.cost(X).tolist(), counts.tolist(), strict=True)]
 
+    def _forms(self) -> list[str]:
+        return canonical(self._rows()) if self._round else []
+
+    def _unanswered(self) -> list[int]:
+        """Places in the round that want an answer, each row once."""
+        first = {form: i for i, form in reversed(list(enumerate(self._forms()))) if form not in self._answers}
+        return sorted(first.values())
+
     def _visible(self, position: int) -> int:
         """The newest answer that the question at this position may know of; the same when it is asked again."""
-        if position not in self._seen:
-            self._seen[position] = self.box.ledger.last_sequence(self.box.model_id)
-        return self._seen[position]
+        if position in self._recorded:
+            return self._recorded[position].seen
+        if self._seen[0] != position:
+            is_end = self._ended is not None and position == self._n_ended
+            newest = self._ended if is_end else self.box.ledger.last_sequence(self.box.model_id)
+            self._seen = position, newest or 0
+        return self._seen[1]
 
     def _propose(self) -> list[Query]:
+        """The next round; empty, with the outcome, when there is none."""
+        queries = self._recorded_round() or self._new_round()
+        if queries:
+            affordable = self.box.affordable(self.space.decode(np.array([q.point for q in queries])))
+            queries = queries[:affordable]
+            self.outcome = None if queries else "budget_spent"
+        return queries
+
+    def _recorded_round(self) -> list[Query]:
+        """What was asked here before: read, not worked out again, so that another machine cannot see it differently.
+
+        Empty where nothing was, or where the values are of kinds that the ledger does not give back.
+        """
+        asks: list[Ask] = []
+        while (ask := self._recorded.get(len(self.labels) + len(asks))) is not None:
+            if asks and ask.note["first"] != asks[0].note["first"]:
+                break
+            asks.append(ask)
+        points = [x for x in _points(self.space, [ask.row for ask in asks]) if x is not None]
+        if len(points) < len(asks):
+            return []
+        return [Query(x, a.purpose, *(a.note[name] for name in NOTED)) for x, a in zip(points, asks, strict=True)]
+
+    def _new_round(self) -> list[Query]:
         if self._search is None:
             return [Query(self.problem.factual, "factual")]
         if self._pool is not None:
+            if not self._has_learnt:
+                self._learn(self._pool)
             known = self._pool.known(self._visible(len(self.labels)), self._search, self._is_hit)
             self._search = self._search.knowing(known)
         queries = self._search.propose(self._per_round)
@@ -158,31 +224,42 @@ class Session:
             reason = self._search.settled
             self.stopped_by = "exhausted" if reason == "exhausted" else "settled"
             self.outcome = "exhausted" if reason == "exhausted" else "unlikely"
-            return []
-        affordable = self._affordable(queries)
-        if not affordable:
-            self.outcome = "budget_spent"
-        return affordable
+        return queries
 
-    def _affordable(self, queries: list[Query]) -> list[Query]:
-        """As many of the queries, from the first on, as the budget allows."""
-        left, chosen = self.box.remaining, []
-        for query in queries:
-            if left < 1 and not self.box.knows(self.space.decode(query.point)):
-                break
-            left -= 1
-            chosen.append(query)
-        return chosen
+    def _learn(self, pool: _Pool) -> None:
+        """Take what the first question after the factual could see for a hint, unless known outcomes give one."""
+        self._has_learnt = True
+        if self._search is None or self.problem.hint is not None or not isinstance(self._search.strategy, Feasible):
+            return
+        hint = pool.hint(self._visible(1), self._is_hit)
+        if hint is not None:
+            self.problem = replace(self.problem, hint=hint, learnt=True)
+            self._search = replace(self._search, problem=self.problem)
+
+    def _follow(self, ahead: OutOfStep) -> None:
+        """Go on as the same explanation did elsewhere, which is ahead of this one."""
+        if self.box.explanation is None or len(self.labels) in self._recorded:
+            raise ahead  # this one did know what was asked, and cannot follow
+        self._recorded = {ask.position: ask for ask in self.box.ledger.asks(self.box.explanation)}
+        self._round, self._answers = [], {}
+
+    def _finish(self) -> None:
+        """Write down how it ended, once."""
+        is_news = self._ended is None or len(self.labels) > self._n_ended
+        if self.box.explanation is not None and is_news and self._search is not None:
+            self.box.ledger.finish(self.box.explanation, self._result)
+            self._ended, self._n_ended = self._visible(len(self.labels)), len(self.labels)
 
     def _tell(self, query: Query, answer: Answer) -> None:
-        self.labels.append(answer.label)
         if self._search is not None:
+            self.labels.append(answer.label)
             hit, odds = self._is_hit(answer)
             self._search = self._search.tell(query, hit, odds)
             return
+        self.problem = replace(self.problem, hint=self._hint(answer.label))
+        self.labels.append(answer.label)
         if self.target.wanted is not None and answer.label in self.target.wanted:
             self.outcome, self.stopped_by = "already_target", "settled"
-        self.problem = replace(self.problem, hint=self._hint(answer.label))
         odds = self.target.odds(answer.label, answer.scores, answer.label)
         self._search = self._begin(self.problem, odds=odds)
 
@@ -198,6 +275,25 @@ class Session:
         if self._search is None or self._search.best is None:
             return None
         return float(self.problem.cost(self._search.best[None])[0])
+
+    @property
+    def _result(self) -> Outcome:
+        found = self._search is not None and len(self._search.chosen) > 0
+        return "found" if found else self.outcome or "budget_spent"
+
+    def _warnings(self) -> tuple[str, ...]:
+        """What a reader of the explanation should know about the model."""
+        rows: set[str] = set()
+        with suppress(LedgerFailed):  # if it cannot be read, that will be said elsewhere
+            rows.update(self.box.ledger.contradictions(self.box.model_id)["row"])
+        if not rows or self._search is None:
+            return ()
+        here = len(rows & set(canonical(self.space.decode(self._search.history.X))))
+        times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+        return (
+            f"the model contradicts itself: it gave {times} ({here} asked here) another label later. The first one "
+            f"stands; see Ledger.contradictions.",
+        )
 
     def explanation(self) -> Explanation:
         """The state so far.
@@ -222,7 +318,7 @@ class Session:
             label_before=self.labels[0],
             label_after=self.labels[chosen[0]] if len(chosen) else None,
             target=self._settings["target"],
-            outcome="found" if len(chosen) else self.outcome or "budget_spent",
+            outcome=self._result,
             stopped_by=self.stopped_by,
             counterfactuals=asked.iloc[chosen].reset_index(drop=True),
             costs=tuple(costs[chosen].tolist()),
@@ -230,7 +326,6 @@ class Session:
             steadiness=() if search.margin is None else tuple(search.steadiness(points).tolist()),
             n_queries=self.box.n_queries,
             n_reused=self.box.n_reused,
-            contradictions=self.box.ledger.n_contradictions(self.box.model_id),
             queries=pd.DataFrame(
                 {
                     "purpose": [q.purpose for q in history.queries],
@@ -241,7 +336,8 @@ class Session:
                 }
             ),
             asked=asked,
-            settings={**self._settings, "labels": problem.hint is not None},
+            settings={**self._settings, "labels": problem.hint is not None and not problem.learnt},
+            warnings=self._warnings(),
             space=self.space,
             scale=problem.scale,
         )
@@ -253,35 +349,82 @@ class _Pool:
     def __init__(self, box: BlackBox, space: Space, problem: Problem) -> None:
         self.box, self.space, self.problem = box, space, problem
         self.home = problem.quantiles.coordinates(problem.factual[None])
-        self._points: dict[str, FloatArray | None] = {}
+        self._read = 0  # the newest answer that was read
+        self._answers: list[tuple[Answer, FloatArray, float]] = []  # with point and distance to the factual
 
     def known(self, seen: int, search: Search, is_hit: Callable[[Answer], tuple[bool, float | None]]) -> Known | None:
         """The nearest of the answers that could be seen then and are not the search's own."""
-        answers = self.box.ledger.answers(self.box.model_id, up_to=seen, newest=NEWEST)
-        self._read([a.row for a in answers if a.row not in self._points])
-        points = [(self._points[a.row], a) for a in answers]
-        others = [(x, a) for x, a in points if x is not None and key(x) not in search.history.asked]
+        others = [line for line in self._seen(seen) if key(line[1]) not in search.history.asked]
         if not others:
             return None
-        X = np.array([x for x, _ in others])
-        distance = np.linalg.norm(self.problem.quantiles.coordinates(X) - self.home, axis=1)
-        nearest = np.argsort(distance, kind="stable")[:MOST_KNOWN]
-        told = [is_hit(others[i][1]) for i in nearest]
+        nearest = sorted(others, key=lambda line: line[2])[:MOST_KNOWN]
+        told = [is_hit(answer) for answer, _, _ in nearest]
         odds = tuple(o for _, o in told if o is not None)
-        return Known(X[nearest], np.array([hit for hit, _ in told]), odds if len(odds) == len(told) else ())
+        X = np.array([x for _, x, _ in nearest])
+        return Known(X, np.array([hit for hit, _ in told]), odds if len(odds) == len(told) else ())
 
-    def _read(self, forms: list[str]) -> None:
-        """The points of rows; None for those of another shape or with values that this space does not have."""
-        try:
-            self._points.update(zip(forms, self._encode(forms), strict=True))
-        except (ValueError, TypeError):
-            for form in forms:
-                try:
-                    self._points[form] = self._encode([form])[0]
-                except (ValueError, TypeError):
-                    self._points[form] = None
+    def hint(self, seen: int, is_hit: Callable[[Answer], tuple[bool, float | None]]) -> Hint | None:
+        """P(hit) of points as all answers that could be seen then suggest; None when they are too few."""
+        lines = self._seen(seen)
+        if len(lines) < ENOUGH:
+            return None
+        hits = np.array([is_hit(answer)[0] for answer, _, _ in lines])
+        return outcome_model(self.space, np.array([x for _, x, _ in lines]), hits, LEAF_LEARNT)
 
-    def _encode(self, forms: list[str]) -> FloatArray:
-        if not forms:
-            return np.empty((0, len(self.space)))
-        return self.space.encode(pd.DataFrame([json.loads(form) for form in forms], columns=self.space.names))
+    def _seen(self, seen: int) -> list[tuple[Answer, FloatArray, float]]:
+        """The newest answers up to this one, with point and distance to the factual."""
+        self._read_on(seen)
+        return [line for line in self._answers if seen - NEWEST < line[0].sequence <= seen]
+
+    def _read_on(self, seen: int) -> None:
+        """Read the answers up to this one; those of another shape or with values that this space lacks are skipped."""
+        if seen <= self._read:
+            return
+        answers = self.box.ledger.answers(self.box.model_id, after=self._read, up_to=seen, newest=NEWEST)
+        points = _points(self.space, [answer.row for answer in answers])
+        fitting = [(answer, x) for answer, x in zip(answers, points, strict=True) if x is not None]
+        if fitting:
+            Z = self.problem.quantiles.coordinates(np.array([x for _, x in fitting]))
+            distances = np.linalg.norm(Z - self.home, axis=1).tolist()
+            self._answers += [(a, x, distance) for (a, x), distance in zip(fitting, distances, strict=True)]
+        self._read = seen
+
+
+def _points(space: Space, forms: list[str]) -> list[FloatArray | None]:
+    """The points of canonical rows; None for those that do not fit the space."""
+    rows = [json.loads(form) for form in forms]
+    fitting = [i for i, row in enumerate(rows) if isinstance(row, list) and len(row) == len(space)]
+    points: list[FloatArray | None] = [None] * len(forms)
+    for i, x in zip(fitting, _encoded(space, [rows[i] for i in fitting]), strict=True):
+        points[i] = x
+    return points
+
+
+def _encoded(space: Space, rows: list[list[Any]]) -> list[FloatArray | None]:
+    if not rows:
+        return []
+    try:
+        return list(space.encode(pd.DataFrame(rows, columns=space.names)))
+    except (ValueError, TypeError):
+        half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
+        return [*_encoded(space, rows[:half]), *_encoded(space, rows[half:])] if half else [None]
+
+
+def _note(query: Query) -> dict[str, Any]:
+    return {name: getattr(query, name) for name in NOTED}
+
+
+def _part(rows: Rows, places: list[int]) -> Rows:
+    return rows.iloc[places] if isinstance(rows, pd.DataFrame) else rows[places]
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Small matrices are slower on several threads, and much slower on a machine that is busy."""
+    with _threads().limit(limits=1):
+        yield

@@ -66,8 +66,9 @@ def print_explanation(explanation: Explanation, price: float | None = None) -> N
     times = "once" if asked == 1 else f"{asked} times"
     money = "" if price is None else f" for {as_money(asked * price)}"
     out.print(f"The model was asked {times}{money}; {known} {'answer was' if known == 1 else 'answers were'} known.")
-    if explanation.outcome == "found" and explanation.contradictions:
-        out.print(explanation.warning().strip())
+    if explanation.outcome == "found":  # else they are part of the summary
+        for warning in explanation.warnings:
+            out.print(f"Warning: {warning}")
 
 
 def shortened(name: str, most: int = 18) -> str:
