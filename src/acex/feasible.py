@@ -163,24 +163,10 @@ class _Round:
         recent = [q.hope for q in history.queries[self.start :]][-PATIENCE:]
         if len(recent) == PATIENCE and max(recent) < UNLIKELY:
             return Stop("unlikely")
-        X = _first_candidates(problem)
-        unsteady = history.X[history.is_hit]
-        if len(unsteady) and self.settings.margin is not None:
-            X = np.vstack([X, beyond_hits(problem, self.rng, unsteady, N_CANDIDATES)])
-        imagined = _imagined_hits(problem)
-        if problem.learnt and len(imagined):
-            near = from_hits(problem, self.rng, imagined, 2 * N_CANDIDATES)
-            X = np.vstack([X, near, from_reference(problem, self.rng, N_CANDIDATES)])
+        X = self._where_to_begin()
         costs = problem.cost(X)
         probability = self._chance(X)
-        n = len(self.purposes)
-        if n >= FIRST_DRAWN and n % 2 == 0:
-            score = probability * self.rng.random(len(X))
-        elif problem.learnt:
-            typical = np.median(problem.cost(problem.projected))
-            score = probability**TEMPER * np.maximum(typical - costs, 0.0)
-        else:
-            score = probability * (1 - np.searchsorted(np.sort(costs), costs) / len(costs))
+        score = self._first_score(probability, costs)
         score[costs == 0] = 0.0
         chosen = best_position(X, score, self._may_ask)
         if chosen is None:
@@ -192,6 +178,28 @@ class _Round:
         likeliest = best_position(X, probability, self._may_ask)
         hope = 0.0 if likeliest is None else float(probability[likeliest])
         return Query(X[chosen], "first", hope=hope)
+
+    def _where_to_begin(self) -> FloatArray:
+        """Candidates for a first hit, (n, d)."""
+        problem, imagined = self.problem, _imagined_hits(self.problem)
+        families = [_first_candidates(problem)]
+        unsteady = self.history.X[self.history.is_hit]
+        if len(unsteady) and self.settings.margin is not None:
+            families.append(beyond_hits(problem, self.rng, unsteady, N_CANDIDATES))
+        if problem.learnt and len(imagined):
+            families.append(from_hits(problem, self.rng, imagined, 2 * N_CANDIDATES))
+            families.append(from_reference(problem, self.rng, N_CANDIDATES))
+        return np.vstack(families)
+
+    def _first_score(self, probability: FloatArray, costs: FloatArray) -> FloatArray:
+        """What it is worth to begin with candidates of these probabilities and costs, (n,)."""
+        n = len(self.purposes)
+        if n >= FIRST_DRAWN and n % 2 == 0:
+            return np.asarray(probability * self.rng.random(len(costs)))
+        if self.problem.learnt:
+            typical = np.median(self.problem.cost(self.problem.projected))
+            return np.asarray(probability**TEMPER * np.maximum(typical - costs, 0.0))
+        return probability * (1 - np.searchsorted(np.sort(costs), costs) / len(costs))
 
     def _cheaper_hit(self, hits: FloatArray) -> Query | Stop:
         problem, step = self.problem, self._step()
