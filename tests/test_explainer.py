@@ -6,6 +6,7 @@ import doctest
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -334,3 +335,19 @@ def test_a_target_that_the_model_never_gave_is_named() -> None:
     model, rows, x = loan()
     e = acex.explain(model, x, data=rows, target="aproved", budget=8)
     assert "never 'aproved'" in e.summary()
+
+
+def test_fewer_counterfactuals_than_wanted_are_said_to_be_fewer() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 1))
+    e = acex.explain(lambda rows: rows[:, 0] > 0, np.array([-0.5]), data=X, count=3, budget=60)
+    assert len(e.counterfactuals) == 1
+    assert e.warnings == ("1 of 3 counterfactuals were found; no other rests on different features within the budget.",)
+
+
+def test_a_ledger_on_disk_needs_a_name_for_the_model_before_it_is_made(tmp_path: Path) -> None:
+    model, rows, x = loan()
+    with pytest.raises(ValueError, match="needs model_id"):
+        acex.explain(model, x, data=rows, ledger=tmp_path / "answers.db")
+    assert not list(tmp_path.iterdir())
+    acex.explain(model, x, data=rows, ledger=tmp_path / "answers.db", model_id="loans", budget=5)
+    assert [path.name for path in tmp_path.iterdir()] == ["answers.db"]  # closed: no log beside it

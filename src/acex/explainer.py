@@ -128,23 +128,27 @@ def explain(
         timeout=timeout,
         seed=seed,
     )
-    return explainer.explain(
-        x,
-        target=target,
-        budget=budget,
-        count=count,
-        freeze=freeze,
-        ranges=ranges,
-        directions=directions,
-        weights=weights,
-        constraint=constraint,
-        strategy=strategy,
-        beta=beta,
-        queries_per_round=queries_per_round,
-        callback=callback,
-        progress=progress,
-        seed=seed,
-    )
+    try:
+        return explainer.explain(
+            x,
+            target=target,
+            budget=budget,
+            count=count,
+            freeze=freeze,
+            ranges=ranges,
+            directions=directions,
+            weights=weights,
+            constraint=constraint,
+            strategy=strategy,
+            beta=beta,
+            queries_per_round=queries_per_round,
+            callback=callback,
+            progress=progress,
+            seed=seed,
+        )
+    finally:
+        if not isinstance(ledger, Ledger):  # who opened it closes it
+            explainer.ledger.close()
 
 
 class Explainer:
@@ -193,8 +197,8 @@ class Explainer:
         with one_blas_thread():
             self._density = None if plausibility is None else plausibility.fit(self.reference, self.scale, seed)
         self._scores, self._pool, self._timeout, self._seed = scores, pool, timeout, seed
+        self.model_id = self._named(model, model_id, is_shared=ledger is not None)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        self.model_id = self._named(model, model_id, is_shared=ledger is self.ledger or not self.ledger.is_memory)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
         self._told: list[Label] = [] if answers is None else self._import(answers)
 

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from acex.arrays import Rows
+from acex.errors import ModelFailed
 from acex.values import is_missing, plain
 
 Label: TypeAlias = Hashable
@@ -65,9 +66,9 @@ def _function_scores(function: Predict) -> Predict:
     def scored(rows: Rows) -> Scored:
         answer = function(rows)
         if not isinstance(answer, pd.DataFrame) or answer.shape[1] < 2:
-            raise TypeError(
-                f"scores=True needs a DataFrame of probabilities with a column for each label, "
-                f"got {type(answer).__name__}"
+            raise ModelFailed(
+                f"scores=True needs a DataFrame of probabilities with a column for each label, and the model gave "
+                f"{type(answer).__name__}."
             )
         return Scored(answer.columns[answer.to_numpy().argmax(axis=1)], answer.columns.tolist(), answer.to_numpy())
 

@@ -282,7 +282,18 @@ class Session:
         return "found" if found else self.outcome or "budget_spent"
 
     def _warnings(self) -> tuple[str, ...]:
-        """What a reader of the explanation should know about the model."""
+        """What a reader of the explanation should know."""
+        return (*self._fewer(), *self._contradictions())
+
+    def _fewer(self) -> tuple[str, ...]:
+        wanted, found = self._settings["count"], 0 if self._search is None else len(self._search.chosen)
+        if self.outcome is None or found == 0 or found >= wanted:
+            return ()
+        return (
+            f"{found} of {wanted} counterfactuals were found; no other rests on different features within the budget.",
+        )
+
+    def _contradictions(self) -> tuple[str, ...]:
         rows: set[str] = set()
         with suppress(LedgerFailed):  # if it cannot be read, that will be said elsewhere
             rows.update(self.box.ledger.contradictions(self.box.model_id)["row"])

@@ -89,6 +89,9 @@ def explain(
         raise typer.Exit(STOPPED) from None
     except acex.AcexError as error:
         _tell_so_far(error)
+        so_far: acex.Explanation | None = getattr(error, "explanation", None)
+        if out is not None and so_far is not None:
+            so_far.to_json(out)  # it was paid for
         raise
     # Stdout first: a disk that is full must not swallow what was paid for.
     if as_json:

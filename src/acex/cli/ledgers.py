@@ -40,7 +40,10 @@ def chosen(book: acex.Ledger, model_id: str | None) -> str:
     if model_id in known or (model_id is None and len(known) == 1):
         return model_id or str(known[0])
     what = "--model-id is needed" if model_id is None else f"{model_id!r} is not a model of this ledger"
-    raise ValueError(f"{what}; there are {listed(known) or 'none'}.")
+    changed = (
+        " (a file that was changed has another name: say --model-id)" if str(model_id).startswith("sha256:") else ""
+    )
+    raise ValueError(f"{what}; there are {listed(known) or 'none'}{changed}.")
 
 
 def price_of(book: acex.Ledger | None, model_id: str) -> float | None:
