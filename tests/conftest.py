@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from ledgers import postgres
 
 needs_data = pytest.mark.skipif(
     "ACEX_DATA" not in os.environ, reason="needs the paper's data sets: set ACEX_DATA to their folder"
 )
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a new ledger may be made: a file, and a PostgreSQL server."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "ledger.db")
+    else:
+        with postgres() as found:
+            yield found
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,6 @@ from acex.ledger import Ledger, Question
 from ledgers import MODEL, Bill, ask, ask_all, postgres, processes, questions, rows, run, true_label
 
 EIGHT = 8
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "ledger.db")
-    else:
-        with postgres() as found:
-            yield found
 
 
 def test_eight_processes_send_each_of_a_thousand_rows_once(address: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from acex.ledger import Ledger, Question
 from acex.problem import Known
 from acex.search import Search
 from acex.session import MOST_KNOWN
-from ledgers import Bill, postgres, processes, run
+from ledgers import Bill, processes, run
 
 X = np.random.default_rng(0).normal(size=(150, 3)).round(6)
 LOW = [x for x in X if x[0] + x[1] < 0]  # rows to explain
@@ -50,15 +50,6 @@ class Watched:
 
 def explainer(ledger: Any = None, asked: Any = model, **settings: Any) -> acex.Explainer:
     return acex.Explainer(asked, X, ledger=ledger, model_id=NAME, **settings)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "ledger.db")
-    else:
-        with postgres() as found:
-            yield found
 
 
 @pytest.fixture
