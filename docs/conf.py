@@ -20,7 +20,7 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"acex {release}"
 html_copy_source = False
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
 html_math_renderer = "mathml"
 highlight_language = "none"  # a block that names no language is a command line or its output
 default_role = "code"  # docstrings write `names` as Markdown does
