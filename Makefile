@@ -1,11 +1,11 @@
-# `make demo` and `make test` set everything up by themselves, in .venv.
+# `make demo`, `make test` and `make docs` set everything up by themselves, in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 # Small matrices are slower on several threads, and much slower on a busy machine.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test test-slow lint check bench format clean
+.PHONY: demo test test-slow lint check bench docs format clean
 
 demo: .venv/installed
 	$(BIN)/acex demo
@@ -27,12 +27,16 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/published.py
 
+docs: .venv/installed
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs site
+	@echo "Read it: site/index.html"
+
 format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv
+	rm -rf .venv site
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
