@@ -25,7 +25,7 @@ class Bank(BaseHTTPRequestHandler):
     def do_POST(self):
         records = json.loads(self.rfile.read(int(self.headers["content-length"])))["instances"]
         time.sleep(0.02)
-        labels = ["approved" if 640 < r["credit_score"] - 300 * r["debt_ratio"] else "rejected" for r in records]
+        labels = ["approved" if r["credit_score"] - 300 * r["debt_ratio"] > 640 else "rejected" for r in records]
         bill.extend(json.dumps(record) for record in records)
         answer = json.dumps({"labels": labels}).encode()
         self.send_response(200)
@@ -47,7 +47,8 @@ import sys, acex
 url, ledger = sys.argv[1:]
 bank = acex.HttpModel(url, protocol="json", request={"instances": "$records"}, labels="labels", version="7")
 loans = acex.datasets.load("loan")
-e = acex.explain(bank, loans.rows.iloc[17], data=loans.rows, target="approved", freeze=["age"], budget=40, ledger=ledger)
+row = loans.rows.iloc[17]
+e = acex.explain(bank, row, data=loans.rows, target="approved", freeze=["age"], budget=40, ledger=ledger)
 print(e)
 print(f"paid in this run: {e.n_queries}, known from the ledger: {e.n_reused}")
 """
