@@ -7,6 +7,7 @@ training; the first of them are explained. Standard deviations are those of the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from sklearn.ensemble import RandomForestClassifier
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.datasets import paper
 from acex.features import Categorical, Integer
+from acex.plausibility import Density, Plausibility
+from acex.scale import Scale
 from acex.space import Space
 
 N_WITHHELD = 100
@@ -42,6 +45,17 @@ class Ground:
         z = (X - x) / self.deviations
         J: FloatArray = np.sqrt((z**2).sum(axis=1)) + 5 * np.abs(z).sum(axis=1)
         return J
+
+    @property
+    def is_constant(self) -> BoolArray:
+        """Which features the reference never varies in, (d,)."""
+        constant: BoolArray = np.ptp(self.reference, axis=0) == 0
+        return constant
+
+    @cached_property
+    def density(self) -> Density:
+        """The paper's plausibility: the local outlier factor on raw codes."""
+        return Plausibility(scale=False).fit(self.reference, Scale.of(self.space, self.reference))
 
     def keeps_frozen(self, X: FloatArray, x: FloatArray) -> BoolArray:
         """Which points leave the frozen features of x alone, (n,)."""
