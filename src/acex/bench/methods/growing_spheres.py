@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from acex.arrays import FloatArray
+from acex.bench.methods.gower import widths
 from acex.bench.task import Door, Task
 
 LAYER = 1000  # points in a layer
@@ -64,9 +65,3 @@ def projected(task: Task, door: Door, hit: FloatArray) -> FloatArray:
         if (undone != hit).any() and (undone != task.x).any() and door.is_hit(undone[None])[0]:
             hit = undone
     return hit
-
-
-def widths(task: Task) -> FloatArray:
-    """The range of each feature among the reference, 1 where it never varies, (d,)."""
-    width = np.ptp(task.ground.reference, axis=0)
-    return np.where(width > 0, width, 1.0)
