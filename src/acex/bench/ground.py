@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.svm import SVC
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.datasets import paper
+from acex.bench.network import image_classifier
+from acex.datasets import mnist, moons, paper
 from acex.features import Categorical, Integer
 from acex.plausibility import Density, Plausibility
 from acex.scale import Scale
 from acex.space import Space
 
 N_WITHHELD = 100
+N_IMAGES = 2000  # of the train images are the reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,25 +68,41 @@ class Ground:
 
 
 def ground(name: str, seed: int = 0, model: Any = None) -> Ground:
-    """The ground of one of the paper's data sets, with a forest of 100 trees unless told otherwise."""
-    data = paper(name)
+    """The ground of one of the paper's data sets, with a forest of 100 trees unless told otherwise.
+
+    "moons" has the paper's support vector machine and "mnist" a network, and for the latter the reference is a sample
+    of the official train images, the rows are official test images of an 8.
+    """
+    if name == "mnist":
+        return _mnist(seed, model)
+    data = moons() if name == "moons" else paper(name)
     X, y = data.codes, data.binary
     withheld = np.random.default_rng(seed).choice(len(X), N_WITHHELD, replace=False)
     keep = np.ones(len(X), dtype=bool)
     keep[withheld] = False
     if model is None:
-        model = RandomForestClassifier(100, random_state=seed, n_jobs=1)
+        model = SVC(gamma=1.0) if name == "moons" else RandomForestClassifier(100, random_state=seed, n_jobs=1)
     model.fit(X[keep], y[keep])
-    deviations = X.std(axis=0)
-    return Ground(
-        name=name,
-        space=_coded(data.space).like(X),
-        model=model,
-        rows=X[withheld],
-        reference=X[keep],
-        labels=y[keep],
-        deviations=np.where(deviations > 1e-10, deviations, 1.0),
-    )
+    return _on(name, _coded(data.space).like(X), model, X[withheld], X[keep], y[keep], X)
+
+
+def _mnist(seed: int, model: Any) -> Ground:
+    train, test = mnist("train"), mnist("test")
+    X, y = train.codes, train.binary
+    model = image_classifier(seed) if model is None else model
+    model.fit(X, y)
+    rng = np.random.default_rng(seed)
+    keep = rng.choice(len(X), N_IMAGES, replace=False)
+    eights = test.codes[(test.binary == 0) & (model.predict(test.codes) == 0)]
+    rows = rng.permutation(eights)[:N_WITHHELD]
+    return _on("mnist", train.space.like(X), model, rows, X[keep], y[keep], X)
+
+
+def _on(
+    name: str, space: Space, model: Any, rows: FloatArray, X: FloatArray, y: IntArray, everything: FloatArray
+) -> Ground:
+    deviations = everything.std(axis=0)
+    return Ground(name, space, model, rows, X, y, np.where(deviations > 1e-10, deviations, 1.0))
 
 
 def _coded(space: Space) -> Space:

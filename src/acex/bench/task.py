@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,6 +81,12 @@ class Door:
     def distinct(self) -> int:
         """How many different rows were asked: what it would cost with a ledger."""
         return self._box.n_queries
+
+    @property
+    def answers(self) -> list[tuple[list[float], int]]:
+        """The different rows asked, in order, each with its label."""
+        told = self._box.ledger.answers(self._box.model_id)
+        return [(json.loads(answer.row), answer.label) for answer in told]
 
     def predict(self, X: FloatArray) -> IntArray:
         """The model's labels, 0 or 1, of points, (n,).
