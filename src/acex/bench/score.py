@@ -72,15 +72,20 @@ def scores(table: pd.DataFrame) -> FloatArray:
     return total
 
 
-def best_known(results: pd.DataFrame) -> pd.Series[float]:
-    """The least J of any method, by suite, data and row."""
-    known: pd.Series[float] = results.groupby(["suite", "data", "row"])["J"].min()
-    seen = results.assign(J=[curve[-1][1] if curve else np.nan for curve in results["curve"]])
-    return known.combine(seen.groupby(["suite", "data", "row"])["J"].min(), np.fmin)
+Known = dict[tuple[Any, ...], float]
 
 
-def ratios(results: pd.DataFrame, known: pd.Series[float], queries: FloatArray) -> FloatArray:
-    """The least J of each result so far over the best known, at each number of queries, (n, q); infinite before a hit."""
+def best_known(results: pd.DataFrame) -> Known:
+    """The least J of any hit of any method, by suite, data and row; infinite where there is none."""
+    known: Known = {}
+    for *where, curve in results[["suite", "data", "row", "curve"]].itertuples(index=False):
+        least = curve[-1][1] if curve else np.inf
+        known[tuple(where)] = min(least, known.get(tuple(where), np.inf))
+    return known
+
+
+def ratios(results: pd.DataFrame, known: Known, queries: FloatArray) -> FloatArray:
+    """The least J so far of each result over the best known, at each number of queries, (n, q); infinite at first."""
     out = np.full((len(results), len(queries)), np.inf)
     for i, (suite, data, row, curve) in enumerate(results[["suite", "data", "row", "curve"]].itertuples(index=False)):
         for asked, J in curve:
@@ -89,7 +94,7 @@ def ratios(results: pd.DataFrame, known: pd.Series[float], queries: FloatArray) 
 
 
 def needed(results: pd.DataFrame) -> pd.DataFrame:
-    """How many queries it takes until half of the rows are within each ratio of the best known; NaN where they never are.
+    """How many queries it takes until half of the rows are within each ratio of the best known; NaN for never.
 
     Rows for which no method found anything are left out.
     """
@@ -102,7 +107,7 @@ def needed(results: pd.DataFrame) -> pd.DataFrame:
         line: dict[str, Any] = {"suite": suite, "data": data, "method": method, "n": len(possible)}
         for ratio in RATIOS:
             first = [
-                next((asked for asked, J in curve if J <= ratio * known[(suite, data, row)] + 1e-9), np.inf)
+                next((asked for asked, J in curve if ratio * known[(suite, data, row)] + 1e-9 >= J), np.inf)
                 for row, curve in possible[["row", "curve"]].itertuples(index=False)
             ]
             middle = float(np.median(first))
