@@ -71,7 +71,7 @@ def draw_curves(curves: dict[str, dict[str, Curve]]) -> Figure:
     columns = min(n, COLUMNS)
     rows = -(-n // columns)
     figure = Figure(figsize=(3.6 * columns, 3.0 * rows + 0.9), dpi=120, layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for axes, (data, methods) in zip(panels.flat, curves.items(), strict=False):
         for method in sorted(methods, key=list(STYLES).index, reverse=True):
             _draw_curve(axes, methods[method], STYLES[method], banded=method in BANDED)
@@ -85,8 +85,10 @@ def draw_curves(curves: dict[str, dict[str, Curve]]) -> Figure:
     shown = [m for m in STYLES if any(m in methods for methods in curves.values())]
     handles = [panels.flat[0].plot([], [], label=m, **STYLES[m])[0] for m in shown]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(shown), 6), frameon=False)
-    figure.supxlabel("queries (every row sent to the model)")
-    figure.supylabel("cost J over the best known")
+    for axes in panels[-1]:
+        axes.set_xlabel("queries")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("cost J over the best known")
     return figure
 
 

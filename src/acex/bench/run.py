@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -75,9 +76,18 @@ def run(todo: Sequence[Job], out: Path, n_jobs: int = -1, told: Callable[[Record
         joblib.delayed(explained)(job) for job in todo
     )
     for record in results:
-        with (out / f"{record['suite']}.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        _append(out / f"{record['suite']}.jsonl", json.dumps(record))
         told(record)
+
+
+def _append(path: Path, line: str) -> None:
+    """Add a line, also after one that a killed run left half written."""
+    with path.open("ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(line.encode() + b"\n")
 
 
 def unfinished(todo: Sequence[Job], out: Path) -> list[Job]:

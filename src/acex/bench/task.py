@@ -46,8 +46,7 @@ class Task:
     def allowed(self, X: FloatArray) -> BoolArray:
         """Which points the row may become, (n,)."""
         moved = np.abs(self.project(X) - X)
-        allowed: BoolArray = (moved <= 1e-9 * (1 + np.abs(X))).all(axis=1)
-        return allowed
+        return np.asarray((moved <= 1e-9 * (1 + np.abs(X))).all(axis=1))
 
     def cost(self, X: FloatArray) -> FloatArray:
         """J = d2n + 5 g1n of points, (n,)."""
