@@ -37,6 +37,7 @@ class Ground:
     reference: FloatArray  # what the model was trained on, (m, d)
     labels: IntArray  # its true labels, (m,)
     deviations: FloatArray  # of the whole data set, (d,)
+    has_categories: bool = False  # which count as numbers here
 
     def predict(self, X: FloatArray) -> IntArray:
         """Hard labels of points, (n,)."""
@@ -83,7 +84,9 @@ def ground(name: str, seed: int = 0, model: Any = None) -> Ground:
     if model is None:
         model = SVC(gamma=1.0) if name == "moons" else RandomForestClassifier(100, random_state=seed, n_jobs=1)
     model.fit(X[keep], y[keep])
-    return _on(name, _coded(data.space).like(X), model, X[withheld], X[keep], y[keep], X)
+    has_categories = any(isinstance(f, Categorical) for f in data.space.features)
+    space = _coded(data.space).like(X)
+    return Ground(name, space, model, X[withheld], X[keep], y[keep], _deviations(X), has_categories)
 
 
 def _mnist(seed: int, model: Any) -> Ground:
@@ -95,14 +98,12 @@ def _mnist(seed: int, model: Any) -> Ground:
     keep = rng.choice(len(X), N_IMAGES, replace=False)
     eights = test.codes[(test.binary == 0) & (model.predict(test.codes) == 0)]
     rows = rng.permutation(eights)[:N_WITHHELD]
-    return _on("mnist", train.space.like(X), model, rows, X[keep], y[keep], X)
+    return Ground("mnist", train.space.like(X), model, rows, X[keep], y[keep], _deviations(X))
 
 
-def _on(
-    name: str, space: Space, model: Any, rows: FloatArray, X: FloatArray, y: IntArray, everything: FloatArray
-) -> Ground:
-    deviations = everything.std(axis=0)
-    return Ground(name, space, model, rows, X, y, np.where(deviations > 1e-10, deviations, 1.0))
+def _deviations(X: FloatArray) -> FloatArray:
+    deviations = X.std(axis=0)
+    return np.where(deviations > 1e-10, deviations, 1.0)
 
 
 def _coded(space: Space) -> Space:

@@ -18,10 +18,10 @@ class Method:
     name: str
     explain: Explain
     missing: Callable[[], str | None] = lambda: None  # why it cannot run here: a package that is not installed
-    continuous_only: bool = False
+    without_categories: bool = False  # it knows numbers only
 
     def refuses(self, ground: Ground) -> str | None:
         """Why this method cannot explain rows of this ground; None when it can."""
-        if self.continuous_only and ground.space.is_discrete.any():
-            return "takes continuous features only"
+        if self.without_categories and ground.has_categories:
+            return "it knows numbers only"
         return self.missing()
