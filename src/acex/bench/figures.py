@@ -65,6 +65,20 @@ def curves_record(results: pd.DataFrame) -> dict[str, dict[str, Curve]]:
     return out
 
 
+def curves_frame(curves: dict[str, dict[str, Curve]]) -> pd.DataFrame:
+    """The curves as a table, one row for each number of queries."""
+    columns = ("data", "method", "queries", "quartile_1", "median", "quartile_3")
+    return pd.DataFrame(
+        [
+            (data, method, *point)
+            for data, methods in curves.items()
+            for method, curve in methods.items()
+            for point in zip(curve.queries, curve.low, curve.middle, curve.high, strict=True)
+        ],
+        columns=pd.Index(columns),
+    )
+
+
 def draw_curves(curves: dict[str, dict[str, Curve]]) -> Figure:
     """One panel a data set: cost over the best known against queries, both logarithmic."""
     n = len(curves)

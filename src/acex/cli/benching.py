@@ -73,19 +73,23 @@ def run(
 @bench.command()
 def table(
     results: Results,
-    form: Annotated[str, typer.Option("--format", help="markdown, latex or html.")] = "markdown",
+    form: Annotated[str, typer.Option("--format", help="markdown, latex, html, or csv for machines.")] = "markdown",
     out: Annotated[Path | None, typer.Option(dir_okay=False, help="A file; by default stdout.")] = None,
 ) -> None:
     """Means with standard deviations beside the paper's figures, the best in bold.
 
     Example: acex bench table results --format latex
     """
-    from acex.bench.score import frame
+    from acex.bench.score import frame, means
     from acex.bench.table import FORMATS, tables
 
-    if form not in FORMATS:
-        raise ValueError(f"--format {form!r}: expected one of {listed(FORMATS)}.")
-    text = "\n".join(FORMATS[form](one) for one in tables(frame(_read(results))))
+    if form not in (*FORMATS, "csv"):
+        raise ValueError(f"--format {form!r}: expected one of {listed((*FORMATS, 'csv'))}.")
+    found = frame(_read(results))
+    if form == "csv":
+        text = means(found).to_csv(index=False, float_format="%.5g")
+    else:
+        text = "\n".join(FORMATS[form](one) for one in tables(found))
     if out is None:
         typer.echo(text)
     else:
@@ -100,6 +104,8 @@ def plot(
 ) -> None:
     """Draw cost against queries, and for moons and mnist what was found.
 
+    The numbers of the curves go beside the picture as CSV.
+
     Example: acex bench plot results
     """
     from acex.bench import figures
@@ -109,7 +115,9 @@ def plot(
     folder = results if out is None else out
     folder.mkdir(parents=True, exist_ok=True)
     for suite, part in frame(_read(results)).groupby("suite", sort=False):
-        drawn = {suite: figures.draw_curves(figures.curves_record(part))}
+        curves = figures.curves_record(part)
+        figures.curves_frame(curves).to_csv(folder / f"{suite}-curves.csv", index=False, float_format="%.5g")
+        drawn = {suite: figures.draw_curves(curves)}
         one = part[part["row"] == row]
         if suite == "moons":
             g = ground("moons")
