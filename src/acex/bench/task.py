@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ from acex.region import Region
 UNLIMITED = 10**9
 
 
-class CapReached(Exception):  # noqa: N818  it is an event, not an error
+class CapReached(Exception):
     """The method may ask no more; its best hit so far is its answer."""
 
 
@@ -44,7 +45,8 @@ class Task:
 
     def allowed(self, X: FloatArray) -> BoolArray:
         """Which points the row may become, (n,)."""
-        return np.isclose(self.project(X), X, rtol=1e-9, atol=1e-9).all(axis=1)
+        moved = np.abs(self.project(X) - X)
+        return np.asarray((moved <= 1e-9 * (1 + np.abs(X))).all(axis=1))
 
     def cost(self, X: FloatArray) -> FloatArray:
         """J = d2n + 5 g1n of points, (n,)."""
@@ -54,8 +56,8 @@ class Task:
 class Door:
     """The model, asked through a BlackBox without a ledger on disk. Every row counts, also one asked before.
 
-    The row to explain is the first query of every method, whether it asks for it or not. The curve holds what the queries brought so far: pairs
-    of the number of queries and the least J of a hit among them that the row may become.
+    The row to explain is the first query of every method, whether it asks for it or not. The curve holds what the
+    queries brought: pairs of their number so far and the least J of a hit among them that the row may become.
 
     Args:
         cap: after so many queries `CapReached` ends the method.
@@ -81,6 +83,12 @@ class Door:
         """How many different rows were asked: what it would cost with a ledger."""
         return self._box.n_queries
 
+    @property
+    def answers(self) -> list[tuple[list[float], int]]:
+        """The different rows asked, in order, each with its label."""
+        told = self._box.ledger.answers(self._box.model_id)
+        return [(json.loads(answer.row), int(answer.label)) for answer in told]
+
     def predict(self, X: FloatArray) -> IntArray:
         """The model's labels, 0 or 1, of points, (n,).
 
@@ -101,7 +109,8 @@ class Door:
 
     def is_hit(self, X: FloatArray) -> BoolArray:
         """Which points the model gives another label than the row to explain, (n,)."""
-        return self.predict(X) != self.before
+        hits: BoolArray = self.predict(X) != self.before
+        return hits
 
     def _ask(self, rows: FloatArray) -> IntArray:
         self.queries += len(rows)
