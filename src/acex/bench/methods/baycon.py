@@ -20,7 +20,6 @@ from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.bench.methods.gower import gower, widths
 from acex.bench.task import Door, Task
 
-CAP = 100_000
 FIRST, NEIGHBOURS, RANDOM = 200, 100, 1000  # draws that change one feature; half as many change two, and so on
 ROUNDS = 100
 ASKED = 20  # in a round
@@ -63,12 +62,14 @@ def baycon(task: Task, door: Door, seed: int) -> FloatArray:
             shown_scores = np.append(shown_scores, np.full(OVERSAMPLED, latest_scores.max()))
         X, is_hit, scores = np.vstack([X, latest]), np.append(is_hit, hits), np.append(scores, latest_scores)
     found = np.unique(np.vstack([X[is_hit], drawn[door.is_hit(drawn)]]), axis=0)
-    return found[task.ground.density.plausible(found)]
+    plausible: FloatArray = found[task.ground.density.plausible(found)]
+    return plausible
 
 
 def score(task: Task, X: FloatArray, is_hit: BoolArray) -> FloatArray:
     """How good points are, from 0 to 1, (n,)."""
-    return np.round(is_hit * nearness(task, X) * (task.x == X).mean(axis=1), 5)
+    scores: FloatArray = np.round(is_hit * nearness(task, X) * (task.x == X).mean(axis=1), 5)
+    return scores
 
 
 def nearness(task: Task, X: FloatArray) -> FloatArray:
@@ -117,7 +118,8 @@ def new(task: Task, origin: FloatArray, X: FloatArray, known: FloatArray) -> Flo
     """Those draws that are not known and not much nearer than what they were drawn from, each once, (m, d)."""
     X = np.unique(X[NEARER * nearness(task, X) <= nearness(task, origin[None])], axis=0)
     seen = {row.tobytes() for row in known}
-    return X[np.array([row.tobytes() not in seen for row in X], dtype=bool)]
+    unseen: FloatArray = X[np.array([row.tobytes() not in seen for row in X], dtype=bool)]
+    return unseen
 
 
 def _ends(task: Task) -> tuple[FloatArray, FloatArray]:
@@ -151,7 +153,8 @@ def _normal(
 def _changed(task: Task, which: BoolArray, values: FloatArray) -> FloatArray:
     """The factual with these features changed to these values, where something changes, (m, d)."""
     grid = GRID * widths(task)
-    values = np.round(values / grid) * grid
+    values = np.round(values / grid) * grid + 0.0  # no -0.0, which would pass for another value than 0.0
     moved = which & (np.abs(values - task.x) > grid)
     X = task.project(np.where(moved, values, task.x))
-    return X[(task.x != X).any(axis=1)]
+    changed: FloatArray = X[(task.x != X).any(axis=1)]
+    return changed

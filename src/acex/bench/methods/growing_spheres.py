@@ -20,11 +20,13 @@ from acex.bench.task import Door, Task
 
 LAYER = 1000  # points in a layer
 STEP = 0.2  # width of a layer
-CAP = 100_000  # queries; where no counterfactual exists the spheres would grow for ever
 
 
 def growing_spheres(task: Task, door: Door, seed: int) -> FloatArray:
-    """The nearest hit of the first layer that has one, projected, (1, d)."""
+    """The nearest hit of the first layer that has one, projected, (1, d).
+
+    Where no counterfactual exists the spheres grow until the door's cap ends them.
+    """
     for X in layers(task, seed):
         hits = X[door.is_hit(X)]
         if len(hits):

@@ -19,7 +19,6 @@ from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.bench.methods.gower import gower
 from acex.bench.task import Door, Task
 
-CAP = 100_000
 POPULATION, GENERATIONS = 20, 175
 RECOMBINED, RECOMBINED_VALUE, RECOMBINED_FLAG = 0.57, 0.85, 0.88  # probabilities: of a pair, then of each feature
 MUTATED, MUTATED_VALUE, MUTATED_FLAG = 0.79, 0.56, 0.32  # of a child, then of each feature

@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray, IntArray
-from acex.bench.task import Door, Task
+from acex.bench.task import UNLIMITED, CapReached, Door, Task
 from acex.features import Continuous
 
-CAP = 50_000  # queries; DiCE's genetic search asks for ever where there is no counterfactual
+GENETIC_LIMIT = 5000  # queries beyond the labels of the reference; without a counterfactual it would ask for ever
 PACKAGES = {
     "dice_random": ("dice_ml", "dice-ml"),
     "dice_genetic": ("dice_ml", "dice-ml"),
@@ -43,15 +43,16 @@ def missing(name: str) -> str | None:
 
 def dice_random(task: Task, door: Door, seed: int) -> FloatArray:
     """What DiCE finds by random sampling with its defaults, (1, d) or none."""
-    return _dice(task, door, seed, "random", random_seed=seed)
+    return _dice(task, _Classifier(task, door), seed, method="random", settings={"random_seed": seed})
 
 
 def dice_genetic(task: Task, door: Door, seed: int) -> FloatArray:
     """What DiCE's genetic search finds with its defaults, (1, d) or none. It asks for all labels of the reference."""
-    return _dice(task, door, seed, "genetic")
+    limit = len(task.ground.reference) + GENETIC_LIMIT
+    return _dice(task, _Classifier(task, door, limit), seed, method="genetic", settings={})
 
 
-def _dice(task: Task, door: Door, seed: int, way: str, **settings: object) -> FloatArray:
+def _dice(task: Task, classifier: _Classifier, seed: int, *, method: str, settings: dict[str, int]) -> FloatArray:
     import dice_ml
     from raiutils.exceptions import UserConfigValidationException
 
@@ -64,9 +65,9 @@ def _dice(task: Task, door: Door, seed: int, way: str, **settings: object) -> Fl
         data = dice_ml.Data(
             dataframe=reference.assign(**{OUTCOME: g.labels}), continuous_features=names, outcome_name=OUTCOME
         )
-        model = dice_ml.Model(model=_Classifier(task, door), backend="sklearn", model_type="classifier")
+        model = dice_ml.Model(model=classifier, backend="sklearn", model_type="classifier")
         try:
-            found = dice_ml.Dice(data, model, method=way).generate_counterfactuals(
+            found = dice_ml.Dice(data, model, method=method).generate_counterfactuals(
                 factual,
                 total_CFs=1,
                 features_to_vary=[n for n, moves in zip(names, task.movable, strict=True) if moves],
@@ -76,7 +77,7 @@ def _dice(task: Task, door: Door, seed: int, way: str, **settings: object) -> Fl
             if "No counterfactuals found" not in str(error):
                 raise
             return np.empty((0, len(names)))
-    result = found.cf_examples_list[0].final_cfs_df
+    result = found.cf_examples_list[0].final_cfs_df_sparse  # what it shows
     return _points(task, result) if result is not None else np.empty((0, len(names)))
 
 
@@ -125,13 +126,15 @@ def hopskipjump(task: Task, door: Door, seed: int) -> FloatArray:
 
 
 class _Classifier:
-    """A scikit-learn like classifier of frames that asks through the door."""
+    """A scikit-learn like classifier of frames that asks through the door, up to a limit."""
 
-    def __init__(self, task: Task, door: Door) -> None:
-        self._task, self._door = task, door
+    def __init__(self, task: Task, door: Door, limit: int = UNLIMITED) -> None:
+        self._task, self._door, self._limit = task, door, limit
         self.classes_ = np.array([0, 1])
 
     def predict(self, rows: pd.DataFrame) -> IntArray:
+        if self._door.queries > self._limit:
+            raise CapReached
         return self._door.predict(_points(self._task, rows))
 
     def predict_proba(self, rows: pd.DataFrame) -> FloatArray:
