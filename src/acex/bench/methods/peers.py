@@ -24,21 +24,20 @@ from acex.bench.task import UNLIMITED, CapReached, Door, Task
 from acex.features import Continuous
 
 GENETIC_LIMIT = 5000  # queries beyond the labels of the reference; without a counterfactual it would ask for ever
-PACKAGES = {
-    "dice_random": ("dice_ml", "dice-ml"),
-    "dice_genetic": ("dice_ml", "dice-ml"),
-    "nice": ("nice", "NICEx"),
-    "hopskipjump": ("art", "adversarial-robustness-toolbox"),
+PACKAGES = {  # the module a method needs, and how it is installed
+    "moc": ("pymoo", "pip install 'acex[bench]'"),
+    "dice_random": ("dice_ml", "make peers"),
+    "dice_genetic": ("dice_ml", "make peers"),
+    "nice": ("nice", "make peers"),
+    "hopskipjump": ("art", "make peers"),
 }
 OUTCOME = "outcome of the row"  # no feature has this name
 
 
 def missing(name: str) -> str | None:
-    """Why this method cannot run here, or None where it can or needs no package."""
-    module, package = PACKAGES.get(name, (None, None))
-    if module is None or find_spec(module):
-        return None
-    return f"{name} needs the package {package}, which is not installed; `make peers` installs it."
+    """Why this method cannot run here; None where it can."""
+    module, command = PACKAGES.get(name, ("acex", ""))
+    return None if find_spec(module) else f"{name} needs {module}, which is not installed: {command}"
 
 
 def dice_random(task: Task, door: Door, seed: int) -> FloatArray:
