@@ -414,10 +414,13 @@ def test_dices_genetic_search_pays_for_the_labels_of_the_reference(method: Expla
 
 
 @pytest.mark.parametrize("method", [peer("hopskipjump", pytest.mark.slow)])
-def test_hopskipjump_ends_at_the_boundary(method: Explain) -> None:
+def test_hopskipjump_finds_the_boundary_and_ends_one_step_beyond(method: Explain) -> None:
     space = Space((Continuous("a", 0.0, 1.0), Continuous("b", 0.0, 1.0), Continuous("fixed", 0.0, 1.0, frozen=True)))
     t = task(a_is_high, space, np.array([0.2, 0.4, 0.7]))
     door = Door(t)
     found = method(t, door, 0)[0]
     assert 20_000 < door.queries < 30_000
-    assert_allclose(found, [0.5, 0.4, 0.7], atol=0.03)
+    assert door.best is not None
+    assert_allclose(door.best, [0.5, 0.4, 0.7], atol=0.01)
+    # Its last step, of 1/sqrt(50) of the distance, is not followed by a search for the boundary.
+    assert_allclose(found, [0.5 + 0.3 / np.sqrt(50), 0.4, 0.7], atol=0.01)

@@ -31,6 +31,7 @@ PACKAGES = {  # the module a method needs, and how it is installed
     "nice": ("nice", "make peers"),
     "hopskipjump": ("art", "make peers"),
 }
+START_DRAWS = 100  # of HopSkipJump, as in the package
 OUTCOME = "outcome of the row"  # no feature has this name
 
 
@@ -101,27 +102,30 @@ def hopskipjump(task: Task, door: Door, seed: int) -> FloatArray:
 
     Made for continuous data: where features are codes, the boundary that it walks along is a staircase.
     """
+    region, unit = task.region, task.ground.deviations
+    # A feature that stays gets some width all the same: the attack divides by it.
+    low = np.where(task.movable, (region.low - task.x) / unit, -1.0).astype(np.float32)
+    high = np.where(task.movable, (region.high - task.x) / unit, 1.0).astype(np.float32)
+    mask = task.movable.astype(np.float32)[None]
+
+    def points(Z: FloatArray) -> FloatArray:
+        return task.project(task.x + np.asarray(Z, dtype=float) * unit)
+
+    def one_hot(Z: FloatArray) -> FloatArray:
+        return np.eye(2)[door.predict(points(Z))]
+
+    # The package would draw its start from numbers that cannot be seeded; else this is what it does.
+    draws = np.random.default_rng(seed).uniform(low, high, (START_DRAWS, len(low))).astype(np.float32) * mask
+    start = next((z for z in draws if door.is_hit(points(z))[0]), None)
+    if start is None:
+        return np.empty((0, len(low)))
     with _alone(seed):
         from art.attacks.evasion import HopSkipJump
         from art.estimators.classification import BlackBoxClassifier
 
-        region, unit = task.region, task.ground.deviations
-        # A feature that stays gets some width all the same: the attack divides by it.
-        low = np.where(task.movable, (region.low - task.x) / unit, -1.0).astype(np.float32)
-        high = np.where(task.movable, (region.high - task.x) / unit, 1.0).astype(np.float32)
-
-        def points(Z: FloatArray) -> FloatArray:
-            return task.project(task.x + np.asarray(Z, dtype=float) * unit)
-
-        def one_hot(Z: FloatArray) -> FloatArray:
-            return np.eye(2)[door.predict(points(Z))]
-
         classifier = BlackBoxClassifier(one_hot, task.x.shape, 2, clip_values=(low, high))
         attack = HopSkipJump(classifier, norm=2, batch_size=10_000, verbose=False)  # asks the same, in larger batches
-        factual = np.zeros((1, len(task.x)), dtype=np.float32)
-        found = points(attack.generate(factual, mask=task.movable.astype(np.float32)[None]))
-    moved: FloatArray = found[(found != task.x).any(axis=1)]  # unmoved where there was no hit to start from
-    return moved
+        return points(attack.generate(np.zeros_like(mask), mask=mask, x_adv_init=start[None]))
 
 
 class _Classifier:
