@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from acex.bench.methods import baselines, growing_spheres, ours, peers
+from acex.bench.methods import baselines, baycon, gradient, growing_spheres, moc, ours, peers
 from acex.bench.methods.method import Method
 
 METHODS: dict[str, Method] = {
@@ -13,6 +13,9 @@ METHODS: dict[str, Method] = {
         Method("feasible", ours.feasible),
         Method("penalty", ours.penalty),
         Method("growing-spheres", growing_spheres.growing_spheres),
+        Method("moc", moc.moc, partial(peers.missing, "moc")),
+        Method("baycon", baycon.baycon),
+        Method("gradient", gradient.gradient),
         Method("nearest", baselines.nearest),
         Method("random", baselines.random),
         Method("dice-random", peers.dice_random, partial(peers.missing, "dice_random")),
