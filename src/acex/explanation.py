@@ -23,6 +23,8 @@ from acex.values import as_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from acex.sentences import Templates
+
 Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "unlikely", "exhausted"]
 StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
 
@@ -146,6 +148,12 @@ class Explanation:
         return draw_explanation(self)
 
     # -- for people ------------------------------------------------------------------------------
+
+    def sentences(self, templates: Templates | None = None) -> list[str]:
+        """A sentence for each change, for letters; `acex.sentences.Templates` are for other words or languages."""
+        from acex.sentences import ENGLISH, sentences
+
+        return sentences(self, ENGLISH if templates is None else templates)
 
     def summary(self) -> str:
         """One sentence: what happened and what it cost; another one for each warning."""
