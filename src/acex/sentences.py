@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from string import Formatter
@@ -91,8 +92,7 @@ class Templates:
     def number(self, text: str) -> str:
         """A number, written with a decimal point, as it is written in this language."""
         digits, _, fraction = text.partition(".")
-        if self.thousands and digits.lstrip("-").isdigit():
-            digits = f"{int(digits):,}".replace(",", self.thousands)
+        digits = re.sub(r"(?<=\d)(?=(\d{3})+$)", lambda _: self.thousands, digits)
         return f"{digits}{self.decimal}{fraction}" if fraction else digits
 
 
