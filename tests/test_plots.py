@@ -21,6 +21,7 @@ from acex import plots
 from acex.arrays import FloatArray
 from acex.explanation import Explanation, readable_pair
 from acex.features import Continuous, Integer, Nominal, Ordinal
+from acex.plots.trace import _ticks
 from acex.space import Space
 from explanations import BEFORE, PERSON, explained, nothing_found, person
 
@@ -116,7 +117,7 @@ def test_the_trace_is_that_of_a_real_search() -> None:
 
 @pytest.mark.parametrize(("bend", "most"), [(7.8, 70.0), (0.5, 2.1), (3e-4, 9e5), (4.0, 1000.0)])
 def test_ticks_are_few_round_and_within_the_axis(bend: float, most: float) -> None:
-    ticks = plots._ticks(bend, most)
+    ticks = _ticks(bend, most)
     assert ticks == sorted(set(ticks)) and ticks[0] == 0
     assert 3 <= len(ticks) <= 12
     assert 0.3 * bend <= ticks[1] <= ticks[-1] <= 1.1 * most
