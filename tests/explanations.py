@@ -32,14 +32,14 @@ def explained(
     space: Space,
     before: tuple[Any, ...],
     after: tuple[Any, ...] | None,
-    *,
+    *others: tuple[Any, ...],
     deviations: FloatArray | None = None,
     costs: tuple[float, ...] = (0.0, 30.0, 7.0, 2.0, 5.0),
     hits: tuple[bool, ...] = (False, True, True, False, True),
     asked: FloatArray | None = None,
     n_reused: int = 0,
 ) -> Explanation:
-    """An explanation written by hand: a factual, a counterfactual, and five queries."""
+    """An explanation written by hand: a factual, a counterfactual or more, each 1 dearer, and five queries."""
     rows = space.decode(np.vstack([space.encode(dict(zip(space.names, before, strict=True)))] * len(costs)))
     if asked is not None:
         rows = space.decode(asked)
@@ -52,9 +52,9 @@ def explained(
         target="yes",
         outcome="found" if found else "budget_spent",
         stopped_by="budget",
-        counterfactuals=pd.DataFrame([after] if after else [], columns=pd.Index(space.names)),
-        costs=(float(best[-1]),) if found else (),
-        affinities=(1.0,) if found else (),
+        counterfactuals=pd.DataFrame([after, *others] if after else [], columns=pd.Index(space.names)),
+        costs=tuple(float(best[-1]) + i for i in range(1 + len(others))) if found else (),
+        affinities=(1.0,) * (1 + len(others)) if found else (),
         n_queries=len(costs) - n_reused,
         n_reused=n_reused,
         queries=pd.DataFrame(

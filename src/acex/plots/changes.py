@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from matplotlib.figure import FigureBase
 
@@ -13,6 +13,9 @@ from acex.plots.style import AFTER, BEFORE, BLUE, DARK_GREY, LIGHT_GREY, legend,
 
 MOST_CHANGES = 20  # of the changes are shown; more rows than this nobody reads
 LEAST_ROWS = 4  # with fewer changes than these, rows come no further apart
+
+Direction: TypeAlias = Literal["up", "down", "other"]
+SIGN: dict[Direction, str] = {"up": "▲", "down": "▼", "other": "●"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,13 @@ def changes_record(explanation: Explanation, most: int = MOST_CHANGES) -> Change
         low, high = _range(feature)
         shown.append(Change(name, *words, float(step), start, end, low, high))
     return Changes(tuple(shown), n_more=len(changes) - len(shown))
+
+
+def direction(feature: Feature, step: float) -> Direction:
+    """Which way a change goes; categories without an order go nowhere but to another."""
+    if isinstance(feature, Nominal):
+        return "other"
+    return "up" if step > 0 else "down"
 
 
 def _place(feature: Feature, value: Any) -> float:
