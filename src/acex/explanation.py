@@ -23,6 +23,7 @@ from acex.values import as_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from acex.plots import Kind
     from acex.sentences import Templates
 
 Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "unlikely", "exhausted"]
@@ -141,11 +142,16 @@ class Explanation:
 
         return measures(self)
 
-    def plot(self) -> Figure:
-        """A picture of the changes and of the cost against queries."""
-        from acex.plots import draw_explanation
+    def plot(self, kind: Kind | None = None) -> Figure:
+        """A picture of the changes and of the cost against queries, or one of the kind that is named.
 
-        return draw_explanation(self)
+        Args:
+            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries) or
+                "boundary" (where the surrogate sees the decision change).
+        """
+        from acex.plots import draw_explanation, draw_kind
+
+        return draw_explanation(self) if kind is None else draw_kind(self, kind)
 
     # -- for people ------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import textwrap
 from typing import Any, TypeAlias
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase, SubFigure
 from matplotlib.lines import Line2D
 
 Style: TypeAlias = dict[str, Any]
@@ -52,6 +52,13 @@ def legend(axes: Axes, styles: dict[str, Style]) -> None:
         frameon=False,
         fontsize=9,
     )
+
+
+def inches(figure: FigureBase) -> float:
+    """Width of a figure, or of a part of one."""
+    if not isinstance(figure, (Figure, SubFigure)):
+        raise TypeError(f"expected a figure, got {type(figure).__name__}.")
+    return float(figure.bbox.width / figure.dpi)
 
 
 def plain(text: str) -> str:
