@@ -82,6 +82,10 @@ class Boundary:
 def boundary_record(explanation: Explanation, features: Sequence[str | int] | None = None) -> Boundary:
     """P(hit) on the slice along two features, by a surrogate that is fitted to the explanation's queries.
 
+    It measures in standard deviations, since an explanation holds no reference whose quantiles the search measured
+    in: it resembles the search's own surrogate and is not the same. Factual and counterfactual both lie on the slice.
+    Where other features change too, they go along from the one to the other; all else is as in the factual.
+
     Args:
         features: two of them; by default those with the largest changes, and where there are fewer than two
             changes those on which the surrogate depends most.
@@ -196,7 +200,7 @@ def _shade(boundary: Boundary, axes: Axes, figure: FigureBase) -> None:
     form: Style = {"origin": "lower", "extent": extent, "aspect": "auto", "interpolation": blur}
     shade = axes.imshow(boundary.probability, cmap=SHADES, vmin=0, vmax=1, **form)
     bar = figure.colorbar(shade, ax=axes, ticks=[0, 0.5, 1], shrink=0.6, pad=0.02)
-    bar.set_label("P(hit) by the surrogate", fontsize=8)
+    bar.set_label("P(hit) by the surrogate (line: 0.5)", fontsize=8)
     bar.ax.tick_params(labelsize=8)
     if first.words or second.words:
         for one, line in ((first, axes.axvline), (second, axes.axhline)):

@@ -92,7 +92,8 @@ def draw_counterfactuals(table: Counterfactuals, figure: FigureBase) -> None:
     axes.set_axis_off()
     width = inches(figure) / (columns + NAMES)  # of a column, inches
     letters = max(int(width / LETTER), 6)
-    headings = ["factual", *(f"counterfactual {i}" for i in range(1, columns))]
+    numbers = [f" {i}" for i in range(1, columns)] if columns > 2 else [""]
+    headings = ["factual", *(f"counterfactual{number}" for number in numbers)]
     for column, heading in enumerate(headings):
         axes.text(column + 0.5, -0.5, wrapped(heading, letters), ha="center", va="center", fontsize=9)
     for row, name in enumerate(table.features):
