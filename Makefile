@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test test-slow lint check bench docs format clean
+.PHONY: demo test test-slow lint check bench bench-quick peers docs format clean
 
 demo: .venv/installed
 	$(BIN)/acex demo
@@ -30,6 +30,19 @@ bench: .venv/installed
 docs: .venv/installed
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs site
 	@echo "Read it: site/index.html"
+
+# Methods of others for the benchmark. Without their dependencies, since NICE declares old versions of numpy and pandas,
+# and DiCE declares xgboost and lightgbm, which what is used here does not need; the second line has what they do need.
+peers: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps NICEx dice-ml raiutils
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt adversarial-robustness-toolbox jsonschema tqdm requests
+
+# Every method on three rows of two data sets: minutes. The whole benchmark: docs/benchmark.md.
+bench-quick: peers
+	rm -rf build/bench-quick
+	$(BIN)/acex bench run --data diabetes,cmc --rows 3 --cap 2000 --out build/bench-quick
+	$(BIN)/acex bench table build/bench-quick
+	$(BIN)/acex bench plot build/bench-quick
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

@@ -1,8 +1,9 @@
-"""The command line: `acex explain`, `ask`, `tell`, `status`, `audit`, `schema`, `ledger` and `demo`."""
+"""The command line: `acex explain`, `ask`, `tell`, `status`, `audit`, `schema`, `ledger`, `bench` and `demo`."""
 
 from __future__ import annotations
 
 from acex.cli.auditing import audit
+from acex.cli.benching import bench
 from acex.cli.demos import demo
 from acex.cli.explaining import explain
 from acex.cli.laboratory import ask, status, tell
@@ -15,6 +16,7 @@ __all__ = ["app", "main"]
 for command in (explain, schema, ask, tell, status, audit, demo):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:
