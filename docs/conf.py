@@ -17,8 +17,6 @@ source_suffix = {".md": "markdown"}
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
-suppress_warnings = ["toc.empty_glob"]  # the list of pages names some that may not be there
-
 html_theme = "furo"
 html_title = f"acex {release}"
 html_copy_source = False
