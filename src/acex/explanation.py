@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Hashable
@@ -169,9 +168,18 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        tables = [_shown(self.changes_of(i)) for i in range(len(self.counterfactuals))]
-        shown = "<p>or</p>".join(table.to_html(index=False, escape=True, border=0) for table in tables)
-        return f"<p>{html.escape(self.summary())}</p>{shown}"
+        from acex.report import explanation_html
+
+        return explanation_html(self)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The explanation as one HTML page that needs nothing else, also written to `path` if given."""
+        from acex.report import explanation_page
+
+        text = explanation_page(self)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     # -- for machines ----------------------------------------------------------------------------
 

@@ -18,9 +18,9 @@ from acex.space import Space
 from acex.target import Target
 
 OLDER = (
-    "an older acex began this explanation and did not record the features' ranges and standard deviations, nor what was "
-    "frozen or limited: ranges are those of the rows asked, and steps are not known. Explaining the row again with the "
-    "same ledger adds them and costs nothing."
+    "an older acex began this explanation and did not record the features' ranges and standard deviations, nor what "
+    "was frozen or limited: ranges are those of the rows asked, and steps are not known. Explaining the row again with "
+    "the same ledger adds them and costs nothing."
 )
 ENDED_OLDER = (
     "an older acex ended this explanation and recorded only its outcome: the cheapest counterfactual is shown, and "
