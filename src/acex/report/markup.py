@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 NOT_IN_HTML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # not even escaped
-VOID = ("meta", "circle", "line", "path", "polyline")  # elements that hold nothing
+EMPTY = ("meta", "circle", "line", "path", "polyline")  # elements that hold nothing
 
 
 class Markup(str):
@@ -41,7 +41,7 @@ def tag(name: str, /, *children: Child, **attributes: str | float | None) -> Mar
     """
     given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
     written = "".join(f' {key}="{escaped(str(value))}"' if value != "" else f" {key}" for key, value in given.items())
-    return Markup(f"<{name}{written}>" if name in VOID else f"<{name}{written}>{joined(*children)}</{name}>")
+    return Markup(f"<{name}{written}/>" if name in EMPTY else f"<{name}{written}>{joined(*children)}</{name}>")
 
 
 def table(header: Iterable[Child], rows: Iterable[Iterable[Child]], **attributes: str | None) -> Markup:

@@ -15,6 +15,8 @@ from acex.plots import Change, changes_record, trace_record
 from acex.report import drawing, words
 from acex.report.markup import Child, Markup, joined, table, tag
 
+# Browsers then run no script and load nothing, whatever a text from outside might be.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 MOST_OPEN = 12  # lines of a table that stand open; longer ones are folded on a screen, and printed in full
 MOST_TOLD = 12  # changes of a query that are listed
 
@@ -88,6 +90,7 @@ def _document(title: str, *body: Child) -> str:
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", title),
         tag("style", _style()),
@@ -139,8 +142,9 @@ def _key() -> Markup:
 def _changes_table(explanation: Explanation, i: int) -> Markup:
     changes = changes_record(_led_by(explanation, i), most=len(explanation.space)).shown
     lines = [(c.feature, c.before, tag("b", c.after), drawing.range_bar(c), _step(c)) for c in changes]
+    title = f"All {len(lines)} changes"
     drawn = table(("feature", "now", "instead", "within its range", "step"), lines, class_="changes")
-    return _folded(drawn, len(lines), f"All {len(lines)} changes")
+    return _folded(_scrolling(drawn, title), len(lines), title)
 
 
 def _led_by(explanation: Explanation, i: int) -> Explanation:
