@@ -47,8 +47,8 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
     target = Target.of(record.settings["target"])
     hits = np.array([target.is_hit(label, labels[0]) for label in labels])
     costs = np.array([float(ask.note["cost"]) for ask in asks])
+    hits[0] = False  # the factual is none, also where it has the label that was wanted
     counts = hits & np.array([bool(ask.note["counts"]) for ask in asks])
-    counts[0] = False  # the factual
     # A result is that of an earlier, smaller budget when more was asked since.
     result = record.result if record.result is not None and record.result["asked"] == len(asks) else None
     if result is not None:

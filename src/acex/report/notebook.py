@@ -26,7 +26,7 @@ def space_html(space: Space) -> str:
 
 def explanation_html(explanation: Explanation) -> str:
     """What to change, from what to what, in a sentence and a table for each counterfactual."""
-    parts: list[Child] = [tag("p", tag("b", one_sentence(explanation)))]
+    parts: list[Child] = [tag("p", tag("strong", one_sentence(explanation)))]
     for i in range(len(explanation.costs)):
         if i > 0:
             parts.append(tag("p", f"or, at a cost of {explanation.costs[i]:.3g}:"))
@@ -56,7 +56,7 @@ def explanations_html(explanations: Iterable[Explanation]) -> str:
     found = sum(e.outcome == "found" for e in told)
     title = f"{len(told)} explanations: {found} found, {sum(e.n_queries for e in told)} queries paid"
     header = ("", "outcome", "label", "what has to change", "cost", "queries")
-    return _block(tag("p", tag("b", title)), _table(header, rows))
+    return _block(tag("p", tag("strong", title)), _table(header, rows))
 
 
 def _values(feature: Feature) -> str:

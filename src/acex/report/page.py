@@ -140,11 +140,15 @@ def _key() -> Markup:
 
 
 def _changes_table(explanation: Explanation, i: int) -> Markup:
+    """The changes of counterfactual number i; where there are many, the smaller ones folded."""
     changes = changes_record(_led_by(explanation, i), most=len(explanation.space)).shown
     lines = [(c.feature, c.before, tag("b", c.after), drawing.range_bar(c), _step(c)) for c in changes]
-    title = f"All {len(lines)} changes"
-    drawn = table(("feature", "now", "instead", "within its range", "step"), lines, class_="changes")
-    return _folded(_scrolling(drawn, title), len(lines), title)
+    header = ("feature", "now", "instead", "within its range", "step")
+    first, rest = lines[:MOST_OPEN], lines[MOST_OPEN:]
+    shown = _scrolling(table(header, first, class_="changes"), "Changes")
+    title = f"{len(rest)} smaller changes"
+    more = tag("details", tag("summary", title), _scrolling(table(header, rest, class_="changes"), title))
+    return joined(shown, more if rest else None)
 
 
 def _led_by(explanation: Explanation, i: int) -> Explanation:

@@ -62,12 +62,19 @@ def price(explanation: Explanation, per_row: float | None) -> str:
 # -- what was held fixed -------------------------------------------------------------------------------------------
 
 
+def has_limits(explanation: Explanation) -> bool:
+    """Is it known what was held fixed? Ledgers of an older acex do not tell, nor the standard deviations."""
+    return bool(explanation.scale.deviations.any())
+
+
 def may_become(explanation: Explanation, j: int) -> str:
     """What feature j could become, and why no more than that."""
     feature, now = explanation.space.features[j], explanation.factual.iloc[j]
+    if not has_limits(explanation):
+        return "not recorded"
     if feature.frozen:
         return "frozen: stays"
-    if explanation.scale.deviations[j] == 0 and explanation.scale.deviations.any():
+    if explanation.scale.deviations[j] == 0:
         return "stays: the same in all known rows"
     bounds = _bounds(feature, (explanation.settings.get("ranges") or {}).get(feature.name))
     if feature.direction is not None:
@@ -88,6 +95,8 @@ def _bounds(feature: Feature, limits: list[Any] | None) -> str:
 
 def held_fixed(explanation: Explanation) -> list[str]:
     """A sentence for each kind of limit that there was."""
+    if not has_limits(explanation):
+        return ["What was frozen or limited is not recorded."]
     features = explanation.space.features
     frozen = [f.name for f in features if f.frozen]
     directed = {way: [f.name for f in features if f.direction == way] for way in ("increase", "decrease")}
@@ -120,7 +129,7 @@ def certainty(explanation: Explanation) -> list[tuple[str, str]]:
             "else by then.",
         )
     )
-    return told + [("Warning", f"{warning[:1].upper()}{warning[1:]}") for warning in explanation.warnings]
+    return told
 
 
 def _whose_word(explanation: Explanation) -> str:
@@ -145,7 +154,9 @@ def _progress(explanation: Explanation) -> str:
     best = explanation.queries["best"].to_numpy(dtype=float)
     n, last = len(best), int(np.argmax(best == best[-1])) + 1
     earlier = best[max(n - 1 - LATELY, 0)]
-    if last == n:
+    if np.isfinite(best).sum() == 1:
+        trend = "The first hit came with the very last query: nobody has tried to make it smaller."
+    elif last == n:
         trend = "The very last query still brought an improvement, so more queries may well bring another."
     elif np.isfinite(earlier) and earlier > best[-1]:
         trend = f"Over the last {min(LATELY, n - 1)} queries the cost fell from {earlier:.3g} to {best[-1]:.3g}."
