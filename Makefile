@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test test-slow lint check bench format clean
+.PHONY: demo test test-slow lint check bench peers format clean
 
 demo: .venv/installed
 	$(BIN)/acex demo
@@ -26,6 +26,12 @@ check: lint test
 bench: .venv/installed
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/published.py
+
+# Methods of others for the benchmark. Without their dependencies, since NICE declares old versions of numpy and pandas,
+# and DiCE declares xgboost and lightgbm, which what is used here does not need; the second line has what they do need.
+peers: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps NICEx dice-ml raiutils
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt adversarial-robustness-toolbox jsonschema tqdm requests
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

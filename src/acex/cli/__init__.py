@@ -1,8 +1,9 @@
-"""The command line: `acex explain`, `ask`, `tell`, `status`, `audit`, `report`, `schema`, `ledger` and `demo`."""
+"""The command line: `acex explain`, `ask`, `tell`, `status`, `audit`, `report`, `schema`, `ledger`, `bench`, `demo`."""
 
 from __future__ import annotations
 
 from acex.cli.auditing import audit
+from acex.cli.benching import bench
 from acex.cli.demos import demo
 from acex.cli.explaining import explain
 from acex.cli.laboratory import ask, status, tell
@@ -16,6 +17,7 @@ __all__ = ["app", "main"]
 for command in (explain, schema, ask, tell, status, audit, report, demo):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:
