@@ -374,6 +374,8 @@ class Explainer:
         decides = {name: value for name, value in settings.items() if name != "budget" or settings["count"] > 1}
         decides["factual"] = problem.factual.tolist()
         decides["space"] = space.to_dict()
+        for feature in decides["space"]["features"]:
+            feature.pop("unit", None)  # a word for people
         decides["allowed"] = [allowed.tolist() for allowed in problem.region.allowed]
         decides["data"] = self._data_identity
         if problem.region.constraint is not None:

@@ -23,6 +23,9 @@ from acex.values import as_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from acex.plots import Kind
+    from acex.sentences import Templates
+
 Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "unlikely", "exhausted"]
 StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
 
@@ -140,13 +143,24 @@ class Explanation:
 
         return measures(self)
 
-    def plot(self) -> Figure:
-        """A picture of the changes and of the cost against queries."""
-        from acex.plots import draw_explanation
+    def plot(self, kind: Kind | None = None) -> Figure:
+        """A picture of the changes and of the cost against queries, or one of the kind that is named.
 
-        return draw_explanation(self)
+        Args:
+            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries) or
+                "boundary" (where the surrogate sees the decision change).
+        """
+        from acex.plots import draw_explanation, draw_kind
+
+        return draw_explanation(self) if kind is None else draw_kind(self, kind)
 
     # -- for people ------------------------------------------------------------------------------
+
+    def sentences(self, templates: Templates | None = None) -> list[str]:
+        """A sentence for each change, for letters; `acex.sentences.Templates` are for other words or languages."""
+        from acex.sentences import ENGLISH, sentences
+
+        return sentences(self, ENGLISH if templates is None else templates)
 
     def summary(self) -> str:
         """One sentence: what happened and what it cost; another one for each warning."""

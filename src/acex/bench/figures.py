@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from acex.arrays import BoolArray, FloatArray
 from acex.bench.ground import Ground
 from acex.bench.score import best_known, ratios
-from acex.plots import AFTER, BEFORE, HIT, MISS
+from acex.plots.style import AFTER, BEFORE, HIT, MISS
 from acex.scale import Scale
 from acex.surrogate import fit
 
