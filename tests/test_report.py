@@ -22,6 +22,7 @@ from acex.explanation import Explanation
 from acex.plots import Change, Trace
 from acex.report import drawing, explanation_page, explanations_html, index_page, words
 from acex.report.markup import EMPTY, escaped, tag
+from acex.sentences import one_sentence
 
 CSS = (files("acex.report") / "style.css").read_text(encoding="utf-8")
 SECTIONS = ["What was asked, and what it cost", "What was held fixed", "How sure we are", "How it was made"]
@@ -137,7 +138,7 @@ def renamed(names: list[str], categories: list[str], labels: tuple[str, str], mo
 def test_every_outcome_opens_with_a_sentence_and_has_its_sections(outcome: str) -> None:
     e = outcomes()[outcome]
     page = Page(e.to_html())
-    assert page.texts["h1"] == page.texts["title"] == [words.one_sentence(e)]
+    assert page.texts["h1"] == page.texts["title"] == [one_sentence(e)]
     changes = ["What would have to change", "Other ways"] if outcome == "found" else []
     assert page.texts["h2"] == changes + SECTIONS
     assert "not what would happen in the world" in " ".join(page.texts["dd"])
@@ -316,7 +317,7 @@ def test_the_index_leads_to_every_page() -> None:
     pages = [(f"{i}.html", e) for i, e in enumerate(outcomes().values())]
     page = Page(index_page(pages))
     assert [value for _, key, value in page.attributes if key == "href"] == [address for address, _ in pages]
-    assert page.texts["a"] == [words.one_sentence(e) for _, e in pages]
+    assert page.texts["a"] == [one_sentence(e) for _, e in pages]
     assert_needs_nothing_else(page, links=True)
 
 
@@ -378,7 +379,7 @@ def test_text_and_signs_stand_out_from_the_paper() -> None:
 
 def test_a_notebook_shows_sentence_and_changes() -> None:
     page = Page(found()._repr_html_())
-    assert words.one_sentence(found()) in page.texts["strong"]
+    assert one_sentence(found()) in page.texts["strong"]
     assert set(found().changes["feature"]) <= set(page.texts["td"])
     assert page.tags.count("table") == len(found().costs)
 

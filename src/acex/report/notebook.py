@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from acex.explanation import Explanation, readable, readable_pair
 from acex.features import Categorical, Feature
 from acex.report.markup import Child, Markup, joined, tag
-from acex.report.words import joined_words, one_sentence
+from acex.report.words import joined_words
+from acex.sentences import one_sentence
 from acex.space import Space
 
 MOST_LINES = 60  # of a table are shown

@@ -14,6 +14,7 @@ from acex.explanation import Explanation, readable, readable_pair
 from acex.plots import Change, changes_record, trace_record
 from acex.report import drawing, words
 from acex.report.markup import Child, Markup, joined, table, tag
+from acex.sentences import one_sentence
 
 # Browsers then run no script and load nothing, whatever a text from outside might be.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -47,7 +48,7 @@ def explanation_page(explanation: Explanation, *, price_per_row: float | None = 
     Args:
         price_per_row: what a query costs, if that is known.
     """
-    sentence = words.one_sentence(explanation)
+    sentence = one_sentence(explanation)
     sections = (
         _changes(explanation),
         _alternatives(explanation),
@@ -65,7 +66,7 @@ def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
     title = f"{n} explanations"
     lines = [
         (
-            tag("a", words.one_sentence(e), href=address),
+            tag("a", one_sentence(e), href=address),
             str(e.settings.get("model_id", "")),
             e.outcome.replace("_", " "),
             len(e.changes) if e.outcome == "found" else "",

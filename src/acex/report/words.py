@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from acex.explanation import ADVICE, Explanation, readable, readable_pair
+from acex.explanation import ADVICE, Explanation, readable
 from acex.features import Categorical, Feature
 from acex.target import Target
 from acex.values import is_missing
@@ -20,18 +20,6 @@ ENDED = {
     "settled": "The search settled: further queries were not expected to pay.",
     "exhausted": "There was nothing left to ask.",
 }
-
-
-def one_sentence(explanation: Explanation) -> str:
-    """What it takes, as one sentence of plain text."""
-    if explanation.outcome == "already_target":
-        return f"{explanation.label_before} as it is: nothing has to change."
-    if explanation.outcome != "found":
-        return f"{explanation.label_before} as before: no change was found that alters the decision."
-    changes = explanation.changes
-    pairs = [readable_pair(b, a) for b, a in zip(changes["before"], changes["after"], strict=True)]
-    conditions = [f"{f} were {a} instead of {b}" for f, (b, a) in zip(changes["feature"], pairs, strict=True)]
-    return f"{explanation.label_after} if {joined_words(conditions)}."
 
 
 def joined_words(parts: Sequence[str], last: str = "and") -> str:
