@@ -237,6 +237,11 @@ def test_the_changes_are_in_the_table_with_their_range() -> None:
     assert all(labels)
 
 
+def test_units_stand_beside_names() -> None:
+    e = replace(PLAIN, space=PLAIN.space.adjust(units={"a": "<months>"}))
+    assert "a in <months>" in Page(e.to_html()).texts["th"]
+
+
 def test_what_was_held_fixed_is_told() -> None:
     items = " ".join(Page(found().to_html()).texts["li"])
     assert "Frozen: school." in items

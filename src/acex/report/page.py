@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from acex.explanation import Explanation, readable, readable_pair
+from acex.features import Numeric
 from acex.plots import Change, changes_record, trace_record
 from acex.report import drawing, words
 from acex.report.markup import Child, Markup, joined, table, tag
@@ -143,13 +144,23 @@ def _key() -> Markup:
 def _changes_table(explanation: Explanation, i: int) -> Markup:
     """The changes of counterfactual number i; where there are many, the smaller ones folded."""
     changes = changes_record(_led_by(explanation, i), most=len(explanation.space)).shown
-    lines = [(c.feature, c.before, tag("b", c.after), drawing.range_bar(c), _step(c)) for c in changes]
+    names = [_with_unit(explanation, c.feature) for c in changes]
+    cells = [(c.before, tag("b", c.after), drawing.range_bar(c), _step(c)) for c in changes]
+    lines = [(name, *others) for name, others in zip(names, cells, strict=True)]
     header = ("feature", "now", "instead", "within its range", "step")
     first, rest = lines[:MOST_OPEN], lines[MOST_OPEN:]
     shown = _scrolling(table(header, first, class_="changes"), "Changes")
     title = f"{len(rest)} smaller changes"
     more = tag("details", tag("summary", title), _scrolling(table(header, rest, class_="changes"), title))
     return joined(shown, more if rest else None)
+
+
+def _with_unit(explanation: Explanation, name: str) -> Child:
+    """The feature's name, and in what it is counted."""
+    feature = explanation.space.features[explanation.space.index(name)]
+    if isinstance(feature, Numeric) and feature.unit:
+        return [name, tag("span", f" in {feature.unit}", class_="note")]
+    return name
 
 
 def _led_by(explanation: Explanation, i: int) -> Explanation:
