@@ -259,6 +259,11 @@ class Space:
         rows = self.decode(X)
         return rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=self.names)
 
+    def _repr_html_(self) -> str:
+        from acex.report import space_html
+
+        return space_html(self)
+
     # -- as JSON ---------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The command line: `acex explain`, `ask`, `tell`, `status`, `audit`, `schema`, `ledger`, `bench` and `demo`."""
+"""The command line: `acex explain`, `ask`, `tell`, `status`, `audit`, `report`, `schema`, `ledger`, `bench`, `demo`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from acex.cli.explaining import explain
 from acex.cli.laboratory import ask, status, tell
 from acex.cli.ledgers import ledger
 from acex.cli.program import app, spread
+from acex.cli.reporting import report
 from acex.cli.schemas import schema
 
 __all__ = ["app", "main"]
 
-for command in (explain, schema, ask, tell, status, audit, demo):
+for command in (explain, schema, ask, tell, status, audit, report, demo):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
 app.add_typer(bench, name="bench")
