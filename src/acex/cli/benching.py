@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,9 @@ from acex.values import listed
 
 bench = typer.Typer(help="Measure acex and its rivals on the paper's ground. Example: acex bench run --rows 3")
 
+Few = Annotated[
+    int, typer.Option("--rows", min=1, help="Only the first rows, such as those that all methods have done.")
+]
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="The folder that acex bench run wrote.")]
 
 
@@ -74,6 +77,7 @@ def run(
 def table(
     results: Results,
     form: Annotated[str, typer.Option("--format", help="markdown, latex, html, or csv for machines.")] = "markdown",
+    rows: Few = 100,
     out: Annotated[Path | None, typer.Option(dir_okay=False, help="A file; by default stdout.")] = None,
 ) -> None:
     """Means with standard deviations beside the paper's figures, the best in bold.
@@ -85,7 +89,7 @@ def table(
 
     if form not in (*FORMATS, "csv"):
         raise ValueError(f"--format {form!r}: expected one of {listed((*FORMATS, 'csv'))}.")
-    found = frame(_read(results))
+    found = frame(_read(results, rows))
     if form == "csv":
         text = means(found).to_csv(index=False, float_format="%.5g")
     else:
@@ -100,6 +104,7 @@ def table(
 def plot(
     results: Results,
     out: Annotated[Path | None, typer.Option(file_okay=False, help="Where pictures go; by default RESULTS.")] = None,
+    rows: Few = 100,
     row: Annotated[int, typer.Option(min=0, help="Which row the pictures of moons and mnist show.")] = 0,
 ) -> None:
     """Draw cost against queries, and for moons and mnist what was found.
@@ -114,7 +119,7 @@ def plot(
 
     folder = results if out is None else out
     folder.mkdir(parents=True, exist_ok=True)
-    for suite, part in frame(_read(results)).groupby("suite", sort=False):
+    for suite, part in frame(_read(results, rows)).groupby("suite", sort=False):
         curves = figures.curves_record(part)
         figures.curves_frame(curves).to_csv(folder / f"{suite}-curves.csv", index=False, float_format="%.5g")
         drawn = {suite: figures.draw_curves(curves)}
@@ -132,10 +137,11 @@ def plot(
             typer.echo(path)
 
 
-def _read(results: Path) -> list[dict[str, object]]:
+def _read(results: Path, rows: int) -> list[dict[str, Any]]:
+    """The results; in the fixed test, which has two rows anywhere, all of them."""
     from acex.bench.run import read
 
-    records = read(results)
+    records = [record for record in read(results) if record["suite"] == "fixed" or record["row"] < rows]
     if not records:
         raise ValueError(f"{results}: there are no results here; make some with acex bench run --out {results}.")
     return records
