@@ -150,6 +150,9 @@ def test_a_line_says_what_was_measured(tmp_path: Path) -> None:
     assert record["queries"] >= record["distinct"] == len(record["asked"])
     assert record["curve"][-1][1] == pytest.approx(record["J"])
     assert {"acex", "python"} <= set(record["versions"])
+    assert (
+        record["seed"] == 0 and record["settings"]["model"] == "SVC" and record["settings"]["movable"] == ["x0", "x1"]
+    )
 
 
 def test_a_method_that_fails_is_written_down_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

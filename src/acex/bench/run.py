@@ -118,10 +118,11 @@ def explained(job: Job) -> Record:
     task = Task(g, g.rows[job.row])
     door = Door(task, job.cap)
     started = time.perf_counter()
-    record: Record = asdict(job) | {"versions": _versions()}
+    method = METHODS[job.method]
+    record: Record = asdict(job) | {"settings": _settings(g, task), "versions": _versions(method.package)}
     with threadpool_limits(1):
         try:
-            candidates = METHODS[job.method].explain(task, door, job.seed)
+            candidates = method.explain(task, door, job.seed)
         except CapReached:
             candidates = np.empty((0, len(task.x))) if door.best is None else door.best[None]
         except Exception as error:  # of somebody else's package: the other rows go on
@@ -168,6 +169,18 @@ def _ground(name: str) -> Ground:
     return ground(name)
 
 
+def _settings(g: Ground, task: Task) -> dict[str, Any]:
+    """What was the same for every method of this task; what a method decides by itself is in its file."""
+    return {
+        "model": type(g.model).__name__,
+        "reference": len(g.reference),
+        "movable": [f.name for f, moves in zip(g.space.features, task.movable, strict=True) if moves],
+        "beta": 5.0,
+        "plausibility": asdict(g.density.settings),
+    }
+
+
 @cache
-def _versions() -> dict[str, str]:
-    return {"python": platform.python_version()} | {p: version(p) for p in ("acex", "numpy", "scipy", "scikit-learn")}
+def _versions(package: str) -> dict[str, str]:
+    names = ("acex", "numpy", "scipy", "scikit-learn", package)
+    return {"python": platform.python_version()} | {name: version(name) for name in names}

@@ -19,6 +19,7 @@ class Method:
     explain: Explain
     missing: Callable[[], str | None] = lambda: None  # why it cannot run here: a package that is not installed
     without_categories: bool = False  # it knows numbers only
+    package: str = "acex"  # whose version belongs to its results
 
     def refuses(self, ground: Ground) -> str | None:
         """Why this method cannot explain rows of this ground; None when it can."""
