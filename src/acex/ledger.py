@@ -157,6 +157,11 @@ class Ledger:
         return self._store.is_memory
 
     @property
+    def path(self) -> Path | None:
+        """The file of this ledger; None in memory and on a server."""
+        return self._store.path
+
+    @property
     def owner(self) -> str:
         """Who claims through this object, in words: host, process, and a mark of its own."""
         return f"{socket.gethostname()} pid {os.getpid()} {_machine()} {self._token}"

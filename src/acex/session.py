@@ -126,6 +126,23 @@ class Session:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
         self.take([answer for answer in self.box.take_in(rows, labels) if answer.row not in before])
 
+    def run(self, note: Callable[[Session], object] = lambda session: None) -> Explanation:
+        """The explanation, once the model at hand has been asked all there is to ask; `note` is called each round.
+
+        An error carries what was found before it, as `explanation`.
+        """
+        try:
+            while True:
+                rows, why = self.next_round()
+                if rows is None:
+                    return self.explanation()
+                self.put(rows, why)
+                note(self)
+        except BaseException as failure:
+            # Also after Ctrl-C or a callback that raises: what was paid for travels with the error.
+            failure.explanation = self.explanation() if self.labels else None  # type: ignore[attr-defined]
+            raise
+
     # -- rounds ----------------------------------------------------------------------------------------------
 
     def next_round(self) -> tuple[Rows | None, list[Question]]:
