@@ -1,0 +1,200 @@
+"""Many rows of one model: what shared evidence saves, and what it costs in time.
+
+    python benchmarks/many.py --part pooling --data diabetes     # one process for each data set; goes on when stopped
+    python benchmarks/many.py --part table                       # what must hold, from the files that pooling wrote
+    python benchmarks/many.py --part picture                     # docs/many-learning.png, from the same files
+    python benchmarks/many.py --part speed                       # one explanation against scikit-learn's fits
+    python benchmarks/many.py --part throughput                  # 1, 2 and 4 processes
+    python benchmarks/many.py --part ledger                      # 10^3 to 10^6 answers in the ledger
+
+`pooling` withholds 200 rows of a data set, takes them in the order of work of `explain_many` and explains them four times:
+
+    alone    60 queries a row, no shared evidence
+    pooled   60 queries a row, each row learns from all before it: the learning curve
+    taught   the second hundred with 10 queries a row, after the first hundred with 60
+    ten      10 queries a row from the first row on
+
+It writes benchmarks/results/many-DATA-SEED.csv, a line for each row and way: the best J (the paper's, d2n + 5 g1n on
+codes) after 10 and after all queries, and how many it took to reach what the row reaches alone. Ledgers are kept in the
+folder --work, where a run that was stopped goes on. Needs the data sets: set ACEX_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import acex
+from acex.arrays import FloatArray
+from acex.batch import order_of_work
+from acex.bench.ground import Ground, ground
+
+RESULTS = Path(__file__).parent / "results"
+PICTURE = Path(__file__).parents[1] / "docs" / "many-learning.png"
+DATA = ("diabetes", "breast", "kc2", "blood", "german_credit")
+N_ROWS, FEW, ENOUGH = 200, 10, 60
+KEEP_ON = acex.Feasible(tolerance=0.0)
+
+
+# -- what shared evidence saves ----------------------------------------------------------------------
+
+
+def explainer_of(g: Ground, ledger: Path, pool: bool) -> acex.Explainer:
+    plausibility = acex.Plausibility(scale=False)
+    return acex.Explainer(
+        g.predict, g.reference, space=g.space, plausibility=plausibility, pool=pool, ledger=ledger, model_id=g.name
+    )
+
+
+def curves(g: Ground, rows: FloatArray, budget: int, ledger: Path, *, pool: bool) -> FloatArray:
+    """The best J after 0, 1, ..., `budget` rows paid for, (n, budget + 1); infinite before the first hit."""
+    explainer = explainer_of(g, ledger, pool)
+    out = np.full((len(rows), budget + 1), np.inf)
+    for i, x in enumerate(rows):  # in this order, which is the order of work
+        session = explainer.search(x, budget=budget, strategy=KEEP_ON)
+        e = session.run()
+        J = np.where(e.queries["hit"], g.cost(e.asked.to_numpy(float), x), np.inf)
+        J[~session.problem.plausible(e.asked.to_numpy(float))] = np.inf
+        paid = np.cumsum([ask.paid > 0 for ask in explainer.ledger.asks(session.identity)])
+        np.minimum.at(out[i], np.minimum(paid, budget), J)
+        print(f"{g.name} {ledger.stem}: row {i + 1} of {len(rows)}, J {J.min():.2f}", flush=True)
+    explainer.ledger.close()
+    best: FloatArray = np.minimum.accumulate(out, axis=1)
+    return best
+
+
+def pooling(name: str, seed: int, n_rows: int, enough: int, work: Path) -> pd.DataFrame:
+    """A line for each row and way of explaining it."""
+    g = ground(name, seed, n_withheld=N_ROWS)
+    reference = acex.Explainer(g.predict, g.reference, space=g.space).quantiles
+    rows = g.rows[:n_rows]
+    rows = rows[order_of_work(reference.coordinates(rows))]
+    half = n_rows // 2
+    folder = work / f"{name}-{seed}-{n_rows}-{enough}"
+    folder.mkdir(parents=True, exist_ok=True)
+    ways: dict[str, FloatArray] = {}
+    ways["alone"] = curves(g, rows, enough, folder / "alone.db", pool=False)
+    ways["pooled"] = np.vstack([curves(g, rows[:half], enough, folder / "pooled.db", pool=True)])
+    taught = folder / "taught.db"
+    if not taught.exists():
+        shutil.copy(folder / "pooled.db", folder / "copy.db")  # closed, so the file is all there is
+        (folder / "copy.db").rename(taught)
+    second = curves(g, rows[half:], FEW, taught, pool=True)
+    ways["taught"] = np.vstack([ways["pooled"][:, : FEW + 1], second])
+    ways["pooled"] = np.vstack([ways["pooled"], curves(g, rows[half:], enough, folder / "pooled.db", pool=True)])
+    ways["ten"] = curves(g, rows, FEW, folder / "ten.db", pool=True)
+    alone = ways["alone"][:, -1]
+    frames = [
+        pd.DataFrame(
+            {
+                "data": name,
+                "seed": seed,
+                "way": way,
+                "row": np.arange(n_rows),
+                "J_few": J[:, FEW],
+                "J": J[:, -1],
+                "J_alone": alone,
+                # Reached: what the row reaches alone, or one percent more; the budget and one where it is not.
+                "needed": np.where(1.01 * alone[:, None] >= J, np.arange(J.shape[1]), J.shape[1]).min(axis=1),
+            }
+        )
+        for way, J in ways.items()
+    ]
+    return pd.concat(frames)
+
+
+def results() -> pd.DataFrame:
+    files = sorted(RESULTS.glob("many-*-*.csv"))
+    if not files:
+        raise SystemExit(f"There is no many-DATA-SEED.csv in {RESULTS}: run --part pooling first.")
+    return pd.concat([pd.read_csv(file) for file in files])
+
+
+def table() -> None:
+    """Print the second hundred with 10 queries a row beside 60 queries alone."""
+    lines = []
+    for (name, seed), all_ways in results().groupby(["data", "seed"], sort=False):
+        n = all_ways["row"].max() + 1
+        second = all_ways[all_ways["row"] >= n // 2]
+        alone = second[second["way"] == "alone"].set_index("row")
+        for way in ("alone", "taught", "ten"):
+            told = second[second["way"] == way].set_index("row")
+            found = np.isfinite(told["J_few"])
+            both = found & np.isfinite(alone["J"])
+            lines.append(
+                {
+                    "data": name,
+                    "seed": seed,
+                    "way": way,
+                    "rows": len(told),
+                    "found": round(float(found.mean()), 3),
+                    "J at 10": round(float(told["J_few"][both].mean()), 2),
+                    "J at 60 alone": round(float(alone["J"][both].mean()), 2),
+                    "ratio": round(float(told["J_few"][both].mean() / alone["J"][both].mean()), 3),
+                    "median ratio": round(float((told["J_few"] / alone["J"])[both].median()), 3),
+                }
+            )
+    print(pd.DataFrame(lines).to_string(index=False))
+
+
+def picture() -> None:
+    """Draw queries needed against rows explained."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    told = results()
+    names = [name for name in DATA if name in set(told["data"])]
+    fig, axes = plt.subplots(1, len(names), figsize=(3.2 * len(names), 3.0), sharey=True, squeeze=False)
+    for ax, name in zip(axes[0], names, strict=True):
+        for way, colour in (("alone", "0.6"), ("pooled", "C0")):
+            needed = told[(told["data"] == name) & (told["way"] == way)].groupby("row")["needed"].mean()
+            smooth = needed.rolling(25, min_periods=10, center=True).mean()
+            ax.plot(needed.index + 1, smooth, color=colour, label=way)
+        ax.set_title(name.replace("_", " "))
+        ax.set_xlabel("rows explained")
+        ax.set_ylim(bottom=0)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0, 0].set_ylabel("queries needed for the cost\nthat 60 queries alone reach")
+    axes[0, 0].legend(frameon=False)
+    fig.tight_layout()
+    fig.savefig(PICTURE, dpi=130, metadata={"Software": None})
+    print(PICTURE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", required=True, choices=list(PARTS))
+    parser.add_argument("--data", choices=DATA, default="diabetes")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rows", type=int, default=N_ROWS, help="fewer for a try; the file is then named after it")
+    parser.add_argument("--enough", type=int, default=ENOUGH)
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "acex-many")
+    args = parser.parse_args()
+    PARTS[args.part](args)
+
+
+def run_pooling(args: argparse.Namespace) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    told = pooling(args.data, args.seed, args.rows, args.enough, args.work)
+    is_whole = (args.rows, args.enough) == (N_ROWS, ENOUGH)
+    path = RESULTS / f"many-{args.data}-{args.seed}.csv" if is_whole else args.work / f"many-{args.data}.csv"
+    told.round(6).to_csv(path, index=False)
+    print(path)
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "pooling": run_pooling,
+    "table": lambda args: table(),
+    "picture": lambda args: picture(),
+}
+
+if __name__ == "__main__":
+    main()
