@@ -14,7 +14,7 @@ ROOMS = """
     errors arrays values features columns space schema region scale quantiles cost plausibility
     kernel surrogate acquisition climb branch propose problem families polish penalty belief feasible search hints
     ledger_tables ledger_store ledger models protocols remote modelfiles target blackbox explanation measures plots
-    session explainer executors batch datasets bench cli
+    pool session explainer executors batch datasets bench cli
 """
 ORDER = ROOMS.split()
 POINTS_ONLY = ORDER[ORDER.index("kernel") : ORDER.index("search") + 1]

@@ -25,6 +25,7 @@ from acex.ledger import Ledger, fingerprint
 from acex.models import Label, as_labels, as_predict, known_labels
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
+from acex.pool import Pool
 from acex.problem import Hint, Problem
 from acex.quantiles import Quantiles
 from acex.region import Constraint, Region
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from acex.executors import Executor
 
 Callback = Callable[[Explanation], object]
+MOST_POOLS = 4  # kinds of explanations whose pool is kept
 
 
 class RowOptions(TypedDict, total=False):
@@ -215,6 +217,7 @@ class Explainer:
         if self._outcomes is not None and self._known_labels is not None:
             self._refuse_foreign_outcomes(self._known_labels)
         self._hints: dict[tuple[Label, ...], Hint | None] = {}
+        self._pools: dict[Space, Pool] = {}
         self.plausibility = plausibility
         with one_blas_thread():
             self._density = None if plausibility is None else plausibility.fit(self.reference, self.scale, seed)
@@ -361,12 +364,13 @@ class Explainer:
         known = self.ledger.answers(self.model_id)
         ledger = Ledger(Path(self._folder.name) / "ledger.db")
         ledger.register(self.model_id, features=self.space.names)
-        rows, labels, scores = ([answer[i] for answer in known] for i in range(3))
-        ledger.import_answers(self.model_id, rows, labels, scores=scores)
+        rows, labels = [answer.row for answer in known], [answer.label for answer in known]
+        ledger.import_answers(self.model_id, rows, labels, scores=[answer.scores for answer in known])
         self.ledger = ledger
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_folder"}  # stays with its owner
+        # The folder stays with its owner, and what was read is read again.
+        return {name: value for name, value in vars(self).items() if name != "_folder"} | {"_pools": {}}
 
     def search(
         self,
@@ -446,9 +450,17 @@ class Explainer:
             identity=identity,
             recorded=recorded,
             hint=lambda before: self._learn(wanted, before),
-            pool=self._pool,
+            pool=self._pool_of(space) if self._pool else None,
             per_round=queries_per_round,
         )
+
+    def _pool_of(self, space: Space) -> Pool:
+        """What the model was asked before, as points of this space; kept for the next explanation like this one."""
+        pool = self._pools.pop(space, None)
+        if pool is None or pool.ledger is not self.ledger:
+            pool = Pool(self.ledger, self.model_id, space, self.quantiles)
+        self._pools = dict([*self._pools.items(), (space, pool)][-MOST_POOLS:])
+        return pool
 
     def _identity(self, space: Space, problem: Problem, settings: dict[str, Any]) -> str:
         """What tells this explanation from others: a hash of all that decides what is asked.
