@@ -272,6 +272,8 @@ def _result(future: Future) -> Any:
         return future.result()
     except KilledWorker as error:
         return Lost(f"the workers that had this row died: {error}")
+    except Exception as error:
+        raise ExecutorFailed(f"A worker could not begin: {type(error).__name__}: {error}") from error
 
 
 def _itself(packed: bytes) -> bytes:
