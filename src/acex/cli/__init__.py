@@ -1,8 +1,9 @@
-"""The command line: `acex explain`, `ask`, `tell`, `status`, `audit`, `schema`, `ledger` and `demo`."""
+"""The command line: `acex explain`, `batch`, `ask`, `tell`, `status`, `audit`, `schema`, `ledger` and `demo`."""
 
 from __future__ import annotations
 
 from acex.cli.auditing import audit
+from acex.cli.batching import batch
 from acex.cli.demos import demo
 from acex.cli.explaining import explain
 from acex.cli.laboratory import ask, status, tell
@@ -12,7 +13,7 @@ from acex.cli.schemas import schema
 
 __all__ = ["app", "main"]
 
-for command in (explain, schema, ask, tell, status, audit, demo):
+for command in (explain, batch, schema, ask, tell, status, audit, demo):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
 
