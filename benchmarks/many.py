@@ -7,7 +7,7 @@
     python benchmarks/many.py --part throughput                  # 1, 2 and 4 processes
     python benchmarks/many.py --part ledger                      # 10^3 to 10^6 answers in the ledger
 
-`pooling` withholds 200 rows of a data set, takes them in the order of work of `explain_many` and explains them four times:
+`pooling` withholds 200 rows of a data set and explains them four times, in the order of work of `explain_many`:
 
     alone    60 queries a row, no shared evidence
     pooled   60 queries a row, each row learns from all before it: the learning curve
@@ -17,23 +17,32 @@
 It writes benchmarks/results/many-DATA-SEED.csv, a line for each row and way: the best J (the paper's, d2n + 5 g1n on
 codes) after 10 and after all queries, and how many it took to reach what the row reaches alone. Ledgers are kept in the
 folder --work, where a run that was stopped goes on. Needs the data sets: set ACEX_DATA.
+
+The other parts use generated data of 20 features and a model that answers at once. They write many-throughput.csv and
+many-ledger.csv there; run them on a machine that does nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import shutil
 import tempfile
+import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 import acex
 from acex.arrays import FloatArray
 from acex.batch import order_of_work
 from acex.bench.ground import Ground, ground
+from acex.blackbox import canonical
 
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parents[1] / "docs" / "many-learning.png"
@@ -169,23 +178,148 @@ def picture() -> None:
     print(PICTURE)
 
 
+# -- what it costs in time ---------------------------------------------------------------------------
+
+N_FEATURES, QUERIES = 20, 30
+MIXING = np.random.default_rng(1).normal(size=(N_FEATURES, N_FEATURES))
+WEIGHTS = np.random.default_rng(2).normal(size=N_FEATURES)
+
+
+def generated(n: int, seed: int) -> FloatArray:
+    """Rows with features that depend on each other, (n, 20)."""
+    rows: FloatArray = np.random.default_rng(seed).normal(size=(n, N_FEATURES)) @ (np.eye(N_FEATURES) + 0.3 * MIXING)
+    return rows
+
+
+def decide(X: FloatArray) -> Any:
+    """0 or 1; 1 for a few of the rows."""
+    return (X @ WEIGHTS + 2 * np.sin(X[:, 0]) > 2.0).astype(int)
+
+
+def with_answers(path: Path, n: int) -> acex.Explainer:
+    """An explainer over a ledger of n answers, about points between rows."""
+    reference = generated(600, 0)
+    explainer = acex.Explainer(decide, reference, ledger=path, model_id="generated")
+    rng, done = np.random.default_rng(3), explainer.ledger.last_sequence("generated")
+    while done < n:
+        k = min(n - done, 20_000)
+        pairs = reference[rng.integers(len(reference), size=(2, k))]
+        X = explainer.space.snap(pairs[0] + rng.random((k, 1)) * (pairs[1] - pairs[0]) + rng.normal(size=(k, 1)) / 1e3)
+        explainer.ledger.import_answers("generated", canonical(X), decide(X).tolist())
+        done = explainer.ledger.last_sequence("generated")
+    return explainer
+
+
+def to_explain(n: int) -> FloatArray:
+    """Rows that are 0."""
+    rows = np.clip(generated(20 * n + 100, 4), generated(600, 0).min(axis=0), generated(600, 0).max(axis=0))
+    return rows[decide(rows) == 0][:n]
+
+
+def core_seconds(explainer: acex.Explainer, x: FloatArray) -> float:
+    """Seconds of one core for one explanation of 30 queries."""
+    start = time.process_time()
+    explainer.search(x, budget=QUERIES, strategy=KEEP_ON).run()
+    return time.process_time() - start
+
+
+def core_seconds_of_fits() -> float:
+    """Seconds of one core for 30 fits of scikit-learn's classifier on 60 points."""
+    from sklearn.gaussian_process import GaussianProcessClassifier
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+    X = generated(60, 5)
+    start = time.process_time()
+    for _ in range(QUERIES):
+        GaussianProcessClassifier(ConstantKernel() * Matern(nu=2.5)).fit(X, X @ WEIGHTS > 0)
+    return time.process_time() - start
+
+
+def speed(n_rows: int) -> None:
+    """Print what an explanation with 500 answers at hand takes, beside the fits, turn by turn."""
+    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        explainer = with_answers(Path(folder) / "ledger.db", 500)
+        rows = to_explain(n_rows + 1)
+        core_seconds(explainer, rows[0])  # the first one reads the answers
+        pairs = np.array([(core_seconds(explainer, x), core_seconds_of_fits()) for x in rows[1:]])
+    ours, fits = np.median(pairs, axis=0)
+    ratio = np.median(pairs[:, 0] / pairs[:, 1])
+    print(f"{QUERIES} queries: {ours:.2f} s of one core; {QUERIES} fits: {fits:.2f} s; ratio {ratio:.2f} (median)")
+
+
+def throughput(n_rows: int, folder_of_results: Path) -> None:
+    """Write rows a second with 1, 2 and 4 processes."""
+    lines = []
+    rows = to_explain(n_rows)
+    for n_jobs in (1, 2, 4):
+        with tempfile.TemporaryDirectory() as folder:
+            explainer = with_answers(Path(folder) / "ledger.db", 500)
+            explainer.explain_many(generated(8, 0), budget=2, n_jobs=n_jobs).frame()  # the processes start
+            start = time.perf_counter()
+            frame = explainer.explain_many(rows, budget=QUERIES, strategy=KEEP_ON, n_jobs=n_jobs).frame()
+            seconds = time.perf_counter() - start
+        assert frame["error"].isna().all()
+        lines.append({"processes": n_jobs, "rows": n_rows, "seconds": seconds, "rows_per_second": n_rows / seconds})
+        print(lines[-1], flush=True)
+    table = pd.DataFrame(lines)
+    table["times_one"] = table["rows_per_second"] / table["rows_per_second"].iloc[0]
+    table.round(4).to_csv(folder_of_results / "many-throughput.csv", index=False)
+    print(table.to_string(index=False))
+
+
+def ledgers(n_rows: int, most: int, work: Path, folder_of_results: Path) -> None:
+    """Write what an explanation takes with 10^3 to 10^6 answers in the ledger."""
+    work.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for n in (10**k for k in range(3, 7) if 10**k <= most):
+        path, own = work / f"answers-{n}.db", work / "measured.db"
+        with_answers(path, n).ledger.close()
+        shutil.copy(path, own)  # the answers to what is measured are not kept
+        with threadpool_limits(1):
+            explainer = with_answers(own, n)
+            rows = to_explain(n_rows + 1)
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            first = core_seconds(explainer, rows[0])
+            later = [core_seconds(explainer, x) for x in rows[1:]]
+            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+            explainer.ledger.close()
+        lines.append(
+            {
+                "answers": n,
+                "MB on disk": path.stat().st_size / 1e6,
+                "first explanation, s": first,
+                "each later one, s": float(np.median(later)),
+                "more memory, MB": grown / 1024,
+            }
+        )
+        print(lines[-1], flush=True)
+    table = pd.DataFrame(lines).round(3)
+    table.to_csv(folder_of_results / "many-ledger.csv", index=False)
+    print(table.to_string(index=False))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", required=True, choices=list(PARTS))
     parser.add_argument("--data", choices=DATA, default="diabetes")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rows", type=int, default=N_ROWS, help="fewer for a try; the file is then named after it")
+    parser.add_argument("--rows", type=int, default=N_ROWS, help="fewer for a try; results then go to --work")
     parser.add_argument("--enough", type=int, default=ENOUGH)
+    parser.add_argument("--answers", type=int, default=10**6, help="the largest ledger of --part ledger")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "acex-many")
     args = parser.parse_args()
     PARTS[args.part](args)
 
 
+def _folder(args: argparse.Namespace) -> Path:
+    """Where results go: a try with smaller numbers does not overwrite them."""
+    return RESULTS if (args.rows, args.enough, args.answers) == (N_ROWS, ENOUGH, 10**6) else Path(args.work)
+
+
 def run_pooling(args: argparse.Namespace) -> None:
-    RESULTS.mkdir(exist_ok=True)
     told = pooling(args.data, args.seed, args.rows, args.enough, args.work)
-    is_whole = (args.rows, args.enough) == (N_ROWS, ENOUGH)
-    path = RESULTS / f"many-{args.data}-{args.seed}.csv" if is_whole else args.work / f"many-{args.data}.csv"
+    path = _folder(args) / f"many-{args.data}-{args.seed}.csv"
     told.round(6).to_csv(path, index=False)
     print(path)
 
@@ -194,6 +328,9 @@ PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
     "pooling": run_pooling,
     "table": lambda args: table(),
     "picture": lambda args: picture(),
+    "speed": lambda args: speed(min(args.rows, 15)),
+    "throughput": lambda args: throughput(min(args.rows, 60), _folder(args)),
+    "ledger": lambda args: ledgers(min(args.rows, 15), args.answers, args.work, _folder(args)),
 }
 
 if __name__ == "__main__":
