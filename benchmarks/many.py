@@ -6,6 +6,7 @@
     python benchmarks/many.py --part speed                       # one explanation against scikit-learn's fits
     python benchmarks/many.py --part throughput                  # 1, 2 and 4 processes
     python benchmarks/many.py --part ledger                      # 10^3 to 10^6 answers in the ledger
+    python benchmarks/many.py --part turns                       # questions a second that a ledger takes
 
 `pooling` withholds 200 rows of a data set and explains them four times, in the order of work of `explain_many`:
 
@@ -25,6 +26,7 @@ many-ledger.csv there; run them on a machine that does nothing else.
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import shutil
 import tempfile
@@ -43,6 +45,7 @@ from acex.arrays import FloatArray
 from acex.batch import order_of_work
 from acex.bench.ground import Ground, ground
 from acex.blackbox import canonical
+from acex.ledger import Question
 
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parents[1] / "docs" / "many-learning.png"
@@ -213,7 +216,8 @@ def with_answers(path: Path, n: int) -> acex.Explainer:
 def to_explain(n: int) -> FloatArray:
     """Rows that are 0."""
     rows = np.clip(generated(20 * n + 100, 4), generated(600, 0).min(axis=0), generated(600, 0).max(axis=0))
-    return rows[decide(rows) == 0][:n]
+    chosen: FloatArray = rows[decide(rows) == 0][:n]
+    return chosen
 
 
 def core_seconds(explainer: acex.Explainer, x: FloatArray) -> float:
@@ -254,13 +258,18 @@ def throughput(n_rows: int, folder_of_results: Path) -> None:
     rows = to_explain(n_rows)
     for n_jobs in (1, 2, 4):
         with tempfile.TemporaryDirectory() as folder:
-            explainer = with_answers(Path(folder) / "ledger.db", 500)
+            path = Path(folder) / "ledger.db"
+            explainer = with_answers(path, 500)
             explainer.explain_many(generated(8, 0), budget=2, n_jobs=n_jobs).frame()  # the processes start
+            before = path.stat().st_size
             start = time.perf_counter()
             frame = explainer.explain_many(rows, budget=QUERIES, strategy=KEEP_ON, n_jobs=n_jobs).frame()
             seconds = time.perf_counter() - start
+            explainer.ledger.close()
+            grown = path.stat().st_size - before
         assert frame["error"].isna().all()
-        lines.append({"processes": n_jobs, "rows": n_rows, "seconds": seconds, "rows_per_second": n_rows / seconds})
+        line = {"processes": n_jobs, "rows": n_rows, "seconds": seconds, "rows_per_second": n_rows / seconds}
+        lines.append(line | {"kB_of_ledger_a_query": grown / frame["queries"].sum() / 1e3})
         print(lines[-1], flush=True)
     table = pd.DataFrame(lines)
     table["times_one"] = table["rows_per_second"] / table["rows_per_second"].iloc[0]
@@ -299,6 +308,20 @@ def ledgers(n_rows: int, most: int, work: Path, folder_of_results: Path) -> None
     print(table.to_string(index=False))
 
 
+def turns(n: int) -> None:
+    """Print how many questions a second a ledger takes from one process: those of one model take turns."""
+    with tempfile.TemporaryDirectory() as folder:
+        where = os.environ.get("ACEX_TEST_POSTGRES") or str(Path(folder) / "ledger.db")
+        with acex.Ledger(where) as ledger:
+            model = f"turns-{time.time_ns()}"
+            start = time.perf_counter()
+            for i in range(n):
+                row = f"[{i}]"
+                ledger.claim(model, [Question(row)])
+                ledger.settle(model, [row], [0])
+            print(f"{ledger}: {n / (time.perf_counter() - start):.0f} questions a second from one process")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", required=True, choices=list(PARTS))
@@ -330,6 +353,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
     "picture": lambda args: picture(),
     "speed": lambda args: speed(min(args.rows, 15)),
     "throughput": lambda args: throughput(min(args.rows, 60), _folder(args)),
+    "turns": lambda args: turns(500),
     "ledger": lambda args: ledgers(min(args.rows, 15), args.answers, args.work, _folder(args)),
 }
 

@@ -263,7 +263,7 @@ def test_what_was_known_in_memory_is_known_to_the_processes(bill: Bill) -> None:
     own.explain(LOW[0], budget=8)
     n = len(bill.lines())
     many = own.explain_many(LOW[:2], budget=8, n_jobs=2)
-    assert many[0].n_reused >= 1  # the factual itself
+    assert list(many)[0].n_reused >= 1  # noqa: RUF015 (all of them; the factual itself was known)
     assert max(Counter(bill.lines()).values()) == 1 and len(bill.lines()) > n
 
 
@@ -289,6 +289,7 @@ def test_a_worker_that_dies_loses_nothing_and_pays_nothing_twice(tmp_path: Path,
     assert max(Counter(bill.lines()).values()) == 1
 
 
+@pytest.mark.slow
 def test_a_row_that_kills_every_worker_is_given_up(bill: Bill) -> None:
     many = explainer(asked=Billed(bill, LOW[3], "kill")).explain_many(LOW[2:5], budget=3, n_jobs=2)
     with pytest.warns(UserWarning, match="A worker process died"):

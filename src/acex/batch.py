@@ -139,7 +139,8 @@ class Explanations(Sequence[Explanation]):
         self._budget_total = budget_total
         explainer.space.encode(self._rows.iloc[:0])  # the columns are right, or nothing is asked
         self._index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(self._rows))
-        self._done: dict[int, Done] = {}  # by position, in the order in which they finished
+        self._done: dict[int, Done] = {}  # by position
+        self._finished: list[int] = []  # positions in the order in which they were done
         self._work = self._run()
 
     # -- as a sequence -----------------------------------------------------------------------------------
@@ -167,11 +168,12 @@ class Explanations(Sequence[Explanation]):
     def as_finished(self) -> Iterator[tuple[int, Explanation]]:
         """Position and explanation of each row, as they are done; without those that failed."""
         n = 0
-        while n < len(self._done) or self._advance():
-            for position, done in list(self._done.items())[n:]:
-                n += 1
-                if done.explanation is not None:
-                    yield position, done.explanation
+        while n < len(self._finished) or self._advance():
+            position = self._finished[n]
+            n += 1
+            explanation = self._done[position].explanation
+            if explanation is not None:
+                yield position, explanation
 
     @property
     def errors(self) -> dict[int, str]:
@@ -194,6 +196,7 @@ class Explanations(Sequence[Explanation]):
         except StopIteration:
             return False
         self._done[position] = done
+        self._finished.append(position)
         return True
 
     # -- the work ----------------------------------------------------------------------------------------
@@ -268,7 +271,8 @@ class Explanations(Sequence[Explanation]):
 
     def summary(self) -> Summary:
         """What has to change most often, for whom nothing was found, and what it cost as the work went on."""
-        return Summary.of(self.frame(), self._done)
+        frame = self.frame()
+        return Summary.of(frame, {i: self._done[i] for i in self._finished})
 
     def to_json(self, path: str | Path | None = None) -> str:
         """All explanations and errors as JSON text, also written to `path` if given."""
@@ -373,10 +377,10 @@ def order_of_work(Z: FloatArray) -> IntArray:
         nearest = np.minimum(nearest, apart[chosen[-1]])
     leaders = sample[chosen]
     rest = np.setdiff1d(np.arange(n), leaders)
-    blocks = [cdist(Z[part], Z[leaders]) for part in np.array_split(rest, len(rest) // 10_000 + 1)]
-    distances = np.vstack(blocks)
-    order = np.lexsort((distances.min(axis=1), distances.argmin(axis=1)))
-    return np.concatenate([leaders, rest[order]])
+    blocks = (cdist(Z[part], Z[leaders]) for part in np.array_split(rest, len(rest) // 10_000 + 1))
+    nearest_leader = [(block.min(axis=1), block.argmin(axis=1)) for block in blocks]
+    distances, leader = (np.concatenate(parts) for parts in zip(*nearest_leader, strict=True))
+    return np.concatenate([leaders, rest[np.lexsort((distances, leader))]])
 
 
 def expected_gain(explanation: Explanation | None) -> float:
