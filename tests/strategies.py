@@ -94,7 +94,7 @@ def arrays(draw: Draw, max_rows: int = 6, max_columns: int = 4) -> Any:
 
 @st.composite
 def spaces(draw: Draw) -> Space:
-    """A space with ranges beyond its data, frozen and directed features, and weights."""
+    """A space with ranges beyond its data, frozen and directed features, weights and units."""
     data = draw(st.one_of(frames(), arrays()))
     space = Space.infer(data)
     ranges: dict[str | int, Any] = {}
@@ -109,7 +109,9 @@ def spaces(draw: Draw) -> Space:
     directions: dict[str | int, Any] = {
         n: draw(st.sampled_from(["increase", "decrease"])) for n in directed if draw(st.booleans())
     }
+    numbers = [f.name for f in space.features if isinstance(f, (Continuous, Integer))]
     return space.adjust(
+        units={n: draw(words) for n in numbers if draw(st.booleans())},
         freeze=[n for n in space.names if draw(st.integers(0, 3)) == 0],
         directions=directions,
         weights={n: draw(st.floats(0.1, 10)) for n in space.names if draw(st.booleans())},

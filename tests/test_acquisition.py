@@ -45,7 +45,8 @@ def draws(case: Case, n: int, seed: int) -> FloatArray:
 def test_expected_improvement_is_what_a_million_draws_average_to(case: Case) -> None:
     sample = draws(case, 1_000_000, 0)
     error = sample.std() / np.sqrt(len(sample))
-    assert abs(evaluate(case)[0] - sample.mean()) < 5 * error + 1e-9
+    rare = 1e-6  # what a million draws can miss altogether
+    assert abs(evaluate(case)[0] - sample.mean()) < 5 * error + rare
 
 
 @pytest.mark.parametrize("alpha", [-0.3, 0.0, 0.2])

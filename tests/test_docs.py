@@ -1,34 +1,125 @@
-"""What the documentation says is true."""
+"""What the documentation says is true: its Python and its commands run, its links lead somewhere, the site is built."""
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import acex
+from commands import run
+from servers import Handler, serving
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+ENDPOINT = "https://host/score"  # in the pages; here a server on this machine answers
 
 
-def code_blocks(page: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+def blocks(page: str) -> list[tuple[str, str]]:
+    """The language and the text of each fenced block, in order."""
+    return re.findall(r"```(\w+)\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_code_block_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page runs in a folder of its own; what a page puts into the environment or the path is taken out again."""
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in code_blocks(page):
-        exec(compile(block, page, "exec"), names)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("LOANS_TOKEN", "Bearer 0123456789")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
+def test_every_code_block_runs(page: str) -> None:
+    if any(language == "bash" for language, _ in blocks(page)):
+        set_up_files()
+    with serving(decide) as server:
+        names: dict[str, object] = {}
+        for language, text in blocks(page):
+            text = text.replace(ENDPOINT, server.url)
+            if language == "python":
+                exec(compile(text, page, "exec"), names)
+            elif language == "bash":
+                run_commands(text)
+            elif language == "toml" and (named := re.match(r"# (\S+\.toml)", text)):
+                Path(named[1]).write_text(text, encoding="utf-8")
+
+
+def run_commands(text: str) -> None:
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            assert words[0] == "acex", f"only acex commands are run: {line}"
+            result = run(*words[1:])
+            assert result.exit_code == 0, f"{line}\n{result.stdout}\n{result.stderr}"
+
+
+def set_up_files() -> None:
+    """The files that commands in the pages speak of: loans.csv with its model, and samples.csv."""
+    loans = acex.datasets.load("loan")
+    texts = ["education", "purpose", "housing"]
+    encoder = make_column_transformer((OneHotEncoder(), texts), remainder="passthrough")
+    table = loans.rows.astype({"education": "str"})
+    model = make_pipeline(encoder, RandomForestClassifier(30, random_state=0)).fit(table, loans.labels)
+    table.assign(id=range(len(table)), decision=loans.labels).to_csv("loans.csv", index=False)
+    skops.io.dump(model, "loans.skops")
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"temperature": rng.uniform(250, 400, 60), "pressure": rng.uniform(1, 9, 60)}).assign(
+        temperature=lambda rows: rows["temperature"].where(rows.index != 17, 350.0)
+    ).to_csv("samples.csv", index=False)
+
+
+def decide(handler: Handler) -> None:
+    """The endpoint of the pages: approves who scores enough or has a guarantor."""
+    assert handler.headers["Authorization"] == "Bearer 0123456789"
+    records = handler.body["instances"]
+    labels = ["approved" if r["credit_score"] > 640 or r["has_guarantor"] else "rejected" for r in records]
+    handler.reply(200, json.dumps({"predictions": [{"label": label} for label in labels]}))
 
 
 def test_the_readme_has_an_example() -> None:
-    assert "acex.explain(" in code_blocks("README.md")[0]
+    assert "acex.explain(" in next(text for language, text in blocks("README.md") if language == "python")
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     folder = (ROOT / page).parent
-    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", (ROOT / page).read_text(encoding="utf-8")):
         assert "://" in target or (folder / target).exists(), target
+
+
+@pytest.mark.slow
+def test_the_site_can_be_built_and_read_offline(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        str(ROOT / "docs"),
+        str(tmp_path),
+    ]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    pages = list(tmp_path.glob("*.html"))
+    assert {"index.html", "quickstart.html", "method.html", "reference.html"} <= {page.name for page in pages}
+    for page in pages:
+        loaded = re.findall(r'<(?:script|link|img|iframe)[^>]*(?:src|href)="([^"]+)"', page.read_text(encoding="utf-8"))
+        assert not [address for address in loaded if "://" in address or address.startswith("//")], page
+    for sheet in tmp_path.glob("_static/**/*.css"):
+        assert not re.findall(r"url\(\"?https?:|@import", sheet.read_text(encoding="utf-8")), sheet
+    assert "<math" in (tmp_path / "method.html").read_text(encoding="utf-8")

@@ -322,6 +322,17 @@ def test_a_margin_is_reported() -> None:
     assert acex.explain(model, x, data=rows, budget=10).steadiness == ()
 
 
+def test_a_margin_with_known_outcomes_and_nothing_found_is_no_error() -> None:
+    model, rows, x = loan()
+    outcomes = model(rows)
+    seen: list[str] = []
+    steady = acex.Feasible(margin=0.6)
+    acex.explain(
+        model, x, data=rows, labels=outcomes, strategy=steady, budget=3, callback=lambda e: seen.append(e.outcome)
+    )
+    assert seen[0] == "budget_spent"  # after the factual alone there is no counterfactual yet
+
+
 @pytest.mark.parametrize("count", [0, 2.5, "3"])
 def test_a_count_that_is_no_number_is_refused(count: Any) -> None:
     model, rows, x = loan()

@@ -27,6 +27,7 @@ from acex import Continuous, Integer, Nominal, Ordinal
         (Ordinal, (("x", "y"),), {"direction": "up"}, "'a': direction 'up' is neither 'increase' nor"),
         (Continuous, (0, 1), {"weight": 0}, "'a': weight must be a positive number, got 0"),
         (Continuous, (0, 1), {"weight": "1"}, "'a': weight must be a positive number, got '1'"),
+        (Integer, (0, 1), {"unit": 12}, "'a': unit must be text, such as 'months', got 12"),
         (Continuous, (0, 1), {"weight": np.nan}, "'a': weight must be a positive number, got nan"),
     ],
 )

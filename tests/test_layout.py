@@ -13,8 +13,8 @@ SOURCE = Path(acex.__file__).parent
 ROOMS = """
     errors arrays values features columns space schema region scale quantiles cost plausibility
     kernel surrogate acquisition climb branch propose problem families polish penalty belief feasible search hints
-    ledger_tables ledger_store ledger models protocols remote modelfiles target blackbox explanation measures plots
-    pool session explainer executors batch datasets bench cli
+    ledger_tables ledger_store ledger models protocols remote modelfiles target blackbox explanation recorded sentences
+    measures plots report pool session explainer executors batch datasets bench cli
 """
 ORDER = ROOMS.split()
 POINTS_ONLY = ORDER[ORDER.index("kernel") : ORDER.index("search") + 1]

@@ -507,14 +507,14 @@ def test_an_older_ledger_is_taken_to_the_newest_version(tmp_path: Path, monkeypa
     def add_a_column(connection: Any) -> None:
         connection.exec_driver_sql("ALTER TABLE models ADD COLUMN colour TEXT")
 
-    monkeypatch.setattr(ledger_tables, "MIGRATIONS", [add_a_column])
+    monkeypatch.setattr(ledger_tables, "MIGRATIONS", [*ledger_tables.MIGRATIONS, add_a_column])
     for _ in range(2):  # once only
         with Ledger(tmp_path / "l.db") as ledger:
             assert states(ledger, 1) == ["settled"]
             with ledger._store.read() as connection:
                 steps = connection.exec_driver_sql("SELECT version FROM ledger_versions ORDER BY version").all()
                 colours = connection.exec_driver_sql("SELECT colour FROM models").all()
-    assert [tuple(step) for step in steps] == [(1,), (2,)]
+    assert [tuple(step) for step in steps] == [(2,), (3,)]
     assert len(colours) == 1
 
 

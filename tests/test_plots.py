@@ -9,11 +9,13 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import Bbox, BboxBase
 from numpy.testing import assert_allclose, assert_array_equal
 
 import acex
@@ -21,80 +23,11 @@ from acex import plots
 from acex.arrays import FloatArray
 from acex.explanation import Explanation, readable_pair
 from acex.features import Continuous, Integer, Nominal, Ordinal
+from acex.plots.slices import Slice, Surrogate
+from acex.plots.trace import _ticks
 from acex.scale import Scale
 from acex.space import Space
-
-SCHOOLS = ("primary", "high", "university")
-PERSON = Space(
-    (
-        Continuous("debt", 0.0, 2.0),
-        Integer("income", 1000, 5000),
-        Ordinal("school", SCHOOLS),
-        Nominal("housing", ("own", "parents", "rent")),
-        Continuous("age", 18.0, 98.0),
-    )
-)
-BEFORE = (1.5, 2000, "high", "rent", 40.0)
-AFTER = (0.5, 3000, "university", "own", 40.0)
-DEVIATIONS = np.array([0.25, 2000.0, 1.0, 0.5, 10.0])
-
-
-def explained(
-    space: Space,
-    before: tuple[Any, ...],
-    after: tuple[Any, ...] | None,
-    *,
-    deviations: FloatArray | None = None,
-    costs: tuple[float, ...] = (0.0, 30.0, 7.0, 2.0, 5.0),
-    hits: tuple[bool, ...] = (False, True, True, False, True),
-    asked: FloatArray | None = None,
-    n_reused: int = 0,
-) -> Explanation:
-    """An explanation written by hand: a factual, a counterfactual, and five queries."""
-    rows = space.decode(np.vstack([space.encode(dict(zip(space.names, before, strict=True)))] * len(costs)))
-    if asked is not None:
-        rows = space.decode(asked)
-    best = np.minimum.accumulate(np.where(hits, costs, np.inf))
-    found = after is not None
-    return Explanation(
-        factual=rows.iloc[0].rename(None),
-        label_before="no",
-        label_after="yes" if found else None,
-        target="yes",
-        outcome="found" if found else "budget_spent",
-        stopped_by="budget",
-        counterfactuals=pd.DataFrame([after] if after else [], columns=pd.Index(space.names)),
-        costs=(float(best[-1]),) if found else (),
-        affinities=(1.0,) if found else (),
-        n_queries=len(costs) - n_reused,
-        n_reused=n_reused,
-        queries=pd.DataFrame(
-            {
-                "purpose": "initial",
-                "label": ["yes" if hit else "no" for hit in hits],
-                "hit": hits,
-                "cost": costs,
-                "best": best,
-            }
-        ),
-        asked=rows,
-        settings={},
-        space=space,
-        scale=Scale(
-            np.ones(len(space)) if deviations is None else deviations,
-            space.is_nominal,
-            np.where(space.is_nominal, space.high + 1, 0).astype(np.intp),
-        ),
-    )
-
-
-def person(**options: Any) -> Explanation:
-    return explained(PERSON, BEFORE, AFTER, deviations=DEVIATIONS, **options)
-
-
-def nothing_found() -> Explanation:
-    misses = (False,) * 5
-    return explained(PERSON, BEFORE, None, deviations=DEVIATIONS, hits=misses)
+from explanations import AFTER, BEFORE, DEVIATIONS, PERSON, explained, nothing_found, person
 
 
 def pixels(figure: Figure) -> FloatArray:
@@ -118,9 +51,8 @@ def texts_drawn(figure: Figure) -> list[tuple[str, Bbox]]:
     return list(shown.values())
 
 
-def overlapping(figure: Figure) -> list[tuple[str, str]]:
+def overlapping(texts: list[tuple[str, Bbox]], page: BboxBase) -> list[tuple[str, str]]:
     """Texts that are cut off at the edge, and pairs of texts of which one covers the other."""
-    texts, page = texts_drawn(figure), figure.bbox
     cut = [(a, "edge") for a, box in texts if min(box.min) < 0 or box.x1 > page.x1 or box.y1 > page.y1]
     return cut + [(a, b) for (a, box), (b, other) in combinations(texts, 2) if box.overlaps(other)]
 
@@ -188,7 +120,7 @@ def test_the_trace_is_that_of_a_real_search() -> None:
 
 @pytest.mark.parametrize(("bend", "most"), [(7.8, 70.0), (0.5, 2.1), (3e-4, 9e5), (4.0, 1000.0)])
 def test_ticks_are_few_round_and_within_the_axis(bend: float, most: float) -> None:
-    ticks = plots._ticks(bend, most)
+    ticks = _ticks(bend, most)
     assert ticks == sorted(set(ticks)) and ticks[0] == 0
     assert 3 <= len(ticks) <= 12
     assert 0.3 * bend <= ticks[1] <= ticks[-1] <= 1.1 * most
@@ -273,6 +205,202 @@ def test_images_of_nothing_found_say_what_to_relax() -> None:
         plots.images_record(nothing_found(), (1, 5))
 
 
+# -- several counterfactuals -----------------------------------------------------------------------------
+
+
+def several() -> Explanation:
+    second, third = (1.5, 1500, "primary", "own", 40.0), (1.5, 2500, "high", "rent", 40.0)
+    return explained(PERSON, BEFORE, AFTER, second, third, deviations=DEVIATIONS)
+
+
+def test_counterfactuals_hold_what_any_of_them_changes_most_shared_first() -> None:
+    cell = plots.Cell
+    assert plots.counterfactuals_record(several()) == plots.Counterfactuals(
+        features=("income", "housing", "school", "debt"),  # changed by 3, 2, 2 and 1
+        factual=("2000", "rent", "high", "1.5"),
+        columns=(
+            plots.Counterfactual(
+                (cell("3000", "up"), cell("own", "other"), cell("university", "up"), cell("0.5", "down")), 5.0, 4
+            ),
+            plots.Counterfactual((cell("1500", "down"), cell("own", "other"), cell("primary", "down"), None), 6.0, 3),
+            plots.Counterfactual((cell("2500", "up"), None, None, None), 7.0, 1),
+        ),
+        n_more_features=0,
+        n_more_columns=0,
+    )
+
+
+def test_counterfactuals_and_features_that_find_no_room_are_counted() -> None:
+    table = plots.counterfactuals_record(several(), most_features=1, most=2)
+    assert table.features == ("housing",) and table.n_more_features == 3
+    assert [column.n_changes for column in table.columns] == [4, 3] and table.n_more_columns == 1
+
+
+def test_a_difference_in_the_fifth_digit_is_seen_in_the_table() -> None:
+    table = plots.counterfactuals_record(explained(PERSON, (0.252, *BEFORE[1:]), (0.25204, *BEFORE[1:])))
+    assert table.factual == ("0.252",) and table.columns[0].cells == (plots.Cell("0.25204", "up"),)
+
+
+# -- boundary --------------------------------------------------------------------------------------------
+
+MIXED = Space((Continuous("a", 0, 10), Integer("b", 0, 100), Nominal("c", ("p", "q", "r")), Continuous("d", 0, 1)))
+MIXED_DEVIATIONS = np.array([2.0, 10.0, 0.5, 0.25])
+FACTUAL = np.array([2.0, 20.0, 0.0, 0.5])
+
+
+def mixed(after: FloatArray, asked: list[list[float]], hits: tuple[bool, ...]) -> Explanation:
+    """An explanation of the mixed space: the factual, these queries and the counterfactual were asked."""
+    rows = np.vstack([FACTUAL, *asked, after])
+    best = tuple(MIXED.decode(after).iloc[0])
+    costs = tuple(float(i) for i in range(len(rows)))
+    every = (False, *hits, True)
+    return explained(
+        MIXED,
+        tuple(MIXED.decode(FACTUAL).iloc[0]),
+        best,
+        asked=rows,
+        costs=costs,
+        hits=every,
+        deviations=MIXED_DEVIATIONS,
+    )
+
+
+def test_the_boundary_is_a_slice_along_the_two_largest_changes() -> None:
+    after = np.array([6.0, 50.0, 0.0, 0.5])  # steps of 2 and 3
+    on, off, other = [9.0, 60.0, 0.0, 0.5], [1.0, 20.0, 0.0, 0.9], [1.0, 30.0, 2.0, 0.5]
+    b = plots.boundary_record(mixed(after, [on, off, other], (True, False, True)))
+    assert [axis.name for axis in b.axes] == ["b", "a"]
+    assert_allclose(b.factual, [20, 2])
+    assert b.counterfactual is not None
+    assert_allclose(b.counterfactual, [50, 6])
+    assert_allclose(b.asked, [[60, 9], [20, 1], [30, 1]])
+    assert_array_equal(b.is_hit, [True, False, True])
+    assert_array_equal(b.on_slice, [True, False, False])
+    assert (b.n_others, b.n_along) == (2, 0)
+    assert_allclose([b.axes[0].values[0], b.axes[0].values[-1]], [20 - 0.15 * 40, 60 + 0.15 * 40])
+    assert_allclose([b.axes[1].values[0], b.axes[1].values[-1]], [0, 9 + 0.15 * 8], atol=0.25)  # 1 - 0.15 * 8 < 0
+    assert b.probability.shape == (len(b.axes[1].values), len(b.axes[0].values))
+    assert 0 <= b.probability.min() <= b.probability.max() <= 1
+
+
+def test_p_on_the_slice_is_that_of_the_surrogate_at_the_values_of_row_and_column() -> None:
+    after = np.array([6.0, 50.0, 0.0, 0.5])
+    e = mixed(after, [[9.0, 60.0, 0.0, 0.5], [6.0, 20.0, 0.0, 0.9], [1.0, 70.0, 2.0, 0.5]], (True, True, False))
+    b = plots.boundary_record(e, ["a", "b"])
+    surrogate = Surrogate(e.scale, MIXED.encode(e.asked), e.queries["hit"].to_numpy(dtype=bool))
+    for row, column in ((0, 0), (10, 90), (100, 3)):
+        point = np.array([[b.axes[0].values[column], b.axes[1].values[row], 0.0, 0.5]])
+        assert_allclose(b.probability[row, column], surrogate.probability(point)[0])
+
+
+def test_the_surrogate_sees_the_boundary_between_spread_answers() -> None:
+    X = np.random.default_rng(0).uniform(SQUARE.low, SQUARE.high, (60, 2))
+    X[0] = -0.5, 1.0
+    hits = X @ [1.0, 0.25] > 0.5
+    e = explained(
+        SQUARE, (-0.5, 1.0), (0.5, 1.0), asked=X, hits=tuple(hits), costs=(1.0,) * 60, deviations=np.array([0.5, 1.0])
+    )
+    b = plots.boundary_record(e)
+    truth = np.add.outer(0.25 * b.axes[1].values, b.axes[0].values) > 0.5
+    assert ((b.probability > 0.5) == truth).mean() > 0.95
+
+
+def test_with_two_features_the_boundary_is_the_whole_plane() -> None:
+    b = plots.boundary_record(on_the_square())
+    assert [axis.edges for axis in b.axes] == [(-1.0, 1.0), (0.0, 4.0)]
+    assert b.n_others == 0 and b.on_slice.all()
+
+
+def test_a_lone_change_is_shown_with_the_feature_on_which_the_answers_depend() -> None:
+    after = np.array([2.0, 20.0, 1.0, 0.5])
+    asked = [[2.0, 20.0, 1.0, 0.1], [2.0, 20.0, 1.0, 0.2], [2.0, 20.0, 1.0, 0.9], [2.0, 21.0, 1.0, 0.8]]
+    b = plots.boundary_record(mixed(after, asked, (False, False, True, True)))
+    assert [axis.name for axis in b.axes] == ["d", "c"]  # categories at the side
+    assert b.axes[1].words == ("p", "q", "r")
+    assert b.probability.shape == (3, len(b.axes[0].values))
+    assert_allclose(b.factual, [0.5, 0])
+
+
+def test_other_changes_go_along_from_factual_to_counterfactual() -> None:
+    after = np.array([6.0, 50.0, 1.0, 0.75])
+    halfway = [4.0, 35.0, 1.0, 0.625]  # nominal features turn at the half
+    b = plots.boundary_record(mixed(after, [halfway, [4.0, 35.0, 0.0, 0.5]], (True, False)), ["a", "b"])
+    assert b.n_along == 2
+    assert_array_equal(b.on_slice, [True, False])
+
+
+@given(st.data())
+@settings(max_examples=50)
+def test_both_ends_lie_on_the_slice_and_its_points_have_the_values_asked_for(data: st.DataObject) -> None:
+    d = data.draw(st.integers(2, 5))
+    nominal = np.array(data.draw(st.lists(st.booleans(), min_size=d, max_size=d)))
+    scale = Scale(np.full(d, 0.5), nominal, np.where(nominal, 4, 0))
+    points = st.lists(st.integers(0, 3), min_size=d, max_size=d).map(lambda x: np.array(x, dtype=float))
+    start, end = data.draw(points), data.draw(points)
+    pair = data.draw(st.lists(st.integers(0, d - 1), min_size=2, max_size=2, unique=True))
+    cut = Slice(scale, start, end, pair)
+    places = np.array([start[pair], end[pair], data.draw(points)[pair]])
+    X = cut.points(places)
+    assert_allclose(X[:, pair], places)
+    assert_allclose(X[0], start)
+    if (start[pair] != end[pair]).any():
+        assert_allclose(X[1], end)
+    assert cut.holds(X).all()
+    beside = np.delete(np.arange(d), pair)
+    X[:, beside] += 1.0
+    assert not cut.holds(X).any() or d == 2
+
+
+def test_an_axis_has_room_for_twelve_categories_those_that_matter_first() -> None:
+    space = Space((Nominal("c", tuple(range(40))), Continuous("a", 0, 1)))
+    asked = np.array([[39, 0.0], [30, 0.5], [30, 0.6], [0, 0.1], [20, 1.0]])
+    b = plots.boundary_record(explained(space, (39, 0.0), (20, 1.0), asked=asked))
+    assert len(b.axes[0].words) == 12 and {"39", "30", "20", "0"} <= set(b.axes[0].words)
+    assert_allclose(b.axes[0].places(b.axes[0].values), range(12))
+
+
+def test_a_boundary_needs_no_counterfactual_and_leaves_frozen_features_aside() -> None:
+    b = plots.boundary_record(nothing_found())
+    assert b.counterfactual is None and (b.probability < 0.5).all()
+    space = PERSON.adjust(freeze=["debt", "income", "school"])
+    b = plots.boundary_record(explained(space, BEFORE, None, hits=(False,) * 5, deviations=DEVIATIONS))
+    assert [axis.name for axis in b.axes] == ["age", "housing"]
+
+
+def test_a_slice_along_anything_but_two_features_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"expected two different ones, got \['debt', 'debt'\]"):
+        plots.boundary_record(person(), ["debt", "debt"])
+    with pytest.raises(ValueError, match="'dept' is not"):
+        plots.boundary_record(person(), ["dept", "age"])
+    with pytest.raises(ValueError, match=r"A slice needs two features; this explanation has \['a'\]"):
+        plots.boundary_record(explained(Space((Continuous("a", 0, 1),)), (0.0,), (1.0,)))
+
+
+# -- batch -----------------------------------------------------------------------------------------------
+
+
+def test_a_batch_counts_changes_by_direction_outcomes_and_queries() -> None:
+    lower = explained(PERSON, BEFORE, (1.5, 1500, "high", "own", 40.0), deviations=DEVIATIONS, costs=(0.0, 3.0, 2.0),
+                      hits=(False, True, True))  # fmt: skip
+    batch = plots.batch_record(e for e in (person(), nothing_found(), lower))
+    assert batch.changed == (
+        plots.Changed("housing", up=0, down=0, other=2),
+        plots.Changed("income", up=1, down=1, other=0),
+        plots.Changed("debt", up=0, down=1, other=0),
+        plots.Changed("school", up=1, down=0, other=0),
+    )
+    assert batch.outcomes == (("found", 2), ("budget_spent", 1))
+    assert_allclose(batch.costs, [5, 2])
+    assert_array_equal(batch.n_queries, [5, 5, 3])
+    assert_array_equal(batch.is_found, [True, False, True])
+    assert plots.batch_record([person(), lower], most=1).n_more == 3
+
+
+def test_a_batch_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="explanations is empty"):
+        plots.batch_record([])
+
+
 # -- drawings --------------------------------------------------------------------------------------------
 
 
@@ -314,32 +442,90 @@ DRAWINGS: dict[str, Callable[[], Figure]] = {
     "images": images,
     "board": board,
     "a real search": lambda: searched().plot(),
+    "changes alone": lambda: person().plot("changes"),
+    "one counterfactual": lambda: person().plot("counterfactuals"),
+    "three counterfactuals": lambda: several().plot("counterfactuals"),
+    "trace alone": lambda: person(n_reused=2).plot("trace"),
+    "boundary": lambda: person().plot("boundary"),
+    "boundary of nothing found": lambda: nothing_found().plot("boundary"),
+    "boundary of a real search": lambda: searched().plot("boundary"),
+    "batch": lambda: plots.draw_explanations([person(), nothing_found(), several()]),
+    "batch of nothing found": lambda: plots.draw_explanations([nothing_found()] * 80),
 }
 
 
 @pytest.mark.parametrize("name", list(DRAWINGS))
 def test_every_drawing_shows_something_and_no_text_covers_another(name: str) -> None:
     figure = DRAWINGS[name]()
-    assert len(texts_drawn(figure)) > 5
-    assert overlapping(figure) == []
+    texts = texts_drawn(figure)
+    assert len(texts) > 5
+    assert overlapping(texts, figure.bbox) == []
     image = pixels(figure)
     assert image.shape[0] > 300 and image.shape[1] > 600
     assert image[..., :3].min() < 0.1 < 0.9 < image[..., :3].max()
 
 
-def test_thirty_features_with_long_names_do_not_overlap_and_dollars_make_no_formula() -> None:
-    names = [f"{j} average monthly balance in $ or $ {'x' * 40}"[:40] for j in range(30)]
-    space = Space(tuple(Continuous(name, 0.0, 123456.789) for name in names))
-    e = explained(space, (98765.4321,) * 30, tuple(np.linspace(1e-4, 9e4, 30)))
-    assert overlapping(e.plot()) == []
-    assert overlapping(plots.draw_explanation(e, plots.changes_record(e, most=30))) == []
-    assert not [text for text, _ in texts_drawn(e.plot()) if is_math_text(text)]
+NAMES = [f"{j} average monthly balance in $ or $ {'x' * 40}"[:40] for j in range(30)]
+WORDS = tuple(f"{letter} category with $ far $ too many words in it" for letter in "abcdefghijklmnop")
+
+
+def crowded() -> Explanation:
+    """Thirty features with names of forty characters, every second with sixteen long categories, all changed."""
+    space = Space(tuple(Nominal(n, WORDS) if j % 2 else Continuous(n, 0.0, 123456.789) for j, n in enumerate(NAMES)))
+    rng = np.random.default_rng(0)
+    X = np.where(space.is_nominal, rng.integers(0, 16, (9, 30)), rng.uniform(1e-4, 123456, (9, 30)))
+    rows = [tuple(row) for row in space.decode(X).itertuples(index=False)]
+    return explained(space, *rows, asked=X[:5], deviations=np.where(space.is_nominal, 0.6, 30000.0))
+
+
+def long_names() -> Explanation:
+    space = Space(tuple(Continuous(name, 0.0, 123456.789) for name in NAMES))
+    return explained(space, (98765.4321,) * 30, tuple(np.linspace(1e-4, 9e4, 30)))
+
+
+def with_boundary(features: list[str]) -> Figure:
+    return plots.draw_explanation(crowded(), plots.boundary_record(crowded(), features))
+
+
+CROWDED: dict[str, Callable[[], Figure]] = {
+    "explanation": lambda: long_names().plot(),
+    "thirty changes": lambda: plots.draw_explanation(long_names(), plots.changes_record(long_names(), most=30)),
+    "changes": lambda: crowded().plot("changes"),
+    "counterfactuals": lambda: crowded().plot("counterfactuals"),
+    "counterfactuals and trace": lambda: plots.draw_explanation(crowded(), plots.counterfactuals_record(crowded())),
+    "trace": lambda: crowded().plot("trace"),
+    "numbers": lambda: with_boundary([NAMES[0], NAMES[2]]),
+    "number and category": lambda: with_boundary([NAMES[0], NAMES[1]]),
+    "category and number": lambda: with_boundary([NAMES[1], NAMES[0]]),
+    "categories": lambda: with_boundary([NAMES[1], NAMES[3]]),
+    "batch": lambda: plots.draw_explanations([crowded(), long_names(), nothing_found()]),
+}
+
+
+@pytest.mark.parametrize("name", list(CROWDED))
+def test_thirty_features_with_long_names_do_not_overlap_and_dollars_make_no_formula(name: str) -> None:
+    figure = CROWDED[name]()
+    texts = texts_drawn(figure)
+    assert overlapping(texts, figure.bbox) == []
+    assert not [text for text, _ in texts if is_math_text(text)]
 
 
 def test_long_categories_do_not_overlap() -> None:
     words = tuple(f"{letter} category with far too many words in it" for letter in "abc")
     space = Space((Ordinal("first", words), Nominal("second", words)))
-    assert overlapping(explained(space, (words[0],) * 2, (words[2],) * 2).plot()) == []
+    figure = explained(space, (words[0],) * 2, (words[2],) * 2).plot()
+    assert overlapping(texts_drawn(figure), figure.bbox) == []
+
+
+def test_a_picture_that_needs_a_counterfactual_says_what_to_relax() -> None:
+    for kind in ("changes", "counterfactuals"):
+        with pytest.raises(acex.NoCounterfactual, match="Raise budget"):
+            nothing_found().plot(kind)
+
+
+def test_an_unknown_kind_of_picture_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match="kind: 'pie' is not one of 'changes', 'counterfactuals', 'trace', 'boundary'"):
+        person().plot("pie")  # type: ignore[arg-type]
 
 
 def test_the_title_is_the_summary_wrapped() -> None:

@@ -22,7 +22,7 @@ PEOPLE = pd.DataFrame(
 )
 FILE = """
 features = [
-    { name = "income", kind = "continuous", range = [0, 90000], weight = 2 },
+    { name = "income", kind = "continuous", range = [0, 90000], weight = 2, unit = "EUR" },
     { name = "school", kind = "ordinal", categories = ["primary", "high", "uni"], direction = "increase" },
     { name = "job", kind = "nominal", frozen = true },
 ]
@@ -38,7 +38,7 @@ def write(folder: Path, text: str) -> Path:
 def test_a_file_says_what_columns_hold_and_the_rest_is_inferred(tmp_path: Path) -> None:
     frame, space = with_schema(PEOPLE, read_schema(write(tmp_path, FILE)))
     assert space.features == (
-        acex.Continuous("income", 0, 90000, weight=2),
+        acex.Continuous("income", 0, 90000, weight=2, unit="EUR"),
         acex.Ordinal("school", ("primary", "high", "uni"), direction="increase"),
         acex.Nominal("job", ("clerk", "cook"), frozen=True),
         acex.Continuous("debt", 0.1, 0.9),
@@ -75,6 +75,10 @@ def test_any_name_and_category_can_be_written(
         ('features = [{ name = "a", kind = "whole" }]', "'a': kind 'whole' is not one of 'continuous'"),
         ('features = [{ name = "a", kind = "ordinal" }]', "'a': an ordinal column needs categories"),
         ('features = [{ name = "a", kind = "integer", range = [1] }]', "'a': expected [lowest, highest], got"),
+        (
+            'features = [{ name = "a", kind = "nominal", unit = "EUR" }]',
+            "'a': only numbers have a unit, got unit = 'EUR'",
+        ),
         ('features = [{ name = "a", kind = "nominal", range = [1, 2] }]', "'a': expected categories, not a range"),
     ],
 )

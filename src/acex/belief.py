@@ -74,6 +74,8 @@ class Belief:
 
     def steadiness(self, X: FloatArray) -> FloatArray:
         """Mean P(hit) in a small neighbourhood of points, (n,), by the surrogate alone."""
+        if len(X) == 0:  # a forest of known outcomes refuses to be asked about nothing
+            return np.zeros(0)
         near = (X[:, None] + self._cloud).reshape(-1, X.shape[1])
         near = self.problem.region.space.snap(near)
         probability = self._by_posterior(near, self.problem.quantiles.coordinates(near))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import CodeType, FunctionType
@@ -34,7 +36,7 @@ from acex.search import Strategy
 from acex.session import Session, one_blas_thread
 from acex.space import Space
 from acex.target import Target
-from acex.values import is_count, is_finite
+from acex.values import as_json, is_count, is_finite
 
 if TYPE_CHECKING:
     from acex.batch import Explanations
@@ -422,13 +424,18 @@ class Explainer:
             "queries_per_round": int(queries_per_round),
         }
         identity = self._identity(space, problem, settings)
+        # Worth telling, but not part of the identity: the ranges are in it as what they allow.
+        limits = space.by_index("ranges", ranges)
+        settings["ranges"] = {space.names[j]: _told(wanted) for j, wanted in limits.items()}
+        settings["versions"] = _versions()
         explanation, recorded = None, []
         if not self.ledger.is_memory:
             explanation = identity
             row = space.frame(problem.factual[None]).iloc[0]
             factual = {str(name): value for name, value in row.items()}
             kept = settings | {"form": space.form()}  # to ask the rows again later, as they were asked
-            recorded = self.ledger.begin(explanation, self.model_id, factual=factual, settings=kept)
+            described = {**space.to_dict(), "deviations": self.scale.deviations.tolist()}
+            recorded = self.ledger.begin(explanation, self.model_id, factual=factual, settings=kept, space=described)
         box = BlackBox(
             self._predict,
             self.ledger,
@@ -471,6 +478,8 @@ class Explainer:
         decides = {name: value for name, value in settings.items() if name != "budget" or settings["count"] > 1}
         decides["factual"] = problem.factual.tolist()
         decides["space"] = space.to_dict()
+        for feature in decides["space"]["features"]:
+            feature.pop("unit", None)  # a word for people
         decides["allowed"] = [allowed.tolist() for allowed in problem.region.allowed]
         decides["data"] = self._data_identity
         if problem.region.constraint is not None:
@@ -559,6 +568,18 @@ def _refuse_other_kind(labels: list[Label], label: Label) -> None:
     """Raise when these are texts and the model gives numbers, or the other way round: each would be a hit."""
     if labels and not any(isinstance(other, str) == isinstance(label, str) for other in labels):
         raise ValueError(f"answers: labels such as {labels[0]!r}, but the model gives labels such as {label!r}.")
+
+
+def _told(values: Any) -> list[Any]:
+    """What `ranges` wants of a feature, as JSON knows it: None for an end without a limit."""
+    return [None if isinstance(value, float) and np.isinf(value) else as_json(value) for value in values]
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Of what the numbers depend on, beside acex itself."""
+    packages = ("numpy", "scipy", "scikit-learn", "pandas")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
 def _as_strategy(strategy: Strategy | str) -> Strategy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import html
+import io
 import json
 import math
 from collections.abc import Hashable
@@ -23,6 +23,9 @@ from acex.values import as_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from acex.plots import Kind
+    from acex.sentences import Templates
+
 Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "unlikely", "exhausted"]
 StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
 
@@ -36,6 +39,7 @@ ADVICE = {
     "or relax plausibility (a lower threshold, or None).",
 }
 FORMAT = 1  # of the JSON form
+WIDTH = 80  # columns of a terminal
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +143,24 @@ class Explanation:
 
         return measures(self)
 
-    def plot(self) -> Figure:
-        """A picture of the changes and of the cost against queries."""
-        from acex.plots import draw_explanation
+    def plot(self, kind: Kind | None = None) -> Figure:
+        """A picture of the changes and of the cost against queries, or one of the kind that is named.
 
-        return draw_explanation(self)
+        Args:
+            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries) or
+                "boundary" (where the surrogate sees the decision change).
+        """
+        from acex.plots import draw_explanation, draw_kind
+
+        return draw_explanation(self) if kind is None else draw_kind(self, kind)
 
     # -- for people ------------------------------------------------------------------------------
+
+    def sentences(self, templates: Templates | None = None) -> list[str]:
+        """A sentence for each change, for letters; `acex.sentences.Templates` are for other words or languages."""
+        from acex.sentences import ENGLISH, sentences
+
+        return sentences(self, ENGLISH if templates is None else templates)
 
     def summary(self) -> str:
         """One sentence: what happened and what it cost; another one for each warning."""
@@ -162,16 +177,25 @@ class Explanation:
     def __str__(self) -> str:
         if self.outcome != "found":
             return self.summary()
-        tables = [_shown(self.changes_of(i)).to_string(index=False) for i in range(len(self.counterfactuals))]
+        tables = [_drawn(_shown(self.changes_of(i))) for i in range(len(self.counterfactuals))]
         or_else = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
         return "\n".join([self.summary(), tables[0], *or_else])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        tables = [_shown(self.changes_of(i)) for i in range(len(self.counterfactuals))]
-        shown = "<p>or</p>".join(table.to_html(index=False, escape=True, border=0) for table in tables)
-        return f"<p>{html.escape(self.summary())}</p>{shown}"
+        from acex.report import explanation_html
+
+        return explanation_html(self)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The explanation as one HTML page that needs nothing else, also written to `path` if given."""
+        from acex.report import explanation_page
+
+        text = explanation_page(self)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     # -- for machines ----------------------------------------------------------------------------
 
@@ -272,6 +296,23 @@ def _shown(changes: pd.DataFrame) -> pd.DataFrame:
             "step": changes["step"].map("{:+.2f} sd".format),
         }
     )
+
+
+def _drawn(shown: pd.DataFrame) -> str:
+    """A frame of texts as a table that fits a terminal: long ones are folded, none is cut short."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="none")
+    for name in shown.columns:
+        table.add_column(name, overflow="fold", justify="left" if name == "feature" else "right")
+    for line in shown.itertuples(index=False):
+        table.add_row(*(Text(word) for word in line))
+    console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 def _values(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -41,10 +41,11 @@ class _Feature:
 
 @dataclass(frozen=True)
 class Numeric(_Feature):
-    """What `Continuous` and `Integer` share."""
+    """What `Continuous` and `Integer` share. `unit` is a word for people, such as "months"; nothing is converted."""
 
     low: float
     high: float
+    unit: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,6 +54,8 @@ class Numeric(_Feature):
             raise ValueError(f"{self.name!r}: expected finite low <= high, got {self.low!r} and {self.high!r}.")
         if max(abs(self.low), abs(self.high)) > LARGEST:
             raise ValueError(f"{self.name!r}: numbers beyond {LARGEST:g} are too large; rescale the column.")
+        if not isinstance(self.unit, str):
+            raise ValueError(f"{self.name!r}: unit must be text, such as 'months', got {self.unit!r}.")
 
     def wanted(self, ends: Any) -> tuple[float, float]:
         """The (low, high) that `ranges` wants of this feature; whole for an integer."""

@@ -39,7 +39,7 @@ from sqlalchemy import Connection, Row, bindparam, func, select
 
 from acex.errors import BudgetSpent, LedgerFailed, OutOfStep
 from acex.ledger_store import Store
-from acex.ledger_tables import asks, contradictions, explanations, models, queries
+from acex.ledger_tables import asks, contradictions, explanations, models, queries, spaces
 from acex.values import as_json, is_count, is_finite, plain
 
 PlainLabel: TypeAlias = str | int | float | bool
@@ -112,6 +112,18 @@ class Ask(NamedTuple):
     note: Any
     paid: int
     answer: Answer | None
+
+
+class Record(NamedTuple):
+    """What a ledger knows of an explanation beside its questions; times are ISO 8601 in UTC."""
+
+    model: str
+    settings: dict[str, Any]
+    space: dict[str, Any] | None  # as `begin` was told; None where an older acex began the explanation
+    started_at: str
+    finished_at: str | None
+    outcome: str | None  # None while it has not ended
+    result: dict[str, Any] | None  # as `finish` was told
 
 
 class Asked(NamedTuple):
@@ -435,9 +447,19 @@ class Ledger:
     # -- explanations -----------------------------------------------------------------------------------
 
     def begin(
-        self, explanation: str, model: str, *, factual: Mapping[str, Any], settings: Mapping[str, Any]
+        self,
+        explanation: str,
+        model: str,
+        *,
+        factual: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        space: Mapping[str, Any] | None = None,
     ) -> list[Ask]:
-        """What this explanation has asked so far: nothing if it is new, else enough to go on where it stopped."""
+        """What this explanation has asked so far: nothing if it is new, else enough to go on where it stopped.
+
+        Args:
+            space: what the rows hold, in plain values; kept once for all explanations that share it.
+        """
         with self._store.write() as connection:
             self._account(connection, model)
             line = {
@@ -448,7 +470,36 @@ class Ledger:
                 "started_at": _iso(self._store.now(connection)),
             }
             connection.execute(self._store.insert(explanations, line))
+            if space is not None:
+                described = json.dumps(space, default=as_json)
+                key = fingerprint(described)
+                connection.execute(self._store.insert(spaces, {"id": key, "description": described}))
+                # Also one that an older acex began, which did not keep it.
+                lacking = (explanations.c.id == explanation, explanations.c.space_id.is_(None))
+                connection.execute(explanations.update().where(*lacking).values(space_id=key))
         return self.asks(explanation)
+
+    def record(self, explanation: str) -> Record:
+        """What is known of an explanation beside its questions.
+
+        Raises:
+            ValueError: there is none of this name.
+        """
+        wanted = select(explanations, spaces.c.description).outerjoin(spaces).where(explanations.c.id == explanation)
+        with self._store.read() as connection:
+            line = connection.execute(wanted).one_or_none()
+        if line is None:
+            raise ValueError(f"{explanation!r} is not an explanation of this ledger; see Ledger.explanations.")
+        space, result = (None if text is None else json.loads(text) for text in (line.description, line.result))
+        return Record(
+            line.model_id,
+            json.loads(line.settings),
+            space,
+            line.started_at,
+            line.finished_at,
+            line.outcome,
+            result,
+        )
 
     def asks(self, explanation: str) -> list[Ask]:
         """The questions of an explanation in order, with the answers there are."""
@@ -479,10 +530,14 @@ class Ledger:
             then = (queries.c.model_id == line.model_id, queries.c.settled_at <= line.finished_at)
             return connection.scalar(select(func.max(queries.c.sequence)).where(*then)) or 0
 
-    def finish(self, explanation: str, outcome: str) -> None:
-        """Write down how an explanation ended."""
+    def finish(self, explanation: str, outcome: str, result: Mapping[str, Any] | None = None) -> None:
+        """Write down how an explanation ended, and what was found, in plain values."""
         with self._store.write() as connection:
-            ended = {"outcome": outcome, "finished_at": _iso(self._store.now(connection))}
+            ended = {
+                "outcome": outcome,
+                "finished_at": _iso(self._store.now(connection)),
+                "result": None if result is None else json.dumps(result, default=as_json),
+            }
             connection.execute(explanations.update().where(explanations.c.id == explanation).values(**ended))
 
     # -- to be shown ------------------------------------------------------------------------------------

@@ -50,6 +50,13 @@ models = Table(
     Column("created_at", Text, nullable=False),
 )
 
+spaces = Table(
+    "spaces",  # what the rows of explanations hold: mostly one for all of a model's
+    metadata,
+    Column("id", Text, primary_key=True),  # hash of the description
+    Column("description", Text, nullable=False),  # JSON: features, how rows are written, standard deviations
+)
+
 explanations = Table(
     "explanations",
     metadata,
@@ -60,6 +67,8 @@ explanations = Table(
     Column("started_at", Text, nullable=False),
     Column("finished_at", Text),
     Column("outcome", Text),
+    Column("space_id", Text, ForeignKey("spaces.id")),  # null where an acex before version 2 began it
+    Column("result", Text),  # JSON: what was found, and how sure it is; null until it ended
     Index("explanations_of_model", "model_id"),
 )
 
@@ -107,9 +116,21 @@ contradictions = Table(
 )
 
 Migration = Callable[[Connection], None]
+
+
+def _keep_spaces_and_results(connection: Connection) -> None:
+    """Version 2: what it takes to show an explanation without its model and data."""
+    for statement in (
+        "CREATE TABLE spaces (id TEXT NOT NULL PRIMARY KEY, description TEXT NOT NULL)",
+        "ALTER TABLE explanations ADD COLUMN space_id TEXT REFERENCES spaces (id)",
+        "ALTER TABLE explanations ADD COLUMN result TEXT",
+    ):
+        connection.exec_driver_sql(statement)
+
+
 # Step i takes a ledger from version i + 1 to version i + 2. A new ledger starts with the tables above, so whoever
 # changes them adds the step that does the same to an old one.
-MIGRATIONS: list[Migration] = []
+MIGRATIONS: list[Migration] = [_keep_spaces_and_results]
 
 
 def newest_version() -> int:

@@ -34,6 +34,6 @@ def measures(explanation: Explanation) -> dict[str, float]:
         float(np.linalg.norm(z)),
         float(np.abs(z).sum()),
         float(n_changed(best, x)[0]),
-        explanation.affinities[0],
+        explanation.affinities[0] if explanation.affinities else float("nan"),  # an older ledger does not know it
     )
     return out | dict(zip(names, values, strict=True))

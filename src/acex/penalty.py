@@ -45,7 +45,7 @@ class Penalty:
     Args:
         n0: initial points, the factual included (the paper: 30; 15 for blood, 4 for moons, 50 for images).
             The search proper starts after them, so the budget should be at least twice as large.
-        lambda_0: penalty on |f - 1/2| at the start of each round.
+        lambda_0: penalty on `|f - 1/2|` at the start of each round.
         lambda_max: penalty at which a round ends.
         growth: power p by which the penalty grows.
         epsilon: a round also ends when the point moves less than this, in standard deviations.

@@ -13,7 +13,7 @@ import pandas as pd
 from pandas.api import types
 
 from acex.columns import infer_feature
-from acex.features import Categorical, Continuous, Direction, Feature, Integer, Nominal, Ordinal
+from acex.features import Categorical, Continuous, Direction, Feature, Integer, Nominal, Numeric, Ordinal
 from acex.space import Space
 from acex.values import listed
 
@@ -27,6 +27,7 @@ HEADER = """\
 #   frozen      true: stays as it is in every counterfactual
 #   direction   "increase" or "decrease": may go one way only
 #   weight      how dear a change is relative to other columns; 1 by default
+#   unit        what a number counts, such as "months": a word for sentences and reports
 """
 
 
@@ -41,6 +42,7 @@ class FeatureSchema:
     frozen: bool = False
     direction: Direction | None = None
     weight: float = 1.0
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -51,6 +53,10 @@ class FeatureSchema:
             raise ValueError(f"{self.name!r}: expected {what}, got range = {list(self.range)}.")
         if self.kind == "ordinal" and not self.categories:
             raise ValueError(f"{self.name!r}: an ordinal column needs categories, from lowest to highest.")
+        if self.unit and not is_number:
+            raise ValueError(
+                f"{self.name!r}: only numbers have a unit, got unit = {self.unit!r} for kind {self.kind!r}."
+            )
 
     def feature(self, values: pd.Series[Any]) -> Feature:
         """The feature; where the file does not say so, with the range or categories of these values."""
@@ -58,10 +64,10 @@ class FeatureSchema:
         match self.kind:
             case "continuous":
                 low, high = self.range or (float(values.min()), float(values.max()))
-                return Continuous(self.name, low, high, **limits)
+                return Continuous(self.name, low, high, unit=self.unit, **limits)
             case "integer":
                 low, high = self.range or (int(values.min()), int(values.max()))
-                return Integer(self.name, low, high, **limits)
+                return Integer(self.name, low, high, unit=self.unit, **limits)
             case "ordinal":
                 return Ordinal(self.name, self.categories, **limits)
             case "nominal":
@@ -138,6 +144,8 @@ def _entry(feature: Feature) -> list[str]:
         words.append(f"direction = {_toml(feature.direction)}")
     if feature.weight != 1:
         words.append(f"weight = {_toml(feature.weight)}")
+    if isinstance(feature, Numeric) and feature.unit:
+        words.append(f"unit = {_toml(feature.unit)}")
     return words
 
 

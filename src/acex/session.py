@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import ThreadpoolController
 
-from acex.arrays import Rows
+from acex.arrays import FloatArray, Rows
 from acex.blackbox import BlackBox, canonical
 from acex.errors import LedgerFailed, OutOfStep
 from acex.explanation import Explanation, Outcome, StoppedBy
@@ -25,6 +25,7 @@ from acex.ledger import Answer, Ask, Question
 from acex.models import Label
 from acex.pool import Nearest, Pool, points_of
 from acex.problem import Hint, Problem, Query
+from acex.recorded import contradictions
 from acex.search import Search, Strategy
 from acex.space import Space
 from acex.target import Target
@@ -183,10 +184,18 @@ class Session:
         return self._decoded[1]
 
     def _costs(self) -> list[dict[str, Any]]:
-        """The cost of each row, and whether it would be a counterfactual: what the ledger alone cannot work out."""
+        """What the ledger alone cannot work out of each row: its cost, whether it would be a counterfactual, and how
+        much it looks like the reference."""
         X = np.array([query.point for query in self._round])
         counts = self.problem.plausible(X) & self.problem.region.contains(X)
-        return [{"cost": c, "counts": k} for c, k in zip(self.problem.cost(X).tolist(), counts.tolist(), strict=True)]
+        columns = {"cost": self.problem.cost(X), "counts": counts, "affinity": self._affinity(X)}
+        lines = zip(*(values.tolist() for values in columns.values()), strict=True)
+        return [dict(zip(columns, line, strict=True)) for line in lines]
+
+    def _affinity(self, X: FloatArray) -> FloatArray:
+        """How much points look like the reference, 1 for all where nobody wants to know, (n,)."""
+        density = self.problem.density
+        return np.ones(len(X)) if density is None or not len(X) else density.affinity(X)
 
     def _forms(self) -> list[str]:
         return canonical(self._rows()) if self._round else []
@@ -270,8 +279,21 @@ class Session:
         """Write down how it ended, once."""
         is_news = self._ended is None or len(self.labels) > self._n_ended
         if self.box.explanation is not None and is_news and self._search is not None:
-            self.box.ledger.finish(self.box.explanation, self._result)
+            self.box.ledger.finish(self.box.explanation, self._result, self._found())
             self._ended, self._n_ended = self._visible(len(self.labels)), len(self.labels)
+
+    def _found(self) -> dict[str, Any]:
+        """What the questions in the ledger do not say: which of them are the answer, and how sure it is."""
+        assert self._search is not None
+        e = self.explanation()
+        return {
+            "asked": len(e.asked),
+            "counterfactuals": self._search.chosen.tolist(),
+            "steadiness": e.steadiness,
+            "stopped_by": e.stopped_by,
+            "warnings": self._fewer(),
+            "settings": {name: e.settings[name] for name in ("budget", "labels")},  # what may change as it goes on
+        }
 
     def _tell(self, query: Query, answer: Answer) -> None:
         self._own.add(answer.sequence)
@@ -318,17 +340,12 @@ class Session:
         )
 
     def _contradictions(self) -> tuple[str, ...]:
-        rows: set[str] = set()
-        with suppress(LedgerFailed):  # if it cannot be read, that will be said elsewhere
-            rows.update(self.box.ledger.contradictions(self.box.model_id)["row"])
-        if not rows or self._search is None:
+        if self._search is None:
             return ()
-        here = len(rows & set(canonical(self.space.decode(self._search.history.X))))
-        times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-        return (
-            f"the model contradicts itself: it gave {times} ({here} asked here) another label later. The first one "
-            f"stands; see Ledger.contradictions.",
-        )
+        with suppress(LedgerFailed):  # if it cannot be read, that will be said elsewhere
+            asked = canonical(self.space.decode(self._search.history.X))
+            return contradictions(self.box.ledger, self.box.model_id, asked)
+        return ()
 
     def explanation(self) -> Explanation:
         """The state so far.
@@ -345,8 +362,6 @@ class Session:
         best_so_far = np.minimum.accumulate(np.where(is_counterfactual, costs, np.inf))
         chosen = search.chosen
         points = history.X[chosen]
-        plain = problem.density is None or not len(chosen)
-        affinity = np.ones(len(chosen)) if plain else problem.density.affinity(points)  # type: ignore[union-attr]
         asked = self.space.frame(history.X)
         return Explanation(
             factual=asked.iloc[0].rename(None),
@@ -357,7 +372,7 @@ class Session:
             stopped_by=self.stopped_by,
             counterfactuals=asked.iloc[chosen].reset_index(drop=True),
             costs=tuple(costs[chosen].tolist()),
-            affinities=tuple(affinity.tolist()),
+            affinities=tuple(self._affinity(points).tolist()),
             steadiness=() if search.margin is None else tuple(search.steadiness(points).tolist()),
             n_queries=self.box.n_queries,
             n_reused=self.box.n_reused,

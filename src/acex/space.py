@@ -135,8 +135,9 @@ class Space:
         freeze: Iterable[str | int] = (),
         directions: Mapping[str | int, Direction] | None = None,
         weights: Mapping[str | int, float] | None = None,
+        units: Mapping[str | int, str] | None = None,
     ) -> Space:
-        """The same space with some features frozen, directed or weighted."""
+        """The same space with some features frozen, directed, weighted, or numbers in units, such as "months"."""
         if isinstance(freeze, str):
             raise ValueError(f"freeze takes a list of names, got the text {freeze!r}; write [{freeze!r}].")
         features = list(self.features)
@@ -147,6 +148,11 @@ class Space:
             features[j] = replace(features[j], direction=direction)
         for j, weight in self.by_index("weights", weights).items():
             features[j] = replace(features[j], weight=weight)
+        for j, unit in self.by_index("units", units).items():
+            feature = features[j]
+            if not isinstance(feature, Numeric):
+                raise ValueError(f"{feature.name!r}: only numbers have a unit, got {unit!r} for categories.")
+            features[j] = replace(feature, unit=unit)
         return replace(self, features=tuple(features))
 
     def widened(self, ranges: Mapping[str | int, Any] | None) -> Space:
@@ -252,6 +258,11 @@ class Space:
         """Rows for points as a DataFrame, also where the model takes arrays."""
         rows = self.decode(X)
         return rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=self.names)
+
+    def _repr_html_(self) -> str:
+        from acex.report import space_html
+
+        return space_html(self)
 
     # -- as JSON ---------------------------------------------------------------------------------
 

@@ -7,17 +7,23 @@ training; the first of them are explained. Standard deviations are those of the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.svm import SVC
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.datasets import paper
+from acex.bench.network import image_classifier
+from acex.datasets import mnist, moons, paper
 from acex.features import Categorical, Integer
+from acex.plausibility import Density, Plausibility
+from acex.scale import Scale
 from acex.space import Space
 
 N_WITHHELD = 100
+N_IMAGES = 2000  # of the train images are the reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +37,7 @@ class Ground:
     reference: FloatArray  # what the model was trained on, (m, d)
     labels: IntArray  # its true labels, (m,)
     deviations: FloatArray  # of the whole data set, (d,)
+    has_categories: bool = False  # which count as numbers here
 
     def predict(self, X: FloatArray) -> IntArray:
         """Hard labels of points, (n,)."""
@@ -43,6 +50,17 @@ class Ground:
         J: FloatArray = np.sqrt((z**2).sum(axis=1)) + 5 * np.abs(z).sum(axis=1)
         return J
 
+    @property
+    def is_constant(self) -> BoolArray:
+        """Which features the reference never varies in, (d,)."""
+        constant: BoolArray = np.ptp(self.reference, axis=0) == 0
+        return constant
+
+    @cached_property
+    def density(self) -> Density:
+        """The paper's plausibility: the local outlier factor on raw codes."""
+        return Plausibility(scale=False).fit(self.reference, Scale.of(self.space, self.reference))
+
     def keeps_frozen(self, X: FloatArray, x: FloatArray) -> BoolArray:
         """Which points leave the frozen features of x alone, (n,)."""
         frozen = np.array([f.frozen for f in self.space.features])
@@ -51,25 +69,41 @@ class Ground:
 
 
 def ground(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITHHELD) -> Ground:
-    """The ground of one of the paper's data sets, with a forest of 100 trees unless told otherwise."""
-    data = paper(name)
+    """The ground of one of the paper's data sets, with a forest of 100 trees unless told otherwise.
+
+    "moons" has the paper's support vector machine and "mnist" a network, and for the latter the reference is a sample
+    of the official train images, the rows are official test images of an 8.
+    """
+    if name == "mnist":
+        return _mnist(seed, model)
+    data = moons() if name == "moons" else paper(name)
     X, y = data.codes, data.binary
     withheld = np.random.default_rng(seed).choice(len(X), n_withheld, replace=False)
     keep = np.ones(len(X), dtype=bool)
     keep[withheld] = False
     if model is None:
-        model = RandomForestClassifier(100, random_state=seed, n_jobs=1)
+        model = SVC(gamma=1.0) if name == "moons" else RandomForestClassifier(100, random_state=seed, n_jobs=1)
     model.fit(X[keep], y[keep])
+    has_categories = any(isinstance(f, Categorical) for f in data.space.features)
+    space = _coded(data.space).like(X)
+    return Ground(name, space, model, X[withheld], X[keep], y[keep], _deviations(X), has_categories)
+
+
+def _mnist(seed: int, model: Any) -> Ground:
+    train, test = mnist("train"), mnist("test")
+    X, y = train.codes, train.binary
+    model = image_classifier(seed) if model is None else model
+    model.fit(X, y)
+    rng = np.random.default_rng(seed)
+    keep = rng.choice(len(X), N_IMAGES, replace=False)
+    eights = test.codes[(test.binary == 0) & (model.predict(test.codes) == 0)]
+    rows = rng.permutation(eights)[:N_WITHHELD]
+    return Ground("mnist", train.space.like(X), model, rows, X[keep], y[keep], _deviations(X))
+
+
+def _deviations(X: FloatArray) -> FloatArray:
     deviations = X.std(axis=0)
-    return Ground(
-        name=name,
-        space=_coded(data.space).like(X),
-        model=model,
-        rows=X[withheld],
-        reference=X[keep],
-        labels=y[keep],
-        deviations=np.where(deviations > 1e-10, deviations, 1.0),
-    )
+    return np.where(deviations > 1e-10, deviations, 1.0)
 
 
 def _coded(space: Space) -> Space:

@@ -1,21 +1,24 @@
-"""The command line: `acex explain`, `batch`, `ask`, `tell`, `status`, `audit`, `schema`, `ledger` and `demo`."""
+"""The command line: `acex explain`, `batch`, `ask`, `tell`, `audit`, `report`, `ledger`, `bench` and others."""
 
 from __future__ import annotations
 
 from acex.cli.auditing import audit
 from acex.cli.batching import batch
+from acex.cli.benching import bench
 from acex.cli.demos import demo
 from acex.cli.explaining import explain
 from acex.cli.laboratory import ask, status, tell
 from acex.cli.ledgers import ledger
 from acex.cli.program import app, spread
+from acex.cli.reporting import report
 from acex.cli.schemas import schema
 
 __all__ = ["app", "main"]
 
-for command in (explain, batch, schema, ask, tell, status, audit, demo):
+for command in (explain, batch, schema, ask, tell, status, audit, report, demo):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:

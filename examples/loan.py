@@ -1,0 +1,50 @@
+"""A loan with features of every kind: what can this applicant do, and what else could they do?
+
+Run it as a script, or cell by cell in an editor that knows `# %%`.
+"""
+
+# %% A model that decides about loans. acex will see its labels only.
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import acex
+
+loans = acex.datasets.load("loan")
+texts = ["education", "purpose", "housing"]
+encoder = make_column_transformer((OneHotEncoder(), texts), remainder="passthrough")
+model = make_pipeline(encoder, RandomForestClassifier(100, random_state=0)).fit(loans.rows, loans.labels)
+
+applicant = loans.rows[model.predict(loans.rows) == "rejected"].iloc[12]
+print(applicant.to_string(), "\n")
+
+# %% What acex takes the columns for: numbers, whole numbers, an order, names.
+for feature in acex.Space.infer(loans.rows).features:
+    print(f"{type(feature).__name__:12}{feature.name}")
+
+# %% Without any rule: the cheapest change, whether or not anybody can make it.
+explainer = acex.Explainer(model, loans.rows, labels=loans.labels)
+print("\nAnything goes:")
+print(explainer.explain(applicant, target="approved", budget=25))
+
+# %% With what everybody knows about applicants, and two alternatives to the first answer.
+rules = {
+    "freeze": ["age", "education", "purpose", "employment_years"],
+    "directions": {"debt_ratio": "decrease", "loan_amount": "decrease", "credit_score": "increase"},
+    "ranges": {"income": (applicant["income"], 1.15 * applicant["income"])},
+    "weights": {"housing": 2.0},  # moving is dear
+}
+e = explainer.explain(applicant, target="approved", budget=50, count=3, **rules)
+print("\nWhat this applicant can do:")
+print(e)
+
+# %% The same a little further from the edge: it should survive a small error in the numbers.
+steady = explainer.explain(applicant, target="approved", budget=30, strategy=acex.Feasible(margin=0.7), **rules)
+print("\nOn the safe side:")
+print(steady)
+
+# %% A picture of the first answer, and the explanation in a file.
+e.plot().savefig("acex-example-loan.png")
+e.to_json("acex-example-loan.json")
+print("\nSaved acex-example-loan.png and acex-example-loan.json.")

@@ -1,0 +1,160 @@
+"""BayCon (Romashov et al. 2022, "BayCon: Model-agnostic Bayesian Counterfactual Generator").
+
+    score   of a point: 0 for a miss, (1 - Gower distance) * (share of features left alone) for a hit
+    forest  regression of the score on the change, its l1 norm and the number of features left alone
+
+A round draws neighbours of the points asked last and random points, asks the 20 of greatest expected improvement, where
+the spread among the trees stands for the uncertainty, and fits the forest again. At the end all neighbours ever drawn
+are asked, and those hits are returned that the local outlier factor holds for inliers. The constants are those of the
+authors' code; its limit of 100 rounds stands in for a limit in seconds. Categories count as their codes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import norm
+from sklearn.ensemble import RandomForestRegressor
+
+from acex.arrays import BoolArray, FloatArray, IntArray
+from acex.bench.methods.gower import gower, widths
+from acex.bench.task import Door, Task
+
+FIRST, NEIGHBOURS, RANDOM = 200, 100, 1000  # draws that change one feature; half as many change two, and so on
+ROUNDS = 100
+ASKED = 20  # in a round
+PATIENCE, ENOUGH = 10, 100  # ends after so many rounds without a better score, once so many hits are known
+OVERSAMPLED = 10  # how often more a new best point is shown to the forest
+NEARER = 0.95  # a draw may be nearer than its origin by this much, not more
+EPSILON = 0.001  # the least improvement that counts
+GRID = 0.01  # values are rounded to this part of a feature's range
+
+
+def baycon(task: Task, door: Door, seed: int) -> FloatArray:
+    """All plausible hits that were asked, (k, d)."""
+    rng = np.random.default_rng(seed)
+    X = around(task, rng)
+    is_hit = door.is_hit(X)
+    scores = score(task, X, is_hit)
+    shown, shown_scores = X, scores
+    latest = X[[np.argmax(scores)]]
+    drawn = np.empty((0, len(task.x)))
+    stale = 0
+    for _ in range(ROUNDS):
+        if stale >= PATIENCE and is_hit.sum() >= ENOUGH:
+            break
+        stale += 1
+        near = [new(task, row, towards(task, rng, row, NEIGHBOURS // len(latest)), X) for row in latest]
+        far = new(task, X[np.argmax(scores)], anywhere(task, rng), X)
+        drawn = np.unique(np.vstack([drawn, *near]), axis=0)
+        candidates = np.unique(np.vstack([far, *near]), axis=0)
+        if len(candidates) == 0:
+            continue
+        forest = RandomForestRegressor(100, max_depth=100, random_state=int(rng.integers(2**31)))
+        forest.fit(described(task, shown), shown_scores)
+        latest = candidates[most_promising(forest, described(task, X), described(task, candidates))]
+        hits = door.is_hit(latest)
+        latest_scores = score(task, latest, hits)
+        shown, shown_scores = np.vstack([shown, latest]), np.append(shown_scores, latest_scores)
+        if latest_scores.max() > scores.max():
+            stale = 0
+            shown = np.vstack([shown, np.tile(latest[np.argmax(latest_scores)], (OVERSAMPLED, 1))])
+            shown_scores = np.append(shown_scores, np.full(OVERSAMPLED, latest_scores.max()))
+        X, is_hit, scores = np.vstack([X, latest]), np.append(is_hit, hits), np.append(scores, latest_scores)
+    found = np.unique(np.vstack([X[is_hit], drawn[door.is_hit(drawn)]]), axis=0)
+    plausible: FloatArray = found[task.ground.density.plausible(found)]
+    return plausible
+
+
+def score(task: Task, X: FloatArray, is_hit: BoolArray) -> FloatArray:
+    """How good points are, from 0 to 1, (n,)."""
+    scores: FloatArray = np.round(is_hit * nearness(task, X) * (task.x == X).mean(axis=1), 5)
+    return scores
+
+
+def nearness(task: Task, X: FloatArray) -> FloatArray:
+    """One minus the Gower distance to the factual, (n,)."""
+    return 1 - gower(task, X, task.x[None])[:, 0]
+
+
+def described(task: Task, X: FloatArray) -> FloatArray:
+    """What the forest sees of points, (n, d + 2)."""
+    change = X - task.x
+    return np.column_stack([change, np.abs(change).sum(axis=1), (change == 0).sum(axis=1)])
+
+
+def most_promising(forest: RandomForestRegressor, known: FloatArray, candidates: FloatArray) -> IntArray:
+    """Which candidates improve most on the known points by expectation, greatest first, (ASKED,) or fewer."""
+    trees = np.stack([tree.predict(candidates) for tree in forest.estimators_])
+    gain = trees.mean(axis=0) - forest.predict(known).max() - EPSILON
+    spread = trees.std(axis=0)
+    z = gain / (spread + 1e-9)  # finite where all trees agree
+    improvement = gain * norm.cdf(z) + spread * norm.pdf(z)
+    return np.argsort(-improvement, kind="stable")[:ASKED]
+
+
+def around(task: Task, rng: np.random.Generator) -> FloatArray:
+    """Draws from a normal distribution around the factual, cut off at the ends of the range, (n, d)."""
+    least, most = _ends(task)
+    which = _features(task, rng, FIRST)
+    spread = np.sqrt(np.abs(least + most) / 2)
+    return _changed(task, which, _normal(rng, len(which), task.x, spread, least, most))
+
+
+def towards(task: Task, rng: np.random.Generator, origin: FloatArray, n: int) -> FloatArray:
+    """Draws from a normal distribution around an origin, cut off there and at the factual, (m, d)."""
+    which = _features(task, rng, n)
+    ends = np.minimum(task.x, origin), np.maximum(task.x, origin)
+    return _changed(task, which, _normal(rng, len(which), origin, np.sqrt(np.abs(origin)), *ends))
+
+
+def anywhere(task: Task, rng: np.random.Generator) -> FloatArray:
+    """Uniform draws, (n, d)."""
+    which = _features(task, rng, RANDOM)
+    return _changed(task, which, rng.uniform(*_ends(task), which.shape))
+
+
+def new(task: Task, origin: FloatArray, X: FloatArray, known: FloatArray) -> FloatArray:
+    """Those draws that are not known and not much nearer than what they were drawn from, each once, (m, d)."""
+    X = np.unique(X[NEARER * nearness(task, X) <= nearness(task, origin[None])], axis=0)
+    seen = {row.tobytes() for row in known}
+    unseen: FloatArray = X[np.array([row.tobytes() not in seen for row in X], dtype=bool)]
+    return unseen
+
+
+def _ends(task: Task) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest values among the reference, widened to hold the factual, (d,) each."""
+    rows = np.vstack([task.ground.reference, task.x])
+    return rows.min(axis=0), rows.max(axis=0)
+
+
+def _features(task: Task, rng: np.random.Generator, n: int) -> BoolArray:
+    """Which features to change: n times one, n/2 times two (or twice the same one), n/3 times three, ..., (m, d)."""
+    d = len(task.x)
+    counts = [(k, max(n // k, 1)) for k in range(1, max(d, 2))]
+    which = np.zeros((sum(m for _, m in counts), d), dtype=bool)
+    start = 0
+    for k, m in counts:
+        which[start + np.arange(m)[:, None], rng.integers(0, d, (m, k))] = True
+        start += m
+    return which
+
+
+def _normal(
+    rng: np.random.Generator, n: int, mean: FloatArray, spread: FloatArray, low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """Normal draws between two ends, (n, d); the mean, which lies between them, where there is no spread."""
+    unit = np.where(spread > 0, spread, 1.0)
+    below, above = ndtr((low - mean) / unit), ndtr((high - mean) / unit)
+    step = ndtri(below + rng.random((n, len(mean))) * (above - below))
+    return np.clip(mean + step * spread, low, high)
+
+
+def _changed(task: Task, which: BoolArray, values: FloatArray) -> FloatArray:
+    """The factual with these features changed to these values, where something changes, (m, d)."""
+    grid = GRID * widths(task)
+    values = np.round(values / grid) * grid + 0.0  # no -0.0, which would pass for another value than 0.0
+    moved = which & (np.abs(values - task.x) > grid)
+    X = task.project(np.where(moved, values, task.x))
+    changed: FloatArray = X[(task.x != X).any(axis=1)]
+    return changed

@@ -1,0 +1,27 @@
+"""What the benchmark has to know about a method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from acex.bench.ground import Ground
+from acex.bench.task import Explain
+
+CAP = 100_000  # queries, after which a method is stopped
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to explain a row."""
+
+    name: str
+    explain: Explain
+    missing: Callable[[], str | None] = lambda: None  # why it cannot run here: a package that is not installed
+    without_categories: bool = False  # it knows numbers only
+
+    def refuses(self, ground: Ground) -> str | None:
+        """Why this method cannot explain rows of this ground; None when it can."""
+        if self.without_categories and ground.has_categories:
+            return "it knows numbers only"
+        return self.missing()

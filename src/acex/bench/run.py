@@ -1,0 +1,173 @@
+"""Running methods on tasks: resumable, on all cores, one JSON line for each explanation."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from acex.arrays import FloatArray
+from acex.bench.ground import Ground, ground
+from acex.bench.methods import METHODS
+from acex.bench.methods.method import CAP
+from acex.bench.task import CapReached, Door, Task
+from acex.cost import n_changed
+from acex.datasets import PAPER
+
+SUITES: dict[str, tuple[str, ...]] = {"mixed": PAPER, "fixed": PAPER, "moons": ("moons",), "mnist": ("mnist",)}
+PLANE = 2  # features: with so few, all that was asked is kept for the picture
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One explanation to be made, and what it is known by."""
+
+    suite: str
+    data: str
+    row: int
+    seed: int
+    method: str
+    cap: int
+
+
+def jobs(
+    suite: str, data: Sequence[str], methods: Sequence[str], *, rows: int, seeds: int, cap: int = CAP
+) -> Iterator[Job]:
+    """What a suite consists of, in an order in which all methods get on alike.
+
+    In the fixed test two rows, one of either label, are explained with many seeds; in the others each row once.
+    """
+    for step in range(seeds if suite == "fixed" else rows):
+        for name in data:
+            tried = [(row, step) for row in two_rows(_ground(name))] if suite == "fixed" else [(step, step)]
+            for row, seed in tried:
+                for method in methods:
+                    if row < len(_ground(name).rows) and METHODS[method].refuses(_ground(name)) is None:
+                        yield Job(suite, name, row, seed, method, cap)
+
+
+def two_rows(g: Ground) -> tuple[int, int]:
+    """The first withheld rows that the model gives label 0 and label 1."""
+    labels = g.predict(g.rows)
+    return int(np.argmax(labels == 0)), int(np.argmax(labels == 1))
+
+
+def run(todo: Sequence[Job], out: Path, n_jobs: int = -1, told: Callable[[Record], None] = lambda record: None) -> None:
+    """Do the jobs, and write each result as a line into a file of the suite's name in the folder `out`.
+
+    Args:
+        told: is called with each result when it is written.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    results = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(
+        joblib.delayed(explained)(job) for job in todo
+    )
+    for record in results:
+        _append(out / f"{record['suite']}.jsonl", json.dumps(record))
+        told(record)
+
+
+def _append(path: Path, line: str) -> None:
+    """Add a line, also after one that a killed run left half written."""
+    with path.open("ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(line.encode() + b"\n")
+
+
+def unfinished(todo: Sequence[Job], out: Path) -> list[Job]:
+    """The jobs that have no result yet."""
+    done = {_job(record) for record in read(out) if "error" not in record}
+    return [job for job in todo if job not in done]
+
+
+def read(out: Path) -> list[Record]:
+    """All results in a folder; a line that a killed run left half written is skipped."""
+    records = []
+    for path in sorted(out.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                records.append(json.loads(line))
+            except json.JSONDecodeError:
+                continue
+    return records
+
+
+def _job(record: Record) -> Job:
+    return Job(**{name: record[name] for name in Job.__dataclass_fields__})
+
+
+def explained(job: Job) -> Record:
+    """What one method reaches on one row; an exception of the method is a result too."""
+    g = _ground(job.data)
+    task = Task(g, g.rows[job.row])
+    door = Door(task, job.cap)
+    started = time.perf_counter()
+    record: Record = asdict(job) | {"versions": _versions()}
+    with threadpool_limits(1):
+        try:
+            candidates = METHODS[job.method].explain(task, door, job.seed)
+        except CapReached:
+            candidates = np.empty((0, len(task.x))) if door.best is None else door.best[None]
+        except Exception as error:  # of somebody else's package: the other rows go on
+            candidates = np.empty((0, len(task.x)))
+            record["error"] = f"{type(error).__name__}: {error}"
+    record |= {
+        "seconds": round(time.perf_counter() - started, 3),
+        "queries": door.queries,
+        "distinct": door.distinct,
+        "candidates": len(candidates),
+        "curve": door.curve,
+        "factual": task.x.tolist(),
+    }
+    if len(task.x) == PLANE:
+        record["asked"] = door.answers
+    return record | _measured(task, candidates)
+
+
+def _measured(task: Task, candidates: FloatArray) -> Record:
+    """The measures of the valid candidate of least J. The referee looks at the model itself: this is no query."""
+    g = task.ground
+    if len(candidates):
+        before = g.predict(task.x[None])[0]
+        candidates = candidates[task.allowed(candidates) & (g.predict(candidates) != before)]
+    if len(candidates) == 0:
+        return {"valid": False}
+    best = candidates[np.argmin(task.cost(candidates))]
+    step, z = best - task.x, (best - task.x) / g.deviations
+    return {
+        "valid": True,
+        "J": float(task.cost(best[None])[0]),
+        "d2": float(np.linalg.norm(step)),
+        "g1": float(np.abs(step).sum()),
+        "d2n": float(np.linalg.norm(z)),
+        "g1n": float(np.abs(z).sum()),
+        "n_changed": int(n_changed(best[None], task.x)[0]),
+        "affinity": float(g.density.affinity(best[None])[0]),
+        "counterfactual": best.tolist(),
+    }
+
+
+@cache
+def _ground(name: str) -> Ground:
+    return ground(name)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version()} | {p: version(p) for p in ("acex", "numpy", "scipy", "scikit-learn")}

@@ -1,0 +1,141 @@
+"""The results as tables in Markdown, LaTeX or HTML, with the paper's figures beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from acex.bench.score import RATIOS, means, needed, paper
+
+MEASURES = {"queries": 0, "d2": 2, "g1": 2, "affinity": 2, "validity": 2, "score": 2}  # with digits
+HIGHER_IS_BETTER = ("affinity", "validity")
+NAMES = {"score": "S"}
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text, and whether it is the best of its column."""
+
+    text: str
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, the names of the columns, and rows of cells."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def tables(results: pd.DataFrame) -> list[Table]:
+    """For each data set (and row, in the fixed test) the means beside the paper's, then the queries needed."""
+    found, published = means(results), paper()
+    out = []
+    for suite, part in found.groupby("suite", sort=False):
+        keys = ["data", "row"] if suite == "fixed" else ["data"]
+        for where, block in part.groupby(keys, sort=False):
+            data = str(where[0])
+            theirs = published[(published["suite"] == suite) & (published["data"] == data)]
+            title = f"{suite}: {data}"
+            if suite == "fixed":
+                number = sorted(part[part["data"] == data]["row"].unique()).index(where[1])
+                theirs = theirs[theirs["label"] == number + 1]
+                title += f", row {number + 1}"
+            out.append(_beside(title, block, theirs.set_index("method")))
+    asked = needed(results)
+    for suite, part in asked.groupby("suite", sort=False):
+        out += [_needed(str(suite), ratio, part) for ratio in RATIOS]
+    return out
+
+
+def _beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
+    header = ["method", "n"]
+    best: dict[str, float] = {}
+    for name in MEASURES:
+        header += [NAMES.get(name, name), "paper"]
+        values = ours.loc[ours["validity"] > 0, name]
+        best[name] = values.max() if name in HIGHER_IS_BETTER else values.min()
+    rows = []
+    for line in ours.sort_values("score").to_dict("records"):
+        cells = [Cell(str(line["method"])), Cell(str(line["n"]))]
+        for name, digits in MEASURES.items():
+            text = _number(line[name], digits)
+            if f"{name}_std" in line and text != NOTHING:
+                text += f" ({_number(line[f'{name}_std'], digits)})"
+            cells.append(Cell(text, best=bool(np.isclose(line[name], best[name]))))
+            known = theirs[name].get(line["method"]) if len(theirs) else None
+            cells.append(Cell("" if known is None else _number(known, digits)))
+        rows.append(tuple(cells))
+    return Table(title, tuple(header), tuple(rows))
+
+
+def _needed(suite: str, ratio: float, asked: pd.DataFrame) -> Table:
+    """Queries until half of the rows are within a ratio of the best known, methods by data sets."""
+    grid = asked.pivot_table(index="method", columns="data", values=f"{ratio:g}x", sort=False, dropna=False)
+    least = grid.min().to_numpy()
+    rows = [
+        (Cell(str(method)), *(Cell(_number(v, 0), best=v == best) for v, best in zip(line, least, strict=True)))
+        for method, line in zip(grid.index, grid.to_numpy(), strict=True)
+    ]
+    title = f"{suite}: queries until half of the rows are within {ratio:g} of the best known cost"
+    return Table(title, ("method", *map(str, grid.columns)), tuple(rows))
+
+
+def _number(value: Any, digits: int) -> str:
+    return NOTHING if value is None or not np.isfinite(value) else f"{value:,.{digits}f}".replace(",", " ")
+
+
+def markdown(table: Table) -> str:
+    """The table for a Markdown page."""
+    lines = [table.header, tuple("---" for _ in table.header)]
+    lines += [tuple(f"**{c.text}**" if c.best else c.text for c in row) for row in table.rows]
+    return "\n".join([f"### {table.title}", "", *("| " + " | ".join(line) + " |" for line in lines), ""])
+
+
+def latex(table: Table) -> str:
+    """The table for a paper, with booktabs."""
+
+    def plain(text: str) -> str:
+        return text.replace("_", r"\_").replace("%", r"\%").replace(NOTHING, "--")
+
+    lines = [
+        " & ".join(rf"\textbf{{{plain(c.text)}}}" if c.best else plain(c.text) for c in row) + r" \\"
+        for row in table.rows
+    ]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{plain(table.title)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
+            r"\toprule",
+            " & ".join(map(plain, table.header)) + r" \\",
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def html(table: Table) -> str:
+    """The table for a page of one's own."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.header)
+    body = [
+        "".join(f"<td><b>{escape(c.text)}</b></td>" if c.best else f"<td>{escape(c.text)}</td>" for c in row)
+        for row in table.rows
+    ]
+    lines = "\n".join(f"<tr>{line}</tr>" for line in body)
+    return f"<table>\n<caption>{escape(table.title)}</caption>\n<tr>{head}</tr>\n{lines}\n</table>\n"
+
+
+FORMATS: dict[str, Callable[[Table], str]] = {"markdown": markdown, "latex": latex, "html": html}

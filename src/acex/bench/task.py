@@ -1,0 +1,133 @@
+"""What a method is given: a row to explain, and the one door through which it may ask the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from acex.arrays import BoolArray, FloatArray, IntArray
+from acex.bench.ground import Ground
+from acex.blackbox import BlackBox
+from acex.ledger import Ledger
+from acex.region import Region
+
+UNLIMITED = 10**9
+
+
+class CapReached(Exception):
+    """The method may ask no more; its best hit so far is its answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A row to explain: all that a method may know without asking."""
+
+    ground: Ground
+    x: FloatArray  # the factual, (d,)
+
+    @cached_property
+    def region(self) -> Region:
+        """What the row may become: frozen and constant features stay, whole numbers stay whole."""
+        return Region.of(self.ground.space, self.x, constant=self.ground.is_constant)
+
+    @property
+    def movable(self) -> BoolArray:
+        """Which features may change, (d,)."""
+        return self.region.movable
+
+    def project(self, X: FloatArray) -> FloatArray:
+        """The points moved to the nearest ones that the row may become, (n, d)."""
+        return self.region.snap(X)
+
+    def allowed(self, X: FloatArray) -> BoolArray:
+        """Which points the row may become, (n,)."""
+        moved = np.abs(self.project(X) - X)
+        return np.asarray((moved <= 1e-9 * (1 + np.abs(X))).all(axis=1))
+
+    def cost(self, X: FloatArray) -> FloatArray:
+        """J = d2n + 5 g1n of points, (n,)."""
+        return self.ground.cost(X, self.x)
+
+
+class Door:
+    """The model, asked through a BlackBox without a ledger on disk. Every row counts, also one asked before.
+
+    The row to explain is the first query of every method, whether it asks for it or not. The curve holds what the
+    queries brought: pairs of their number so far and the least J of a hit among them that the row may become.
+
+    Args:
+        cap: after so many queries `CapReached` ends the method.
+    """
+
+    def __init__(self, task: Task, cap: int = UNLIMITED) -> None:
+        self.task, self.cap = task, cap
+        self._box = BlackBox(task.ground.predict, Ledger(None), UNLIMITED)
+        self.queries = 0
+        self.curve: list[tuple[int, float]] = []
+        self.best: FloatArray | None = None  # the hit of least J that the row may become, (d,)
+        self._before: int | None = None
+
+    @property
+    def before(self) -> int:
+        """The model's label of the row to explain."""
+        if self._before is None:
+            self._before = int(self._ask(self.task.x[None])[0])
+        return self._before
+
+    @property
+    def distinct(self) -> int:
+        """How many different rows were asked: what it would cost with a ledger."""
+        return self._box.n_queries
+
+    @property
+    def answers(self) -> list[tuple[list[float], int]]:
+        """The different rows asked, in order, each with its label."""
+        told = self._box.ledger.answers(self._box.model_id)
+        return [(json.loads(answer.row), int(answer.label)) for answer in told]
+
+    def predict(self, X: FloatArray) -> IntArray:
+        """The model's labels, 0 or 1, of points, (n,).
+
+        Raises:
+            CapReached: after asking those rows that the cap still allows.
+        """
+        rows = np.asarray(X, dtype=float)
+        if self._before is None and len(rows) == 1 and (rows[0] == self.task.x).all():
+            return np.array([self.before])
+        before = self.before
+        rows = rows[: max(self.cap - self.queries, 0)]
+        asked = self.queries
+        labels = self._ask(rows)
+        self._note(rows, labels != before, asked)
+        if len(rows) < len(X):
+            raise CapReached
+        return labels
+
+    def is_hit(self, X: FloatArray) -> BoolArray:
+        """Which points the model gives another label than the row to explain, (n,)."""
+        hits: BoolArray = self.predict(X) != self.before
+        return hits
+
+    def _ask(self, rows: FloatArray) -> IntArray:
+        self.queries += len(rows)
+        return np.array([answer.label for answer in self._box.ask(rows)] if len(rows) else [], dtype=np.intp)
+
+    def _note(self, rows: FloatArray, is_hit: BoolArray, asked: int) -> None:
+        """Write down which of these rows, asked after so many others, are the best so far."""
+        hits = np.flatnonzero(is_hit)
+        if len(hits) == 0:
+            return
+        J = np.where(self.task.allowed(rows[hits]), self.task.cost(rows[hits]), np.inf)
+        least = self.curve[-1][1] if self.curve else np.inf
+        for i, cost in zip(hits, J.tolist(), strict=True):
+            if cost < least:
+                least, self.best = cost, rows[i]
+                self.curve.append((asked + int(i) + 1, cost))
+
+
+Explain = Callable[[Task, Door, int], FloatArray]
+"""A method: from task, door and seed to its candidates, (k, d), best or not; none when it found nothing."""

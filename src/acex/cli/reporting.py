@@ -1,0 +1,108 @@
+"""`acex report`: explanations as HTML pages, from a ledger or a file alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import acex
+from acex.cli.ledgers import ModelId, chosen, opened, price_of
+from acex.cli.program import AsJson, say
+from acex.cli.show import console, counted, print_json
+from acex.recorded import recorded
+from acex.report import explanation_page, index_page
+from acex.values import listed
+
+LENGTH = 12  # characters of an explanation's name that are part of a file's
+
+
+def report(
+    source: Annotated[str, typer.Argument(help="A ledger, or a .json file that acex explain --out wrote.")],
+    explanation: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only this one; the beginning of its name is enough.")
+    ] = None,
+    model_id: ModelId = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A file for one explanation, a folder for several; by default named by SOURCE.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write explanations as HTML pages: what to change, what was asked, how sure it is.
+
+    Example: acex report loans.db --out reports
+
+    Neither model nor data are needed, and nothing is asked. Each page is one
+    file that needs no network. Several explanations get a page each and an index.
+    """
+    if source.endswith(".json"):
+        if explanation is not None or model_id is not None:
+            raise ValueError("--explanation and --model-id choose from a ledger; a .json file holds one explanation.")
+        if not Path(source).is_file():
+            raise ValueError(f"{source}: there is no such file.")
+        told = {"": acex.Explanation.from_json(Path(source))}
+        prices: dict[str, float | None] = {"": None}
+    else:
+        told, prices = _recorded(source, explanation, model_id)
+    pages = {name: explanation_page(e, price_per_row=prices[name]) for name, e in told.items()}
+    stem = "report" if "://" in source else Path(source).stem
+    written = _one(pages, out, stem) if len(pages) == 1 else _several(pages, told, out, stem)
+    if as_json:
+        outcomes = {name: e.outcome for name, e in told.items()}
+        lines = [{"explanation": n or None, "outcome": outcomes[n], "file": str(p)} for n, p in written.items()]
+        print_json({"reports": lines, "open": str(_entrance(written))})
+    else:
+        console().print(f"{counted(len(written), 'report')}: open {_entrance(written)}", soft_wrap=True)
+
+
+def _recorded(
+    where: str, name: str | None, model_id: str | None
+) -> tuple[dict[str, acex.Explanation], dict[str, float | None]]:
+    """The explanations that are wanted of a ledger, and the price of a row of each one's model, by name."""
+    with opened(where) as book:
+        lines = book.explanations(None if model_id is None else chosen(book, model_id))
+        known = dict(zip(lines["id"].tolist(), lines["model_id"].tolist(), strict=True))
+        names = [i for i in known if name is None or i.startswith(name)]
+        if not names or (name is not None and len(names) > 1):
+            wanted = "an explanation" if name is None else f"exactly one explanation whose name begins with {name!r}"
+            raise ValueError(f"{where}: expected {wanted}; there are {listed(known) or 'none'}.")
+        told = {}
+        for i in names:
+            try:
+                told[i] = recorded(book, i)
+            except ValueError as error:
+                if len(names) == 1:
+                    raise
+                say(f"left out: {error}")
+        if not told:
+            raise ValueError(f"{where}: none of its {len(names)} explanations has an answer yet.")
+        return told, {i: price_of(book, known[i]) for i in told}
+
+
+def _one(pages: dict[str, str], out: Path | None, stem: str) -> dict[str, Path]:
+    [(name, page)] = pages.items()
+    path = Path(f"{stem}.html") if out is None else out
+    if path.is_dir():
+        path = path / f"{name[:LENGTH] or stem}.html"
+    path.write_text(page, encoding="utf-8")
+    return {name: path}
+
+
+def _several(pages: dict[str, str], told: dict[str, acex.Explanation], out: Path | None, stem: str) -> dict[str, Path]:
+    folder = Path(f"{stem}-report") if out is None else out
+    if folder.is_file() or (not folder.exists() and folder.suffix.lower() in (".html", ".htm")):
+        raise ValueError(f"--out {folder}: expected a folder for {len(pages)} reports; --explanation chooses one.")
+    folder.mkdir(exist_ok=True)
+    written = {name: folder / f"{name[:LENGTH]}.html" for name in pages}
+    for name, path in written.items():
+        path.write_text(pages[name], encoding="utf-8")
+    index = index_page([(written[name].name, e) for name, e in told.items()])
+    (folder / "index.html").write_text(index, encoding="utf-8")
+    return written
+
+
+def _entrance(written: dict[str, Path]) -> Path:
+    """The page to begin with."""
+    paths = list(written.values())
+    return paths[0] if len(paths) == 1 else paths[0].with_name("index.html")

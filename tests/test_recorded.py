@@ -1,0 +1,214 @@
+"""An explanation comes back from its ledger as it was, without the model and the data."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal, assert_series_equal
+from sqlalchemy import create_engine, text
+
+import acex
+from acex import Ledger
+from acex.recorded import ENDED_OLDER, OLDER, recorded
+from ledgers import postgres
+
+MODEL = "bank-1"
+ROW = {"income": 1500, "debt": 0.6, "job": "cook"}
+OLD = Path(__file__).with_name("ledger-version-1.sql")  # as acex 0.1.0 wrote it before version 2
+
+
+def data() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    columns = {"income": rng.integers(500, 4000, 60), "debt": rng.uniform(size=60).round(3)}
+    return pd.DataFrame({**columns, "job": rng.choice(["clerk", "cook"], 60)})
+
+
+def model(rows: Any) -> Any:
+    return np.where((rows["income"] > 2000) & (rows["debt"] < 0.5), "good", "bad")
+
+
+def explain(ledger: Any, predict: Any = model, **options: Any) -> acex.Explanation:
+    settings = {"data": data(), "budget": 12, "ledger": ledger, "model_id": MODEL, **options}
+    return acex.explain(predict, ROW, **settings)
+
+
+def names(where: Any) -> list[str]:
+    with Ledger(where) as ledger:
+        return [str(name) for name in ledger.explanations()["id"]]
+
+
+def read(where: Any) -> acex.Explanation:
+    [name] = names(where)
+    with Ledger(where) as ledger:
+        return recorded(ledger, name)
+
+
+def assert_same(back: acex.Explanation, e: acex.Explanation) -> None:
+    for frame in ("counterfactuals", "asked", "queries", "changes"):
+        assert_frame_equal(getattr(back, frame), getattr(e, frame))
+    assert_series_equal(back.factual, e.factual)
+    plain = ("label_before", "label_after", "target", "outcome", "stopped_by", "costs", "steadiness", "warnings")
+    for name in (*plain, "n_queries", "n_reused"):
+        assert getattr(back, name) == getattr(e, name), name
+    assert back.affinities == pytest.approx(e.affinities)
+    assert back.settings.items() >= e.settings.items()
+    assert back.space == e.space
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {
+            "freeze": ["job"],
+            "ranges": {"income": (0, np.inf)},
+            "directions": {"debt": "decrease"},
+            "weights": {"job": 2},
+        },
+        {"count": 2, "budget": 20},
+        {"count": 3, "budget": 20, "freeze": ["job"]},
+        {"strategy": acex.Feasible(margin=0.7)},
+        {"strategy": acex.Penalty(n0=5, sobol=64), "plausibility": None},
+        {"queries_per_round": 4, "target": ["good", "better"]},
+        {"target": "bad"},
+        {"target": "better"},
+    ],
+)
+def test_it_comes_back_as_it_was(options: dict[str, Any], tmp_path: Path) -> None:
+    e = explain(tmp_path / "l.db", **options)
+    back = read(tmp_path / "l.db")
+    assert_same(back, e)
+    told = back.to_html()
+    assert {"explanation", "started_at", "finished_at"} <= set(back.settings)
+    assert back.settings["explanation"] in told
+
+
+def test_it_comes_back_from_any_ledger(address: str) -> None:
+    e = explain(address)
+    assert_same(read(address), e)
+
+
+def test_arrays_come_back_too(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    e = acex.explain(
+        lambda A: (A.sum(axis=1) > 1).astype(int), X[0] - 2, data=X - 1, ranges={0: (-5, 3)}, budget=10,
+        space=acex.Space.infer(np.vstack([X + 3, X - 6])), ledger=tmp_path / "l.db", model_id=MODEL,
+    )  # fmt: skip
+    assert_same(read(tmp_path / "l.db"), e)
+
+
+def test_what_was_stopped_is_told_as_far_as_it_came(tmp_path: Path) -> None:
+    def stop(e: acex.Explanation) -> None:
+        if e.outcome == "found":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        explain(tmp_path / "l.db", callback=stop)
+    back = read(tmp_path / "l.db")
+    so_far = stopped.value.explanation  # type: ignore[attr-defined]
+    assert_frame_equal(back.counterfactuals, so_far.counterfactuals)
+    assert back.costs == so_far.costs
+    assert back.warnings == ("this explanation has not ended; this is its state so far.",)
+    e = explain(tmp_path / "l.db")
+    assert_frame_equal(read(tmp_path / "l.db").counterfactuals, e.counterfactuals)
+    assert read(tmp_path / "l.db").warnings == ()
+
+
+def test_a_larger_budget_goes_on_and_is_told(tmp_path: Path) -> None:
+    explain(tmp_path / "l.db", budget=5)
+    assert read(tmp_path / "l.db").settings["budget"] == 5
+    e = explain(tmp_path / "l.db", budget=9)
+    back = read(tmp_path / "l.db")
+    assert back.settings["budget"] == 9
+    assert back.n_queries == len(e.queries) == 9  # paid by both runs together
+    assert_frame_equal(back.counterfactuals, e.counterfactuals)
+
+
+def test_rows_that_wait_are_told(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.db") as ledger:
+        session = acex.Explainer(not_asked, data(), ledger=ledger, model_id=MODEL).search(ROW, queries_per_round=3)
+        first = session.ask()
+        with pytest.raises(ValueError, match=r"has no answer yet, not even for its own row"):
+            recorded(ledger, session.identity)
+        assert first is not None
+        session.tell(first, model(first))
+        rows = session.ask()
+        assert rows is not None
+        assert "3 of its rows wait for a label" in recorded(ledger, session.identity).warnings[0]
+
+
+def not_asked(rows: Any) -> Any:
+    raise AssertionError("the model was asked")
+
+
+def test_a_contradiction_since_then_is_told(tmp_path: Path) -> None:
+    e = explain(tmp_path / "l.db")
+    with Ledger(tmp_path / "l.db") as ledger:
+        ledger.settle(MODEL, ['[1500, 0.6, "cook"]'], ["good"])
+    assert e.warnings == ()
+    assert "it gave 1 row (1 asked here) another label later" in read(tmp_path / "l.db").warnings[0]
+
+
+def test_a_name_that_is_not_there_is_named(tmp_path: Path) -> None:
+    explain(tmp_path / "l.db")
+    with Ledger(tmp_path / "l.db") as ledger, pytest.raises(ValueError, match="'abc' is not an explanation"):
+        recorded(ledger, "abc")
+
+
+def test_explanations_share_what_their_rows_hold(tmp_path: Path) -> None:
+    for seed in range(3):
+        explain(tmp_path / "l.db", seed=seed, budget=3)
+    explain(tmp_path / "l.db", freeze=["job"], budget=3)
+    with sqlite3.connect(tmp_path / "l.db") as connection:
+        assert connection.execute("SELECT COUNT(*), COUNT(DISTINCT space_id) FROM explanations").fetchone() == (4, 2)
+        assert connection.execute("SELECT COUNT(*) FROM spaces").fetchone() == (2,)
+
+
+# -- ledgers of an older acex --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    with sqlite3.connect(tmp_path / "old.db") as connection:
+        connection.executescript(OLD.read_text(encoding="utf-8"))
+    return tmp_path / "old.db"
+
+
+def test_an_older_ledger_says_what_it_lacks(old: Path) -> None:
+    back = read(old)
+    assert back.outcome == "found" and back.label_after == "good"
+    assert back.counterfactual.to_dict() == {"income": 2183, "debt": 0.365, "job": "cook"}
+    assert back.costs == (8.551748221093632,)
+    assert back.warnings == (OLDER, ENDED_OLDER)
+    assert np.isnan(back.measures()["affinity"])
+    page = back.to_html()
+    assert "not known" in page and "What was frozen or limited is not recorded." in page
+    acex.Explanation.from_json(back.to_json())
+
+
+def test_explaining_again_adds_what_an_older_ledger_lacks_for_nothing(old: Path) -> None:
+    e = explain(old, not_asked, budget=6, freeze=["job"])
+    assert e.n_queries == 0
+    back = read(old)
+    assert back.warnings == (ENDED_OLDER,)
+    assert_frame_equal(back.changes, e.changes)
+    assert back.n_queries == 6
+
+
+def test_version_1_becomes_version_2_on_postgresql_too() -> None:
+    with postgres() as address:
+        e = explain(address, freeze=["job"])
+        engine = create_engine(address)
+        with engine.begin() as connection:  # back to version 1
+            for change in ("DROP COLUMN result", "DROP COLUMN space_id"):
+                connection.execute(text(f"ALTER TABLE explanations {change}"))
+            connection.execute(text("DROP TABLE spaces"))
+            connection.execute(text("UPDATE ledger_versions SET version = 1"))
+        engine.dispose()
+        assert read(address).warnings == (OLDER, ENDED_OLDER)
+        assert explain(address, not_asked, freeze=["job"]).costs == e.costs
+        assert_frame_equal(read(address).changes, e.changes)

@@ -1,0 +1,413 @@
+"""The page of an explanation: one file, safe whatever the data hold, the same every time, and readable."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import acex
+from acex.explanation import Explanation
+from acex.plots import Change, Trace
+from acex.report import drawing, explanation_page, explanations_html, index_page, words
+from acex.report.markup import EMPTY, escaped, tag
+from acex.sentences import one_sentence
+
+CSS = (files("acex.report") / "style.css").read_text(encoding="utf-8")
+SECTIONS = ["What was asked, and what it cost", "What was held fixed", "How sure we are", "How it was made"]
+
+
+class Page(HTMLParser):
+    """A page as a browser's parser sees it: elements, texts, and whether each element is closed in its turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []  # of which element, name, value
+        self.texts: dict[str, list[str]] = {}  # of each kind of element, what its elements hold
+        self._open: list[tuple[str, list[str]]] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(name)
+        self.attributes += [(name, key, value or "") for key, value in attributes]
+        self._open.append((name, []))
+
+    def handle_startendtag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
+        assert name in EMPTY
+        self.handle_starttag(name, attributes)
+        self.handle_endtag(name)
+
+    def handle_endtag(self, name: str) -> None:
+        opened, texts = self._open.pop()
+        assert opened == name
+        self.texts.setdefault(name, []).append("".join(texts))
+
+    def handle_data(self, text: str) -> None:
+        for _, texts in self._open:
+            texts.append(text)
+
+
+def data(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "income": rng.normal(50, 15, n).round(1),
+            "job": rng.choice(["clerk", "cook", "nurse"], n),
+            "school": pd.Categorical(rng.choice(["low", "high"], n), categories=["low", "high"], ordered=True),
+        }
+    )
+
+
+ROW = {"age": 30, "income": 40.0, "job": "cook", "school": "low"}
+
+
+def model(rows: pd.DataFrame) -> Any:
+    return np.where((rows["income"] > 50) & (rows["job"] != "cook") | (rows["age"] > 75), "good", "bad")
+
+
+def explain(predict: Any = model, **options: Any) -> Explanation:
+    return acex.explain(predict, ROW, data=data(), **{"budget": 25, "target": "good", **options})
+
+
+@cache
+def found() -> Explanation:
+    return explain(
+        count=2,
+        freeze=["school"],
+        ranges={"income": (0.0, 90.0), "job": ["cook", "nurse"]},
+        directions={"age": "increase"},
+        weights={"job": 2.0},
+        constraint=lambda rows: np.asarray(rows["income"] < 500),
+        model_id="bank-1",
+    )
+
+
+@cache
+def outcomes() -> dict[str, Explanation]:
+    missed = explain(lambda rows: ["bad"] * len(rows), budget=4)
+    made = {"found": found(), "budget_spent": missed, "already_target": explain(target="bad")}
+    ends = {"unlikely": "settled", "exhausted": "exhausted"}
+    return made | {o: replace(missed, outcome=o, stopped_by=s) for o, s in ends.items()}  # type: ignore[arg-type]
+
+
+def renamed(names: list[str], categories: list[str], labels: tuple[str, str], model_id: str) -> Explanation:
+    """An explanation with two alternatives whose every text is given."""
+    space = acex.Space((acex.Integer(names[0], 0, 9), acex.Nominal(names[1], tuple(categories))))
+    asked = space.frame(np.array([[1.0, 0.0], [5.0, 0.0], [1.0, 1.0]]))
+    queries = {"purpose": "row", "label": [labels[0], labels[1], labels[1]], "hit": [False, True, True]}
+    return Explanation(
+        factual=asked.iloc[0],
+        label_before=labels[0],
+        label_after=labels[1],
+        target=labels[1],
+        outcome="found",
+        stopped_by="budget",
+        counterfactuals=asked.iloc[1:].reset_index(drop=True),
+        costs=(3.0, 4.0),
+        affinities=(1.0, 0.9),
+        n_queries=3,
+        n_reused=0,
+        queries=pd.DataFrame({**queries, "cost": [0.0, 3.0, 4.0], "best": [np.inf, 3.0, 3.0]}),
+        asked=asked,
+        settings={"model_id": model_id, "ranges": {names[1]: categories}, "strategy": {"name": model_id}},
+        warnings=(model_id,),
+        space=space,
+        scale=acex.scale.Scale(np.array([2.0, 0.5]), space.is_nominal, space.n_codes),
+    )
+
+
+# -- one file, closed in itself -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("outcome", ["found", "already_target", "budget_spent", "unlikely", "exhausted"])
+def test_every_outcome_opens_with_a_sentence_and_has_its_sections(outcome: str) -> None:
+    e = outcomes()[outcome]
+    page = Page(e.to_html())
+    assert page.texts["h1"] == page.texts["title"] == [one_sentence(e)]
+    changes = ["What would have to change", "Other ways"] if outcome == "found" else []
+    assert page.texts["h2"] == changes + SECTIONS
+    assert "not what would happen in the world" in " ".join(page.texts["dd"])
+
+
+def assert_needs_nothing_else(page: Page, links: bool = False) -> None:
+    assert "script" not in page.tags and "link" not in page.tags and "img" not in page.tags
+    assert not [a for a in page.attributes if a[1].startswith("on") or a[1] in ("src", "xlink:href", "style")]
+    assert links or not [a for a in page.attributes if a[1] == "href"]
+    assert page.tags.count("style") == 1
+    assert "id" not in {key for _, key, _ in page.attributes}  # nothing that could clash
+
+
+def test_a_page_needs_nothing_else() -> None:
+    for e in outcomes().values():
+        assert_needs_nothing_else(Page(e.to_html()))
+    assert not re.search(r"url\(|@import|@font-face|://", CSS)
+
+
+def test_browsers_are_told_to_load_and_run_nothing() -> None:
+    [policy] = [value for _, _, value in Page(found().to_html()).attributes if "default-src" in value]
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline';")
+
+
+def test_the_same_explanation_gives_the_same_bytes_also_from_its_json(tmp_path: Path) -> None:
+    e = found()
+    text = e.to_html(tmp_path / "why.html")
+    assert (tmp_path / "why.html").read_bytes() == text.encode("utf-8") == e.to_html().encode("utf-8")
+    assert Explanation.from_json(e.to_json()).to_html() == text
+
+
+# -- whatever the data hold ---------------------------------------------------------------------------------
+
+HOSTILE = st.sampled_from(
+    [
+        "<script>alert(1)</script>",
+        "</style><b>",
+        "\" onmouseover='x",
+        "&lt;",
+        "-->",
+        "]]>",
+        "x" * 300,
+        "\u202eevil",
+        "長い",
+    ]
+)
+texts = st.one_of(HOSTILE, st.text(min_size=1, max_size=20))
+PLAIN = renamed(["a", "b"], ["c", "d"], ("no", "yes"), "m")
+
+
+@given(
+    st.lists(texts, min_size=2, max_size=2, unique=True),
+    st.lists(texts, min_size=2, max_size=2, unique=True),
+    st.lists(texts, min_size=2, max_size=2, unique=True),
+    texts,
+)
+@settings(max_examples=25, deadline=None)
+def test_no_text_from_outside_changes_the_page(
+    names: list[str], categories: list[str], labels: list[str], model_id: str
+) -> None:
+    e = renamed(names, categories, (labels[0], labels[1]), model_id)
+    for make in (explanation_page, lambda e: index_page([("a.html", e)]), lambda e: e._repr_html_()):
+        page, plain = Page(make(e)), Page(make(PLAIN))
+        assert page.tags == plain.tags
+        assert [(a[0], a[1]) for a in page.attributes] == [(a[0], a[1]) for a in plain.attributes]
+    make_page = Page(explanation_page(e))
+    assert {clean(name) for name in names} <= {clean(text) for text in make_page.texts["th"]}
+    assert clean(categories[1]) in {clean(text) for text in make_page.texts["td"]}
+    explanation_page(e).encode("utf-8")
+
+
+def clean(text: str) -> str:
+    """What is left of a text when parsers have made one line end of several kinds, and of what HTML cannot hold."""
+    return html.unescape(escaped(text)).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def test_attributes_and_elements_are_escaped() -> None:
+    assert tag("a", "<b>&", tag("i", 3), None, ["x", tag("b")], title='"<', class_="c", data_x=None) == (
+        '<a title="&quot;&lt;" class="c">&lt;b&gt;&amp;<i>3</i>x<b></b></a>'
+    )
+    assert escaped("a\x00b\ud800c") == "a\ufffdb\ufffdc"
+
+
+# -- what it says ------------------------------------------------------------------------------------------
+
+
+def test_the_changes_are_in_the_table_with_their_range() -> None:
+    e = found()
+    page = Page(e.to_html())
+    for feature, before, after, _ in e.changes.itertuples(index=False):
+        assert feature in page.texts["th"]
+        assert any(str(after) in bold for bold in page.texts["b"]), after
+        assert any(str(before) in cell for cell in page.texts["td"]), before
+    labels = [value for element, key, value in page.attributes if (element, key) == ("svg", "aria-label")]
+    assert labels[-1].startswith(f"Cost of each of {len(e.queries)} queries")
+    assert all(labels)
+
+
+def test_units_stand_beside_names() -> None:
+    e = replace(PLAIN, space=PLAIN.space.adjust(units={"a": "<months>"}))
+    assert "a in <months>" in Page(e.to_html()).texts["th"]
+
+
+def test_what_was_held_fixed_is_told() -> None:
+    items = " ".join(Page(found().to_html()).texts["li"])
+    assert "Frozen: school." in items
+    assert "Could only increase: age." in items
+    assert "Limited by the caller: income and job." in items
+    assert "counted more or less than others: job (× 2)." in items
+    assert "A rule of the caller's own" in items
+    assert [words.may_become(found(), j) for j in range(4)] == [
+        "18 to 79; only more than 30",
+        "limited to 0 to 90",
+        "limited to cook or nurse",
+        "frozen: stays",
+    ]
+
+
+def test_price_budget_and_seed_are_told() -> None:
+    e = replace(found(), n_queries=20, n_reused=1)
+    page = Page(explanation_page(e, price_per_row=0.25))
+    assert "The model was asked for 20 of at most 25 rows, at 0.25 each: 5 in all." in " ".join(page.texts["p"])
+    assert "One more answer was known before and free." in " ".join(page.texts["p"])
+    told = dict(zip(page.texts["dt"], page.texts["dd"], strict=True))
+    assert (told["seed"], told["budget"], told["acex"]) == ("0", "25", acex.__version__)
+    assert f"numpy {np.__version__}" in told["with"]
+
+
+def test_warnings_come_first() -> None:
+    page = Page(replace(found(), warnings=("the model contradicts itself",)).to_html())
+    assert "Warning: the model contradicts itself" in page.texts["header"][0]
+
+
+@pytest.mark.parametrize(
+    ("best", "told"),
+    [
+        ([np.inf, 9.0, 9.0, 9.0], "found with query 2; the 2 after it brought nothing better"),
+        ([np.inf, 9.0, 8.0, 7.0], "The very last query still brought an improvement"),
+        ([np.inf, np.inf, np.inf, 7.0], "The first hit came with the very last query"),
+        ([np.inf, 9.0, *[8.0] * 5, *[7.5] * 5], "Over the last 10 queries the cost fell from 9 to 7.5."),
+    ],
+)
+def test_progress_is_told_as_it_was(best: list[float], told: str) -> None:
+    queries = pd.DataFrame({"purpose": "row", "label": "x", "hit": True, "cost": 1.0, "best": best})
+    assert told in dict(words.certainty(replace(found(), queries=queries)))["Is there less to change?"]
+
+
+def test_certainty_follows_margin_and_plausibility() -> None:
+    told = dict(words.certainty(found()))
+    assert "No margin was asked for" in told["Does it stay?"]
+    assert f"affinity {found().affinities[0]:.2f}" in told["Does it look real?"]
+    steady = replace(found(), steadiness=(0.83, 0.7), settings={"strategy": {"margin": 0.7}, "plausibility": None})
+    told = dict(words.certainty(steady))
+    assert "83% of the rows close to it" in told["Does it stay?"] and "margin of 0.7" in told["Does it stay?"]
+    assert "turned off" in told["Does it look real?"]
+    assert "how clearly is not recorded" in dict(words.certainty(replace(found(), affinities=())))["Does it look real?"]
+
+
+def test_long_tables_are_folded_and_complete() -> None:
+    names = [f"feature number {j} with a long long name" for j in range(40)]
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(50, 40)), columns=pd.Index(names))
+    e = acex.explain(lambda rows: (rows[names[0]] > 1).astype(int), X.iloc[0], data=X, budget=3, target=1)
+    e = replace(
+        e,
+        queries=pd.concat([e.queries.iloc[:1]] * 200, ignore_index=True),
+        asked=pd.concat([X.iloc[:1]] * 199 + [X.iloc[1:2]], ignore_index=True),
+    )
+    page = Page(e.to_html())
+    assert page.texts["summary"] == [
+        f"{len(e.changes) - 12} smaller changes",
+        "Every row that was asked (200)",
+        "The whole row (40 features)",
+    ]
+    assert sum(text in map(str, range(1, 201)) for text in page.texts["th"]) == 200
+    assert set(e.changes["feature"]) <= set(page.texts["th"])
+    assert [cell for cell in page.texts["td"] if cell.endswith(", and 28 more")]
+
+
+def test_the_index_leads_to_every_page() -> None:
+    pages = [(f"{i}.html", e) for i, e in enumerate(outcomes().values())]
+    page = Page(index_page(pages))
+    assert [value for _, key, value in page.attributes if key == "href"] == [address for address, _ in pages]
+    assert page.texts["a"] == [one_sentence(e) for _, e in pages]
+    assert_needs_nothing_else(page, links=True)
+
+
+# -- pictures ----------------------------------------------------------------------------------------------
+
+
+def test_the_picture_of_the_costs_keeps_to_its_box_and_shows_each_query() -> None:
+    cost = np.array([0.0, 300.0, 80.0, 7.0, 9.0])
+    hit = np.array([False, True, True, True, False])
+    best = np.array([np.inf, 300.0, 80.0, 7.0, 7.0])
+    page = Page(drawing.costs(Trace(np.arange(1, 6), cost, hit, best, n_reused=0)))
+    assert (page.tags.count("circle"), page.tags.count("path"), page.tags.count("polyline")) == (3, 2, 1)
+    heights = [float(value) for element, key, value in page.attributes if (element, key) == ("circle", "cy")]
+    assert heights == sorted(heights) and min(heights) >= 0 and max(heights) <= drawing.HEIGHT
+    assert "the best cost fell from 300 to 7" in str(page.attributes)
+    assert "0" in page.texts["text"] and "5" in page.texts["text"]
+
+
+@pytest.mark.parametrize(("start", "end"), [(0.0, 1.0), (0.5, 0.5), (-1.0, 3.0)])
+def test_a_range_keeps_to_its_box(start: float, end: float) -> None:
+    drawn = drawing.range_bar(Change("f", "1", "2", 1.0, start, end, "0", "9"))
+    assert drawn is not None
+    places = [float(v) for _, key, v in Page(drawn).attributes if key in ("x1", "x2", "cx")]
+    assert min(places) >= 0 and max(places) <= drawing.BAR
+    assert "from 1 to 2, where 0 to 9 are possible" in drawn
+    assert drawing.range_bar(Change("f", "a", "b", 1.0, 0.0, 1.0, "", "")) is None
+
+
+# -- colours -----------------------------------------------------------------------------------------------
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_text_and_signs_stand_out_from_the_paper() -> None:
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast("#ffffff", "#767676") == pytest.approx(4.54, abs=0.01)  # the well-known lightest grey of WCAG AA
+    colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", CSS))
+    assert re.findall(r"#[0-9a-f]{3,8}\b", CSS) == list(colours.values())  # every colour has a name
+    for ground in ("paper", "tint"):
+        for text in ("ink", "soft", "accent"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    assert contrast(colours["track"], colours["paper"]) >= 3
+    inks = re.findall(r"(?:[^-]color|text \{ fill): var\(--(\w+)\)", CSS)
+    assert set(inks) == {"ink", "soft", "accent"}
+
+
+# -- notebooks ---------------------------------------------------------------------------------------------
+
+
+def test_a_notebook_shows_sentence_and_changes() -> None:
+    page = Page(found()._repr_html_())
+    assert one_sentence(found()) in page.texts["strong"]
+    assert set(found().changes["feature"]) <= set(page.texts["td"])
+    assert page.tags.count("table") == len(found().costs)
+
+
+def test_a_notebook_shows_a_space() -> None:
+    page = Page(found().space._repr_html_())
+    assert page.texts["td"][:4] == ["age", "integer", "18 to 79", "only upwards"]
+    assert page.texts["td"][4:8] == ["income", "continuous", "0 to 90", "yes"]
+    assert page.texts["td"][8:12] == ["job", "nominal", "clerk, cook or nurse", "yes, counted × 2"]
+    assert page.texts["td"][-1] == "no: frozen"
+
+
+def test_a_notebook_shows_many_explanations_in_a_line_each() -> None:
+    several = list(outcomes().values()) * 13
+    page = Page(explanations_html(several))
+    assert "65 explanations: 13 found" in page.texts["strong"][0]
+    assert page.tags.count("tr") == 61 and "and 5 more" in page.texts["p"]
+    assert "bad → good" in page.texts["td"]
+
+
+def test_displays_take_the_notebooks_own_colours() -> None:
+    for shown in (found()._repr_html_(), found().space._repr_html_(), explanations_html([found()])):
+        page = Page(shown)
+        assert "style" not in page.tags and "class" not in {key for _, key, _ in page.attributes}
+        styles = ";".join(value for _, key, value in page.attributes if key == "style")
+        assert set(re.findall(r"(?:^|;)(?:background|color):([^;]+)", styles)) == {"inherit", "transparent"}
