@@ -14,7 +14,7 @@ ROOMS = """
     errors arrays values features columns space schema region scale quantiles cost plausibility
     kernel surrogate acquisition climb branch propose problem families polish penalty belief feasible search hints
     ledger_tables ledger_store ledger models protocols remote modelfiles target blackbox explanation recorded sentences
-    measures plots report session explainer datasets bench cli
+    measures plots report pool session explainer executors batch datasets bench cli
 """
 ORDER = ROOMS.split()
 POINTS_ONLY = ORDER[ORDER.index("kernel") : ORDER.index("search") + 1]
@@ -56,6 +56,7 @@ def test_from_kernel_to_search_there_is_no_pandas() -> None:
 
 
 def test_importing_acex_leaves_what_only_some_models_need() -> None:
-    code = "import acex, sys; print(*{'httpx2', 'skops', 'onnxruntime'} & set(sys.modules))"
+    some = {"httpx2", "skops", "onnxruntime", "dask", "distributed", "pyarrow.parquet"}
+    code = f"import acex, sys; print(*{some} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

@@ -18,9 +18,9 @@ from acex.arrays import FloatArray
 from acex.blackbox import HANDED_OUT, canonical
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Ledger, Question
+from acex.pool import MOST_KNOWN
 from acex.problem import Known
 from acex.search import Search
-from acex.session import MOST_KNOWN
 from ledgers import Bill, processes, run
 
 X = np.random.default_rng(0).normal(size=(150, 3)).round(6)
@@ -468,7 +468,7 @@ def test_only_the_nearest_are_taken_and_a_bounded_number(monkeypatch: pytest.Mon
     e = one.explain(LOW[0], budget=3)
     known = seen[0]
     assert known is not None and len(known.X) == MOST_KNOWN and e.n_queries == 3
-    coordinates = one._quantiles.coordinates
+    coordinates = one.quantiles.coordinates
     distance = np.linalg.norm(coordinates(rows) - coordinates(LOW[0][None]), axis=1)
     np.testing.assert_array_equal(known.X, rows[np.argsort(distance)[:MOST_KNOWN]])
     np.testing.assert_array_equal(known.is_hit, model(known.X) == "high")

@@ -3,7 +3,17 @@
 __version__ = "0.1.0"
 
 from acex import datasets
-from acex.errors import AcexError, BudgetSpent, LedgerFailed, MissingExtra, ModelFailed, NoCounterfactual
+from acex.batch import Explanations
+from acex.errors import (
+    AcexError,
+    BudgetSpent,
+    ExecutorFailed,
+    LedgerFailed,
+    MissingExtra,
+    ModelFailed,
+    NoCounterfactual,
+)
+from acex.executors import DaskExecutor
 from acex.explainer import Explainer, explain
 from acex.explanation import Explanation
 from acex.feasible import Feasible
@@ -21,8 +31,11 @@ __all__ = [
     "AcexError",
     "BudgetSpent",
     "Continuous",
+    "DaskExecutor",
+    "ExecutorFailed",
     "Explainer",
     "Explanation",
+    "Explanations",
     "Feasible",
     "HttpModel",
     "Integer",

@@ -25,6 +25,7 @@ SCORED = Hyperprior(variance=(4.0, 1.0))
 SCORE_NOISE, SCORE_LIMIT = 0.3, 4.0  # of log odds: what is smaller than the first or beyond the second says nothing
 PART_OF_MISS = 0.1  # P(hit) of a point that changes less, in every feature, than a known miss
 REPULSION = 0.5  # reach of a miss, as a share of the distance to the factual
+TUNING = 30  # answers from elsewhere, besides the search's own, that variance and length scale are fitted to
 HINT_CLIP = 0.03  # outcomes never make a point more certain than this
 HINT_ODDS = 1.0  # log odds for the known outcomes before any evidence
 NEARBY, NEIGHBOURS = 0.1, 16  # a neighbourhood: deviation in every number, in standard deviations, and how many points
@@ -39,6 +40,7 @@ class Belief:
         if history.known is not None:
             X, self.hits = np.vstack([X, history.known.X]), np.append(self.hits, history.known.is_hit)
             odds = (*odds, *history.known.odds)
+        self.n_tuning = len(history.queries) + TUNING  # what is known from elsewhere comes nearest first
         self.is_scored = len(odds) == len(X)
         self.depth = PRIOR_DEPTH
         if self.is_scored:
@@ -54,10 +56,12 @@ class Belief:
             self.posterior = hinted if self.hinted else self.posterior
 
     def _fit(self, Z: FloatArray, prior: FloatArray) -> Posterior:
-        typical = np.sqrt(len(self.problem.factual))
+        typical, n = np.sqrt(len(self.problem.factual)), self.n_tuning
         if self.is_scored:
-            return regress(Z, self.odds, noise=SCORE_NOISE, prior_mean=prior, typical=typical, hyperprior=SCORED)
-        return fit(Z, self.hits.astype(float), prior_mean=prior, typical=typical, hyperprior=HYPERPRIOR)
+            return regress(
+                Z, self.odds, noise=SCORE_NOISE, prior_mean=prior, typical=typical, hyperprior=SCORED, n_tuning=n
+            )
+        return fit(Z, self.hits.astype(float), prior_mean=prior, typical=typical, hyperprior=HYPERPRIOR, n_tuning=n)
 
     def probability(self, X: FloatArray) -> FloatArray:
         """P(hit) of points to ask, (n,)."""

@@ -51,10 +51,14 @@ class BlackBox:
         self.n_reused = 0  # rows that were known
 
     @property
+    def paid(self) -> int:
+        """How many rows were sent; on behalf of an explanation, by all runs of it together."""
+        return self.n_queries if self.explanation is None else self.ledger.paid(self.explanation)
+
+    @property
     def remaining(self) -> int:
         """How many rows may still be sent."""
-        paid = self.n_queries if self.explanation is None else self.ledger.paid(self.explanation)
-        return max(self.budget - paid, 0)
+        return max(self.budget - self.paid, 0)
 
     def knows(self, rows: Rows) -> bool:
         """Is there an answer to each of these rows?"""

@@ -57,6 +57,10 @@ class NoCounterfactual(AcexError):
     """The search ended without a counterfactual; the message says what to relax."""
 
 
+class ExecutorFailed(AcexError):
+    """The workers cannot do the work: none answers, they have another acex, or their scheduler is gone."""
+
+
 class MissingExtra(AcexError, ImportError):
     """An optional part is not installed; the message says how to install it."""
 

@@ -9,8 +9,9 @@ from dataclasses import asdict
 from functools import cache, cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from acex.ledger import Ledger, fingerprint
 from acex.models import Label, as_labels, as_predict, known_labels
 from acex.penalty import Penalty
 from acex.plausibility import Plausibility
+from acex.pool import Pool
 from acex.problem import Hint, Problem
 from acex.quantiles import Quantiles
 from acex.region import Constraint, Region
@@ -36,7 +38,29 @@ from acex.space import Space
 from acex.target import Target
 from acex.values import as_json, is_count, is_finite
 
+if TYPE_CHECKING:
+    from acex.batch import Explanations
+    from acex.executors import Executor
+
 Callback = Callable[[Explanation], object]
+MOST_POOLS = 4  # kinds of explanations whose pool is kept
+
+
+class RowOptions(TypedDict, total=False):
+    """The arguments of `explain` that are about a row."""
+
+    target: Any
+    budget: int
+    count: int
+    freeze: Iterable[str | int]
+    ranges: Mapping[Any, Any] | None
+    directions: Mapping[Any, Direction] | None
+    weights: Mapping[Any, float] | None
+    constraint: Constraint | None
+    strategy: Strategy | str
+    beta: float
+    queries_per_round: int
+    seed: int
 
 
 def explain(
@@ -177,7 +201,7 @@ class Explainer:
         timeout: float | None = None,
         seed: int = 0,
     ) -> None:
-        self._predict = as_predict(model, scores)
+        self.model, self._predict = model, as_predict(model, scores)
         self._known_labels = known_labels(model)
         if not (space is None or isinstance(space, Space)):
             raise TypeError(f"space must be an acex.Space or None, got {type(space).__name__}.")
@@ -190,16 +214,18 @@ class Explainer:
         self.space = Space.infer(data) if space is None else space.like(data)
         self.reference = self.space.encode(data)
         self.scale = Scale.of(self.space, self.reference)
-        self._quantiles = Quantiles.of(self.scale, self.reference)
+        self.quantiles = Quantiles.of(self.scale, self.reference)
         self._outcomes = None if labels is None else as_outcomes(labels, len(self.reference))
         if self._outcomes is not None and self._known_labels is not None:
             self._refuse_foreign_outcomes(self._known_labels)
         self._hints: dict[tuple[Label, ...], Hint | None] = {}
+        self._pools: dict[Space, Pool] = {}
         self.plausibility = plausibility
         with one_blas_thread():
             self._density = None if plausibility is None else plausibility.fit(self.reference, self.scale, seed)
         self._scores, self._pool, self._timeout, self._seed = scores, pool, timeout, seed
         self.model_id = self._named(model, model_id, is_shared=ledger is not None)
+        self._owns_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
         self._told: list[Label] = [] if answers is None else self._import(answers)
@@ -270,20 +296,83 @@ class Explainer:
             seed=seed,
         )
         with _progress_bar(progress, budget) as show:
-            try:
-                while True:
-                    rows, why = session.next_round()
-                    if rows is None:
-                        break
-                    session.put(rows, why)
-                    show(session)
-                    if callback is not None:
-                        callback(session.explanation())
-            except BaseException as failure:
-                # Also after Ctrl-C or a callback that raises: what was paid for travels with the error.
-                failure.explanation = session.explanation() if session.labels else None  # type: ignore[attr-defined]
-                raise
-        return session.explanation()
+
+            def note(session: Session) -> None:
+                show(session)
+                if callback is not None:
+                    callback(session.explanation())
+
+            return session.run(note)
+
+    def explain_many(
+        self,
+        X: Rows,
+        *,
+        budget_total: int | None = None,
+        n_jobs: int = -1,
+        executor: Executor | None = None,
+        progress: bool | None = None,
+        **options: Unpack[RowOptions],
+    ) -> Explanations:
+        """The explanations of many rows, which learn from each other; the work is done as they are asked for.
+
+        Args:
+            X: the rows: a DataFrame, a 2-D array or a list of mappings.
+            budget_total: how many rows may be sent to the model for all of them together, in this run and those that
+                it goes on from. A hard cap; it goes where it is worth most, to rows without a counterfactual first.
+            n_jobs: processes on this machine; -1 for one on each core, 1 for none but this.
+            executor: who does the work instead, such as `acex.DaskExecutor("tcp://host:8786")`.
+            progress: a progress bar on stderr; by default when that is a terminal.
+            options: what is the same for all rows, such as `target` and `budget` (of each row): see `acex.explain`.
+
+        Example:
+            >>> import acex
+            >>> loans = acex.datasets.load("loan")
+            >>> model = lambda rows: (rows["income"] > 3000).map({True: "approved", False: "rejected"})
+            >>> explainer = acex.Explainer(model, loans.rows)
+            >>> rejected = loans.rows[model(loans.rows) == "rejected"].head(3)
+            >>> explainer.explain_many(rejected, target="approved", budget=10, n_jobs=1).frame()["outcome"].tolist()
+            ['found', 'found', 'found']
+        """
+        from acex.batch import Explanations, executor_for
+
+        unknown = options.keys() - RowOptions.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"explain_many has no argument {min(unknown)!r}; see acex.explain for those of a row.")
+        if not isinstance(options.get("freeze", ""), str):
+            options["freeze"] = list(options["freeze"])  # it is read for each row
+        self._settled(**options)
+        chosen = executor_for(n_jobs, executor)
+        if not (budget_total is None or is_count(budget_total)):
+            raise ValueError(f"budget_total must be None or a whole number of at least 1, got {budget_total!r}.")
+        if budget_total is not None or not chosen.is_here:
+            self._move_to_file()
+        return Explanations(self, X, dict(options), chosen, budget_total=budget_total, progress=progress)
+
+    def _move_to_file(self) -> None:
+        """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.
+
+        Raises:
+            ValueError: it is not this explainer's own.
+        """
+        if not self.ledger.is_memory:
+            return
+        if not self._owns_ledger:
+            raise ValueError(
+                "A ledger in memory cannot be shared by processes, or gone on from. Give it a file, such as "
+                "Ledger('answers.db'), or explain with n_jobs=1 and without budget_total."
+            )
+        self._folder = TemporaryDirectory(prefix="acex-")  # gone with the explainer
+        known = self.ledger.answers(self.model_id)
+        ledger = Ledger(Path(self._folder.name) / "ledger.db")
+        ledger.register(self.model_id, features=self.space.names)
+        rows, labels = [answer.row for answer in known], [answer.label for answer in known]
+        ledger.import_answers(self.model_id, rows, labels, scores=[answer.scores for answer in known])
+        self.ledger = ledger
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The folder stays with its owner, and what was read is read again.
+        return {name: value for name, value in vars(self).items() if name != "_folder"} | {"_pools": {}}
 
     def search(
         self,
@@ -306,10 +395,17 @@ class Explainer:
 
         See `acex.explain` for the arguments.
         """
-        strategy = _as_strategy(strategy)
-        wanted = Target.of(target)
-        self._check(wanted, budget, count, queries_per_round, strategy)
-        space = self.space.widened(ranges).adjust(freeze=freeze, directions=directions, weights=weights)
+        wanted, strategy, space = self._settled(
+            target=target,
+            budget=budget,
+            count=count,
+            freeze=freeze,
+            ranges=ranges,
+            directions=directions,
+            weights=weights,
+            strategy=strategy,
+            queries_per_round=queries_per_round,
+        )
         problem = self._problem(space, x, ranges, constraint, beta)
         settings = {
             "acex": acex.__version__,
@@ -361,9 +457,17 @@ class Explainer:
             identity=identity,
             recorded=recorded,
             hint=lambda before: self._learn(wanted, before),
-            pool=self._pool,
+            pool=self._pool_of(space) if self._pool else None,
             per_round=queries_per_round,
         )
+
+    def _pool_of(self, space: Space) -> Pool:
+        """What the model was asked before, as points of this space; kept for the next explanation like this one."""
+        pool = self._pools.pop(space, None)
+        if pool is None or pool.ledger is not self.ledger:
+            pool = Pool(self.ledger, self.model_id, space, self.quantiles)
+        self._pools = dict([*self._pools.items(), (space, pool)][-MOST_POOLS:])
+        return pool
 
     def _identity(self, space: Space, problem: Problem, settings: dict[str, Any]) -> str:
         """What tells this explanation from others: a hash of all that decides what is asked.
@@ -388,6 +492,22 @@ class Explainer:
     def _data_identity(self) -> str:
         outcomes = None if self._outcomes is None else fingerprint(self._outcomes)
         return fingerprint([self.reference.astype("<f8").tobytes().hex(), self.reference.shape, outcomes, self._seed])
+
+    def _settled(self, **options: Unpack[RowOptions]) -> tuple[Target, Strategy, Space]:
+        """What follows from options alone, whatever the row.
+
+        Raises:
+            ValueError: one of them is wrong.
+        """
+        strategy = _as_strategy(options.get("strategy", "feasible"))
+        target = Target.of(options.get("target"))
+        self._check(
+            target, options.get("budget", 60), options.get("count", 1), options.get("queries_per_round", 1), strategy
+        )
+        space = self.space.widened(options.get("ranges")).adjust(
+            freeze=options.get("freeze", ()), directions=options.get("directions"), weights=options.get("weights")
+        )
+        return target, strategy, space
 
     def _check(self, target: Target, budget: int, count: int, per_round: int, strategy: Strategy) -> None:
         if not is_count(budget, least=2):
@@ -426,7 +546,7 @@ class Explainer:
         cost = Cost(self.scale, factual[0], space.weights, beta)
         constant = self.scale.deviations == 0
         region = Region.of(space, factual[0], ranges=ranges, constant=constant, constraint=constraint)
-        return Problem(region, cost, self.scale, self.reference, self._density, self._quantiles)
+        return Problem(region, cost, self.scale, self.reference, self._density, self.quantiles)
 
     def _learn(self, target: Target, before: Label) -> Hint | None:
         """What follows from the factual's label: are `answers` in the model's words, and what do known outcomes say?"""

@@ -37,8 +37,10 @@ def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray, leaf: 
     forest.fit(one_hot(reference), is_hit)
 
     def hint(X: FloatArray) -> FloatArray:
-        probability: FloatArray = forest.predict_proba(one_hot(X))[:, 1]
-        return probability
+        # What predict_proba gives, without its checks, which take longer than the trees.
+        codes = np.ascontiguousarray(one_hot(X), dtype=np.float32)
+        total: FloatArray = sum(tree.tree_.predict(codes)[:, 1] for tree in forest.estimators_)
+        return total / N_TREES
 
     return hint
 

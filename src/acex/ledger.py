@@ -49,6 +49,20 @@ AT_ONCE = 500  # values in one statement; databases have a limit
 FOREVER = "9999-12-31T23:59:59.999999+00:00"
 LONGEST_PAUSE = 0.25  # seconds between two looks for somebody else's answer
 
+# Statements that every question needs: putting one together takes longer than running it.
+_ACCOUNT = select(models).where(models.c.id == bindparam("model")).with_for_update()
+_LAST = select(models.c.last_sequence).where(models.c.id == bindparam("model"))
+_CHARGE = models.update().where(models.c.id == bindparam("model")).values(n_charged=models.c.n_charged + bindparam("n"))
+_NUMBERED = models.update().where(models.c.id == bindparam("model")).values(last_sequence=bindparam("n"))
+_BY_ID = select(queries).where(queries.c.id.in_(bindparam("ids", expanding=True)))
+_MODEL_OF = select(explanations.c.model_id).where(explanations.c.id == bindparam("explanation"))
+_AT_PLACES = select(asks).where(
+    asks.c.explanation_id == bindparam("explanation"), asks.c.position.in_(bindparam("places", expanding=True))
+)
+_PAID = select(func.coalesce(func.sum(asks.c.paid), 0)).where(asks.c.explanation_id == bindparam("explanation"))
+_CLAIM, _CLAIM_AGAIN = queries.insert(), queries.update().where(queries.c.id == bindparam("_id"))
+_RECORD = asks.insert()
+
 
 class Answer(NamedTuple):
     """A label of the model, and its place in the order of all answers of this model."""
@@ -169,6 +183,11 @@ class Ledger:
         return self._store.is_memory
 
     @property
+    def path(self) -> Path | None:
+        """The file of this ledger; None in memory and on a server."""
+        return self._store.path
+
+    @property
     def owner(self) -> str:
         """Who claims through this object, in words: host, process, and a mark of its own."""
         return f"{socket.gethostname()} pid {os.getpid()} {_machine()} {self._token}"
@@ -268,7 +287,7 @@ class Ledger:
             ids = [query_id(model, question.row) for question in questions]
             if explanation is not None:
                 _check_begun(connection, explanation, model)
-                _check_places(connection, explanation, questions, ids)
+                recorded = _checked_places(connection, explanation, questions, ids)
             known = _by_id(connection, ids)
             claimed = {
                 "claimed_by": holder or self.owner,
@@ -295,7 +314,7 @@ class Ledger:
             self._charge(connection, account, len(mine))
             _write_claims(connection, model, mine, known)
             if explanation is not None:
-                _record_asks(connection, explanation, questions, ids, set(mine))
+                _record_asks(connection, explanation, questions, ids, set(mine), recorded)
         return claims
 
     def settle(
@@ -406,7 +425,7 @@ class Ledger:
     def last_sequence(self, model: str) -> int:
         """The number of the newest answer: all up to it can be seen now and ever after. 0 when there is none."""
         with self._store.read() as connection:
-            return connection.scalar(select(models.c.last_sequence).where(models.c.id == model)) or 0
+            return connection.scalar(_LAST, {"model": model}) or 0
 
     def answers(
         self, model: str, *, after: int = 0, up_to: int | None = None, newest: int | None = None
@@ -500,8 +519,7 @@ class Ledger:
     def paid(self, explanation: str) -> int:
         """How many rows an explanation has paid for, whoever ran it."""
         with self._store.read() as connection:
-            total = select(func.coalesce(func.sum(asks.c.paid), 0)).where(asks.c.explanation_id == explanation)
-            return int(connection.scalar(total) or 0)
+            return int(connection.scalar(_PAID, {"explanation": explanation}) or 0)
 
     def seen_at_end(self, explanation: str) -> int | None:
         """The number of the newest answer there was when an explanation ended; None if it has not."""
@@ -614,13 +632,12 @@ class Ledger:
 
     def _account(self, connection: Connection, model: str) -> Row[Any]:
         """The model's line, locked until the transaction ends; made if it is new."""
-        line = select(models).where(models.c.id == model).with_for_update()
-        account = connection.execute(line).one_or_none()
+        account = connection.execute(_ACCOUNT, {"model": model}).one_or_none()
         if account is None:
             created = _iso(self._store.now(connection))
             new = {"id": model, "description": "", "n_charged": 0, "last_sequence": 0, "created_at": created}
             connection.execute(self._store.insert(models, new))
-            account = connection.execute(line).one()
+            account = connection.execute(_ACCOUNT, {"model": model}).one()
         return account
 
     def _charge(self, connection: Connection, account: Row[Any], rows: int) -> None:
@@ -630,8 +647,8 @@ class Ledger:
                 f"{rows} rows to ask, but model {account.id!r} has {_left(account)} left of the {account.row_budget} "
                 f"rows it may be sent over its lifetime{price}. Raise it with ledger.budget({account.id!r}, rows=...)."
             )
-        charged = {"n_charged": models.c.n_charged + rows}
-        connection.execute(models.update().where(models.c.id == account.id).values(**charged))
+        if rows:
+            connection.execute(_CHARGE, {"model": account.id, "n": rows})
 
     def _write_answers(
         self,
@@ -667,12 +684,12 @@ class Ledger:
             else:
                 new.append({"id": key, "model_id": model, "row": row, "purpose": purpose, "attempts": 0, **answer})
         if awaited:
-            connection.execute(queries.update().where(queries.c.id == bindparam("_id")), awaited)
+            connection.execute(_CLAIM_AGAIN, awaited)
         if new:
             connection.execute(queries.insert(), new)
         if other:
             connection.execute(contradictions.insert(), other)
-        connection.execute(models.update().where(models.c.id == model).values(last_sequence=sequence))
+        connection.execute(_NUMBERED, {"model": model, "n": sequence})
         return [standing[key] for key in ids], len(awaited) + len(new)
 
     def _frame(self, wanted: Any) -> pd.DataFrame:
@@ -710,28 +727,32 @@ def _write_claims(
     new = [{"id": key, "model_id": model, **values} for key, values in mine.items() if key not in known]
     again = [{"_id": key, **values} for key, values in mine.items() if key in known]
     if new:
-        connection.execute(queries.insert(), new)
+        connection.execute(_CLAIM, new)
     if again:
-        connection.execute(queries.update().where(queries.c.id == bindparam("_id")), again)
+        connection.execute(_CLAIM_AGAIN, again)
 
 
 def _check_begun(connection: Connection, explanation: str, model: str) -> None:
-    if connection.scalar(select(explanations.c.model_id).where(explanations.c.id == explanation)) != model:
+    if connection.scalar(_MODEL_OF, {"explanation": explanation}) != model:
         raise ValueError(f"Explanation {explanation!r} of model {model!r} was not begun: call ledger.begin first.")
 
 
-def _check_places(connection: Connection, explanation: str, questions: Sequence[Question], ids: Sequence[str]) -> None:
+def _checked_places(
+    connection: Connection, explanation: str, questions: Sequence[Question], ids: Sequence[str]
+) -> dict[int, Row[Any]]:
+    """What was recorded at the places of these questions: each is new, or the same row as before."""
     places = [question.position for question in questions]
     if None in places:
         raise ValueError("A question of an explanation needs its position.")
-    told = connection.execute(select(asks).where(asks.c.explanation_id == explanation, asks.c.position.in_(places)))
-    recorded = {ask.position: ask.query_id for ask in told}
+    told = connection.execute(_AT_PLACES, {"explanation": explanation, "places": places})
+    recorded = {ask.position: ask for ask in told}
     for place, key in zip(places, ids, strict=True):
-        if recorded.get(place, key) != key:
+        if place in recorded and recorded[place].query_id != key:
             raise OutOfStep(
                 f"question {place} of explanation {explanation} was another row before. Is the same explanation "
                 f"running elsewhere? Nothing was claimed."
             )
+    return recorded
 
 
 def _record_asks(
@@ -740,24 +761,21 @@ def _record_asks(
     questions: Sequence[Question],
     ids: Sequence[str],
     mine: set[str],
+    recorded: Mapping[int, Row[Any]],
 ) -> None:
     """Write down what was asked; a question asked again after a crash keeps its place and counts its payments."""
-    places = asks.c.position.in_([question.position for question in questions])
-    told = connection.execute(select(asks).where(asks.c.explanation_id == explanation, places))
-    recorded = {ask.position: ask for ask in told}
     unpaid = set(mine)
     for key, question in zip(ids, questions, strict=True):
         paid = int(key in unpaid)
         unpaid.discard(key)
-        before = recorded.get(question.position)
-        if before is None:
+        if question.position not in recorded:
             line = {"explanation_id": explanation, "position": question.position, "query_id": key, "paid": paid}
             why = {
                 "purpose": question.purpose,
                 "seen": question.seen,
                 "note": json.dumps(question.note, default=as_json),
             }
-            connection.execute(asks.insert().values(**line, **why))
+            connection.execute(_RECORD, line | why)
         elif paid:
             place = (asks.c.explanation_id == explanation, asks.c.position == question.position)
             connection.execute(asks.update().where(*place).values(paid=asks.c.paid + 1))
@@ -767,7 +785,7 @@ def _by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Row[Any]]:
     """The queries there are with these keys."""
     found: dict[str, Row[Any]] = {}
     for chunk in _chunks(ids):
-        found.update((query.id, query) for query in connection.execute(select(queries).where(queries.c.id.in_(chunk))))
+        found.update((query.id, query) for query in connection.execute(_BY_ID, {"ids": list(chunk)}))
     return found
 
 

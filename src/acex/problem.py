@@ -166,11 +166,19 @@ class Problem:
     def is_part_of(self, X: FloatArray, wholes: FloatArray) -> BoolArray:
         """Which points change nothing that one of the wholes, (w, d), does not change at least as far, (n,)."""
         out = np.zeros(len(X), dtype=bool)
-        between = np.where(self.scale.is_nominal, self.factual == X, False)
-        for whole in wholes:
-            low, high = np.minimum(self.factual, whole), np.maximum(self.factual, whole)
-            within = np.where(self.scale.is_nominal, between | (whole == X), (low <= X) & (high >= X))
-            out |= within.all(axis=1)
+        nominal = self.scale.is_nominal
+        # A number that moves the other way than in the whole, or moves where the whole does not, rules a pair out. One
+        # product finds these for all pairs, which are most of them.
+        steps, reach = (X - self.factual)[:, ~nominal], (wholes - self.factual)[:, ~nominal]
+        strays = np.hstack([steps > 0, steps < 0]).astype(np.float32)
+        strays = strays @ np.hstack([reach <= 0, reach >= 0]).astype(np.float32).T
+        for k in np.flatnonzero((strays == 0).any(axis=0)):
+            pair, whole = np.flatnonzero((strays[:, k] == 0) & ~out), wholes[k]
+            x, low, high = X[pair], np.minimum(self.factual, whole), np.maximum(self.factual, whole)
+            within = (low <= x) & (high >= x)
+            if nominal.any():
+                within = np.where(nominal, (x == self.factual) | (x == whole), within)
+            out[pair] = within.all(axis=1)
         return out
 
     # -- alternatives ----------------------------------------------------------------------------------------

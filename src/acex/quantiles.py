@@ -53,10 +53,11 @@ class Quantiles:
             in_ranks: where the way is measured in ranks instead of values, (n, 1). A nominal feature takes
                 the new category from half of the way on.
         """
-        straight = x + share * (X - x)
+        moved = x + share * (X - x)
+        curved = in_ranks[:, 0]
         start = self.ranks(x[None])
-        ranks = start + share * (self.ranks(X) - start)
-        curved = [np.interp(r, at, values) for r, (values, at) in zip(ranks.T, self.knots, strict=True)]
-        moved = np.where(in_ranks, np.column_stack(curved), straight)
+        ranks = start + share[curved] * (self.ranks(X[curved]) - start)
+        ways = zip(ranks.T, self.knots, strict=True)
+        moved[curved] = np.column_stack([np.interp(r, at, values) for r, (values, at) in ways])
         moved = np.where(share == 0, x, np.where(share == 1, X, moved))  # the ends exactly
         return np.where(self.scale.is_nominal, np.where(share >= 0.5, X, x), moved)

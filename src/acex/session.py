@@ -6,7 +6,6 @@ person, a nightly job). `acex.explain` does the same with a model at hand.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -22,18 +21,15 @@ from acex.blackbox import BlackBox, canonical
 from acex.errors import LedgerFailed, OutOfStep
 from acex.explanation import Explanation, Outcome, StoppedBy
 from acex.feasible import Feasible
-from acex.hints import LEAF_LEARNT, outcome_model
 from acex.ledger import Answer, Ask, Question
 from acex.models import Label
-from acex.problem import Hint, Known, Problem, Query, key
+from acex.pool import Nearest, Pool, points_of
+from acex.problem import Hint, Problem, Query
 from acex.recorded import contradictions
 from acex.search import Search, Strategy
 from acex.space import Space
 from acex.target import Target
 
-MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
-NEWEST = 5000  # of all answers are looked at for them
-ENOUGH = 200  # so many answers, of both kinds, say more about the model than the distance to the factual does
 NOTED = ("round", "penalty", "hope")  # of a query, what the search needs to go on from it
 
 
@@ -45,7 +41,7 @@ class Session:
         identity: what tells this explanation from others, in this ledger or any.
         recorded: the questions that this explanation has asked before, if it is resumed.
         hint: from the factual's label to what known outcomes say.
-        pool: use what the same model was asked for other reasons.
+        pool: what the same model was asked for other reasons, where it is to be used.
         per_round: how many rows are asked at once.
     """
 
@@ -64,7 +60,7 @@ class Session:
         identity: str = "",
         recorded: Sequence[Ask] = (),
         hint: Callable[[Label], Hint | None] = lambda label: None,
-        pool: bool = True,
+        pool: Pool | None = None,
         per_round: int = 1,
     ) -> None:
         self.box, self.space, self.problem, self.target = box, space, problem, target
@@ -76,11 +72,14 @@ class Session:
         self._ended = None if box.explanation is None else box.ledger.seen_at_end(box.explanation)
         self._n_ended = len(recorded)
         self._seen: tuple[int, int] = (-1, 0)  # a position, and the newest answer that its question may know of
-        self._pool = _Pool(box, space, problem) if pool else None
-        self._has_learnt = False  # from the pool
+        self._pool, self._has_learnt = pool, False  # from the pool
+        self._home = problem.quantiles.coordinates(problem.factual[None])
+        self._nearest = Nearest(np.empty((0, len(space))), ())  # of the pool
+        self._own: set[int] = set()  # the numbers of the answers to its own questions
         self._search: Search | None = None
         self.labels: list[Label] = []  # of the search's queries, the factual's first
         self._round: list[Query] = []  # asked, and not all answered
+        self._decoded: tuple[list[Query], Rows] = ([], None)  # a round, and its rows
         self._answers: dict[str, Answer] = {}  # of the round, by row
         self.stopped_by: StoppedBy = "budget"
         self.outcome: Outcome | None = None  # None while it goes on
@@ -127,6 +126,23 @@ class Session:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
         self.take([answer for answer in self.box.take_in(rows, labels) if answer.row not in before])
 
+    def run(self, note: Callable[[Session], object] = lambda session: None) -> Explanation:
+        """The explanation, once the model at hand has been asked all there is to ask; `note` is called each round.
+
+        An error carries what was found before it, as `explanation`.
+        """
+        try:
+            while True:
+                rows, why = self.next_round()
+                if rows is None:
+                    return self.explanation()
+                self.put(rows, why)
+                note(self)
+        except BaseException as failure:
+            # Also after Ctrl-C or a callback that raises: what was paid for travels with the error.
+            failure.explanation = self.explanation() if self.labels else None  # type: ignore[attr-defined]
+            raise
+
     # -- rounds ----------------------------------------------------------------------------------------------
 
     def next_round(self) -> tuple[Rows | None, list[Question]]:
@@ -162,7 +178,10 @@ class Session:
         self._round, self._answers = [], {}
 
     def _rows(self) -> Rows:
-        return self.space.decode(np.array([query.point for query in self._round]))
+        """The rows of the present round; they are needed several times, and decoding is slow."""
+        if self._decoded[0] is not self._round:
+            self._decoded = self._round, self.space.decode(np.array([query.point for query in self._round]))
+        return self._decoded[1]
 
     def _costs(self) -> list[dict[str, Any]]:
         """What the ledger alone cannot work out of each row: its cost, whether it would be a counterfactual, and how
@@ -199,7 +218,7 @@ class Session:
     def _propose(self) -> list[Query]:
         """The next round; empty, with the outcome, when there is none."""
         queries = self._recorded_round() or self._new_round()
-        if queries:
+        if queries and len(queries) > self.box.remaining:
             affordable = self.box.affordable(self.space.decode(np.array([q.point for q in queries])))
             queries = queries[:affordable]
             self.outcome = None if queries else "budget_spent"
@@ -215,7 +234,7 @@ class Session:
             if asks and ask.note["first"] != asks[0].note["first"]:
                 break
             asks.append(ask)
-        points = [x for x in _points(self.space, [ask.row for ask in asks]) if x is not None]
+        points = [x for x in points_of(self.space, [ask.row for ask in asks]) if x is not None]
         if len(points) < len(asks):
             return []
         return [Query(x, a.purpose, *(a.note[name] for name in NOTED)) for x, a in zip(points, asks, strict=True)]
@@ -226,8 +245,11 @@ class Session:
         if self._pool is not None:
             if not self._has_learnt:
                 self._learn(self._pool)
-            known = self._pool.known(self._visible(len(self.labels)), self._search, self._is_hit)
-            self._search = self._search.knowing(known)
+            seen, asked = self._visible(len(self.labels)), self._search.history.asked
+            nearest = self._pool.nearest(self._home, seen, asked, self._own)
+            if nearest.answers != self._nearest.answers:
+                self._nearest = nearest
+                self._search = self._search.knowing(nearest.known(self._is_hit))
         queries = self._search.propose(self._per_round)
         if not queries:
             reason = self._search.settled
@@ -235,12 +257,13 @@ class Session:
             self.outcome = "exhausted" if reason == "exhausted" else "unlikely"
         return queries
 
-    def _learn(self, pool: _Pool) -> None:
+    def _learn(self, pool: Pool) -> None:
         """Take what the first question after the factual could see for a hint, unless known outcomes give one."""
         self._has_learnt = True
         if self._search is None or self.problem.hint is not None or not isinstance(self._search.strategy, Feasible):
             return
-        hint = pool.hint(self._visible(1), self._is_hit)
+        wanted = (None, self.labels[0]) if self.target.wanted is None else self.target.wanted
+        hint = pool.hint(self._visible(1), wanted, self._is_hit)
         if hint is not None:
             self.problem = replace(self.problem, hint=hint, learnt=True)
             self._search = replace(self._search, problem=self.problem)
@@ -273,6 +296,7 @@ class Session:
         }
 
     def _tell(self, query: Query, answer: Answer) -> None:
+        self._own.add(answer.sequence)
         if self._search is not None:
             self.labels.append(answer.label)
             hit, odds = self._is_hit(answer)
@@ -367,73 +391,6 @@ class Session:
             space=self.space,
             scale=problem.scale,
         )
-
-
-class _Pool:
-    """Answers of the same model that were asked for other reasons, as points."""
-
-    def __init__(self, box: BlackBox, space: Space, problem: Problem) -> None:
-        self.box, self.space, self.problem = box, space, problem
-        self.home = problem.quantiles.coordinates(problem.factual[None])
-        self._read = 0  # the newest answer that was read
-        self._answers: list[tuple[Answer, FloatArray, float]] = []  # with point and distance to the factual
-
-    def known(self, seen: int, search: Search, is_hit: Callable[[Answer], tuple[bool, float | None]]) -> Known | None:
-        """The nearest of the answers that could be seen then and are not the search's own."""
-        others = [line for line in self._seen(seen) if key(line[1]) not in search.history.asked]
-        if not others:
-            return None
-        nearest = sorted(others, key=lambda line: line[2])[:MOST_KNOWN]
-        told = [is_hit(answer) for answer, _, _ in nearest]
-        odds = tuple(o for _, o in told if o is not None)
-        X = np.array([x for _, x, _ in nearest])
-        return Known(X, np.array([hit for hit, _ in told]), odds if len(odds) == len(told) else ())
-
-    def hint(self, seen: int, is_hit: Callable[[Answer], tuple[bool, float | None]]) -> Hint | None:
-        """P(hit) of points as all answers that could be seen then suggest; None when they are too few."""
-        lines = self._seen(seen)
-        if len(lines) < ENOUGH:
-            return None
-        hits = np.array([is_hit(answer)[0] for answer, _, _ in lines])
-        return outcome_model(self.space, np.array([x for _, x, _ in lines]), hits, LEAF_LEARNT)
-
-    def _seen(self, seen: int) -> list[tuple[Answer, FloatArray, float]]:
-        """The newest answers up to this one, with point and distance to the factual."""
-        self._read_on(seen)
-        return [line for line in self._answers if seen - NEWEST < line[0].sequence <= seen]
-
-    def _read_on(self, seen: int) -> None:
-        """Read the answers up to this one; those of another shape or with values that this space lacks are skipped."""
-        if seen <= self._read:
-            return
-        answers = self.box.ledger.answers(self.box.model_id, after=self._read, up_to=seen, newest=NEWEST)
-        points = _points(self.space, [answer.row for answer in answers])
-        fitting = [(answer, x) for answer, x in zip(answers, points, strict=True) if x is not None]
-        if fitting:
-            Z = self.problem.quantiles.coordinates(np.array([x for _, x in fitting]))
-            distances = np.linalg.norm(Z - self.home, axis=1).tolist()
-            self._answers += [(a, x, distance) for (a, x), distance in zip(fitting, distances, strict=True)]
-        self._read = seen
-
-
-def _points(space: Space, forms: list[str]) -> list[FloatArray | None]:
-    """The points of canonical rows; None for those that do not fit the space."""
-    rows = [json.loads(form) for form in forms]
-    fitting = [i for i, row in enumerate(rows) if isinstance(row, list) and len(row) == len(space)]
-    points: list[FloatArray | None] = [None] * len(forms)
-    for i, x in zip(fitting, _encoded(space, [rows[i] for i in fitting]), strict=True):
-        points[i] = x
-    return points
-
-
-def _encoded(space: Space, rows: list[list[Any]]) -> list[FloatArray | None]:
-    if not rows:
-        return []
-    try:
-        return list(space.encode(pd.DataFrame(rows, columns=space.names)))
-    except (ValueError, TypeError):
-        half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
-        return [*_encoded(space, rows[:half]), *_encoded(space, rows[half:])] if half else [None]
 
 
 def _note(query: Query) -> dict[str, Any]:

@@ -227,12 +227,12 @@ class Space:
     def decode(self, X: FloatArray) -> Rows:
         """Rows for points, snapped to values each feature can hold: a DataFrame, or a 2-D array."""
         X = self.snap(np.atleast_2d(X))
-        columns = [column.decode(x) for column, x in zip(self.held, X.T, strict=True)]
         if self.array_dtype is not None:
             out = np.empty(X.shape, dtype=self.array_dtype)
-            for j, column in enumerate(columns):
-                out[:, j] = column.to_numpy()
+            for j, (column, x) in enumerate(zip(self.held, X.T, strict=True)):
+                out[:, j] = x if isinstance(column.feature, Numeric) else column.decode(x).to_numpy()
             return out
+        columns = [column.decode(x) for column, x in zip(self.held, X.T, strict=True)]
         frame = pd.DataFrame(dict(enumerate(columns)))
         frame.columns = pd.Index(self.columns or self.names)
         return frame

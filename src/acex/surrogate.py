@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import expit, log_expit, ndtr
@@ -137,6 +137,7 @@ def fit(
     prior_mean: FloatArray | float = 0.0,
     typical: float | None = None,
     hyperprior: Hyperprior = Hyperprior(),  # noqa: B008 (frozen)
+    n_tuning: int | None = None,
 ) -> Posterior:
     """The posterior given labels t, (n,), at Z, (n, D); one class alone will do.
 
@@ -145,11 +146,13 @@ def fit(
             marginal likelihood times `hyperprior`.
         prior_mean: of f at Z, (n,); who predicts elsewhere says what it is there.
         typical: distance between two points that have nothing to do with each other; by default that of Z.
+        n_tuning: how many of the points, the first ones, variance and length scale are fitted to; by default all. The
+            time that takes grows with their cube, and the two numbers need few.
     """
     m = np.broadcast_to(prior_mean, t.shape)
     squared = cdist(Z, Z, "sqeuclidean")
     if not isinstance(kernel, Matern):
-        modes = _warm_modes(squared, t, m)
+        modes = _warm_modes(squared[:n_tuning, :n_tuning], t[:n_tuning], m[:n_tuning])
         kernel = _best_kernel(modes, typical or np.sqrt(2 * _rank(Z)), hyperprior, kernel)
     mode = _Mode(kernel, squared, t, m, np.zeros(len(t)))
     return Posterior(kernel, Z, mode.a, mode.sqrt_W, mode.L, mode.log_marginal_likelihood)
@@ -163,13 +166,24 @@ def regress(
     prior_mean: FloatArray | float = 0.0,
     typical: float,
     hyperprior: Hyperprior = Hyperprior(),  # noqa: B008 (frozen)
+    n_tuning: int | None = None,
 ) -> Posterior:
     """The posterior given values y, (n,), of f at Z, (n, D), each with a deviation `noise`; arguments as for `fit`."""
     squared = cdist(Z, Z, "sqeuclidean")
     above = y - prior_mean
-    kernel = _best_kernel(lambda k: _Observed(k, squared, above, noise), typical, hyperprior, "matern52")
+    few, tuning = squared[:n_tuning, :n_tuning], above[:n_tuning]
+    kernel = _best_kernel(lambda k: _Observed(k, few, tuning, noise), typical, hyperprior, "matern52")
     seen = _Observed(kernel, squared, above, noise)
     return Posterior(kernel, Z, seen.a, seen.sqrt_W, seen.L, seen.log_marginal_likelihood)
+
+
+def _cholesky(B: FloatArray) -> FloatArray:
+    """The lower triangular L of B = L L', LAPACK directly as in `_solve`."""
+    L, trouble = dpotrf(B, lower=1, clean=1)
+    if trouble:
+        raise ArithmeticError(f"A matrix of {len(B)} rows is not positive definite in row {trouble}.")
+    out: FloatArray = L
+    return out
 
 
 def _solve(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatArray:
@@ -235,7 +249,7 @@ class _Mode:
         self.sqrt_W = np.sqrt(W)
         B = self.sqrt_W[:, None] * self.K * self.sqrt_W
         B[np.diag_indices_from(B)] += 1.0
-        self.L = np.asarray(np.linalg.cholesky(B), dtype=np.float64)
+        self.L = _cholesky(B)
         return W
 
     @cached_property
@@ -262,7 +276,7 @@ class _Observed:
         K = kernel.of_distance(squared)
         n = len(above)
         self.sqrt_W = np.full(n, 1 / noise)
-        self.L = np.asarray(np.linalg.cholesky(np.eye(n) + K / noise**2), dtype=np.float64)
+        self.L = _cholesky(np.eye(n) + K / noise**2)
         half = _solve(self.L, np.diag(self.sqrt_W))
         R = half.T @ half  # (K + noise^2 I)^-1
         self.a: FloatArray = R @ above

@@ -33,7 +33,7 @@ class Ground:
     name: str
     space: Space  # categories declared as integer codes
     model: Any  # fitted, hard labels 0 and 1
-    rows: FloatArray  # withheld, in the order in which they are explained, (100, d)
+    rows: FloatArray  # withheld, in the order in which they are explained, (100, d) by default
     reference: FloatArray  # what the model was trained on, (m, d)
     labels: IntArray  # its true labels, (m,)
     deviations: FloatArray  # of the whole data set, (d,)
@@ -68,7 +68,7 @@ class Ground:
         return keeps
 
 
-def ground(name: str, seed: int = 0, model: Any = None) -> Ground:
+def ground(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITHHELD) -> Ground:
     """The ground of one of the paper's data sets, with a forest of 100 trees unless told otherwise.
 
     "moons" has the paper's support vector machine and "mnist" a network, and for the latter the reference is a sample
@@ -78,7 +78,7 @@ def ground(name: str, seed: int = 0, model: Any = None) -> Ground:
         return _mnist(seed, model)
     data = moons() if name == "moons" else paper(name)
     X, y = data.codes, data.binary
-    withheld = np.random.default_rng(seed).choice(len(X), N_WITHHELD, replace=False)
+    withheld = np.random.default_rng(seed).choice(len(X), n_withheld, replace=False)
     keep = np.ones(len(X), dtype=bool)
     keep[withheld] = False
     if model is None:

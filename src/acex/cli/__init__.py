@@ -1,8 +1,9 @@
-"""The command line: `acex explain`, `ask`, `tell`, `status`, `audit`, `report`, `schema`, `ledger`, `bench`, `demo`."""
+"""The command line: `acex explain`, `batch`, `ask`, `tell`, `audit`, `report`, `ledger`, `bench` and others."""
 
 from __future__ import annotations
 
 from acex.cli.auditing import audit
+from acex.cli.batching import batch
 from acex.cli.benching import bench
 from acex.cli.demos import demo
 from acex.cli.explaining import explain
@@ -14,7 +15,7 @@ from acex.cli.schemas import schema
 
 __all__ = ["app", "main"]
 
-for command in (explain, schema, ask, tell, status, audit, report, demo):
+for command in (explain, batch, schema, ask, tell, status, audit, report, demo):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
 app.add_typer(bench, name="bench")

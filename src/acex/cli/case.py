@@ -170,8 +170,32 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Batch(Case):
+    """The same for many rows: by default all of DATA."""
+
+    where: Annotated[
+        str | None, typer.Option(metavar="QUERY", help="The rows to explain, such as \"decision == 'reject'\".")
+    ] = None
+    x: Annotated[Path | None, typer.Option(help="The rows to explain in a file of their own: .csv, .parquet.")] = None
+
+    def _factual(self, table: pd.DataFrame, rows: pd.DataFrame, hidden: list[str]) -> pd.DataFrame:
+        if self.row is None and self.where is None and self.x is None:
+            return rows
+        if self.row is not None or (self.where is not None and self.x is not None):
+            return super()._factual(table, rows, hidden)
+        if self.where is not None:
+            found = matching(table, self.where)
+            if not found:
+                raise ValueError(f"--where {self.where!r}: no row of {self.data} is such.")
+            return rows.iloc[found]
+        assert self.x is not None
+        own = read_table(self.x)
+        return own.drop(columns=[name for name in hidden if name in own.columns])
+
+
+@dataclass(frozen=True)
 class Prepared:
-    """Data, row and limits in the form of `acex.Explainer`."""
+    """Data, row (of a batch: rows) and limits in the form of `acex.Explainer`."""
 
     rows: pd.DataFrame
     labels: list[Any] | None

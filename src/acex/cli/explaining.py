@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import typer
@@ -21,6 +21,7 @@ from acex.models import known_labels
 from acex.session import Session
 from acex.values import listed, plain
 
+C = TypeVar("C", bound=Case)
 PICTURES = (".png", ".pdf", ".svg")
 
 
@@ -70,7 +71,7 @@ def explain(
     """
     model = black_box.open()
     prepared = case.prepare(known_labels(model))
-    case = _named(case, model)
+    case = named(case, model)
     if dry_run:
         _print_plan(case, prepared, model, scores, price_per_row, as_json)
         return
@@ -107,7 +108,7 @@ def explain(
         raise typer.Exit(NOTHING_FOUND)
 
 
-def _named(case: Case, model: Any) -> Case:
+def named(case: C, model: Any) -> C:
     """The case with the model's own name, where none was given."""
     return replace(case, model_id=case.model_id or getattr(model, "model_id", None))
 

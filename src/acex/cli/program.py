@@ -12,12 +12,12 @@ import typer
 from typer.core import TyperGroup
 
 import acex
-from acex.errors import AcexError, BudgetSpent, LedgerFailed, ModelFailed
+from acex.errors import AcexError, BudgetSpent, ExecutorFailed, LedgerFailed, ModelFailed
 
 # 0 is an answer.
 NOTHING_FOUND = 1  # or labels that changed
 WRONG = 2  # what has to be mended in the command or its files
-FAILED = 3  # the model, the ledger, or no budget left
+FAILED = 3  # the model, the ledger, the workers, or no budget left
 STOPPED = 130  # by Ctrl-C, as shells count it
 
 UsageError: Any = typer.BadParameter.__bases__[0]  # of click, or of typer's own copy of it
@@ -34,7 +34,7 @@ class Commands(TyperGroup):
         except UsageError as error:
             where = error.ctx.command_path if error.ctx else "acex"
             raise _end(f"{error.format_message()} See {where} --help.", WRONG) from error
-        except (ModelFailed, LedgerFailed, BudgetSpent) as error:
+        except (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent) as error:
             raise _end(str(error), FAILED) from error
         except (ValueError, OSError, AcexError) as error:
             raise _end(str(error), WRONG) from error

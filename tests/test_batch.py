@@ -1,0 +1,351 @@
+"""Many rows: the same answers as one by one, shared evidence, a budget for all, errors of their own, resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+import acex
+from acex.arrays import FloatArray
+from acex.batch import Done, expected_gain, next_grants, order_of_work
+from acex.blackbox import canonical
+from acex.executors import InProcess, Lost
+from ledgers import Bill
+
+X = np.random.default_rng(0).normal(size=(150, 3)).round(6)
+LOW = X[X[:, 0] + X[:, 1] < 0][:12]  # rows to explain
+NAME = "sums-v1"
+
+
+def model(rows: FloatArray) -> Any:
+    return np.where(rows[:, 0] + rows[:, 1] > 0.7, "high", "low")
+
+
+class Billed:
+    """The model, whose seller writes down each row; it may fail, or kill its process, at one of them."""
+
+    def __init__(self, bill: Bill, at: FloatArray | None = None, what: str = "raise", once: Path | None = None) -> None:
+        self.bill, self.at, self.what, self.once = bill, at, what, once
+
+    def __call__(self, rows: FloatArray) -> Any:
+        if self.at is not None and any(np.array_equal(row, self.at) for row in rows):
+            if self.what == "raise":
+                raise RuntimeError("out of order")
+            if self.once is None or not self.once.exists():
+                if self.once is not None:
+                    self.once.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        self.bill.add(canonical(rows))
+        return model(rows)
+
+
+def explainer(ledger: Any = None, asked: Any = model, **settings: Any) -> acex.Explainer:
+    return acex.Explainer(asked, X, ledger=ledger, model_id=NAME, **settings)
+
+
+@pytest.fixture
+def bill(tmp_path: Path) -> Bill:
+    return Bill(tmp_path / "bill")
+
+
+# -- order of work -----------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 90), st.integers(1, 4), st.integers(0, 3))
+def test_every_row_has_one_place_in_the_order(n: int, d: int, seed: int) -> None:
+    Z = np.random.default_rng(seed).integers(0, 4, size=(n, d)).astype(float)  # with rows that are the same
+    assert sorted(order_of_work(Z).tolist()) == list(range(n))
+
+
+def test_the_first_rows_cover_all_the_others() -> None:
+    rng = np.random.default_rng(0)
+    centres = 20 * rng.normal(size=(8, 2))
+    Z = np.repeat(centres, 40, axis=0) + rng.normal(size=(320, 2))
+    order = order_of_work(Z)
+    assert len({i // 40 for i in order[:8].tolist()}) == 8  # one of each cluster
+    assert cdist(Z, Z[order[:8]]).min(axis=1).max() < cdist(Z, Z[:8]).min(axis=1).max()
+
+
+# -- in this process ---------------------------------------------------------------------------------------
+
+
+def test_without_a_pool_they_are_the_explanations_of_each_row() -> None:
+    many = explainer(pool=False).explain_many(LOW[:2], budget=8, n_jobs=1)
+    assert len(many) == 2
+    for e, x in zip(many, LOW, strict=False):
+        alone = explainer(pool=False).explain(x, budget=8)
+        pd.testing.assert_frame_equal(e.trace, alone.trace)
+    assert many.errors == {}
+
+
+def test_the_same_seed_gives_the_same_frame() -> None:
+    first, second = (explainer().explain_many(LOW[:3], budget=6, n_jobs=1, seed=3).frame() for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_rows_are_explained_when_they_are_wanted(bill: Bill) -> None:
+    many = explainer(asked=Billed(bill)).explain_many(LOW, budget=2, n_jobs=1)
+    assert bill.lines() == []
+    position, e = next(many.as_finished())
+    assert e.factual.tolist() == LOW[position].tolist()
+    assert len(bill.lines()) == e.n_queries
+    assert many[position] is e
+    assert len(list(many)) == len(LOW)
+    assert sorted(i for i, _ in many.as_finished()) == list(range(len(LOW)))
+    with pytest.raises(IndexError, match="there are 12 rows"):
+        many[12]
+    assert [e.factual.tolist() for e in many[1:3]] == LOW[1:3].tolist()
+    assert many[-1] is many[11]
+
+
+def test_later_rows_learn_from_earlier_ones() -> None:
+    rows = np.random.default_rng(1).permutation(X[X[:, 0] + X[:, 1] < 0])[:20]
+    frames = [explainer(pool=pool).explain_many(rows, budget=6, n_jobs=1).frame() for pool in (True, False)]
+    assert frames[0]["cost"].iloc[8:].mean() < frames[1]["cost"].iloc[8:].mean()
+    assert (frames[0]["reused"] > 0).any()
+
+
+def test_an_error_is_that_row_s_own(bill: Bill) -> None:
+    rows = pd.DataFrame(LOW[:4], columns=["a", "b", "c"], index=["ann", "bob", "cyd", "dee"])
+    rows.loc["cyd", "b"] = 99.0  # out of range
+    data = pd.DataFrame(X, columns=["a", "b", "c"])
+    many = acex.Explainer(Framed(Billed(bill, LOW[1])), data).explain_many(rows, budget=5, n_jobs=1)
+    frame = many.frame()
+    assert frame.index.tolist() == ["ann", "bob", "cyd", "dee"]
+    assert frame["outcome"].tolist() == ["found", "error", "error", "budget_spent"]
+    assert many.errors.keys() == {1, 2}
+    assert "ModelFailed: The model raised RuntimeError: out of order" in many.errors[1]
+    assert "99.0" in many.errors[2] and "'b'" in many.errors[2]
+    assert [e.factual.tolist() for e in many] == [LOW[0].tolist(), LOW[3].tolist()]
+    with pytest.raises(acex.NoCounterfactual, match=r"Row 'bob' \(position 1\): ModelFailed"):
+        many[1]
+
+
+class Framed:
+    def __init__(self, billed: Billed) -> None:
+        self.billed = billed
+
+    def predict(self, rows: pd.DataFrame) -> Any:
+        return self.billed(rows.to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"budgget": 3}, "no argument 'budgget'"),
+        ({"budget": 1}, "budget must be"),
+        ({"freeze": ["x9"]}, "'x9' is not a feature"),
+        ({"freeze": "x0"}, "takes a list of names"),
+        ({"budget_total": 0}, "budget_total must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"executor": "dask"}, "executor must be"),
+        ({"target": 7, "n_jobs": 1.5}, "n_jobs must be"),
+    ],
+)
+def test_what_is_wrong_for_all_rows_is_an_error_at_once(options: dict[str, Any], words: str, bill: Bill) -> None:
+    with pytest.raises((ValueError, TypeError), match=words):
+        explainer(asked=Billed(bill)).explain_many(LOW, **options)
+    with pytest.raises(ValueError, match="expected 3 values"):
+        explainer(asked=Billed(bill)).explain_many(LOW[:, :2])
+    assert bill.lines() == []
+
+
+def test_what_is_written_can_be_read(tmp_path: Path) -> None:
+    rows = pd.DataFrame(LOW[:3], index=["a", "b", "c"])
+    many = explainer().explain_many(rows, budget=8, n_jobs=1)
+    told = json.loads(many.to_json(tmp_path / "many.json"))
+    assert told == json.loads((tmp_path / "many.json").read_text())
+    assert [row["row"] for row in told["rows"]] == ["a", "b", "c"]
+    back = acex.Explanation.from_json(json.dumps(told["rows"][1]["explanation"]))
+    pd.testing.assert_frame_equal(back.trace, many[1].trace, check_dtype=False)
+    many.to_parquet(tmp_path / "many.parquet")
+    table, frame = pd.read_parquet(tmp_path / "many.parquet"), many.frame()
+    assert table.index.tolist() == ["a", "b", "c"]
+    assert table["cost"].tolist() == frame["cost"].tolist()
+    for text, changes in zip(table["changes"], frame["changes"], strict=True):
+        assert {name: tuple(pair) for name, pair in json.loads(text).items()} == changes
+
+
+def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    many = explainer().explain_many(LOW[:1], budget=3, n_jobs=1)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(acex.MissingExtra, match=r"acex\[parquet\]"):
+        many.to_parquet(tmp_path / "many.parquet")
+
+
+def test_a_summary_counts_what_the_explanations_say() -> None:
+    rows = np.vstack([LOW[:6], X[model(X) == "high"][:1]])
+    many = explainer().explain_many(rows, budget=8, target="high", n_jobs=1)
+    summary, counted = many.summary(), Counter(f for e in many for f in e.changes["feature"])
+    assert dict(zip(summary.changes["feature"], summary.changes["rows"], strict=True)) == counted
+    assert (summary.changes["up"] + summary.changes["down"] == summary.changes["rows"]).all()
+    assert summary.outcomes.to_dict() == Counter(e.outcome for e in many)
+    assert summary.queries == sum(e.n_queries for e in many)
+    text = str(summary)
+    assert text.startswith("7 rows: ") and "What has to change:" in text and "As the work went on:" in text
+    nothing = explainer(asked=lambda rows: ["low"] * len(rows)).explain_many(LOW[:2], budget=3, n_jobs=1).summary()
+    assert nothing.not_found.tolist() == ["budget_spent"] * 2 and nothing.changes.empty
+    assert "Nothing was found for:\n  0: budget_spent" in str(nothing)
+
+
+def test_no_rows_are_no_error() -> None:
+    many = explainer().explain_many(LOW[:0], n_jobs=1)
+    assert (len(many), list(many), len(many.frame()), many.summary().queries) == (0, [], 0, 0)
+
+
+# -- a budget for all --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("total", "n_jobs"), [(5, 1), (30, 2), (60, 1)])
+def test_no_more_than_the_total_is_ever_sent(total: int, n_jobs: int, bill: Bill) -> None:
+    many = explainer(asked=Billed(bill)).explain_many(LOW, budget=15, budget_total=total, n_jobs=n_jobs)
+    frame = many.frame()
+    sent = Counter(bill.lines())
+    assert sent.total() == frame["queries"].sum() <= total
+    assert sent.total() > 0.8 * total or (frame["queries"] == 15).all()
+    assert set(sent.values()) == {1}
+    assert frame["queries"].max() <= 15
+    if total < len(LOW):  # not even the rows themselves
+        assert any("budget_total=5 was spent before" in error for error in many.errors.values())
+    assert sum(e.n_queries for e in many) == sent.total()
+
+
+def test_the_total_counts_what_earlier_runs_have_paid(tmp_path: Path, bill: Bill) -> None:
+    path = tmp_path / "ledger.db"
+    for total, expected in ((30, 30), (30, 30), (50, 50)):
+        frame = explainer(path, Billed(bill)).explain_many(LOW, budget_total=total, n_jobs=1).frame()
+        assert len(bill.lines()) == frame["queries"].sum() == expected
+
+
+def test_rows_without_a_counterfactual_get_more_first() -> None:
+    far, near = explainer().explain(LOW[0], budget=2), explainer().explain(LOW[1], budget=30)
+    assert near.outcome == "found"
+    assert expected_gain(None) == expected_gain(far) == np.inf
+    assert 0 < expected_gain(near) < near.costs[0]
+    state = {i: Done(near, None, 10) for i in range(40)} | {50: Done(far, None, 9), 51: Done(None, None, 0)}
+    grants = next_grants(state, budget=12)
+    assert list(grants.items())[:3] == [(51, 5), (50, 3), (0, 2)]
+    assert len(grants) == 10
+
+
+# -- processes ---------------------------------------------------------------------------------------------
+
+
+def test_processes_share_what_they_learn(bill: Bill) -> None:
+    shared = explainer(asked=Billed(bill))
+    many = shared.explain_many(LOW, budget=8, n_jobs=2)
+    frame = many.frame()
+    assert many.errors == {}
+    assert Counter(bill.lines()).total() == frame["queries"].sum()
+    assert max(Counter(bill.lines()).values()) == 1  # a row that one has asked is not asked by the other
+    assert (frame["reused"] > 0).sum() >= 3
+    # The explainer keeps them: the next one of the same row pays nothing.
+    again = shared.explain_many(LOW[:2], budget=8, n_jobs=1)
+    assert [e.n_queries for e in again] == [0, 0]
+    assert again.frame()["queries"].tolist() == frame["queries"].tolist()[:2]
+
+
+def test_what_was_known_in_memory_is_known_to_the_processes(bill: Bill) -> None:
+    own = explainer(asked=Billed(bill))
+    own.explain(LOW[0], budget=8)
+    n = len(bill.lines())
+    many = own.explain_many(LOW[:2], budget=8, n_jobs=2)
+    assert list(many)[0].n_reused >= 1  # noqa: RUF015 (all of them; the factual itself was known)
+    assert max(Counter(bill.lines()).values()) == 1 and len(bill.lines()) > n
+
+
+def test_a_ledger_of_the_caller_stays_where_it_is() -> None:
+    with pytest.raises(ValueError, match="in memory cannot be shared"):
+        explainer(acex.Ledger()).explain_many(LOW, n_jobs=2)
+    assert explainer(acex.Ledger()).explain_many(LOW[:1], budget=3, n_jobs=1)[0].n_queries > 1
+
+
+def test_a_model_that_cannot_travel_is_named() -> None:
+    lock = threading.Lock()
+    many = explainer(asked=lambda rows: model(rows) if lock else None).explain_many(LOW, n_jobs=2)
+    with pytest.raises(TypeError, match=r"model \(function\) cannot be sent to another process: .*n_jobs=1"):
+        many.frame()
+
+
+def test_a_worker_that_dies_loses_nothing_and_pays_nothing_twice(tmp_path: Path, bill: Bill) -> None:
+    dies_once = Billed(bill, LOW[3], "kill", tmp_path / "died")
+    many = explainer(asked=dies_once).explain_many(LOW[:6], budget=4, n_jobs=2)
+    with pytest.warns(UserWarning, match="A worker process died"):
+        frame = many.frame()
+    assert many.errors == {} and (frame["queries"] >= 3).all()
+    assert max(Counter(bill.lines()).values()) == 1
+
+
+@pytest.mark.slow
+def test_a_row_that_kills_every_worker_is_given_up(bill: Bill) -> None:
+    many = explainer(asked=Billed(bill, LOW[3], "kill")).explain_many(LOW[2:5], budget=3, n_jobs=2)
+    with pytest.warns(UserWarning, match="A worker process died"):
+        frame = many.frame()
+    assert many.errors.keys() == {1} and "died 3 times at this row" in many.errors[1]
+    assert (frame["outcome"] == "error").sum() == 1
+
+
+def test_what_was_stopped_goes_on_from_the_ledger(tmp_path: Path, bill: Bill) -> None:
+    path = tmp_path / "ledger.db"
+    many = explainer(path, Billed(bill)).explain_many(LOW, budget=6, n_jobs=1)
+    finished = many.as_finished()
+    for _ in range(4):
+        next(finished)
+    paid = bill.lines()
+    frame = explainer(path, Billed(bill)).explain_many(LOW, budget=6, n_jobs=1).frame()
+    assert max(Counter(bill.lines()).values()) == 1
+    assert bill.lines()[: len(paid)] == paid
+    undisturbed = explainer(tmp_path / "other.db").explain_many(LOW, budget=6, n_jobs=1).frame()
+    pd.testing.assert_frame_equal(frame.drop(columns="reused"), undisturbed.drop(columns="reused"))
+
+
+def test_an_interrupt_leaves_what_is_finished(bill: Bill) -> None:
+    class Interrupts(InProcess):
+        def run(self, *work: Any) -> Any:
+            for n, result in enumerate(super().run(*work)):
+                if n == 3:
+                    raise KeyboardInterrupt
+                yield result
+
+    own = explainer(asked=Billed(bill))
+    many = own.explain_many(LOW, budget=4, executor=Interrupts())
+    with pytest.raises(KeyboardInterrupt):
+        many.frame()
+    frame = many.frame()
+    assert (frame["outcome"] == "unfinished").sum() == len(LOW) - 3
+    assert len(many[:]) == 3
+    with pytest.raises(acex.NoCounterfactual, match="stopped before"):
+        _ = [many[i] for i in range(len(LOW))]
+
+
+def test_a_lost_row_counts_as_paid() -> None:
+    class Loses(InProcess):
+        def run(self, tool: Any, task: Any, items: Any) -> Any:
+            for item in items:
+                lost = item.allowance and item.position == 1
+                yield item, Lost("gone") if lost else task(tool, item)
+
+    many = explainer().explain_many(LOW[:3], budget=6, budget_total=12, executor=Loses())
+    frame = many.frame()
+    assert many.errors == {1: "gone"}
+    assert frame["queries"].sum() <= 12 and frame["queries"].iloc[1] > 0
+
+
+def test_progress_is_shown_on_stderr(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    explainer().explain_many(LOW[:2], budget=3, n_jobs=1, progress=True).frame()
+    out, err = capfd.readouterr()
+    assert out == "" and "explaining" in err and "queries a row" in err

@@ -1,0 +1,98 @@
+"""`acex batch`: many rows in a shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import acex
+from commands import MODEL, bill, command, environment, run, set_up
+
+BATCH = ("batch", "loans.csv", *MODEL, "--drop", "id", "--labels", "outcome", "--target", "good", "--jobs", "1")
+SOME = ("--where", "outcome == 'bad' and id < 112")
+KEPT = ("--ledger", "l.db", "--model-id", "bank-1")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    set_up(tmp_path)
+
+
+def chosen() -> list[int]:
+    loans = pd.read_csv("loans.csv")
+    return loans.index[(loans["outcome"] == "bad") & (loans["id"] < 112)].tolist()
+
+
+def test_rows_that_match_are_explained_and_written_down() -> None:
+    result = run(*BATCH, *SOME, "--budget", "6", "--out", "why.parquet", *KEPT)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith(f"{len(chosen())} rows: ") and "What has to change:" in result.stdout
+    table = pd.read_parquet("why.parquet")
+    assert table.index.tolist() == chosen()
+    assert table["queries"].sum() == len(bill()) == len(set(bill()))
+    assert table["queries"].max() <= 6
+
+
+def test_json_has_a_line_for_each_row() -> None:
+    result = run(*BATCH, "--row", "0", "--budget", "9", "--json", "--out", "why.json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert [row["row"] for row in told["rows"]] == [0]
+    assert told["rows"][0]["outcome"] == "found" and told["rows"][0]["changes"].keys() >= {"income"}
+    assert told["queries"] == len(bill()) <= 9
+    assert json.loads(Path("why.json").read_text())["rows"][0]["explanation"]["outcome"] == "found"
+
+
+def test_a_total_is_a_cap() -> None:
+    run(*BATCH, *SOME, "--budget-total", "17", *KEPT)
+    assert 0 < len(bill()) <= 17
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--where", "outcome == 'odd'"), 2, "no row of loans.csv is such"),
+        (("--executor", "cluster:8786"), 2, "expected dask://host:8786"),
+        (("--out", "why.xlsx"), 2, "must end in one of .json, .parquet"),
+        (("--row", "0", "--where", "id == 100"), 2, "Expected one of --row, --where and --x"),
+        (("--executor", "dask://127.0.0.1:1", "--row", "0", *KEPT), 3, "No Dask scheduler answers"),
+    ],
+)
+def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acex.DaskExecutor.__init__, "__kwdefaults__", {"timeout": 1.0})
+    result = run(*BATCH, *words)
+    assert result.exit_code == code and bill() == []
+    assert said in result.stderr
+
+
+def test_a_row_that_fails_is_named() -> None:
+    result = run(
+        "batch", "loans.csv", "--model", "acex_test_bank:broken", "--drop", "id,outcome", "--row", "3", "--jobs", "1"
+    )
+    assert result.exit_code == 3
+    assert "1 of 1 rows failed, such as row 3: ModelFailed" in result.stderr
+
+
+def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
+    words: tuple[Any, ...] = (*BATCH, *SOME, "--budget", "5", *KEPT)
+    started = subprocess.Popen(
+        command(*words), env=environment(BANK_SECONDS="0.05"), stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    while len(bill()) < 8:
+        time.sleep(0.05)
+        assert started.poll() is None
+    os.kill(started.pid, signal.SIGINT)
+    _, said = started.communicate(timeout=120)
+    assert started.returncode == 130 and f"of {len(chosen())} rows. Nothing is lost" in said
+    assert run(*words).exit_code == 0
+    assert sum(n - 1 for n in Counter(bill()).values()) <= 1  # the row in flight
