@@ -21,6 +21,7 @@ from acex.surrogate import fit
 # Colours of Okabe and Ito with line styles, so that grey print tells the methods apart too.
 STYLES: dict[str, dict[str, Any]] = {
     "feasible": {"color": "black", "linewidth": 2.6},
+    "feasible-labels": {"color": "black", "linestyle": (0, (1, 1)), "linewidth": 2.0},
     "penalty": {"color": "black", "linestyle": "--", "linewidth": 1.8},
     "nearest": {"color": "#0072B2"},
     "random": {"color": "#0072B2", "linestyle": ":"},

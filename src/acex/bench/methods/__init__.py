@@ -11,6 +11,7 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method("feasible", ours.feasible),
+        Method("feasible-labels", ours.feasible_with_labels),
         Method("penalty", ours.penalty),
         Method("growing-spheres", growing_spheres.growing_spheres),
         Method("moc", moc.moc, partial(peers.missing, "moc")),
