@@ -111,6 +111,21 @@ def test_rows_are_explained_when_they_are_wanted(bill: Bill) -> None:
     assert many[-1] is many[11]
 
 
+def test_a_notebook_shows_what_is_done_and_pays_for_nothing(bill: Bill) -> None:
+    rows = pd.DataFrame(LOW[:3], columns=list("abc"), index=["ann", "bob", "bob"])
+    names = pd.DataFrame(X, columns=list("abc"))
+    many = acex.Explainer(lambda r: Billed(bill)(r.to_numpy()), names).explain_many(rows, n_jobs=1, budget=8)
+    assert "0 of 3 rows explained" in many._repr_html_() and bill.lines() == []
+    list(many)
+    shown = many._repr_html_()
+    assert "3 rows: " in shown and shown.count("bob") == 2
+
+
+def test_a_batch_can_be_looked_at() -> None:
+    figure = explainer().explain_many(LOW[:4], n_jobs=1, budget=12).plot()
+    assert "of 4 rows have a counterfactual" in figure.get_suptitle()
+
+
 def test_later_rows_learn_from_earlier_ones() -> None:
     rows = np.random.default_rng(1).permutation(X[X[:, 0] + X[:, 1] < 0])[:20]
     frames = [explainer(pool=pool).explain_many(rows, budget=6, n_jobs=1).frame() for pool in (True, False)]

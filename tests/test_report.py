@@ -399,14 +399,14 @@ def test_a_notebook_shows_a_space() -> None:
 
 def test_a_notebook_shows_many_explanations_in_a_line_each() -> None:
     several = list(outcomes().values()) * 13
-    page = Page(explanations_html(several))
-    assert "65 explanations: 13 found" in page.texts["strong"][0]
+    page = Page(explanations_html([(f"row {i}", e) for i, e in enumerate(several)], n_rows=65))
+    assert "65 rows: 13 found" in page.texts["strong"][0]
     assert page.tags.count("tr") == 61 and "and 5 more" in page.texts["p"]
     assert "bad → good" in page.texts["td"]
 
 
 def test_displays_take_the_notebooks_own_colours() -> None:
-    for shown in (found()._repr_html_(), found().space._repr_html_(), explanations_html([found()])):
+    for shown in (found()._repr_html_(), found().space._repr_html_(), explanations_html([(0, found())], n_rows=1)):
         page = Page(shown)
         assert "style" not in page.tags and "class" not in {key for _, key, _ in page.attributes}
         styles = ";".join(value for _, key, value in page.attributes if key == "style")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,9 @@ from acex.explanation import Explanation
 from acex.feasible import step_after
 from acex.space import Space
 from acex.values import as_json, is_count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_LEADERS = 64  # rows that are explained first, one for each part of the domain
 SAMPLE = 1000  # rows among which they are chosen
@@ -300,6 +303,19 @@ class Explanations(Sequence[Explanation]):
         frame = self.frame()
         frame["changes"] = [json.dumps(changes, ensure_ascii=False, default=as_json) for changes in frame["changes"]]
         frame.to_parquet(path, engine="pyarrow")
+
+    def plot(self) -> Figure:
+        """What has to change most often, how rows ended, what they cost and how many queries they took."""
+        from acex.plots import draw_explanations
+
+        return draw_explanations(self)
+
+    def _repr_html_(self) -> str:
+        """What is done so far, for a notebook: to look at it must not cost anything."""
+        from acex.report import explanations_html
+
+        done = [(self._index[i], d.explanation) for i, d in sorted(self._done.items()) if d.explanation is not None]
+        return explanations_html(done, len(self))
 
     def __repr__(self) -> str:
         return f"<acex.Explanations of {len(self)} rows, {len(self._done)} done>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Sequence
 
 from acex.explanation import Explanation, readable, readable_pair
 from acex.features import Categorical, Feature
@@ -40,23 +40,28 @@ def explanation_html(explanation: Explanation) -> str:
     return _block(*parts, tag("p", explanation.summary(), style=QUIET))
 
 
-def explanations_html(explanations: Iterable[Explanation]) -> str:
-    """A line for each explanation: how it ended, what has to change, and what it cost."""
-    told = list(explanations)
+def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_rows: int) -> str:
+    """A line for each explanation, given with the name of its row: how it ended, what has to change, and what it cost.
+
+    Args:
+        n_rows: how many there will be when all are done.
+    """
+    told = [e for _, e in explanations]
     rows = [
         (
-            i,
+            str(name),
             e.outcome.replace("_", " "),
             f"{e.label_before} → {e.label_after}" if e.outcome == "found" else str(e.label_before),
             joined_words(e.changes["feature"].tolist()) if e.outcome == "found" else "",
             f"{e.costs[0]:.3g}" if e.costs else "",
             e.n_queries,
         )
-        for i, e in enumerate(told)
+        for name, e in explanations
     ]
     found = sum(e.outcome == "found" for e in told)
-    title = f"{len(told)} explanations: {found} found, {sum(e.n_queries for e in told)} queries paid"
-    header = ("", "outcome", "label", "what has to change", "cost", "queries")
+    done = f"{n_rows} rows" if len(told) == n_rows else f"{len(told)} of {n_rows} rows explained"
+    title = f"{done}: {found} found, {sum(e.n_queries for e in told)} queries paid"
+    header = ("row", "outcome", "label", "what has to change", "cost", "queries")
     return _block(tag("p", tag("strong", title)), _table(header, rows))
 
 
