@@ -332,7 +332,7 @@ class Summary:
     Attributes:
         outcomes: how many rows ended how.
         changes: a line for each feature that has to change, most often first: in how many rows, their share of those
-            found, how often up and down, and the median step in standard deviations.
+            found, how often up, down or to another category, and the median step in standard deviations.
         not_found: the names of rows for which nothing was found, with the outcome or the error.
         progress: blocks of rows in the order in which they finished: rows, queries a row, mean cost, share found.
         queries: rows sent to the model for all of them.
@@ -467,22 +467,22 @@ def _line(done: Done | None) -> Line:
 
 
 def _changes(explained: list[Explanation]) -> pd.DataFrame:
-    """How often each feature has to change, and how far."""
-    found = [e.changes for e in explained if e.outcome == "found"]
-    columns = ["feature", "rows", "share", "up", "down", "median_step"]
-    if not found:
-        return pd.DataFrame(columns=columns)
-    by_feature = pd.concat(found).groupby("feature", sort=True)["step"]
-    table = pd.DataFrame(
-        {
-            "rows": by_feature.size(),
-            "share": (by_feature.size() / len(found)).round(3),
-            "up": by_feature.agg(lambda steps: int((steps > 0).sum())),
-            "down": by_feature.agg(lambda steps: int((steps < 0).sum())),
-            "median_step": by_feature.agg(lambda steps: round(float(steps.abs().median()), 3)),
-        }
-    )
-    return table.sort_values("rows", ascending=False, kind="stable").reset_index()[columns]
+    """How often each feature has to change, which way, and how far."""
+    from acex.plots.changes import direction
+
+    found = [e for e in explained if e.outcome == "found"]
+    steps = [
+        (name, direction(e.space.features[e.space.index(name)], step), abs(step))
+        for e in found
+        for name, step in zip(e.changes["feature"], e.changes["step"], strict=True)
+    ]
+    lines = []
+    for name, group in pd.DataFrame(steps, columns=pd.Index(["feature", "way", "size"])).groupby("feature"):
+        ways = Counter(group["way"])
+        share, median = round(len(group) / len(found), 3), round(float(group["size"].median()), 3)
+        lines.append((name, len(group), share, ways["up"], ways["down"], ways["other"], median))
+    columns = pd.Index(["feature", "rows", "share", "up", "down", "other", "median_step"])
+    return pd.DataFrame(lines, columns=columns).sort_values("rows", ascending=False, kind="stable", ignore_index=True)
 
 
 def _progress(frame: pd.DataFrame) -> pd.DataFrame:
