@@ -13,6 +13,7 @@ import pandas as pd
 from acex.bench.score import RATIOS, means, needed, paper
 
 MEASURES = {"queries": 0, "d2": 2, "g1": 2, "affinity": 2, "validity": 2, "score": 2}  # with digits
+GRIDS = {"score": ("CFE score S", 3), "queries": ("mean queries", 0), "J": ("mean cost J", 2)}
 HIGHER_IS_BETTER = ("affinity", "validity")
 NAMES = {"score": "S"}
 NOTHING = "–"
@@ -36,7 +37,7 @@ class Table:
 
 
 def tables(results: pd.DataFrame) -> list[Table]:
-    """For each data set (and row, in the fixed test) the means beside the paper's, then the queries needed."""
+    """For each data set (and row, in the fixed test) the means beside the paper's, then methods by data sets."""
     found, published = means(results), paper()
     out = []
     for suite, part in found.groupby("suite", sort=False):
@@ -50,9 +51,12 @@ def tables(results: pd.DataFrame) -> list[Table]:
                 theirs = theirs[theirs["label"] == number + 1]
                 title += f", row {number + 1}"
             out.append(_beside(title, block, theirs.set_index("method")))
-    asked = needed(results)
-    for suite, part in asked.groupby("suite", sort=False):
-        out += [_needed(str(suite), ratio, part) for ratio in RATIOS]
+    for suite, part in found[found["suite"] != "fixed"].groupby("suite", sort=False):
+        out += [_grid(f"{suite}: {words}", part, name, digits) for name, (words, digits) in GRIDS.items()]
+    for suite, part in needed(results).groupby("suite", sort=False):
+        for ratio in RATIOS:
+            title = f"{suite}: queries until half of the rows are within {ratio:g} of the best known cost"
+            out.append(_grid(title, part, f"{ratio:g}x", 0))
     return out
 
 
@@ -77,15 +81,14 @@ def _beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
     return Table(title, tuple(header), tuple(rows))
 
 
-def _needed(suite: str, ratio: float, asked: pd.DataFrame) -> Table:
-    """Queries until half of the rows are within a ratio of the best known, methods by data sets."""
-    grid = asked.pivot_table(index="method", columns="data", values=f"{ratio:g}x", sort=False, dropna=False)
+def _grid(title: str, lines: pd.DataFrame, measure: str, digits: int) -> Table:
+    """One measure, less of which is better, methods by data sets."""
+    grid = lines.pivot_table(index="method", columns="data", values=measure, sort=False, dropna=False)
     least = grid.min().to_numpy()
     rows = [
-        (Cell(str(method)), *(Cell(_number(v, 0), best=v == best) for v, best in zip(line, least, strict=True)))
+        (Cell(str(method)), *(Cell(_number(v, digits), best=v == best) for v, best in zip(line, least, strict=True)))
         for method, line in zip(grid.index, grid.to_numpy(), strict=True)
     ]
-    title = f"{suite}: queries until half of the rows are within {ratio:g} of the best known cost"
     return Table(title, ("method", *map(str, grid.columns)), tuple(rows))
 
 
