@@ -25,7 +25,6 @@ check: lint test
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/published.py
 
 docs: .venv/installed
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs site

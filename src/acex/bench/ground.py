@@ -61,12 +61,6 @@ class Ground:
         """The paper's plausibility: the local outlier factor on raw codes."""
         return Plausibility(scale=False).fit(self.reference, Scale.of(self.space, self.reference))
 
-    def keeps_frozen(self, X: FloatArray, x: FloatArray) -> BoolArray:
-        """Which points leave the frozen features of x alone, (n,)."""
-        frozen = np.array([f.frozen for f in self.space.features])
-        keeps: BoolArray = (X[:, frozen] == x[frozen]).all(axis=1)
-        return keeps
-
 
 def ground(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITHHELD) -> Ground:
     """The ground of one of the paper's data sets, with a forest of 100 trees unless told otherwise.
