@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,11 @@ def run(*words: Any) -> Result:
 def command(*words: Any) -> list[str]:
     """The same as a process of its own."""
     return [sys.executable, "-m", "acex", *(str(word) for word in words)]
+
+
+def can_be_interrupted() -> None:
+    """In a new process: heed Ctrl-C, also where the tests run in the background of a shell that ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import acex
-from commands import MODEL, bill, command, environment, run, set_up
+from commands import MODEL, bill, can_be_interrupted, command, environment, run, set_up
 
 BATCH = ("batch", "loans.csv", *MODEL, "--drop", "id", "--labels", "outcome", "--target", "good", "--jobs", "1")
 SOME = ("--where", "outcome == 'bad' and id < 112")
@@ -86,7 +86,12 @@ def test_a_row_that_fails_is_named() -> None:
 def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
     words: tuple[Any, ...] = (*BATCH, *SOME, "--budget", "5", *KEPT)
     started = subprocess.Popen(
-        command(*words), env=environment(BANK_SECONDS="0.05"), stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        command(*words),
+        env=environment(BANK_SECONDS="0.05"),
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        preexec_fn=can_be_interrupted,
     )
     while len(bill()) < 8:
         time.sleep(0.05)

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import acex
-from commands import MODEL, bill, command, environment, run, set_up
+from commands import MODEL, bill, can_be_interrupted, command, environment, run, set_up
 from servers import drip_body, says, serving
 from servers import labels as right_labels
 
@@ -306,7 +306,8 @@ WHOLE = ("explain", *ROW, *MODEL, *KEPT, "--budget", "14", "--json")
 
 
 def start(*words: Any, **options: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(command(*words), env=environment(**SLOW), text=True, **options)
+    heeds = can_be_interrupted
+    return subprocess.Popen(command(*words), env=environment(**SLOW), text=True, preexec_fn=heeds, **options)
 
 
 def wait_until(true: Callable[[], bool]) -> None:
