@@ -2,7 +2,7 @@
 
     python benchmarks/many.py --part pooling --data diabetes     # one process for each data set; goes on when stopped
     python benchmarks/many.py --part table                       # what must hold, from the files that pooling wrote
-    python benchmarks/many.py --part picture                     # docs/many-learning.png, from the same files
+    python benchmarks/many.py --part picture                     # docs/pictures/many.png, from the same files
     python benchmarks/many.py --part speed                       # one explanation against scikit-learn's fits
     python benchmarks/many.py --part throughput                  # 1, 2 and 4 processes
     python benchmarks/many.py --part ledger                      # 10^3 to 10^6 answers in the ledger
@@ -48,7 +48,7 @@ from acex.blackbox import canonical
 from acex.ledger import Question
 
 RESULTS = Path(__file__).parent / "results"
-PICTURE = Path(__file__).parents[1] / "docs" / "many-learning.png"
+PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "many.png"
 DATA = ("diabetes", "breast", "kc2", "blood", "german_credit")
 N_ROWS, FEW, ENOUGH = 200, 10, 60
 KEEP_ON = acex.Feasible(tolerance=0.0)
