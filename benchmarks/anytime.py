@@ -36,9 +36,9 @@ from threadpoolctl import threadpool_limits
 import acex
 from acex.arrays import BoolArray, FloatArray
 from acex.bench.ground import Ground
-from acex.hints import outcome_model
-from acex.problem import Problem, key
-from acex.search import Search
+from acex.search.hints import outcome_model
+from acex.search.problem import Problem, key
+from acex.search.search import Search
 
 HERE = Path(__file__).parent
 BUDGETS = (10, 15, 20, 30, 40, 60)

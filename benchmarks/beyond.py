@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 
 import acex
 from acex.bench.ground import Ground
-from acex.problem import Problem
-from acex.search import Search
+from acex.search.problem import Problem
+from acex.search.search import Search
 
 DATA = ("diabetes", "breast", "kc2", "blood", "german_credit")
 BUDGET, N_FORESTS, N_COPIES = 60, 5, 50

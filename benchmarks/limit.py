@@ -25,13 +25,13 @@ from sklearn.svm import SVC
 import acex
 from acex.arrays import BoolArray, FloatArray
 from acex.bench.ground import Ground, ground
-from acex.cost import Cost
-from acex.families import everything, from_hits, from_reference
-from acex.plausibility import Plausibility
-from acex.problem import Problem
-from acex.quantiles import Quantiles
-from acex.region import Region
-from acex.scale import Scale
+from acex.search.families import everything, from_hits, from_reference
+from acex.search.problem import Problem
+from acex.space.cost import Cost
+from acex.space.plausibility import Plausibility
+from acex.space.quantiles import Quantiles
+from acex.space.region import Region
+from acex.space.scale import Scale
 
 MODELS: dict[str, Callable[[], Any]] = {
     "forest": lambda: None,  # the ground's own

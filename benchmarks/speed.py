@@ -24,14 +24,14 @@ from threadpoolctl import threadpool_limits
 import acex
 from acex.arrays import FloatArray, IntArray
 from acex.bench.ground import ground
-from acex.cost import Cost
-from acex.plausibility import Plausibility
-from acex.problem import History, Problem, Query
-from acex.quantiles import Quantiles
-from acex.region import Region
-from acex.scale import Scale
-from acex.search import Search, Strategy
-from acex.space import Space
+from acex.search.problem import History, Problem, Query
+from acex.search.search import Search, Strategy
+from acex.space.cost import Cost
+from acex.space.plausibility import Plausibility
+from acex.space.quantiles import Quantiles
+from acex.space.region import Region
+from acex.space.scale import Scale
+from acex.space.space import Space
 
 Decide = Callable[[FloatArray], IntArray]
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import acex
-from acex.plots import draw_explanations
+from acex.show.plots import draw_explanations
 
 loans = acex.datasets.load("loan")
 encoder = make_column_transformer((OneHotEncoder(), ["education", "purpose", "housing"]), remainder="passthrough")

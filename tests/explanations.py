@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.explanation import Explanation
-from acex.features import Continuous, Integer, Nominal, Ordinal
-from acex.scale import Scale
-from acex.space import Space
+from acex.run.explanation import Explanation
+from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
+from acex.space.scale import Scale
+from acex.space.space import Space
 
 SCHOOLS = ("primary", "high", "university")
 PERSON = Space(

@@ -18,14 +18,14 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import make_url
 
-from acex.ledger import Ledger, Question
-from acex.ledger_store import Store
+from acex.ledger.ledger import Ledger, Question
+from acex.ledger.store import Store
 
 MODEL = "loans-v1"
 
 # Imports once, then starts each process from there.
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["acex.ledger"])
+processes.set_forkserver_preload(["acex.ledger.ledger"])
 
 
 @contextmanager

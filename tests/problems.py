@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
-from acex.cost import Cost
-from acex.features import Continuous, Integer, Nominal, Ordinal
-from acex.plausibility import Plausibility
-from acex.problem import History, Problem, Query, key
-from acex.quantiles import Quantiles
-from acex.region import Region
-from acex.scale import Scale
-from acex.space import Space
+from acex.search.problem import History, Problem, Query, key
+from acex.space.cost import Cost
+from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
+from acex.space.plausibility import Plausibility
+from acex.space.quantiles import Quantiles
+from acex.space.region import Region
+from acex.space.scale import Scale
+from acex.space.space import Space
 
 MIXED = Space(
     (

@@ -11,9 +11,9 @@ from hypothesis import assume, settings
 from hypothesis import strategies as st
 
 from acex.arrays import FloatArray
-from acex.features import Continuous, Integer, Ordinal
-from acex.region import Region
-from acex.space import Space
+from acex.space.kinds import Continuous, Integer, Ordinal
+from acex.space.region import Region
+from acex.space.space import Space
 
 Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
 

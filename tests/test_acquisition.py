@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
-from acex.acquisition import _upper_orthant, expected_improvement, improvement_bound
 from acex.arrays import FloatArray
+from acex.search.acquisition import _upper_orthant, expected_improvement, improvement_bound
 
 Case = tuple[float, float, float, float, float, float]
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acex.arrays import FloatArray
-from acex.belief import Belief
-from acex.feasible import Feasible
-from acex.features import Continuous
-from acex.problem import History, Known, Problem, Query
-from acex.search import Search
-from acex.space import Space
+from acex.search.belief import Belief
+from acex.search.feasible import Feasible
+from acex.search.problem import History, Known, Problem, Query
+from acex.search.search import Search
+from acex.space.kinds import Continuous
+from acex.space.space import Space
 from problems import MIXED, decide, problem
 
 CUBE = Space(tuple(Continuous(f"f{j}", -3, 3) for j in range(5)))

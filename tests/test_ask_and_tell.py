@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import acex
-from acex.blackbox import BlackBox, canonical
-from acex.columns import rows_in_form
-from acex.ledger import query_id
+from acex.ledger.ledger import query_id
+from acex.run.blackbox import BlackBox, canonical
+from acex.space.columns import rows_in_form
 
 DATA = pd.DataFrame(np.random.default_rng(0).uniform(size=(60, 2)).round(3), columns=["a", "b"])
 ROW = {"a": 0.1, "b": 0.2}

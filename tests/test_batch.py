@@ -20,9 +20,9 @@ from scipy.spatial.distance import cdist
 
 import acex
 from acex.arrays import FloatArray
-from acex.batch import Done, expected_gain, next_grants, order_of_work
-from acex.blackbox import canonical
-from acex.executors import InProcess, Lost
+from acex.run.batch import Done, expected_gain, next_grants, order_of_work
+from acex.run.blackbox import canonical
+from acex.run.executors import InProcess, Lost
 from ledgers import Bill
 
 X = np.random.default_rng(0).normal(size=(150, 3)).round(6)

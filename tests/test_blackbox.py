@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acex import BudgetSpent, ModelFailed
-from acex.blackbox import BlackBox, canonical
-from acex.ledger import Answer, Ledger
-from acex.space import Space
+from acex.ledger.ledger import Answer, Ledger
+from acex.run.blackbox import BlackBox, canonical
+from acex.space.space import Space
 from strategies import frames, modest
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from acex.arrays import FloatArray
-from acex.cost import Cost, n_changed
-from acex.features import Nominal
-from acex.scale import Scale
-from acex.space import Space
+from acex.space.cost import Cost, n_changed
+from acex.space.kinds import Nominal
+from acex.space.scale import Scale
+from acex.space.space import Space
 from strategies import modest, spaces_with_points
 
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import cross_val_score
 
 from acex import datasets
 from acex.datasets import PAPER, Dataset
-from acex.features import Continuous, Integer, Nominal, Ordinal
+from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 
 needs_files = pytest.mark.skipif(
     not os.environ.get("ACEX_DATA"), reason="set ACEX_DATA to the folder of the published data"

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
-from acex import polish
 from acex.arrays import BoolArray, FloatArray
-from acex.families import everything, from_hits, from_reference
-from acex.feasible import Feasible, step_after
-from acex.features import Continuous, Integer, Nominal
-from acex.hints import as_outcomes, outcome_model
-from acex.problem import Problem, key
-from acex.quantiles import Quantiles
-from acex.scale import Scale
-from acex.search import Search
-from acex.space import Space
+from acex.search import polish
+from acex.search.families import everything, from_hits, from_reference
+from acex.search.feasible import Feasible, step_after
+from acex.search.hints import as_outcomes, outcome_model
+from acex.search.problem import Problem, key
+from acex.search.search import Search
+from acex.space.kinds import Continuous, Integer, Nominal
+from acex.space.quantiles import Quantiles
+from acex.space.scale import Scale
+from acex.space.space import Space
 from problems import DISCRETE, MIXED, all_points, decide, problem, reference_rows
 
 

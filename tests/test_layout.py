@@ -1,62 +1,99 @@
-"""The rooms are in order: a file imports only from the ones before it."""
+"""The rooms are in order: a file imports only from the rooms before its own, lazily, for types or otherwise."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import acex
 
 SOURCE = Path(acex.__file__).parent
-ROOMS = """
-    errors arrays values features columns space schema region scale quantiles cost plausibility
-    kernel surrogate acquisition climb branch propose problem families polish penalty belief feasible search hints
-    ledger_tables ledger_store ledger models protocols remote modelfiles target blackbox explanation recorded sentences
-    measures plots report pool session explainer executors batch datasets bench cli
-"""
-ORDER = ROOMS.split()
-POINTS_ONLY = ORDER[ORDER.index("kernel") : ORDER.index("search") + 1]
+ORDER = ["_version", "errors", "arrays", "values", "space", "search", "plan", "ledger", "models", "run", "show"]
+ORDER += ["datasets", "bench", "studio", "cli"]
+# What a person types without a further import (`e.plot()`, `e.to_html()`); the work is done when they do.
+CONVENIENCE = {
+    ("acex.space.space", "acex.show"),
+    ("acex.run.explanation", "acex.show"),
+    ("acex.run.batch", "acex.show"),
+}
+POINTS_ONLY = sorted((SOURCE / "search").glob("*.py"))
+
+
+def module_of(path: Path) -> str:
+    parts = ("acex", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in SOURCE.rglob("*.py")}
+FACE = ("acex", "acex.__main__")  # may know every room
 
 
 def imports(path: Path) -> set[str]:
-    """The acex modules that a file imports at module level, type checking aside."""
+    """The acex modules that a file imports anywhere in it: at the top, inside functions, for type checking."""
     found: set[str] = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("acex."):
-            found.add(node.module.split(".")[1])
-        elif isinstance(node, ast.ImportFrom) and node.module == "acex":
-            found.update(a.name for a in node.names)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names if alias.name.split(".")[0] == "acex")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "acex":
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            found.update(inside & set(MODULES) or {str(node.module)})
     return found
 
 
-def rooms() -> dict[str, set[str]]:
-    out: dict[str, set[str]] = {}
-    for path in SOURCE.rglob("*.py"):
-        room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-        if room not in ("__init__", "__main__"):
-            out.setdefault(room, set()).update(imports(path) - {room})
-    return out
+def room(module: str) -> str:
+    return module.split(".")[1]
 
 
 def test_every_file_has_its_place_in_the_order() -> None:
-    assert set(rooms()) <= set(ORDER)
+    assert {room(m) for m in MODULES if m not in FACE} <= set(ORDER)
 
 
-def test_imports_point_one_way() -> None:
-    for room, used in rooms().items():
-        later = {u for u in used & set(ORDER) if ORDER.index(u) > ORDER.index(room)}
-        assert not later, f"{room} imports {later}"
+@pytest.mark.parametrize("module", sorted(set(MODULES) - set(FACE)))
+def test_imports_point_one_way(module: str) -> None:
+    for used in imports(MODULES[module]):
+        if used == "acex":
+            # The face stands for every room but the last, which drives the library as users do.
+            assert room(module) in ("studio", "cli"), f"{module} imports the face of the library"
+        elif ORDER.index(room(used)) > ORDER.index(room(module)):
+            assert any(module == at and used.startswith(to) for at, to in CONVENIENCE), f"{module} imports {used}"
 
 
-def test_from_kernel_to_search_there_is_no_pandas() -> None:
-    for room in POINTS_ONLY:
-        assert "pandas" not in (SOURCE / f"{room}.py").read_text(encoding="utf-8"), room
+@pytest.mark.xfail(reason="explainer and batch, for now")
+def test_no_two_files_need_each_other() -> None:
+    edges = {m: {u for u in imports(MODULES[m]) if u != "acex" and room(u) == room(m)} for m in set(MODULES) - {*FACE}}
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as cycle:
+        pytest.fail(f"these import each other: {cycle.args[1]}")
 
 
-def test_importing_acex_leaves_what_only_some_models_need() -> None:
-    some = {"httpx2", "skops", "onnxruntime", "dask", "distributed", "pyarrow.parquet"}
+@pytest.mark.parametrize("path", POINTS_ONLY, ids=lambda path: path.stem)
+def test_the_search_knows_points_only(path: Path) -> None:
+    assert "pandas" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.xfail(reason="three files, for now")
+def test_no_file_is_too_long_to_read_in_one_sitting() -> None:
+    lengths = {m: len(path.read_text(encoding="utf-8").splitlines()) for m, path in MODULES.items()}
+    assert not {m: n for m, n in lengths.items() if n > 450}
+
+
+def test_importing_acex_leaves_what_only_some_need() -> None:
+    some = {
+        "httpx2", "skops", "onnxruntime", "dask", "distributed", "pyarrow.parquet", "matplotlib", "sqlalchemy",
+        "sklearn", "scipy", "rich", "typer", "joblib",
+    }  # fmt: skip
     code = f"import acex, sys; print(*{some} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_every_public_name_can_be_had() -> None:
+    for name in acex.__all__:
+        assert getattr(acex, name) is not None
+    assert set(acex.__all__) <= set(dir(acex))

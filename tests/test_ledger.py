@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from acex import ledger_tables
 from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger import Ledger, Question, fingerprint, label_text, query_id
-from acex.ledger_store import Store
+from acex.ledger import tables as ledger_tables
+from acex.ledger.ledger import Ledger, Question, fingerprint, label_text, query_id
+from acex.ledger.store import Store
 from ledgers import MODEL, Clock, postgres, questions, rows
 from strategies import modest
 

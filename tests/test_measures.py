@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import acex
 from acex import Explanation, Penalty
-from acex.measures import measures
+from acex.show.measures import measures
 
 QUICK = Penalty(n0=5, sobol=64)
 

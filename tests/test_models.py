@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from acex.models import as_labels, as_predict, known_labels
+from acex.models.labels import as_labels, as_predict, known_labels
 
 X = np.array([[0.0], [1.0], [2.0], [3.0]])
 

@@ -11,10 +11,10 @@ from sklearn.neighbors import LocalOutlierFactor
 
 import acex
 from acex.arrays import FloatArray
-from acex.features import Continuous, Integer, Nominal
-from acex.plausibility import MOST_ROWS, Density, Plausibility
-from acex.scale import Scale
-from acex.space import Space
+from acex.space.kinds import Continuous, Integer, Nominal
+from acex.space.plausibility import MOST_ROWS, Density, Plausibility
+from acex.space.scale import Scale
+from acex.space.space import Space
 
 SPACE = Space((Continuous("size", -5, 5), Integer("money", 0, 10_000), Nominal("colour", ("red", "green", "blue"))))
 
@@ -101,7 +101,7 @@ class CountingFactor(LocalOutlierFactor):  # type: ignore[misc]
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[FloatArray]:
     """What filters are fitted on during a test."""
     CountingFactor.fits.clear()
-    monkeypatch.setattr("acex.plausibility.LocalOutlierFactor", CountingFactor)
+    monkeypatch.setattr("acex.space.plausibility.LocalOutlierFactor", CountingFactor)
     return CountingFactor.fits
 
 
@@ -118,7 +118,7 @@ def test_a_large_reference_is_fitted_on_a_seeded_sample(fits: list[FloatArray]) 
 
 
 def test_the_sample_depends_on_the_seed_alone(fits: list[FloatArray], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("acex.plausibility.MOST_ROWS", 100)
+    monkeypatch.setattr("acex.space.plausibility.MOST_ROWS", 100)
     R = rows(500)
     scale = Scale.of(SPACE, R)
     for seed in (0, 0, 1):

@@ -19,14 +19,14 @@ from matplotlib.transforms import Bbox, BboxBase
 from numpy.testing import assert_allclose, assert_array_equal
 
 import acex
-from acex import plots
 from acex.arrays import FloatArray
-from acex.explanation import Explanation, readable_pair
-from acex.features import Continuous, Integer, Nominal, Ordinal
-from acex.plots.slices import Slice, Surrogate
-from acex.plots.trace import _ticks
-from acex.scale import Scale
-from acex.space import Space
+from acex.run.explanation import Explanation, readable_pair
+from acex.show import plots
+from acex.show.plots.slices import Slice, Surrogate
+from acex.show.plots.trace import _ticks
+from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
+from acex.space.scale import Scale
+from acex.space.space import Space
 from explanations import AFTER, BEFORE, DEVIATIONS, PERSON, explained, nothing_found, person
 
 

@@ -10,13 +10,13 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
 from acex.arrays import BoolArray, FloatArray
-from acex.branch import MOST_NODES, _expand, _levels, _Node
-from acex.climb import climb
-from acex.features import Integer, Nominal, Ordinal
-from acex.penalty import ImprovementScore, Penalty, _Surrogate, around_factual
-from acex.problem import Problem
-from acex.propose import maximise, relaxed_features
-from acex.space import Space
+from acex.search.branch import MOST_NODES, _expand, _levels, _Node
+from acex.search.climb import climb
+from acex.search.penalty import ImprovementScore, Penalty, _Surrogate, around_factual
+from acex.search.problem import Problem
+from acex.search.propose import maximise, relaxed_features
+from acex.space.kinds import Integer, Nominal, Ordinal
+from acex.space.space import Space
 from problems import MIXED, all_points, answered, problem
 
 

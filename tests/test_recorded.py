@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, text
 
 import acex
 from acex import Ledger
-from acex.recorded import ENDED_OLDER, OLDER, recorded
+from acex.run.recorded import ENDED_OLDER, OLDER, recorded
 from ledgers import postgres
 
 MODEL = "bank-1"

@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 
 import acex
-from acex import HttpModel, MissingExtra, ModelFailed, remote
+from acex import HttpModel, MissingExtra, ModelFailed
+from acex.models import http as remote
 from servers import Deed, drip_body, drip_headers, half, hang_up, labels, reset, says, serving
 
 ROWS = np.array([[1.0], [-1.0], [2.0], [-2.0], [3.0]])
@@ -221,7 +222,7 @@ def test_labels_that_were_paid_for_before_a_failure_are_not_lost(deed: Deed, in_
 
 def test_the_black_box_keeps_what_was_answered_before_a_failure() -> None:
     with serving(labels, half, labels) as server:
-        box = acex.blackbox.BlackBox(asking(server.url, rows_per_request=2).predict, acex.Ledger(), 10)
+        box = acex.run.blackbox.BlackBox(asking(server.url, rows_per_request=2).predict, acex.Ledger(), 10)
         with pytest.raises(ModelFailed, match="gave no complete answer") as caught:
             box.ask(ROWS)
         assert caught.value.in_doubt == 2

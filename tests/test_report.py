@@ -18,13 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
-from acex.explanation import Explanation
-from acex.plots import Change, Trace
-from acex.report import drawing, explanation_page, explanations_html, index_page, words
-from acex.report.markup import EMPTY, escaped, tag
-from acex.sentences import one_sentence
+from acex.run.explanation import Explanation
+from acex.show.plots import Change, Trace
+from acex.show.report import drawing, explanation_page, explanations_html, index_page, words
+from acex.show.report.markup import EMPTY, escaped, tag
+from acex.show.sentences import one_sentence
 
-CSS = (files("acex.report") / "style.css").read_text(encoding="utf-8")
+CSS = (files("acex.show.report") / "style.css").read_text(encoding="utf-8")
 SECTIONS = ["What was asked, and what it cost", "What was held fixed", "How sure we are", "How it was made"]
 
 
@@ -127,7 +127,7 @@ def renamed(names: list[str], categories: list[str], labels: tuple[str, str], mo
         settings={"model_id": model_id, "ranges": {names[1]: categories}, "strategy": {"name": model_id}},
         warnings=(model_id,),
         space=space,
-        scale=acex.scale.Scale(np.array([2.0, 0.5]), space.is_nominal, space.n_codes),
+        scale=acex.space.scale.Scale(np.array([2.0, 0.5]), space.is_nominal, space.n_codes),
     )
 
 

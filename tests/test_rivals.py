@@ -20,8 +20,8 @@ from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.bench.ground import Ground
 from acex.bench.methods import baycon, gower, gradient, growing_spheres, moc, peers
 from acex.bench.task import CapReached, Door, Explain, Task
-from acex.features import Continuous, Integer
-from acex.space import Space
+from acex.space.kinds import Continuous, Integer
+from acex.space.space import Space
 
 SPACE = Space(
     (

@@ -8,9 +8,9 @@ from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from acex.arrays import FloatArray
-from acex.features import Continuous, Integer, Nominal, Ordinal
-from acex.scale import Scale
-from acex.space import Space
+from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
+from acex.space.scale import Scale
+from acex.space.space import Space
 from strategies import modest, spaces_with_points
 
 MIXED = Space(

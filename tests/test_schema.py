@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import acex
-from acex.schema import read_schema, schema_text, with_schema
+from acex.space.schema import read_schema, schema_text, with_schema
 
 PEOPLE = pd.DataFrame(
     {

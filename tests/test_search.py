@@ -9,12 +9,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from acex.arrays import BoolArray, FloatArray
-from acex.features import Continuous, Integer
-from acex.penalty import Penalty
-from acex.plausibility import Plausibility
-from acex.problem import Problem, Query, key
-from acex.search import Search
-from acex.space import Space
+from acex.search.penalty import Penalty
+from acex.search.problem import Problem, Query, key
+from acex.search.search import Search
+from acex.space.kinds import Continuous, Integer
+from acex.space.plausibility import Plausibility
+from acex.space.space import Space
 from problems import DISCRETE, MIXED, decide, problem
 
 QUICK = Penalty(n0=8, sobol=256)

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
-from acex.explanation import Explanation
-from acex.features import Continuous, Integer, Nominal, Ordinal
-from acex.sentences import MOST_IN_ONE, Templates, one_sentence
-from acex.space import Space
+from acex.run.explanation import Explanation
+from acex.show.sentences import MOST_IN_ONE, Templates, one_sentence
+from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
+from acex.space.space import Space
 from explanations import explained, nothing_found, person
 
 LOAN = Space(

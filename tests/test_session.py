@@ -15,12 +15,12 @@ import pytest
 
 import acex
 from acex.arrays import FloatArray
-from acex.blackbox import HANDED_OUT, canonical
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
-from acex.ledger import Ledger, Question
-from acex.pool import MOST_KNOWN
-from acex.problem import Known
-from acex.search import Search
+from acex.ledger.ledger import Ledger, Question
+from acex.run.blackbox import HANDED_OUT, canonical
+from acex.run.pool import MOST_KNOWN
+from acex.search.problem import Known
+from acex.search.search import Search
 from ledgers import Bill, processes, run
 
 X = np.random.default_rng(0).normal(size=(150, 3)).round(6)
@@ -499,7 +499,7 @@ def test_a_question_sees_again_what_it_saw_whatever_was_written_since(
         explainer(path).explain(x, budget=10)
     seen.clear()
     # Worked out again from the first question on, not read from the record.
-    monkeypatch.setattr("acex.session.Session._recorded_round", lambda session: [])
+    monkeypatch.setattr("acex.run.session.Session._recorded_round", lambda session: [])
     again = explainer(path, None_of_it).explain(LOW[0], budget=10)
     same(again, first)
     for a, b in zip(seen, then, strict=True):

@@ -17,10 +17,10 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 
-from acex import surrogate
 from acex.arrays import FloatArray
-from acex.kernel import KernelName, Matern
-from acex.surrogate import fit, regress
+from acex.search import surrogate
+from acex.search.kernel import KernelName, Matern
+from acex.search.surrogate import fit, regress
 
 
 def labelled(n: int, d: int, seed: int) -> tuple[FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from acex.target import Target
+from acex.plan.target import Target
 
 
 @pytest.mark.parametrize(

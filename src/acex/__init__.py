@@ -1,31 +1,61 @@
-"""acex: the smallest realistic change to a row that changes a classifier's decision, for few queries."""
+"""acex: the smallest realistic change to a row that changes a classifier's decision, for few queries.
 
-__version__ = "0.1.0"
+What is listed here is public. Each name is loaded when it is first used: whoever only wants the version, or a space,
+does not wait for databases, estimators and pictures.
+"""
 
-from acex import datasets
-from acex.batch import Explanations
-from acex.errors import (
-    AcexError,
-    BudgetSpent,
-    ExecutorFailed,
-    LedgerFailed,
-    MissingExtra,
-    ModelFailed,
-    NoCounterfactual,
-)
-from acex.executors import DaskExecutor
-from acex.explainer import Explainer, explain
-from acex.explanation import Explanation
-from acex.feasible import Feasible
-from acex.features import Continuous, Integer, Nominal, Ordinal
-from acex.ledger import Ledger
-from acex.modelfiles import load_model
-from acex.penalty import Penalty
-from acex.plausibility import Plausibility
-from acex.region import Region
-from acex.remote import HttpModel
-from acex.session import Session
-from acex.space import Space
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from acex._version import __version__
+
+if TYPE_CHECKING:
+    from acex import datasets
+    from acex.errors import (
+        AcexError,
+        BudgetSpent,
+        ExecutorFailed,
+        LedgerFailed,
+        MissingExtra,
+        ModelFailed,
+        NoCounterfactual,
+    )
+    from acex.ledger.ledger import Ledger
+    from acex.models.files import load_model
+    from acex.models.http import HttpModel
+    from acex.run.batch import Explanations
+    from acex.run.executors import DaskExecutor
+    from acex.run.explainer import Explainer, explain
+    from acex.run.explanation import Explanation
+    from acex.run.session import Session
+    from acex.search.feasible import Feasible
+    from acex.search.penalty import Penalty
+    from acex.show import plots, sentences
+    from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
+    from acex.space.plausibility import Plausibility
+    from acex.space.region import Region
+    from acex.space.space import Space
+
+_ERRORS = ("AcexError", "BudgetSpent", "ExecutorFailed", "LedgerFailed", "MissingExtra", "ModelFailed")
+_HOMES = {
+    **dict.fromkeys((*_ERRORS, "NoCounterfactual"), "acex.errors"),
+    **dict.fromkeys(("Continuous", "Integer", "Nominal", "Ordinal"), "acex.space.kinds"),
+    "DaskExecutor": "acex.run.executors",
+    "Explainer": "acex.run.explainer",
+    "Explanation": "acex.run.explanation",
+    "Explanations": "acex.run.batch",
+    "Feasible": "acex.search.feasible",
+    "HttpModel": "acex.models.http",
+    "Ledger": "acex.ledger.ledger",
+    "Penalty": "acex.search.penalty",
+    "Plausibility": "acex.space.plausibility",
+    "Region": "acex.space.region",
+    "Session": "acex.run.session",
+    "Space": "acex.space.space",
+    "explain": "acex.run.explainer",
+    "load_model": "acex.models.files",
+}
+_ROOMS = {"datasets": "acex.datasets", "plots": "acex.show.plots", "sentences": "acex.show.sentences"}
 
 __all__ = [
     "AcexError",
@@ -55,4 +85,18 @@ __all__ = [
     "datasets",
     "explain",
     "load_model",
+    "plots",
+    "sentences",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(_ROOMS[name])
+    if name not in _HOMES:
+        raise AttributeError(f"module 'acex' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES, *_ROOMS])

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from acex.explanation import Explanation
+from typing import Any
 
 
 class AcexError(Exception):
@@ -41,7 +38,7 @@ class ModelFailed(AcexError):
     the others were not.
     """
 
-    explanation: Explanation | None = None
+    explanation: Any = None  # an acex.Explanation; errors know no other room
 
     def __init__(self, message: str = "", *, answered: Sequence[Hashable] = (), in_doubt: int | None = None) -> None:
         super().__init__(message)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+
+Label: TypeAlias = Hashable  # what a model says of a row: text, a whole number or a truth value
 
 
 def is_finite(value: Any) -> bool:

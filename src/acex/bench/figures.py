@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from acex.arrays import BoolArray, FloatArray
 from acex.bench.ground import Ground
 from acex.bench.score import best_known, ratios
-from acex.plots.style import AFTER, BEFORE, HIT, MISS
-from acex.scale import Scale
-from acex.surrogate import fit
+from acex.search.surrogate import fit
+from acex.show.plots.style import AFTER, BEFORE, HIT, MISS
+from acex.space.scale import Scale
 
 # Colours of Okabe and Ito with line styles, so that grey print tells the methods apart too.
 STYLES: dict[str, dict[str, Any]] = {

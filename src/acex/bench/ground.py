@@ -17,10 +17,10 @@ from sklearn.svm import SVC
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.bench.network import image_classifier
 from acex.datasets import mnist, moons, paper
-from acex.features import Categorical, Integer
-from acex.plausibility import Density, Plausibility
-from acex.scale import Scale
-from acex.space import Space
+from acex.space.kinds import Categorical, Integer
+from acex.space.plausibility import Density, Plausibility
+from acex.space.scale import Scale
+from acex.space.space import Space
 
 N_WITHHELD = 100
 N_IMAGES = 2000  # of the train images are the reference

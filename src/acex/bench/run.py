@@ -22,8 +22,8 @@ from acex.bench.ground import Ground, ground
 from acex.bench.methods import METHODS
 from acex.bench.methods.method import CAP
 from acex.bench.task import CapReached, Door, Task
-from acex.cost import n_changed
 from acex.datasets import PAPER
+from acex.space.cost import n_changed
 
 SUITES: dict[str, tuple[str, ...]] = {"mixed": PAPER, "fixed": PAPER, "moons": ("moons",), "mnist": ("mnist",)}
 PLANE = 2  # features: with so few, all that was asked is kept for the picture

@@ -11,9 +11,9 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.bench.ground import Ground
-from acex.blackbox import BlackBox
-from acex.ledger import Ledger
-from acex.region import Region
+from acex.ledger.ledger import Ledger
+from acex.run.blackbox import BlackBox
+from acex.space.region import Region
 
 UNLIMITED = 10**9
 

@@ -9,13 +9,13 @@ import numpy as np
 import typer
 
 import acex
-from acex.blackbox import BlackBox, canonical
 from acex.cli.ledgers import Where, chosen, opened
 from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, AsJson
 from acex.cli.show import console, print_json, table
-from acex.columns import rows_in_form
-from acex.models import as_predict
+from acex.models.labels import as_predict
+from acex.run.blackbox import BlackBox, canonical
+from acex.space.columns import rows_in_form
 
 
 def audit(

@@ -16,7 +16,7 @@ from acex.cli.ledgers import price_of
 from acex.cli.models import Model
 from acex.cli.program import FAILED, NOTHING_FOUND, STOPPED, AsJson, say
 from acex.cli.show import as_money, console, print_json
-from acex.models import known_labels
+from acex.models.labels import known_labels
 from acex.values import is_missing, plain
 
 TABLES = (".json", ".parquet")

@@ -13,8 +13,8 @@ import typer
 
 import acex
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
-from acex.features import Categorical, Direction, Feature
-from acex.schema import read_schema, with_schema
+from acex.space.kinds import Categorical, Direction, Feature
+from acex.space.schema import read_schema, with_schema
 
 
 class StrategyName(StrEnum):

@@ -17,11 +17,11 @@ from acex.cli.explaining import picture_path
 from acex.cli.program import NOTHING_FOUND
 from acex.cli.show import changes_table, console
 from acex.datasets import Dataset
-from acex.explanation import Explanation
-from acex.models import Predict
+from acex.models.labels import Predict
+from acex.run.explanation import Explanation
 
 if TYPE_CHECKING:
-    from acex.plots import Changes, Picture
+    from acex.show.plots import Changes, Picture
 
 MOST_CHANGES = 8  # of the changes are listed; the picture shows more
 
@@ -123,7 +123,7 @@ def demo(
 
     Example: acex demo moons --seed 1 --out moons.png
     """
-    from acex.plots import changes_record, draw_explanation
+    from acex.show.plots import changes_record, draw_explanation
 
     question, data = QUESTIONS[name], acex.datasets.load(name)
     terminal = console()
@@ -170,7 +170,7 @@ def _model(name: Demo, data: Dataset) -> Predict:
 
 def _picture(name: Demo, explanation: Explanation, predict: Predict) -> Picture:
     """What shows this explanation best."""
-    from acex import plots
+    from acex.show import plots
 
     match name:
         case Demo.MOONS:

@@ -16,9 +16,9 @@ from acex.cli.ledgers import exists, price_of
 from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, say
 from acex.cli.show import as_money, console, print_explanation, print_json, table
-from acex.features import Categorical
-from acex.models import known_labels
-from acex.session import Session
+from acex.models.labels import known_labels
+from acex.run.session import Session
+from acex.space.kinds import Categorical
 from acex.values import listed, plain
 
 C = TypeVar("C", bound=Case)

@@ -11,8 +11,8 @@ import acex
 from acex.cli.ledgers import ModelId, chosen, opened, price_of
 from acex.cli.program import AsJson, say
 from acex.cli.show import console, counted, print_json
-from acex.recorded import recorded
-from acex.report import explanation_page, index_page
+from acex.run.recorded import recorded
+from acex.show.report import explanation_page, index_page
 from acex.values import listed
 
 LENGTH = 12  # characters of an explanation's name that are part of a file's

@@ -11,8 +11,8 @@ from acex.cli.explaining import writable
 from acex.cli.program import AsJson, say
 from acex.cli.show import print_json
 from acex.cli.tables import column_names, read_table
-from acex.schema import schema_text
-from acex.space import Space
+from acex.space.schema import schema_text
+from acex.space.space import Space
 
 
 def schema(

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from acex.explanation import Explanation, readable, readable_pair
+from acex.run.explanation import Explanation, readable, readable_pair
 from acex.values import as_json, is_missing
 
 WIDTH = 80

@@ -9,7 +9,7 @@ import pandas as pd
 
 from acex.datasets.dataset import Dataset, images
 from acex.datasets.schema import LABEL, schemas
-from acex.space import Space
+from acex.space.space import Space
 
 EDUCATION = ("primary", "secondary", "bachelor", "master")
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from acex.arrays import FloatArray, IntArray
-from acex.features import Integer
-from acex.space import Space
+from acex.space.kinds import Integer
+from acex.space.space import Space
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from acex.datasets.dataset import Dataset
-from acex.schema import FeatureSchema, described
-from acex.space import Space
+from acex.space.schema import FeatureSchema, described
+from acex.space.space import Space
 
 LABEL = "target"  # the column of a table that holds the label
 

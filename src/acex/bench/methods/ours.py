@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from acex.arrays import FloatArray, IntArray
 from acex.bench.task import Door, Task
-from acex.explainer import Explainer
-from acex.penalty import Penalty
-from acex.plausibility import Plausibility
+from acex.run.explainer import Explainer
+from acex.search.penalty import Penalty
+from acex.space.plausibility import Plausibility
 
 FIRST_POINTS = {"moons": 4, "blood": 15, "mnist": 50}  # of the published algorithm, 30 elsewhere (docs/readings.md)
 

@@ -21,7 +21,7 @@ import pandas as pd
 
 from acex.arrays import FloatArray, IntArray
 from acex.bench.task import UNLIMITED, CapReached, Door, Task
-from acex.features import Continuous
+from acex.space.kinds import Continuous
 
 GENETIC_LIMIT = 5000  # queries beyond the labels of the reference; without a counterfactual it would ask for ever
 PACKAGES = {  # the module a method needs, and how it is installed

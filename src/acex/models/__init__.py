@@ -1,0 +1,1 @@
+"""What can be asked: objects, files and endpoints."""

@@ -1,0 +1,220 @@
+"""Models from files and from code: `load_model`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from acex.arrays import FloatArray, Rows
+from acex.errors import MissingExtra
+from acex.models.labels import Predict, as_predict, known_labels
+from acex.values import Label, listed
+
+PICKLES = (".joblib", ".pkl", ".pickle")
+
+# Types of scikit-learn that skops does not trust by itself. They hold arrays and numbers and call nothing
+# that the file names (as `functools.partial` would). A crafted file may still crash the process:
+# scikit-learn follows the indices in a tree without checking them.
+TRUSTED = frozenset(
+    {
+        "numpy.dtype",
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
+        "sklearn.neighbors._kd_tree.KDTree",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.tree._tree.Tree",
+        "sklearn.utils._bunch.Bunch",
+    }
+)
+
+
+@dataclass(frozen=True)
+class FileModel:
+    """A model from a file: asked like any other, and known in the ledger by the file's content."""
+
+    model_id: str  # "sha256:..."
+    predict: Predict = field(repr=False)
+    classes_: list[Label] | None = field(repr=False)
+    predict_proba: Callable[[Rows], Any] | None = field(repr=False)
+
+
+def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> Any:
+    """The model that `spec` names: a file, or "module:name" for an estimator or a function in Python code.
+
+    A model from a file has a `model_id`, the hash of the file; one from code has none, unless it says so
+    itself.
+
+    Args:
+        spec: a path ending in .skops, .onnx, .joblib, .pkl or .pickle; or "module:name", where the module
+            may lie in the current folder.
+        allow_pickle: load .joblib, .pkl and .pickle too. They run any code that their author put in.
+    """
+    path = Path(spec)
+    if path.suffix.lower() not in (".skops", ".onnx", *PICKLES):
+        module, colon, name = str(spec).partition(":")
+        if colon and name:
+            return _from_code(module, name)
+        raise ValueError(
+            f"{str(spec)!r} is no model: expected a file ending in .skops, .onnx, {', '.join(PICKLES)}, "
+            f"or module:name for one in Python code."
+        )
+    if path.suffix.lower() in PICKLES and not allow_pickle:
+        raise ValueError(
+            f"{path}: loading {path.suffix} runs any code that its author put in, so it is not done unless "
+            f"you allow it (allow_pickle=True, --allow-pickle). Files that cannot do that: .skops and .onnx."
+        )
+    content = path.read_bytes()  # once: what is hashed is what is loaded
+    match path.suffix.lower():
+        case ".skops":
+            model = _from_skops(content, path)
+        case ".onnx":
+            model = OnnxModel(content)
+        case _:
+            model = _from_pickle(content, path)
+    return FileModel(
+        model_id=f"sha256:{hashlib.sha256(content).hexdigest()}",
+        predict=as_predict(model),
+        classes_=known_labels(model),
+        predict_proba=getattr(model, "predict_proba", None),
+    )
+
+
+def _from_code(module: str, name: str) -> Any:
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, and one that it imports is not
+        raise ValueError(f"{module}:{name}: there is no module {module!r} in {folder} or installed.") from None
+    try:
+        model = getattr(found, name)
+    except AttributeError:
+        raise ValueError(f"{module}:{name}: the module {module!r} has no {name!r}.") from None
+    as_predict(model)  # a class or a number is told here, not at the first row
+    return model
+
+
+def _from_skops(content: bytes, path: Path) -> Any:
+    try:
+        import skops.io
+    except ImportError:
+        raise MissingExtra("A .skops file", "files") from None
+    try:
+        found = skops.io.get_untrusted_types(data=content)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read as a .skops file: {error}") from error
+    unknown = sorted(set(found) - TRUSTED)
+    if unknown:
+        raise ValueError(
+            f"{path} holds types that are not known to be harmless: {listed(unknown)}. If you trust them, write a "
+            f"module with model = skops.io.load({path.name!r}, trusted={unknown!r}) and name it as module:model."
+        )
+    return skops.io.loads(content, trusted=found)
+
+
+def _from_pickle(content: bytes, path: Path) -> Any:
+    import joblib
+
+    warnings.warn(
+        f"{path}: loading {path.suffix} runs any code that its author put in. Load only files from people "
+        f"you trust, or save the model as .skops or .onnx.",
+        stacklevel=3,
+    )
+    return joblib.load(io.BytesIO(content))  # reads plain pickles too
+
+
+# -- ONNX ------------------------------------------------------------------------------------------------
+
+ELEMENTS = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+    "tensor(string)": np.object_,
+}
+LABELS = ("tensor(string)", "tensor(int64)", "tensor(int32)", "tensor(bool)")
+SCORES = ("tensor(float)", "tensor(double)")
+
+
+class OnnxModel:
+    """A classifier in ONNX: a 2-D tensor of rows in, or a tensor for each column by its name."""
+
+    def __init__(self, content: bytes) -> None:
+        try:
+            import onnxruntime
+        except ImportError:
+            raise MissingExtra("An .onnx file", "files") from None
+        self._content = content
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # rows come a few at a time
+        try:
+            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            raise ValueError(f"The file cannot be read as ONNX: {error}") from error
+        self._inputs = {tensor.name: tensor.type for tensor in self._session.get_inputs()}
+        outputs = self._session.get_outputs()
+        self._label = next((output.name for output in outputs if output.type in LABELS), None)
+        if self._label is None:
+            kinds = ", ".join(f"{output.name}: {output.type}" for output in outputs)
+            raise ValueError(f"The ONNX model has no output that can be a label (text or whole numbers): {kinds}.")
+        scores = [o.name for o in outputs if o.type.startswith("seq(map(") or (o.type in SCORES and len(o.shape) == 2)]
+        if scores:
+            self._scores = scores[0]
+            self.predict_proba = self._predict_proba
+
+    def __reduce__(self) -> tuple[type[OnnxModel], tuple[bytes]]:
+        return OnnxModel, (self._content,)  # a session cannot be pickled
+
+    def predict(self, rows: Rows) -> Any:
+        """One label a row, (n,)."""
+        return self._session.run([self._label], self._feed(rows))[0]
+
+    def _predict_proba(self, rows: Rows) -> FloatArray:
+        """The probability of each label, in the model's order, (n, labels)."""
+        scores = self._session.run([self._scores], self._feed(rows))[0]
+        if isinstance(scores, list):  # a mapping from label to probability for each row
+            scores = [list(row.values()) for row in scores]
+        return np.asarray(scores, dtype=float)
+
+    def _feed(self, rows: Rows) -> dict[str, Any]:
+        if len(self._inputs) == 1:
+            ((name, kind),) = self._inputs.items()
+            return {name: _as_tensor(name, np.asarray(rows), kind)}
+        if not isinstance(rows, pd.DataFrame):
+            raise ValueError(
+                f"The ONNX model wants the columns {listed(self._inputs)} by name: data must be a DataFrame."
+            )
+        missing = [name for name in self._inputs if name not in rows.columns]
+        if missing:
+            raise ValueError(f"The ONNX model wants {listed(missing)}, which are no columns of the rows.")
+        return {name: _as_tensor(name, rows[[name]].to_numpy(), kind) for name, kind in self._inputs.items()}
+
+
+def _as_tensor(name: str, values: Any, kind: str) -> Any:
+    if kind not in ELEMENTS:
+        raise ValueError(f"The input {name!r} of the ONNX model is a {kind}, which rows cannot be turned into.")
+    if kind == "tensor(string)":
+        return np.array([[str(value) for value in row] for row in values], dtype=object)
+    tensor = values.astype(ELEMENTS[kind])
+    if tensor.dtype.kind in "ib" and not np.array_equal(tensor, values):
+        raise ValueError(
+            f"The input {name!r} of the ONNX model holds whole numbers only, got {listed(values.ravel())}."
+        )
+    return tensor

@@ -1,0 +1,325 @@
+"""A model behind an HTTP address. What may have been charged is never sent twice.
+
+A request that fails is *refused* (nobody answered the door, or the server said "not now"): nothing was
+charged, it may be repeated. Or it is *lost* after it was sent: the answer may have been paid for, so only
+the caller may decide to ask again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from time import monotonic, sleep
+from types import ModuleType
+from typing import Any, Literal, TypeAlias
+
+import pandas as pd
+
+from acex.arrays import Rows
+from acex.errors import MissingExtra, ModelFailed
+from acex.models.labels import as_labels
+from acex.models.wire import Inputs, JsonTemplate, MLflow, OpenInference, Wire
+from acex.values import Label, is_count, is_finite
+
+NOT_NOW = {429, 503}  # too many requests, unavailable: the server asks to come back
+# Turned away at the door: credentials, address, method, size or type, before a model saw the rows.
+# Not 400 or 422: MLflow says 400 also when the model itself has failed.
+TURNED_AWAY = NOT_NOW | {301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 413, 415}
+FIRST_WAIT = 0.5  # seconds before the first repetition, doubled each time
+PATIENCE = 60.0  # seconds: a server that asks for a longer wait is reported instead
+EXCERPT = 300  # characters of a server's words that an error repeats
+
+
+@dataclass(frozen=True, eq=False)
+class HttpModel:
+    """A model that is asked over HTTP: `predict(rows)` gives the labels.
+
+    Args:
+        url: the address that requests are posted to, in full: ".../v2/models/NAME/infer" for "v2",
+            ".../invocations" for "mlflow", anything for "json".
+        protocol: "v2" (Open Inference Protocol), "mlflow" or "json" (any other, by template).
+        request: for "json", the request with a place for the rows, such as {"instances": "$rows"}; see
+            `acex.models.wire.PLACES` for the places there are.
+        labels: where the labels are in the answer. For "json" and "mlflow" a dotted path, such as
+            "predictions" or "results.label" (a key is looked up in each item of a list); for "v2" the
+            name of the output, needed if there are several.
+        inputs: for "v2", one tensor for all rows ("matrix") or one for each column ("columns"; texts too).
+        input_name: for "v2", the name of the matrix.
+        classes: the labels that the model can give, if they are known.
+        version: the declared version of the model; a part of `model_id`.
+        rows_per_request: most rows in a request.
+        timeout: seconds from sending a request to the end of its answer.
+        rate_limit: most requests a second, in each process.
+        retries: how often a refused request is repeated. A lost one never is.
+        headers_from_env: header to environment variable, such as {"Authorization": "MY_TOKEN"}. Values
+            are read when a request is sent and kept nowhere.
+
+    Example:
+        >>> acex.HttpModel(  # doctest: +SKIP
+        ...     "https://host/score", protocol="json", request={"instances": "$records"}, labels="predictions"
+        ... )
+    """
+
+    url: str
+    _: KW_ONLY
+    protocol: Literal["v2", "mlflow", "json"]
+    request: Any = None
+    labels: str | None = None
+    inputs: Inputs = "matrix"
+    input_name: str = "input-0"
+    classes: Sequence[Label] | None = None
+    version: str | None = None
+    rows_per_request: int = 100
+    timeout: float = 30.0
+    rate_limit: float | None = None
+    retries: int = 4
+    headers_from_env: Mapping[str, str] = field(default_factory=dict)
+    _wire: Wire = field(init=False, repr=False)
+    _pace: _Pace = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _check_url(self.url, self.protocol)
+        if not is_count(self.rows_per_request):
+            raise ValueError(f"rows_per_request must be 1 or more, got {self.rows_per_request!r}.")
+        if not is_count(self.retries, 0):
+            raise ValueError(f"retries must be 0 or more, got {self.retries!r}.")
+        if not (is_finite(self.timeout) and self.timeout > 0):
+            raise ValueError(f"timeout must be a number above 0, got {self.timeout!r}.")
+        if self.rate_limit is not None and not (is_finite(self.rate_limit) and self.rate_limit > 0):
+            raise ValueError(f"rate_limit must be a number above 0 or None, got {self.rate_limit!r}.")
+        for header, variable in self.headers_from_env.items():
+            if not re.fullmatch(r"[A-Za-z_]\w*", variable):  # not shown: it may be the secret itself
+                raise ValueError(f"headers_from_env[{header!r}] must be the name of an environment variable.")
+        object.__setattr__(self, "_wire", self._chosen_wire())
+        object.__setattr__(self, "_pace", _Pace(self.rate_limit))
+
+    def _chosen_wire(self) -> Wire:
+        match self.protocol:
+            case "v2":
+                if self.inputs not in ("matrix", "columns"):
+                    raise ValueError(f"inputs must be 'matrix' or 'columns', got {self.inputs!r}.")
+                return OpenInference(self.inputs, self.input_name, self.labels)
+            case "mlflow":
+                return MLflow(self.labels or "predictions")
+            case "json":
+                if self.request is None or self.labels is None:
+                    raise ValueError("protocol 'json' needs request={'instances': '$rows'} and labels='predictions'.")
+                return JsonTemplate(self.request, self.labels)
+        raise ValueError(f"protocol must be 'v2', 'mlflow' or 'json', got {self.protocol!r}.")
+
+    @property
+    def model_id(self) -> str:
+        """The name in the ledger: address and declared version, and a mark of what is asked there."""
+        asked = [self.protocol, self.request, self.labels, self.inputs, self.input_name]
+        mark = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
+        return " ".join(filter(None, (self.url, self.version, mark)))
+
+    @property
+    def classes_(self) -> list[Label] | None:
+        """The labels that the model can give, where they were declared."""
+        return None if self.classes is None else list(self.classes)
+
+    def predict(self, rows: Rows) -> list[Label]:
+        """One label a row, for a DataFrame or a 2-D array.
+
+        Raises:
+            ModelFailed: with `answered`, the labels of the first rows if some requests had succeeded, and
+                `in_doubt`, how many of the rows after them may have been charged.
+        """
+        size = 1 if self._wire.one_by_one else self.rows_per_request
+        answered: list[Label] = []
+        for start in range(0, len(rows), size):
+            part = slice(start, start + size)
+            try:
+                answered += self._ask(rows.iloc[part] if isinstance(rows, pd.DataFrame) else rows[part])
+            except ModelFailed as error:
+                error.answered = answered
+                raise
+        return answered
+
+    def _ask(self, rows: Rows) -> list[Label]:
+        n = len(rows)
+        try:
+            content = json.dumps(self._wire.body(rows), allow_nan=False)
+        except ValueError as error:
+            raise ModelFailed(f"The rows cannot be written for {self.url}: {error}", in_doubt=0) from error
+        secrets = self._secrets()
+        text = self._post(content.encode(), secrets, n)
+        try:
+            return as_labels(self._wire.labels(json.loads(text)), n)
+        except (ValueError, RecursionError) as error:
+            why = _excerpt(str(error), secrets)
+        said = _excerpt(text, secrets)
+        raise self._failed(f"answered, but not with one label a row: {why}. It said: {said!r}", in_doubt=n)
+
+    def _secrets(self) -> dict[str, str]:
+        """The headers with the values that the environment has for them now."""
+        headers = {}
+        for header, variable in self.headers_from_env.items():
+            value = os.environ.get(variable, "").strip()
+            if not value or not (value.isascii() and value.isprintable()):
+                how = "is not set" if not value else "holds characters that a header cannot"
+                raise ModelFailed(f"The environment variable {variable} for {header!r} {how}.", in_doubt=0)
+            headers[header] = value
+        return headers
+
+    def _post(self, content: bytes, secrets: Mapping[str, str], n: int) -> str:
+        """The text of the answer."""
+        for attempt in range(self.retries + 1):
+            self._pace.wait()
+            match _within(self.timeout, lambda: _exchange(self.url, content, secrets, self.timeout)):
+                case _Reply(status, text) if 200 <= status < 300:
+                    return text
+                case _Reply(status, text, retry_after):
+                    what = f"answered {status}: {_excerpt(text, secrets)!r}"
+                    if status not in NOT_NOW:
+                        raise self._failed(what, in_doubt=0 if status in TURNED_AWAY else n)
+                case _NotReached(why):
+                    what, retry_after = f"cannot be reached: {why}", None
+                case _Lost(why):
+                    raise self._failed(f"gave no complete answer: {_excerpt(why, secrets)}", in_doubt=n)
+            wait = min(FIRST_WAIT * 2**attempt, PATIENCE) if retry_after is None else retry_after
+            if wait > PATIENCE:
+                what += f" (it asks to wait {wait:.0f} seconds)"
+            if attempt == self.retries or wait > PATIENCE:
+                break
+            sleep(wait)
+        raise self._failed(what, in_doubt=0)
+
+    def _failed(self, what: str, *, in_doubt: int) -> ModelFailed:
+        end = "It may have been charged and was not sent again." if in_doubt else "Nothing was charged."
+        return ModelFailed(f"{self.url} {what.removesuffix('.')}. {end}", in_doubt=in_doubt)
+
+
+def _excerpt(words: str, secrets: Mapping[str, str]) -> str:
+    """The first of a server's words, without the secrets that it may have repeated."""
+    for value in secrets.values():
+        # The token may also come back without what stands before it ("Bearer").
+        for secret in (value, *(part for part in value.split() if len(part) > 6)):
+            words = words.replace(secret, "***")
+    return words[:EXCERPT]
+
+
+def _check_url(url: str, protocol: str) -> None:
+    httpx2 = _httpx2()
+    try:
+        parts = httpx2.URL(url)
+    except (httpx2.InvalidURL, TypeError) as error:
+        raise ValueError(f"url: {url!r} is not an address: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.host:
+        raise ValueError(f"url: expected http://... or https://..., got {url!r}.")
+    if parts.userinfo:
+        raise ValueError("url: a password in the address would be stored; give it with headers_from_env instead.")
+    ending = {"v2": "/infer", "mlflow": "/invocations"}.get(protocol, "")
+    if not parts.path.endswith(ending):
+        example = {"v2": "http://host:8080/v2/models/NAME/infer", "mlflow": "http://host:5000/invocations"}[protocol]
+        raise ValueError(f"url: expected the whole address, such as {example}, got {url!r}.")
+
+
+def _httpx2() -> ModuleType:
+    try:
+        import httpx2
+    except ImportError:
+        raise MissingExtra("acex.HttpModel", "http") from None
+    return httpx2
+
+
+# -- one request ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Reply:
+    status: int
+    text: str
+    retry_after: float | None = None  # seconds
+
+
+@dataclass(frozen=True)
+class _NotReached:
+    why: str  # no connection: nothing was sent
+
+
+@dataclass(frozen=True)
+class _Lost:
+    why: str  # it was sent, or may have been
+
+
+_Outcome: TypeAlias = _Reply | _NotReached | _Lost
+
+
+def _exchange(url: str, content: bytes, secrets: Mapping[str, str], timeout: float) -> _Outcome:
+    """What became of one request.
+
+    Each has a connection of its own: on a kept one that the server has just dropped, a request fails in a
+    way that cannot be told from one that was charged.
+    """
+    httpx2 = _httpx2()
+    headers = {"content-type": "application/json", "accept": "application/json", **secrets}
+    deadline = monotonic() + timeout
+    # Connecting ends first: what fails there is known to have cost nothing.
+    limits = httpx2.Timeout(timeout, connect=timeout / 2)
+    try:
+        with httpx2.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
+            received = bytearray()
+            for chunk in response.iter_bytes():
+                received += chunk
+                if monotonic() > deadline:
+                    return _Lost("out of time")  # nobody waits for it any more: see `_within`
+            text = received.decode(response.encoding or "utf-8", errors="replace")
+            return _Reply(response.status_code, text, _seconds(response.headers.get("retry-after")))
+    except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+        return _NotReached(str(error) or type(error).__name__)
+    except Exception as error:  # whatever it was, the request may have arrived
+        return _Lost(f"{type(error).__name__}: {error}")
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """How long to wait, from the header's number of seconds or date; None if it says neither."""
+    if retry_after is None:
+        return None
+    try:
+        if retry_after.isdecimal():
+            return float(retry_after)
+        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _within(seconds: float, work: Callable[[], _Outcome]) -> _Outcome:
+    """What the work gave; when it takes longer it is left behind, and its request is lost.
+
+    A timeout of a socket starts anew with each byte, so a server that drips would hold us for ever.
+    """
+    done: SimpleQueue[_Outcome] = SimpleQueue()
+    Thread(target=lambda: done.put(work()), daemon=True).start()
+    try:
+        return done.get(timeout=seconds)
+    except Empty:
+        return _Lost(f"out of time after {seconds:g} seconds")
+
+
+class _Pace:
+    """Lets through at most so many a second, evenly; each process has its own."""
+
+    def __init__(self, per_second: float | None) -> None:
+        self._per_second, self._free_at, self._lock = per_second, 0.0, Lock()
+
+    def wait(self) -> None:
+        if self._per_second is None:
+            return
+        with self._lock:
+            now = monotonic()
+            start = max(now, self._free_at)
+            self._free_at = start + 1 / self._per_second
+        sleep(start - now)
+
+    def __reduce__(self) -> tuple[type[_Pace], tuple[float | None]]:
+        return _Pace, (self._per_second,)

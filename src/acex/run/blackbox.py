@@ -1,0 +1,252 @@
+"""The one door through which the model is asked: every row is counted, written down, and asked once."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from acex.arrays import Rows
+from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
+from acex.ledger.ledger import Answer, Claim, Ledger, Question, Scores
+from acex.models.labels import Predict, Scored, as_labels, as_scores
+from acex.values import as_json
+
+HANDED_OUT = "handed out to be asked"  # who holds a claim that a person or another program will answer
+
+
+class BlackBox:
+    """A model with a budget.
+
+    Args:
+        predict: from rows to labels.
+        ledger: where answers are written; rows found there are not sent.
+        budget: how many rows may be sent; on behalf of an explanation, by all runs of it together.
+        model_id: the model's name in the ledger.
+        explanation: on whose behalf, where its questions are to be recorded.
+        timeout: seconds after which a request counts as failed; None waits for ever.
+    """
+
+    def __init__(
+        self,
+        predict: Predict,
+        ledger: Ledger,
+        budget: int,
+        *,
+        model_id: str = "model",
+        explanation: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        self._predict, self.ledger, self.model_id = predict, ledger, model_id
+        self.explanation, self._timeout = explanation, timeout
+        self.budget = budget
+        self.n_queries = 0  # rows sent
+        self.n_reused = 0  # rows that were known
+
+    @property
+    def paid(self) -> int:
+        """How many rows were sent; on behalf of an explanation, by all runs of it together."""
+        return self.n_queries if self.explanation is None else self.ledger.paid(self.explanation)
+
+    @property
+    def remaining(self) -> int:
+        """How many rows may still be sent."""
+        return max(self.budget - self.paid, 0)
+
+    def knows(self, rows: Rows) -> bool:
+        """Is there an answer to each of these rows?"""
+        forms = canonical(rows)
+        return self.ledger.known(self.model_id, forms).keys() >= set(forms)
+
+    def affordable(self, rows: Rows) -> int:
+        """How many of these rows, from the first on, may be asked: those already paid for cost nothing."""
+        forms = canonical(rows)
+        free = self.ledger.free(self.model_id, forms)
+        left = self.remaining
+        for i, form in enumerate(forms):
+            if form in free:
+                continue
+            if left < 1:
+                return i
+            left -= 1
+            free.add(form)
+        return len(forms)
+
+    def ask(self, rows: Rows, why: Sequence[Question] | None = None) -> list[Answer]:
+        """One answer a row; `why` says for each what the ledger is to record besides the row itself.
+
+        Raises:
+            BudgetSpent: before anything is sent, when the new rows are more than a budget allows.
+            ModelFailed: the model raised or gave no labels. What may have been charged counts as sent.
+        """
+        forms = canonical(rows)
+        first = {form: i for i, form in reversed(list(enumerate(forms)))}
+        places = sorted(first.values())
+        questions = [Question(forms[i]) if why is None else replace(why[i], row=forms[i]) for i in places]
+        answers: dict[str, Answer] = {}
+        sent = 0
+        while True:
+            claims = self.ledger.claim(
+                self.model_id, questions, explanation=self.explanation, most=self.remaining, lease=self._lease
+            )
+            answers.update({c.row: c.answer for c in claims if c.answer is not None})
+            mine = [c.row for c in claims if c.state == "mine"]
+            if mine:
+                new = [first[form] for form in mine]
+                sent += len(mine)
+                told = self._send(rows.iloc[new] if isinstance(rows, pd.DataFrame) else rows[new], mine)
+                answers.update({answer.row: answer for answer in told})
+            waiting = [c for c in claims if c.state == "in_flight"]
+            if not waiting:
+                break
+            self._wait(waiting)
+        self.n_reused += len(forms) - sent
+        return [answers[form] for form in forms]
+
+    def hand_out(self, rows: Rows, why: Sequence[Question]) -> list[Answer | None]:
+        """Claim different rows that somebody else will ask: the answers there are, None where there is none yet.
+
+        They count as sent from now on, and wait for their answer without a limit of time. Rows that another process is
+        asking the model are awaited, not handed out.
+        """
+        forms = canonical(rows)
+        questions = [replace(question, row=form) for question, form in zip(why, forms, strict=True)]
+        while True:
+            claims = self.ledger.claim(
+                self.model_id,
+                questions,
+                explanation=self.explanation,
+                most=self.remaining,
+                lease=math.inf,
+                holder=HANDED_OUT,
+            )
+            self.n_queries += sum(claim.state == "mine" for claim in claims)
+            waiting = [c for c in claims if c.state == "in_flight" and c.held_by != HANDED_OUT]
+            if not waiting:
+                break
+            self._wait(waiting)
+        self.n_reused += sum(claim.state == "settled" for claim in claims)
+        return [claim.answer for claim in claims]
+
+    def ask_again(self, rows: Rows) -> list[Any]:
+        """The labels that the model gives now to rows which have an answer; one that differs is a contradiction.
+
+        Raises:
+            BudgetSpent: before anything is sent.
+        """
+        n = len(rows)
+        if n > self.remaining:
+            raise BudgetSpent(f"{n} rows to ask, but only {self.remaining} more may be sent.")
+        self.ledger.charge(self.model_id, n)
+        self.n_queries += n
+        forms = canonical(rows)
+        try:
+            labels, _ = self._answers(rows)
+        except ModelFailed as failure:
+            k = len(failure.answered)
+            self.ledger.settle(self.model_id, forms[:k], failure.answered)
+            if failure.in_doubt is not None:
+                self.ledger.charge(self.model_id, -(n - k - failure.in_doubt))  # these were certainly not sent
+            raise
+        self.ledger.settle(self.model_id, forms, labels)
+        return labels
+
+    @property
+    def _lease(self) -> float:
+        return self.ledger.lease if self._timeout is None else max(2 * self._timeout, self.ledger.lease)
+
+    def _wait(self, claims: list[Claim]) -> None:
+        """Wait until others have answered these rows, or have given up."""
+        handed_out = [c for c in claims if c.held_by == HANDED_OUT]
+        if handed_out:
+            raise LedgerFailed(
+                f"{len(handed_out)} rows were {HANDED_OUT}, such as {handed_out[0].row}, and their labels have not "
+                f"been told. Tell them, or give them up with Ledger.abandon."
+            )
+        if not self.ledger.wait(self.model_id, [c.row for c in claims], timeout=self._lease):
+            raise LedgerFailed(
+                f"{len(claims)} rows were claimed by somebody else ({claims[0].held_by}) and are not answered. "
+                f"Wait, or give them up with Ledger.abandon."
+            )
+
+    def take_in(self, rows: Rows, answer: Any) -> list[Answer]:
+        """Write down labels that were asked for elsewhere: the answers that stand."""
+        return self.ledger.settle(self.model_id, canonical(rows), as_labels(answer, len(rows)))
+
+    def _send(self, rows: Rows, forms: list[str]) -> list[Answer]:
+        """Answers of the model, written down; when it fails, what is not paid for is given back."""
+        self.n_queries += len(forms)
+        ledger, model = self.ledger, self.model_id
+        try:
+            labels, scores = self._answers(rows)
+            return ledger.settle(model, forms, labels, scores=scores)
+        except ModelFailed as failure:
+            k = len(failure.answered)
+            if k:
+                ledger.settle(model, forms[:k], failure.answered)
+            end = len(forms) if failure.in_doubt is None else k + failure.in_doubt
+            ledger.abandon(model, forms[k:end])
+            self.n_queries -= ledger.release(model, forms[end:])
+            raise
+        except BaseException:  # Ctrl-C, a full disk: it may have been charged, and nobody waits for it any more
+            with suppress(LedgerFailed):
+                ledger.abandon(model, forms)
+            raise
+
+    def _answers(self, rows: Rows) -> tuple[list[Any], list[Scores] | None]:
+        try:
+            answer = self._predict(rows) if self._timeout is None else _within(self._timeout, self._predict, rows)
+        except ModelFailed:  # it knows better what was charged
+            raise
+        except Exception as error:
+            raise ModelFailed(f"The model raised {type(error).__name__}: {error}") from error
+        try:
+            if isinstance(answer, Scored):
+                scores: Any = as_scores(answer, len(rows))
+                return as_labels(answer.labels, len(rows)), scores
+            return as_labels(answer, len(rows)), None
+        except ValueError as error:
+            raise ModelFailed(f"The model's answer is not one label a row: {error}.") from None
+
+
+def _within(seconds: float, predict: Predict, rows: Rows) -> Any:
+    """The answer, if it comes in time; the thread that waits for it is left behind otherwise."""
+    outcome: list[Any] = []
+
+    def call() -> None:
+        try:
+            outcome.append((predict(rows), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise ModelFailed(f"The model gave no answer within {seconds:g} s (timeout); the rows may have been charged.")
+    answer, error = outcome[0]
+    if error is not None:
+        raise error
+    return answer
+
+
+def canonical(rows: Rows) -> list[str]:
+    """One text a row, the same for the same values on every machine and in every version."""
+    if isinstance(rows, pd.DataFrame):
+        columns = [rows[c].tolist() for c in rows.columns]
+    else:
+        columns = [column.tolist() for column in np.asarray(rows).T]
+    return [json.dumps([_plain(v) for v in row], ensure_ascii=True) for row in zip(*columns, strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON knows it; -0.0 is 0.0, and a whole float is written like an integer."""
+    value = as_json(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,166 @@
+"""What a model was asked before, as points: evidence for later explanations of the same model.
+
+Each answer is read and decoded once in a process, and only the newest are kept, so an explanation takes no longer, and
+needs no more memory, when the ledger has millions of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Hashable
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from acex.arrays import FloatArray, IntArray
+from acex.ledger.ledger import Answer, Ledger
+from acex.search.hints import LEAF_LEARNT, outcome_model
+from acex.search.problem import Hint, Known, key
+from acex.space.quantiles import Quantiles
+from acex.space.space import Space
+
+MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
+NEWEST = 5000  # of all answers are looked at for them
+ENOUGH = 200  # so many answers, of both kinds, say more about the model than the distance to the factual does
+SELDOM, MOST_NEWS = 0.2, 500  # a hint is worked out anew when there is this share of answers more, or so many
+
+IsHit = Callable[[Answer], tuple[bool, float | None]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Newest:
+    """Answers with numbers above `first`, up to `last`, in order; those that are no points are left out."""
+
+    first: int
+    last: int
+    answers: tuple[Answer, ...]
+    numbers: IntArray  # (n,)
+    keys: tuple[bytes, ...]
+    X: FloatArray  # (n, d)
+    Z: FloatArray  # in quantile coordinates, (n, D)
+
+    def part(self, seen: int) -> slice:
+        """Where the newest answers up to number `seen` are."""
+        start, stop = np.searchsorted(self.numbers, [seen - NEWEST, seen], side="right")
+        return slice(int(start), int(stop))
+
+
+class Nearest(NamedTuple):
+    """Answers from elsewhere, nearest first, as points, (k, d)."""
+
+    X: FloatArray
+    answers: tuple[Answer, ...]
+
+    def known(self, is_hit: IsHit) -> Known | None:
+        """The same for a search, which wants to know which of them would be hits; None if there are none."""
+        if not self.answers:
+            return None
+        told = [is_hit(answer) for answer in self.answers]
+        odds = tuple(o for _, o in told if o is not None)
+        return Known(self.X, np.array([hit for hit, _ in told]), odds if len(odds) == len(told) else ())
+
+
+class Pool:
+    """The newest answers of one model as points of one space."""
+
+    def __init__(self, ledger: Ledger, model_id: str, space: Space, quantiles: Quantiles) -> None:
+        self.ledger, self.model_id, self.space, self.quantiles = ledger, model_id, space, quantiles
+        self._newest = self._decoded(0, 0, [])
+        self._hints: dict[tuple[int, Hashable], Hint | None] = {}
+        self._turn = RLock()  # a worker may have several threads
+
+    def nearest(self, home: FloatArray, seen: int, asked: Collection[bytes], own: Collection[int]) -> Nearest:
+        """The answers nearest to `home`, (1, D), of those up to number `seen` that are not the search's own.
+
+        Args:
+            asked: keys of the points that the search has asked itself.
+            own: the numbers of their answers, which need not be read.
+        """
+        newest = self._up_to(seen, own)
+        part = newest.part(seen)
+        distances = np.linalg.norm(newest.Z[part] - home, axis=1)
+        nearest = np.argsort(distances, kind="stable")[: MOST_KNOWN + len(asked)] + part.start
+        others = [i for i in nearest.tolist() if newest.keys[i] not in asked][:MOST_KNOWN]
+        return Nearest(newest.X[others], tuple(newest.answers[i] for i in others))
+
+    def hint(self, seen: int, wanted: Hashable, is_hit: IsHit) -> Hint | None:
+        """P(hit) of points as the answers up to about number `seen` suggest; None when they are too few.
+
+        `wanted` stands for what `is_hit` takes for a hit: one hint serves all who want the same.
+        """
+        seen = now_and_then(seen)
+        with self._turn:
+            if (seen, wanted) not in self._hints:
+                newest = self._up_to(seen)
+                part = newest.part(seen)
+                hits = np.array([is_hit(answer)[0] for answer in newest.answers[part]], dtype=bool)
+                hint = outcome_model(self.space, newest.X[part], hits, LEAF_LEARNT) if len(hits) >= ENOUGH else None
+                self._hints = {k: v for k, v in self._hints.items() if k[0] == seen} | {(seen, wanted): hint}
+            return self._hints[seen, wanted]
+
+    def _up_to(self, seen: int, own: Collection[int] = ()) -> _Newest:
+        """The newest answers up to this number, and perhaps others; those at the end that are `own` may be missing."""
+        with self._turn:
+            kept = self._newest
+            first = max(seen - NEWEST, 0)
+            if first < kept.first or first > kept.last:  # another part of the ledger
+                self._newest = self._decoded(first, seen, self._answers(first, seen))
+            elif any(number not in own for number in range(kept.last + 1, seen + 1)):
+                self._newest = self._extended(kept, self._decoded(kept.last, seen, self._answers(kept.last, seen)))
+            return self._newest
+
+    def _answers(self, after: int, up_to: int) -> list[Answer]:
+        return self.ledger.answers(self.model_id, after=after, up_to=up_to)
+
+    def _decoded(self, first: int, last: int, answers: list[Answer]) -> _Newest:
+        points = points_of(self.space, [answer.row for answer in answers])
+        fitting = [(answer, x) for answer, x in zip(answers, points, strict=True) if x is not None]
+        X = np.array([x for _, x in fitting]).reshape(-1, len(self.space))
+        numbers = np.array([answer.sequence for answer, _ in fitting], dtype=int)
+        answers_, keys = tuple(answer for answer, _ in fitting), tuple(key(x) for x in X)
+        return _Newest(first, last, answers_, numbers, keys, X, self.quantiles.coordinates(X))
+
+    def _extended(self, old: _Newest, new: _Newest) -> _Newest:
+        """Both, without answers that are too old for anybody who begins now."""
+        first = max(old.first, new.last - 2 * NEWEST)
+        cut = int(np.searchsorted(old.numbers, first, side="right"))
+        return _Newest(
+            first,
+            new.last,
+            old.answers[cut:] + new.answers,
+            np.append(old.numbers[cut:], new.numbers),
+            old.keys[cut:] + new.keys,
+            np.vstack([old.X[cut:], new.X]),
+            np.vstack([old.Z[cut:], new.Z]),
+        )
+
+
+def now_and_then(seen: int) -> int:
+    """The number of the newest answer that a hint takes into account: not more than `seen`, and rarely another one."""
+    number = ENOUGH
+    while (further := number + int(min(SELDOM * number, MOST_NEWS))) <= seen:
+        number = further
+    return number if seen >= ENOUGH else seen
+
+
+def points_of(space: Space, forms: list[str]) -> list[FloatArray | None]:
+    """The points of canonical rows; None for those that do not fit the space."""
+    rows = [json.loads(form) for form in forms]
+    fitting = [i for i, row in enumerate(rows) if isinstance(row, list) and len(row) == len(space)]
+    points: list[FloatArray | None] = [None] * len(forms)
+    for i, x in zip(fitting, _encoded(space, [rows[i] for i in fitting]), strict=True):
+        points[i] = x
+    return points
+
+
+def _encoded(space: Space, rows: list[list[Any]]) -> list[FloatArray | None]:
+    if not rows:
+        return []
+    try:
+        return list(space.encode(pd.DataFrame(rows, columns=space.names)))
+    except (ValueError, TypeError):
+        half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
+        return [*_encoded(space, rows[:half]), *_encoded(space, rows[half:])] if half else [None]

@@ -1,0 +1,57 @@
+"""What known outcomes of the reference say about a point: a hint, never an answer of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+
+from acex.arrays import BoolArray, FloatArray
+from acex.search.problem import Hint
+from acex.space.space import Space
+
+N_TREES, LEAF = 50, 2
+LEAF_LEARNT = 5  # answers of a search lie close together: smaller leaves would learn where it went
+MOST_ROWS = 20_000  # a forest of more rows than these is slow to ask and no better a hint
+
+
+def as_outcomes(labels: Any, n: int) -> list[Hashable]:
+    """One plain outcome for each of n reference rows."""
+    outcomes: list[Hashable] = np.asarray(labels).tolist()
+    if np.ndim(labels) != 1 or len(outcomes) != n:
+        raise ValueError(f"labels must be one outcome for each of the {n} rows of data, got shape {np.shape(labels)}.")
+    return outcomes
+
+
+def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray, leaf: int = LEAF) -> Hint | None:
+    """P(hit) of points by a small forest of the outcomes, (n, d) -> (n,); None if only one side is known."""
+    if is_hit.all() or not is_hit.any():
+        return None
+    if len(reference) > MOST_ROWS:
+        chosen = np.random.default_rng(0).choice(len(reference), MOST_ROWS, replace=False)
+        reference, is_hit = reference[chosen], is_hit[chosen]
+    one_hot = _OneHot(space)
+    forest = RandomForestClassifier(N_TREES, min_samples_leaf=leaf, random_state=0, n_jobs=1)
+    forest.fit(one_hot(reference), is_hit)
+
+    def hint(X: FloatArray) -> FloatArray:
+        # What predict_proba gives, without its checks, which take longer than the trees.
+        codes = np.ascontiguousarray(one_hot(X), dtype=np.float32)
+        total: FloatArray = sum(tree.tree_.predict(codes)[:, 1] for tree in forest.estimators_)
+        return total / N_TREES
+
+    return hint
+
+
+class _OneHot:
+    """Points with each nominal code as columns of its own; trees would take codes for an order."""
+
+    def __init__(self, space: Space) -> None:
+        self.nominal = np.flatnonzero(space.is_nominal)
+        self.n_codes = space.n_codes
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        blocks = [X[:, j, None] == np.arange(self.n_codes[j]) for j in self.nominal]
+        return np.hstack([np.delete(X, self.nominal, axis=1), *blocks])

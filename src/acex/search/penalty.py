@@ -1,0 +1,358 @@
+"""Strategy "penalty": ACE as published, sections 3.1 to 3.5 of the paper.
+
+    J(x) = c(x) + lambda |f(x) - 1/2|,     c = d + beta g,     f = sigma(latent), moments by the delta method
+
+Rounds follow n0 initial points. In each, lambda grows from lambda_0 by the power `growth` until lambda_max;
+for each lambda the point of greatest expected improvement of J is asked. The round ends with the Sobol step:
+among points whose posterior is closest to one half, the cheapest is asked. Rounds go on until one brings no
+closer counterfactual. Where text, pseudo-code and listing of the paper disagree, docs/readings.md says which
+reading this is; R4 below is its row 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import expit, ndtr, ndtri
+from scipy.stats import qmc
+
+from acex.arrays import BoolArray, FloatArray
+from acex.search.acquisition import Improvement, expected_improvement, improvement_bound
+from acex.search.kernel import KernelName
+from acex.search.problem import History, Problem, Query, Stop
+from acex.search.propose import maximise
+from acex.search.surrogate import Beside, Posterior, fit
+from acex.space.cost import Cost
+from acex.values import is_count
+
+N_STARTS = 96  # around the factual, scored together; L-BFGS-B climbs from the best
+BOX_DIMENSIONS = 2  # up to here Sobol points fill the box; beyond, rays from the factual (R5)
+BOUNDARY_BAND = 0.2  # Sobol points whose posterior is within this of one half are on the boundary (R5)
+BOUNDARY_SHARE = 0.05  # at least so many of them are, however sure the surrogate is
+PCA_FEATURES = 64  # from here on starts are drawn along principal components (R21)
+ROUNDS_IN_VAIN = 2  # after so many rounds without a closer counterfactual the search ends (R3)
+UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many asks
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """The settings of ACE, with the paper's values.
+
+    Args:
+        n0: initial points, the factual included (the paper: 30; 15 for blood, 4 for moons, 50 for images).
+            The search proper starts after them, so the budget should be at least twice as large.
+        lambda_0: penalty on `|f - 1/2|` at the start of each round.
+        lambda_max: penalty at which a round ends.
+        growth: power p by which the penalty grows.
+        epsilon: a round also ends when the point moves less than this, in standard deviations.
+        sobol: points at which the posterior is looked at when a round ends.
+        kernel: "matern52" or "matern32".
+        initial: "reference" rows, or "normal" draws around the factual.
+    """
+
+    n0: int = 30
+    lambda_0: float = 10.0
+    lambda_max: float = 1e15
+    growth: float = 1.5
+    epsilon: float = 1e-3
+    sobol: int = 8000
+    kernel: KernelName = "matern52"
+    initial: Literal["reference", "normal"] = "reference"
+
+    def __post_init__(self) -> None:
+        for name, count in (("n0", self.n0), ("sobol", self.sobol)):
+            if not is_count(count):
+                raise ValueError(f"{name} must be a whole number of at least 1, got {count!r}.")
+        if not 1 < self.lambda_0 <= self.lambda_max < np.inf:
+            raise ValueError(
+                f"expected 1 < lambda_0 <= lambda_max, got {self.lambda_0!r} and {self.lambda_max!r}: "
+                f"the penalty grows as a power, so it must start above 1."
+            )
+        if not 1 < self.growth < np.inf:
+            raise ValueError(f"growth must be a finite number above 1, got {self.growth!r}.")
+        if not 0 <= self.epsilon < np.inf:
+            raise ValueError(f"epsilon must be zero or a positive number, got {self.epsilon!r}.")
+        if self.kernel not in ("matern52", "matern32"):
+            raise ValueError(f"kernel must be 'matern52' or 'matern32', got {self.kernel!r}.")
+        if self.initial not in ("reference", "normal"):
+            raise ValueError(f"initial must be 'reference' or 'normal', got {self.initial!r}.")
+
+
+def next_query(problem: Problem, settings: Penalty, history: History, seed: int) -> Query | Stop:
+    """What to ask next: a pure function of its arguments."""
+    rng = np.random.default_rng([seed, len(history.queries)])
+    last = history.queries[-1]
+    if last.purpose in ("factual", "initial"):
+        query = _initial(problem, settings, history, seed, rng)
+        if query is not None:
+            return query
+    if _hopeless(history):
+        return Stop("unlikely")
+    surrogate = _Surrogate(problem, settings, history)
+    if last.purpose == "acquire":
+        query = _rest_of_round(surrogate, last.round, last.penalty**settings.growth, rng)
+        if query is not None:
+            return query
+    if _rounds_were_in_vain(problem, history):
+        return Stop("settled")
+    query = _rest_of_round(surrogate, last.round + 1, settings.lambda_0, rng)
+    if query is not None:
+        return query
+    if surrogate.best_hit is not None:
+        return Stop("settled")
+    return _unasked_reference_row(surrogate, last.round + 1) or Stop("exhausted")
+
+
+def _hopeless(history: History) -> bool:
+    recent = [q.hope for q in history.queries[-PATIENCE:]]
+    return not history.is_hit.any() and len(recent) == PATIENCE and max(recent) < UNLIKELY
+
+
+def _rounds_were_in_vain(problem: Problem, history: History) -> bool:
+    """Have the last rounds ended without a closer counterfactual? (R3)"""
+    rounds = np.array([q.round for q in history.queries])
+    good = history.is_hit & problem.plausible(history.X)
+    if not good.any():
+        return False
+    cost = np.where(good, problem.cost(history.X), np.inf)
+    return bool(rounds[cost.argmin()] <= rounds[-1] - ROUNDS_IN_VAIN)
+
+
+# -- initial points ------------------------------------------------------------------------------------
+
+
+def _initial(
+    problem: Problem, settings: Penalty, history: History, seed: int, rng: np.random.Generator
+) -> Query | None:
+    if len(history.queries) >= settings.n0:
+        return None
+    if settings.initial == "reference":
+        # One order for the whole search, so that the points do not depend on the answers.
+        order = np.random.default_rng(seed).permutation(len(problem.projected))
+        candidates = problem.projected[order[: 10 * settings.n0]]
+    else:
+        # As long as nothing was a hit the draw widens (R17).
+        widening = 1.0 if history.is_hit.any() else 1.0 + len(history.queries) / 8
+        candidates = around_factual(problem, rng, 50, np.full(50, widening), np.ones(50))
+    point = _first_admissible(problem, history, candidates, at_once=50)
+    return None if point is None else Query(point, "initial")
+
+
+def _first_admissible(problem: Problem, history: History, X: FloatArray, at_once: int = 400) -> FloatArray | None:
+    """The first of these points, (n, d), that may be asked, (d,); so many are judged at once."""
+    for chunk in np.array_split(X, 1 + len(X) // at_once):
+        ok = problem.admissible(chunk, history.asked)
+        if ok.any():
+            point: FloatArray = chunk[ok.argmax()]
+            return point
+    return None
+
+
+def around_factual(
+    problem: Problem, rng: np.random.Generator, n: int, spread: FloatArray, share: FloatArray
+) -> FloatArray:
+    """Draws around the factual within the region, (n, d): truncated normals, uniform for nominal features.
+
+    Args:
+        spread: deviation of each draw in the reference's standard deviations, (n,) (R16).
+        share: of the movable features that each draw moves, (n,); at least one is moved.
+    """
+    region, d = problem.region, len(problem.factual)
+    movable = np.flatnonzero(region.movable)
+    moves = rng.random((n, d)) < share[:, None]
+    moves[np.arange(n), rng.choice(movable, n)] = True
+    deviation = np.maximum(spread[:, None] * problem.scale.deviations, 1e-300)
+    # A step smaller than one would be rounded away.
+    deviation = np.maximum(deviation, 0.5 * region.space.is_discrete)
+    low, high = (ndtr((b - problem.factual) / deviation) for b in (region.low, region.high))
+    X = problem.factual + deviation * ndtri(low + (high - low) * rng.random((n, d)))
+    for j in np.flatnonzero(region.space.is_nominal):
+        X[:, j] = rng.choice(region.allowed[j], n)
+    return region.snap(np.where(moves, X, problem.factual))
+
+
+# -- one round -------------------------------------------------------------------------------------------
+
+
+class _Surrogate:
+    """The posterior of all evidence, and the evidence that may be an incumbent."""
+
+    def __init__(self, problem: Problem, settings: Penalty, history: History) -> None:
+        self.problem, self.settings, self.history = problem, settings, history
+        self.Z = problem.scale.coordinates(history.X)
+        self.costs = problem.cost(history.X)
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        return fit(self.Z, self.history.is_hit.astype(float), kernel=self.settings.kernel)
+
+    @cached_property
+    def plausible(self) -> BoolArray:
+        return self.problem.plausible(self.history.X)
+
+    @cached_property
+    def best_hit(self) -> FloatArray | None:
+        """The cheapest plausible hit, (d,)."""
+        good = self.history.is_hit & self.plausible
+        return self.history.X[np.where(good, self.costs, np.inf).argmin()] if good.any() else None
+
+    def improvement(self, penalty: float) -> ImprovementScore:
+        """Expected improvement over the incumbent of this penalty (R22)."""
+        mean = expit(self.posterior.latent(self.Z)[0])
+        usable = self.plausible.copy()
+        usable[0] = True  # the factual
+        J = np.where(usable, self.costs + penalty * np.abs(mean - 0.5), np.inf)
+        i = int(J.argmin())
+        beside = self.posterior.beside(self.Z[i])
+        return ImprovementScore(beside, self.problem.cost, penalty, self.history.X, float(self.costs[i]))
+
+
+@dataclass(frozen=True, eq=False)
+class ImprovementScore:
+    """Expected improvement of J over the incumbent, divided by lambda (section 3.3); see `acquisition`."""
+
+    beside: Beside
+    cost: Cost
+    penalty: float
+    evidence: FloatArray
+    incumbent_cost: float
+
+    @cached_property
+    def _incumbent(self) -> tuple[float, float, float]:
+        """Mean, variance and slope of f = sigma(latent) at the incumbent."""
+        mean, variance, _ = self.beside.moments(self.beside.b)
+        mu = float(expit(mean[0]))
+        return mu, float(variance[0]) * (mu * (1 - mu)) ** 2, mu * (1 - mu)
+
+    def _alpha(self, cost: FloatArray) -> FloatArray:
+        return (self.incumbent_cost - cost) / self.penalty
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        # A nominal feature with thousands of categories makes wide coordinates: a few rows at a time.
+        width = int(self.cost.scale.n_codes.sum()) + len(self.cost.factual)
+        return np.concatenate([self._values(part) for part in np.array_split(X, 1 + len(X) * width // 4_000_000)])
+
+    def _values(self, X: FloatArray) -> FloatArray:
+        moments = self.beside.moments(self.cost.scale.coordinates(X))
+        return self._improvement(X, *moments)[0].value
+
+    def _improvement(
+        self, X: FloatArray, latent: FloatArray, variance: FloatArray, covariance: FloatArray
+    ) -> tuple[Improvement, FloatArray]:
+        """EI / lambda and its derivatives, and f's mean, (n,); delta method, the paper's appendix D."""
+        mu = expit(latent)
+        slope = mu * (1 - mu)
+        mu_star, var_star, slope_star = self._incumbent
+        spread = (variance * slope**2, covariance * slope * slope_star)
+        return expected_improvement(self._alpha(self.cost(X)), mu, *spread, mu_star, var_star), mu
+
+    def with_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        moments, gradients = self.beside.with_gradients(self.cost.scale.coordinates(X))
+        latent, variance, covariance = moments
+        by_latent, by_variance, by_covariance = gradients
+        ei, mu = self._improvement(X, latent, variance, covariance)
+        slope, slope_star = mu * (1 - mu), self._incumbent[2]
+        bend = (1 - 2 * mu)[:, None] * by_latent  # slope' / slope
+        gradient = (
+            (ei.by_mean * slope)[:, None] * by_latent
+            + (ei.by_variance * slope**2)[:, None] * (by_variance + 2 * variance[:, None] * bend)
+            + (ei.by_covariance * slope * slope_star)[:, None] * (by_covariance + covariance[:, None] * bend)
+        )
+        return ei.value, -ei.by_alpha / self.penalty, self.cost.scale.pull_back(gradient)
+
+    def bound(self, known_cost: FloatArray, nearest: FloatArray, farthest: FloatArray) -> FloatArray:
+        posterior = self.beside.posterior
+        most, least = (posterior.kernel.of_distance(q) for q in (nearest, farthest))
+        positive, negative = np.maximum(posterior.a, 0), np.minimum(posterior.a, 0)
+        low = expit(least @ positive + most @ negative)
+        high = expit(most @ positive + least @ negative)
+        closest = np.clip(0.5, low, high)  # to one half that f comes
+        deviation = np.sqrt(posterior.kernel.variance) * closest * (1 - closest)
+        mu_star, var_star, _ = self._incumbent
+        return improvement_bound(self._alpha(known_cost), mu_star, var_star, np.abs(closest - 0.5), deviation)
+
+
+def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.random.Generator) -> Query | None:
+    """The next acquisition of this round, or its Sobol step; None when both find nothing new."""
+    problem, settings, history = surrogate.problem, surrogate.settings, surrogate.history
+    acquired = [q.point for q in history.queries if q.round == round_ and q.purpose == "acquire"]
+    if len(acquired) >= 2:
+        step = problem.scale.differences(acquired[-1][None], acquired[-2])
+        if np.linalg.norm(step) <= settings.epsilon:
+            penalty = np.inf
+    starts = _starts(surrogate, rng)
+    hope = 1.0  # only a search without a hit needs to know
+    if not history.is_hit.any():
+        hope = float(surrogate.posterior.probability(problem.scale.coordinates(starts)).max())
+
+    def accept(X: FloatArray) -> BoolArray:
+        # A point within epsilon of one that was asked would tell nothing new.
+        apart: BoolArray = cdist(problem.scale.coordinates(X), surrogate.Z).min(axis=1) > settings.epsilon
+        apart[apart] = problem.admissible(X[apart], history.asked)
+        return apart
+
+    while penalty < settings.lambda_max:
+        found = maximise(surrogate.improvement(penalty), problem.cost, problem.region, starts, accept)
+        if found is not None:
+            return Query(found.point, "acquire", round_, penalty, hope)
+        penalty = penalty**settings.growth  # nothing improves at this penalty: no query is spent (R19)
+    point = _closest_boundary_point(surrogate, rng)
+    return None if point is None else Query(point, "boundary", round_, settings.lambda_max, hope)
+
+
+def _starts(surrogate: _Surrogate, rng: np.random.Generator) -> FloatArray:
+    """Starts for the climb, (s, d): draws around the factual, and points between it and the best hits."""
+    problem, history = surrogate.problem, surrogate.history
+    spread = np.exp(rng.uniform(np.log(0.05), np.log(1.5), N_STARTS))
+    drawn = around_factual(problem, rng, N_STARTS, spread, rng.random(N_STARTS))
+    if problem.region.movable.sum() >= PCA_FEATURES:
+        moves = problem.principal_moves
+        along = rng.normal(size=(N_STARTS, len(moves))) * rng.random((N_STARTS, 1))
+        drawn = np.vstack([drawn, problem.factual + along @ moves])
+    hits = history.X[history.is_hit]
+    hits = hits[np.argsort(surrogate.costs[history.is_hit], kind="stable")][:5]
+    share = rng.random((len(hits), 8, 1))
+    between = (problem.factual + share * (hits[:, None] - problem.factual)).reshape(-1, len(problem.factual))
+    nearest = problem.projected[rng.integers(len(problem.projected), size=N_STARTS // 3)]
+    return np.vstack([drawn, between, hits, nearest])
+
+
+def _closest_boundary_point(surrogate: _Surrogate, rng: np.random.Generator) -> FloatArray | None:
+    """The Sobol step: among points whose posterior is close to one half, the cheapest new one, (d,) (R5, R6)."""
+    problem, n = surrogate.problem, surrogate.settings.sobol
+    X = np.unique(_sobol_points(problem, n, rng), axis=0)
+    distance = np.abs(surrogate.posterior.probability(problem.scale.coordinates(X)) - 0.5)
+    n_close = max(int(BOUNDARY_SHARE * n), int((distance < BOUNDARY_BAND).sum()))
+    X = X[np.argsort(distance, kind="stable")[:n_close]]
+    return _first_admissible(problem, surrogate.history, X[np.argsort(problem.cost(X), kind="stable")])
+
+
+def _sobol_points(problem: Problem, n: int, rng: np.random.Generator) -> FloatArray:
+    """Scrambled Sobol points of the region, (n, d).
+
+    One or two features: the box. In more dimensions most of the box is empty space: rays from the factual,
+    half of them to points of the box and half to reference rows.
+    """
+    region, factual = problem.region, problem.factual
+    movable = np.flatnonzero(region.movable)
+    rays = len(movable) > BOX_DIMENSIONS
+    sobol = qmc.Sobol(len(movable) + rays, scramble=True, rng=rng)
+    u = sobol.random_base2(int(np.ceil(np.log2(n))))[:n]
+    X = np.repeat(factual[None], n, axis=0)
+    X[:, movable] = region.low[movable] + u[:, : len(movable)] * (region.high - region.low)[movable]
+    if rays:
+        X[::2] = problem.projected[rng.integers(len(problem.projected), size=len(X[::2]))]
+        X = factual + u[:, -1:] * (X - factual)  # the last coordinate: how far along the ray
+    return region.snap(X)
+
+
+def _unasked_reference_row(surrogate: _Surrogate, round_: int) -> Query | None:
+    """The cheapest row of the reference, in the region, that has not been asked."""
+    problem = surrogate.problem
+    X = problem.projected[np.argsort(problem.cost(problem.projected), kind="stable")]
+    point = _first_admissible(problem, surrogate.history, X)
+    return None if point is None else Query(point, "boundary", round_)

@@ -1,0 +1,1 @@
+"""What was found, for people: words, pictures, pages. Nothing here asks the model."""

@@ -1,0 +1,89 @@
+"""What a notebook shows: small tables in the notebook's own font and colours, so that they suit dark ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from acex.run.explanation import Explanation, readable, readable_pair
+from acex.show.report.markup import Child, Markup, joined, tag
+from acex.show.report.words import joined_words
+from acex.show.sentences import one_sentence
+from acex.space.kinds import Categorical, Feature
+from acex.space.space import Space
+
+MOST_LINES = 60  # of a table are shown
+PLAIN = "color:inherit;background:transparent"
+CELL = f"{PLAIN};text-align:left;vertical-align:top;white-space:normal;padding:3px 14px 3px 0;border:0"
+LINE = f"{PLAIN};border:0;border-bottom:1px solid rgba(128,128,128,.35)"
+QUIET = "opacity:.75"
+
+
+def space_html(space: Space) -> str:
+    """The features of a space: kind, values, and how far they may be changed."""
+    rows = [(f.name, type(f).__name__.lower(), _values(f), _freedom(f)) for f in space.features]
+    title = f"{len(space)} {'feature' if len(space) == 1 else 'features'}"
+    return _block(tag("p", title, style=QUIET), _table(("feature", "kind", "values", "may change"), rows))
+
+
+def explanation_html(explanation: Explanation) -> str:
+    """What to change, from what to what, in a sentence and a table for each counterfactual."""
+    parts: list[Child] = [tag("p", tag("strong", one_sentence(explanation)))]
+    for i in range(len(explanation.costs)):
+        if i > 0:
+            parts.append(tag("p", f"or, at a cost of {explanation.costs[i]:.3g}:"))
+        changes = explanation.changes_of(i)
+        rows = [
+            (feature, *readable_pair(before, after), f"{step:+.2f} sd")
+            for feature, before, after, step in changes.itertuples(index=False)
+        ]
+        parts.append(_table(("feature", "before", "after", "step"), rows))
+    return _block(*parts, tag("p", explanation.summary(), style=QUIET))
+
+
+def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_rows: int) -> str:
+    """A line for each explanation, given with the name of its row: how it ended, what has to change, and what it cost.
+
+    Args:
+        n_rows: how many there will be when all are done.
+    """
+    told = [e for _, e in explanations]
+    rows = [
+        (
+            str(name),
+            e.outcome.replace("_", " "),
+            f"{e.label_before} → {e.label_after}" if e.outcome == "found" else str(e.label_before),
+            joined_words(e.changes["feature"].tolist()) if e.outcome == "found" else "",
+            f"{e.costs[0]:.3g}" if e.costs else "",
+            e.n_queries,
+        )
+        for name, e in explanations
+    ]
+    found = sum(e.outcome == "found" for e in told)
+    done = f"{n_rows} rows" if len(told) == n_rows else f"{len(told)} of {n_rows} rows explained"
+    title = f"{done}: {found} found, {sum(e.n_queries for e in told)} queries paid"
+    header = ("row", "outcome", "label", "what has to change", "cost", "queries")
+    return _block(tag("p", tag("strong", title)), _table(header, rows))
+
+
+def _values(feature: Feature) -> str:
+    if isinstance(feature, Categorical):
+        return joined_words([str(category) for category in feature.categories], "or")
+    return f"{readable(float(feature.low))} to {readable(float(feature.high))}"
+
+
+def _freedom(feature: Feature) -> str:
+    if feature.frozen:
+        return "no: frozen"
+    way = {"increase": "only upwards", "decrease": "only downwards"}.get(feature.direction or "", "yes")
+    return way if feature.weight == 1 else f"{way}, counted × {readable(float(feature.weight))}"
+
+
+def _block(*children: Child) -> str:
+    return str(tag("div", *children, style=f"{PLAIN};max-width:60em;overflow-wrap:anywhere"))
+
+
+def _table(header: Sequence[str], rows: Sequence[tuple[Child, ...]]) -> Markup:
+    head = tag("tr", *(tag("th", name, style=f"{CELL};font-weight:normal;{QUIET}") for name in header), style=LINE)
+    lines = [tag("tr", *(tag("td", cell, style=CELL) for cell in row), style=LINE) for row in rows[:MOST_LINES]]
+    more = tag("p", f"and {len(rows) - MOST_LINES} more", style=QUIET) if len(rows) > MOST_LINES else None
+    return joined(tag("table", tag("thead", head), tag("tbody", *lines), style="border-collapse:collapse"), more)

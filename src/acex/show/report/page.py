@@ -1,0 +1,310 @@
+"""The page about one explanation, and the page that lists several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from acex.run.explanation import Explanation, readable, readable_pair
+from acex.show.plots import Change, changes_record, trace_record
+from acex.show.report import drawing, words
+from acex.show.report.markup import Child, Markup, joined, table, tag
+from acex.show.sentences import one_sentence
+from acex.space.kinds import Numeric
+
+# Browsers then run no script and load nothing, whatever a text from outside might be.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+MOST_OPEN = 12  # lines of a table that stand open; longer ones are folded on a screen, and printed in full
+MOST_TOLD = 12  # changes of a query that are listed
+
+SETTINGS = {
+    "explanation": "explanation",
+    "model_id": "model",
+    "started_at": "started",
+    "finished_at": "ended",
+    "seed": "seed",
+    "budget": "budget",
+    "count": "counterfactuals wanted",
+    "strategy": "strategy",
+    "beta": "weight of sparsity (beta)",
+    "plausibility": "plausibility",
+    "n_reference": "known rows",
+    "labels": "outcomes of known rows given",
+    "scores": "model's scores used",
+    "pool": "earlier answers used",
+    "queries_per_round": "queries per round",
+    "acex": "acex",
+    "versions": "with",
+}
+
+
+def explanation_page(explanation: Explanation, *, price_per_row: float | None = None) -> str:
+    """The whole page, as text.
+
+    Args:
+        price_per_row: what a query costs, if that is known.
+    """
+    sentence = one_sentence(explanation)
+    sections = (
+        _changes(explanation),
+        _alternatives(explanation),
+        _queries(explanation, price_per_row),
+        _held_fixed(explanation),
+        _certainty(explanation),
+        _record(explanation),
+    )
+    return _document(sentence, _head(explanation, sentence), *sections)
+
+
+def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
+    """A page that lists explanations, each with the address of its own page, relative to this one."""
+    n = len(entries)
+    title = f"{n} explanations"
+    lines = [
+        (
+            tag("a", one_sentence(e), href=address),
+            str(e.settings.get("model_id", "")),
+            e.outcome.replace("_", " "),
+            len(e.changes) if e.outcome == "found" else "",
+            f"{e.costs[0]:.3g}" if e.costs else "",
+            e.n_queries,
+        )
+        for address, e in entries
+    ]
+    found = sum(e.outcome == "found" for _, e in entries)
+    paid = sum(e.n_queries for _, e in entries)
+    head = tag(
+        "header",
+        tag("p", "Counterfactual explanations", class_="kind"),
+        tag("h1", title),
+        tag("p", f"For {found} of {n} rows a change was found that alters the decision; {paid} rows were paid for."),
+    )
+    header = ("explanation", "model", "outcome", "changes", "cost", "queries")
+    return _document(title, head, tag("section", _scrolling(table(header, lines, class_="lines"), title)))
+
+
+def _document(title: str, *body: Child) -> str:
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", _style()),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', tag('main', *body)), lang='en')}\n"
+
+
+@cache
+def _style() -> Markup:
+    return Markup((files("acex.show.report") / "style.css").read_text(encoding="utf-8"))
+
+
+# -- the parts -----------------------------------------------------------------------------------------------------
+
+
+def _head(explanation: Explanation, sentence: str) -> Markup:
+    model = explanation.settings.get("model_id")
+    after = explanation.label_after if explanation.outcome == "found" else None
+    becomes = [tag("span", " becomes ", class_="becomes"), tag("b", str(after))] if after is not None else None
+    n = len(explanation.changes)
+    facts: list[Child] = [joined(tag("b", str(explanation.label_before)), becomes)]
+    if explanation.outcome == "found":
+        facts += [f"{n} of {len(explanation.space)} features changed", f"cost {explanation.costs[0]:.3g}"]
+    facts.append(f"{explanation.n_queries} {'query' if explanation.n_queries == 1 else 'queries'} paid")
+    return tag(
+        "header",
+        tag("p", "Counterfactual explanation", f" of a decision by {model}" if model else None, class_="kind"),
+        tag("h1", sentence),
+        tag("ul", *(tag("li", fact) for fact in facts), class_="facts"),
+        *(tag("p", tag("b", "Warning: "), warning, class_="warning") for warning in explanation.warnings),
+    )
+
+
+def _changes(explanation: Explanation) -> Markup | None:
+    if explanation.outcome != "found":
+        return None
+    return _section("What would have to change", _changes_table(explanation, 0), _key())
+
+
+def _key() -> Markup:
+    return tag(
+        "p",
+        "The line is the range of the feature; the ring is where it is, the diamond where it would have to be. A step "
+        "is counted in standard deviations (sd) of the known rows.",
+        class_="note",
+    )
+
+
+def _changes_table(explanation: Explanation, i: int) -> Markup:
+    """The changes of counterfactual number i; where there are many, the smaller ones folded."""
+    changes = changes_record(_led_by(explanation, i), most=len(explanation.space)).shown
+    names = [_with_unit(explanation, c.feature) for c in changes]
+    cells = [(c.before, tag("b", c.after), drawing.range_bar(c), _step(c)) for c in changes]
+    lines = [(name, *others) for name, others in zip(names, cells, strict=True)]
+    header = ("feature", "now", "instead", "within its range", "step")
+    first, rest = lines[:MOST_OPEN], lines[MOST_OPEN:]
+    shown = _scrolling(table(header, first, class_="changes"), "Changes")
+    title = f"{len(rest)} smaller changes"
+    more = tag("details", tag("summary", title), _scrolling(table(header, rest, class_="changes"), title))
+    return joined(shown, more if rest else None)
+
+
+def _with_unit(explanation: Explanation, name: str) -> Child:
+    """The feature's name, and in what it is counted."""
+    feature = explanation.space.features[explanation.space.index(name)]
+    if isinstance(feature, Numeric) and feature.unit:
+        return [name, tag("span", f" in {feature.unit}", class_="note")]
+    return name
+
+
+def _led_by(explanation: Explanation, i: int) -> Explanation:
+    """The explanation with counterfactual number i as its best."""
+    return explanation if i == 0 else replace(explanation, counterfactuals=explanation.counterfactuals.iloc[[i]])
+
+
+def _step(change: Change) -> str:
+    if change.step == 0:
+        return "not known"  # what a record of an older acex lacks
+    return f"{change.step:+.2f} sd" if change.low or change.high else f"{abs(change.step):.2f} sd"
+
+
+def _alternatives(explanation: Explanation) -> Markup | None:
+    if len(explanation.costs) < 2:
+        return None
+    labels = _labels(explanation)
+    blocks = []
+    for i, cost in enumerate(explanation.costs[1:], start=1):
+        title = f"{labels[i]}, at a cost of {cost:.3g}"
+        blocks += [tag("h3", title), _changes_table(explanation, i)]
+    intro = "Each of these rests on at least one feature that the others leave alone."
+    return _section("Other ways", tag("p", intro), *blocks)
+
+
+def _labels(explanation: Explanation) -> list[str]:
+    """The label of each counterfactual, from the queries that asked for it."""
+    asked = explanation.space.encode(explanation.asked)
+    found = explanation.space.encode(explanation.counterfactuals)
+    places = [int(np.flatnonzero((asked == point).all(axis=1))[0]) for point in found]
+    return [str(explanation.queries["label"].iloc[place]) for place in places]
+
+
+def _queries(explanation: Explanation, price_per_row: float | None) -> Markup:
+    trace = trace_record(explanation)
+    key = tag(
+        "p",
+        tag("span", "●", class_="sign hit"),
+        " a hit: the label that was wanted. ",
+        tag("span", "×", class_="sign miss"),
+        " a miss. The line is the cost of the best so far. Cost is the distance from the row, in standard deviations, "
+        "with a price on every feature that changes.",
+        class_="note",
+    )
+    picture = tag("figure", drawing.costs(trace)) if len(trace.query) > 1 else None
+    asked = _queries_table(explanation)
+    n = len(explanation.queries)
+    told = f"Every row that was asked ({n})" if n > 1 else "The row that was asked"
+    full = "Listed is what differs from the row itself; the rows in full are in the explanation's JSON and its ledger."
+    folded = tag("details", tag("summary", told), tag("p", full, class_="note"), _scrolling(asked, told))
+    return _section(
+        "What was asked, and what it cost",
+        tag("p", words.price(explanation, price_per_row)),
+        picture,
+        key if picture else None,
+        folded,
+    )
+
+
+def _queries_table(explanation: Explanation) -> Markup:
+    space, queries = explanation.space, explanation.queries
+    X = space.encode(explanation.asked)
+    steps = np.abs(explanation.scale.differences(X, X[0]))
+    columns = [explanation.asked[c].tolist() for c in explanation.asked.columns]
+    lines = []
+    for i, (purpose, label, hit, cost) in enumerate(
+        queries[["purpose", "label", "hit", "cost"]].itertuples(index=False, name=None)
+    ):
+        changed = np.flatnonzero(X[i] != X[0])
+        changed = changed[np.argsort(-steps[i, changed], kind="stable")]
+        lines.append((i + 1, purpose, _differences(space.names, columns, changed.tolist(), i), str(label), hit, cost))
+    shown = [(*line, "hit" if hit else "miss", f"{cost:.3g}") for *line, hit, cost in lines]
+    return table(("query", "why", "what was different", "label", "", "cost"), shown, class_="lines queries")
+
+
+def _differences(names: list[str], columns: list[list[Any]], changed: list[int], i: int) -> Child:
+    """What is different in row i, the largest step first."""
+    told = [(names[j], readable_pair(columns[j][0], columns[j][i])[1]) for j in changed[:MOST_TOLD]]
+    parts = [joined(name, " ", tag("b", value)) for name, value in told]
+    more = [Markup(f"and {len(changed) - MOST_TOLD} more")] if len(changed) > MOST_TOLD else []
+    return Markup(", ".join([*parts, *more])) if parts else "nothing"
+
+
+def _held_fixed(explanation: Explanation) -> Markup:
+    space = explanation.space
+    row = explanation.factual.tolist()
+    best = explanation.counterfactuals.iloc[0].tolist() if explanation.outcome == "found" else None
+    changed = set(explanation.changes["feature"])
+    lines: list[tuple[Child, ...]] = []
+    for j, name in enumerate(space.names):
+        now = readable(row[j])
+        if best is None:
+            lines.append((name, now, words.may_become(explanation, j)))
+            continue
+        before, after = readable_pair(row[j], best[j]) if name in changed else (now, "")
+        lines.append((name, before, tag("b", after) if after else "same", words.may_become(explanation, j)))
+    header = ("feature", "now", "could become") if best is None else ("feature", "now", "instead", "could become")
+    drawn = _scrolling(table(header, lines, class_="lines"), "The whole row")
+    return _section(
+        "What was held fixed",
+        tag("ul", *(tag("li", sentence) for sentence in words.held_fixed(explanation))),
+        _folded(drawn, len(lines), f"The whole row ({len(lines)} features)"),
+    )
+
+
+def _certainty(explanation: Explanation) -> Markup:
+    told = [(tag("dt", title), tag("dd", text)) for title, text in words.certainty(explanation)]
+    return _section("How sure we are", tag("dl", told))
+
+
+def _record(explanation: Explanation) -> Markup:
+    settings = explanation.settings
+    lines: list[tuple[str, str]] = [
+        ("outcome", explanation.outcome.replace("_", " ")),
+        ("stopped by", explanation.stopped_by),
+        ("label wanted", words.wanted(explanation)),
+    ]
+    lines += [(title, _setting(settings[name])) for name, title in SETTINGS.items() if settings.get(name) is not None]
+    return _section("How it was made", tag("dl", [(tag("dt", k), tag("dd", v)) for k, v in lines], class_="record"))
+
+
+def _setting(value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case dict():
+            return ", ".join(f"{name} {_setting(v)}" for name, v in value.items() if v is not None)
+        case float():
+            return f"{value:g}"
+    return str(value)
+
+
+# -- building blocks -----------------------------------------------------------------------------------------------
+
+
+def _section(title: str, *children: Child) -> Markup:
+    return tag("section", tag("h2", title), *children)
+
+
+def _folded(content: Markup, n: int, title: str) -> Markup:
+    """The content, folded where it has many lines."""
+    return content if n <= MOST_OPEN else tag("details", tag("summary", title), content)
+
+
+def _scrolling(content: Markup, title: str) -> Markup:
+    """A wide table that scrolls by itself, so that the page does not; the keyboard reaches it."""
+    return tag("div", content, class_="wide", tabindex="0", role="region", aria_label=title)

@@ -1,0 +1,181 @@
+"""What the report says in sentences: what came of it, what was held fixed, and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from acex.plan.target import Target
+from acex.run.explanation import ADVICE, Explanation, readable
+from acex.space.kinds import Categorical, Feature
+from acex.values import is_missing
+
+LATELY = 10  # queries at the end, over which progress is told
+MOST_LISTED = 8  # categories or names in a sentence
+
+ENDED = {
+    "budget": "The budget was spent.",
+    "settled": "The search settled: further queries were not expected to pay.",
+    "exhausted": "There was nothing left to ask.",
+}
+
+
+def joined_words(parts: Sequence[str], last: str = "and") -> str:
+    """The parts as a list within a sentence; those beyond the first few are counted."""
+    shown = list(parts) if len(parts) <= MOST_LISTED else [*parts[: MOST_LISTED - 1], f"{len(parts) - 7} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
+
+
+def wanted(explanation: Explanation) -> str:
+    """The label that was wanted."""
+    labels = Target.of(explanation.target).wanted
+    return "any other" if labels is None else joined_words([str(label) for label in labels], "or")
+
+
+def price(explanation: Explanation, per_row: float | None) -> str:
+    """What was asked and what it cost."""
+    n, known = explanation.n_queries, explanation.n_reused
+    budget = explanation.settings.get("budget")
+    of = "" if budget is None else f" of at most {budget}"
+    asked = f"The model was asked for {n}{of} {'row' if (budget or n) == 1 else 'rows'}"
+    money = "" if per_row is None else f", at {per_row:g} each: {n * per_row:.6g} in all"
+    reused = {0: "", 1: " One more answer was known before and free."}.get(
+        known, f" {known} more answers were known before and free."
+    )
+    return f"{asked}{money}.{reused}"
+
+
+# -- what was held fixed -------------------------------------------------------------------------------------------
+
+
+def has_limits(explanation: Explanation) -> bool:
+    """Is it known what was held fixed? Ledgers of an older acex do not tell, nor the standard deviations."""
+    return bool(explanation.scale.deviations.any())
+
+
+def may_become(explanation: Explanation, j: int) -> str:
+    """What feature j could become, and why no more than that."""
+    feature, now = explanation.space.features[j], explanation.factual.iloc[j]
+    if not has_limits(explanation):
+        return "not recorded"
+    if feature.frozen:
+        return "frozen: stays"
+    if explanation.scale.deviations[j] == 0:
+        return "stays: the same in all known rows"
+    bounds = _bounds(feature, (explanation.settings.get("ranges") or {}).get(feature.name))
+    if feature.direction is not None:
+        way = "more" if feature.direction == "increase" else "less"
+        return f"{bounds}; only {way} than {readable(now)}" if bounds else f"only {way} than {readable(now)}"
+    return bounds
+
+
+def _bounds(feature: Feature, limits: list[Any] | None) -> str:
+    if isinstance(feature, Categorical):
+        allowed = feature.categories if limits is None else limits
+        named = joined_words([str(category) for category in allowed], "or")
+        return named if limits is None else f"limited to {named}"
+    ends = [feature.low, feature.high]
+    low, high = ends if limits is None else [e if m is None else m for e, m in zip(ends, limits, strict=True)]
+    return f"{'' if limits is None else 'limited to '}{readable(float(low))} to {readable(float(high))}"
+
+
+def held_fixed(explanation: Explanation) -> list[str]:
+    """A sentence for each kind of limit that there was."""
+    if not has_limits(explanation):
+        return ["What was frozen or limited is not recorded."]
+    features = explanation.space.features
+    frozen = [f.name for f in features if f.frozen]
+    directed = {way: [f.name for f in features if f.direction == way] for way in ("increase", "decrease")}
+    weighted = [f"{f.name} (× {readable(float(f.weight))})" for f in features if f.weight != 1]
+    limited = list(explanation.settings.get("ranges") or {})
+    out = [f"Frozen: {joined_words(frozen)}."] if frozen else ["No feature was frozen."]
+    out += [f"Could only {way}: {joined_words(names)}." for way, names in directed.items() if names]
+    if limited:
+        out.append(f"Limited by the caller: {joined_words(limited)}.")
+    if weighted:
+        out.append(f"Changes counted more or less than others: {joined_words(weighted)}.")
+    if explanation.settings.get("constraint"):
+        out.append("A rule of the caller's own over whole rows held in every query after the row itself.")
+    return out
+
+
+# -- how sure we are -----------------------------------------------------------------------------------------------
+
+
+def certainty(explanation: Explanation) -> list[tuple[str, str]]:
+    """What is known and what is not, each with a heading of a few words."""
+    told = [("Whose word it is", _whose_word(explanation)), ("Is there less to change?", _progress(explanation))]
+    if explanation.outcome == "found":
+        told += [("Does it look real?", _plausibility(explanation)), ("Does it stay?", _steadiness(explanation))]
+    told.append(
+        (
+            "What it is not",
+            "A counterfactual says how this model would decide, not what would happen in the world. It is no causal "
+            "advice: a change made in life may bring other changes with it, and the decision may rest on something "
+            "else by then.",
+        )
+    )
+    return told
+
+
+def _whose_word(explanation: Explanation) -> str:
+    if explanation.outcome == "found":
+        others = " So was each alternative." if len(explanation.costs) > 1 else ""
+        return (
+            f"The changed row was labelled {explanation.label_after} by the model itself, in one of the queries below, "
+            f"not by an estimate of it.{others}"
+        )
+    answers = joined_words([str(label) for label in explanation.queries["label"].unique().tolist()])
+    n = len(explanation.queries)
+    rows = "the row itself" if n == 1 else f"the row and {n - 1} changed versions of it"
+    return f"The model itself labelled {rows}: it answered {answers}. Wanted was {wanted(explanation)}."
+
+
+def _progress(explanation: Explanation) -> str:
+    if explanation.outcome == "already_target":
+        return ADVICE["already_target"]
+    if explanation.outcome != "found":
+        never = "That none was found does not prove that there is none."
+        return f"{ADVICE[explanation.outcome]} {never}"
+    best = explanation.queries["best"].to_numpy(dtype=float)
+    n, last = len(best), int(np.argmax(best == best[-1])) + 1
+    earlier = best[max(n - 1 - LATELY, 0)]
+    if np.isfinite(best).sum() == 1:
+        trend = "The first hit came with the very last query: nobody has tried to make it smaller."
+    elif last == n:
+        trend = "The very last query still brought an improvement, so more queries may well bring another."
+    elif np.isfinite(earlier) and earlier > best[-1]:
+        trend = f"Over the last {min(LATELY, n - 1)} queries the cost fell from {earlier:.3g} to {best[-1]:.3g}."
+    else:
+        trend = f"The best was found with query {last}; the {n - last} after it brought nothing better."
+    return f"{ENDED[explanation.stopped_by]} {trend} A smaller change may exist: nobody has asked for every row."
+
+
+def _plausibility(explanation: Explanation) -> str:
+    settings = explanation.settings
+    if "plausibility" in settings and settings["plausibility"] is None:
+        return "Nobody checked: the filter for plausibility was turned off."
+    n = settings.get("n_reference")
+    among = "the known rows" if n is None else f"the {n} known rows"
+    if not explanation.affinities:
+        return f"It passed the filter (local outlier factor among {among}); how clearly is not recorded."
+    return (
+        f"It is no outlier among {among} (local outlier factor): affinity {explanation.affinities[0]:.2f}, where 1 is "
+        f"a row like others. That such a person or thing can exist does not follow."
+    )
+
+
+def _steadiness(explanation: Explanation) -> str:
+    if not explanation.steadiness:
+        return (
+            "No margin was asked for. The changed row may lie close to where the model changes its mind: a slightly "
+            "different row, or the model trained anew, may be decided otherwise."
+        )
+    margin = (explanation.settings.get("strategy") or {}).get("margin")
+    asked = "" if is_missing(margin) else f" A margin of {margin:g} was asked for."
+    return (
+        f"By the estimate of the search, {100 * explanation.steadiness[0]:.0f}% of the rows close to it are decided "
+        f"alike.{asked} An estimate, no promise."
+    )

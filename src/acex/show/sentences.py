@@ -1,0 +1,142 @@
+"""The changes as sentences, for letters and for the head of a report; other languages bring their own `Templates`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from string import Formatter
+from typing import Any
+
+from acex.run.explanation import Explanation, readable_pair
+from acex.space.kinds import Categorical
+from acex.values import listed
+
+MOST_IN_ONE = 6  # changes that one sentence can hold; the rest is counted
+_CHANGE = ("feature", "before", "after", "unit")
+_PLACES = {
+    "increase": _CHANGE,
+    "decrease": _CHANGE,
+    "switch": _CHANGE,
+    "condition": _CHANGE,
+    "opening": ("label", "conditions"),
+    "more": ("n",),
+    "label": ("label",),
+    "already": ("label",),
+    "nothing": ("label",),
+}
+
+
+@dataclass(frozen=True)
+class Templates:
+    """How sentences are made: texts with places in braces, as `str.format` fills them.
+
+    Of a change there are `{feature}`, `{before}`, `{after}` and `{unit}`, which brings its own space in front and is
+    empty where there is none.
+
+    Attributes:
+        increase, decrease, switch: the sentence about one number that rises or falls, or one category.
+        condition: one change within the opening.
+        opening: the sentence about all changes, from `{label}` and `{conditions}`.
+        comma, last: what stands between two conditions, and before the last one.
+        more: the last condition where there are more than a reader can take in; `{n}` is at least 2.
+        label: what stands for a label that is no text, such as 1.
+        already, nothing: instead of the opening, when nothing had to be changed or nothing was found.
+        decimal, thousands: what stands in numbers at the decimal point and between groups of three digits.
+        words: what features, categories, units and labels are called; those that are missing keep their name.
+
+    Raises:
+        ValueError: a text has a place that nothing fills.
+
+    Example:
+        >>> from acex.show.sentences import Templates
+        >>> Templates(switch="{feature}: {after} statt {before}", words={"housing": "Wohnung"}).words["housing"]
+        'Wohnung'
+    """
+
+    increase: str = "{feature} would have to rise from {before} to {after}{unit}."
+    decrease: str = "{feature} would have to fall from {before} to {after}{unit}."
+    switch: str = "{feature} would have to change from {before} to {after}."
+    condition: str = "{feature} were {after} instead of {before}{unit}"
+    opening: str = "{label} if {conditions}."
+    comma: str = ", "
+    last: str = " and "
+    more: str = "{n} more features changed"
+    label: str = "label {label}"
+    already: str = "{label} as it is: nothing has to change."
+    nothing: str = "{label} as before: no change was found that alters the decision."
+    decimal: str = "."
+    thousands: str = ""
+    words: Mapping[str, str] = field(default_factory=lambda: {"True": "yes", "False": "no"})
+
+    def __post_init__(self) -> None:
+        for name, known in _PLACES.items():
+            text = getattr(self, name)
+            try:
+                places = {place for _, place, _, _ in Formatter().parse(text) if place is not None}
+            except ValueError as error:
+                raise ValueError(f"{name}: {text!r}: {error}.") from None
+            strange = sorted(places - set(known))
+            if strange:
+                raise ValueError(f"{name}: {text!r}: nothing fills {listed(strange)}; there are {listed(known)}.")
+
+    def word(self, name: Any) -> str:
+        """What this feature, category or unit is called."""
+        return self.words.get(str(name), str(name))
+
+    def labelled(self, label: Any) -> str:
+        """What this label is called."""
+        known = isinstance(label, str) or str(label) in self.words
+        return self.word(label) if known else self.label.format(label=label)
+
+    def number(self, text: str) -> str:
+        """A number, written with a decimal point, as it is written in this language."""
+        digits, _, fraction = text.partition(".")
+        digits = re.sub(r"(?<=\d)(?=(\d{3})+$)", lambda _: self.thousands, digits)
+        return f"{digits}{self.decimal}{fraction}" if fraction else digits
+
+
+ENGLISH = Templates()
+
+
+def sentences(explanation: Explanation, templates: Templates = ENGLISH) -> list[str]:
+    """A sentence for each change of the best counterfactual, largest step first; none when nothing was found."""
+    return [_capital(getattr(templates, kind).format(**change)) for kind, change in _changes(explanation, templates)]
+
+
+def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> str:
+    """What it takes, as one sentence of plain text: "Approved if duration were 18 instead of 36 months."
+
+    Where nothing was found, or nothing has to change, the sentence says so.
+    """
+    if explanation.outcome != "found":
+        text = templates.already if explanation.outcome == "already_target" else templates.nothing
+        return _capital(text.format(label=templates.labelled(explanation.label_before)))
+    conditions = [templates.condition.format(**change) for _, change in _changes(explanation, templates)]
+    if len(conditions) > MOST_IN_ONE + 1:  # not for a single one, which takes no more room than its count
+        conditions[MOST_IN_ONE:] = [templates.more.format(n=len(conditions) - MOST_IN_ONE)]
+    *others, last = conditions
+    joined = templates.comma.join(others) + (templates.last if others else "") + last
+    return _capital(templates.opening.format(label=templates.labelled(explanation.label_after), conditions=joined))
+
+
+def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each change of the best counterfactual: the name of its template, and what fills the places in it."""
+    space = explanation.space
+    for name, before, after, _ in explanation.changes.itertuples(index=False):
+        feature = space.features[space.index(name)]
+        if isinstance(feature, Categorical):
+            kind, unit, words = "switch", "", (templates.word(before), templates.word(after))
+        else:
+            kind = "increase" if after > before else "decrease"
+            unit = f" {templates.word(feature.unit)}" if feature.unit else ""
+            first, second = readable_pair(before, after)
+            words = templates.number(first), templates.number(second)
+        yield kind, {"feature": templates.word(name), "before": words[0], "after": words[1], "unit": unit}
+
+
+def _capital(sentence: str) -> str:
+    """The sentence with a capital in front, unless it begins with a name that is no plain word, such as pH or x0."""
+    first = sentence.split(maxsplit=1)[:1]
+    is_word = bool(first) and first[0].rstrip(".,:;").isalpha() and first[0].islower()
+    return sentence[0].upper() + sentence[1:] if is_word else sentence

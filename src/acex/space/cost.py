@@ -1,0 +1,51 @@
+"""The cost of a counterfactual: J = d + beta * g, without the term that only a surrogate knows.
+
+z   step from the factual in standard deviations, times the feature's weight, (n, d)
+d   proximity, the l2 norm of z         g   sparsity, the l1 norm of z
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from acex.arrays import FloatArray, IntArray
+from acex.space.scale import Scale
+from acex.values import is_finite
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """J around one factual; called with points, (n, d), it gives their cost, (n,)."""
+
+    scale: Scale
+    factual: FloatArray
+    weights: FloatArray
+    beta: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not (is_finite(self.beta) and self.beta >= 0):
+            raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")
+
+    @cached_property
+    def per_unit(self) -> FloatArray:
+        """What a step of one costs in each feature, (d,)."""
+        return self.scale.per_unit * self.weights
+
+    def steps(self, X: FloatArray) -> FloatArray:
+        """z of each point, (n, d)."""
+        return self.scale.differences(X, self.factual) * self.weights
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """J of each point, (n,)."""
+        z = self.steps(X)
+        J: FloatArray = np.sqrt((z**2).sum(axis=1)) + self.beta * np.abs(z).sum(axis=1)
+        return J
+
+
+def n_changed(X: FloatArray, factual: FloatArray) -> IntArray:
+    """How many features differ from the factual, (n,)."""
+    n: IntArray = np.sum(factual != X, axis=1)
+    return n

@@ -1,0 +1,293 @@
+"""Rows outside, points inside: `Space` crosses between the two.
+
+A *row* is what people read; a *point* is one float a feature: the value itself for continuous and
+integer features, the position in `categories` for ordinal and nominal ones.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+
+from acex.arrays import BoolArray, FloatArray, IntArray, Rows
+from acex.space.columns import Column, as_data, as_frame, dtype_from_json, dtype_to_json, infer_feature
+from acex.space.kinds import Continuous, Direction, Feature, Nominal, Numeric, feature_from_json, feature_to_json
+from acex.values import as_json, listed
+
+
+@dataclass(frozen=True)
+class Space:
+    """The features of a row, in order, and how rows are written down.
+
+    `columns` and `dtypes` are those of the data frame that rows come from; `array_dtype` is set instead
+    when rows come as a 2-D array. `Space.infer(data)` and `space.like(data)` fill them in, so that
+    `decode` gives back exactly what the model is used to.
+
+    Example:
+        >>> import acex
+        >>> school = acex.Ordinal("school", ("primary", "high"))
+        >>> space = acex.Space((acex.Continuous("income", 0, 1e6), school))
+        >>> space.encode({"income": 1200.0, "school": "high"})
+        array([[1.2e+03, 1.0e+00]])
+    """
+
+    features: tuple[Feature, ...]
+    columns: tuple[Hashable, ...] | None = field(default=None, kw_only=True)
+    dtypes: tuple[Any, ...] | None = field(default=None, kw_only=True)
+    array_dtype: Any = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", tuple(self.features))
+        if not self.features:
+            raise ValueError("A space needs at least one feature.")
+        for feature in self.features:
+            if not isinstance(feature, get_args(Feature)):
+                raise TypeError(f"expected features such as acex.Continuous('age', 18, 99), got {feature!r}.")
+        if len(set(self.names)) < len(self):
+            raise ValueError(f"Feature names must differ, got {listed(self.names)}.")
+
+    @property
+    def names(self) -> list[str]:
+        return [f.name for f in self.features]
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @cached_property
+    def is_nominal(self) -> BoolArray:
+        """Which features have no order, (d,)."""
+        return np.array([isinstance(f, Nominal) for f in self.features])
+
+    @cached_property
+    def n_codes(self) -> IntArray:
+        """Categories of each nominal feature, 0 for the others, (d,)."""
+        return np.array([len(f.categories) if isinstance(f, Nominal) else 0 for f in self.features])
+
+    @cached_property
+    def is_discrete(self) -> BoolArray:
+        """Which features hold whole codes or numbers only, (d,)."""
+        return np.array([not isinstance(f, Continuous) for f in self.features])
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Price of a change relative to the other features, (d,)."""
+        return np.array([f.weight for f in self.features])
+
+    @cached_property
+    def low(self) -> FloatArray:
+        """Least value of each feature, as its column can hold it, (d,)."""
+        return np.array([column.low for column in self.held])
+
+    @cached_property
+    def high(self) -> FloatArray:
+        """Greatest value of each feature, as its column can hold it, (d,)."""
+        return np.array([column.high for column in self.held])
+
+    @cached_property
+    def held(self) -> tuple[Column, ...]:
+        """Each feature as its column holds it, (d,)."""
+        dtypes = (self.array_dtype,) * len(self) if self.dtypes is None else self.dtypes
+        return tuple(Column(f, dtype) for f, dtype in zip(self.features, dtypes, strict=True))
+
+    # -- making one ------------------------------------------------------------------------------
+
+    @classmethod
+    def infer(cls, data: Rows, freeze: Iterable[str | int] = ()) -> Space:
+        """The space that `data` lives in: kinds from its dtypes, ranges and categories from its values.
+
+        Floats become continuous, integers integer, ordered categoricals ordinal; strings, booleans and
+        other categoricals nominal. The columns of an array are called x0, x1, ...
+        """
+        frame = as_data(data).infer_objects()
+        if frame.empty:
+            raise ValueError(f"data is empty: expected rows and columns, got the shape {frame.shape}.")
+        prefix = "" if isinstance(data, pd.DataFrame) else "x"
+        features = tuple(infer_feature(f"{prefix}{label}", column) for label, column in frame.items())
+        return cls(features).like(data).adjust(freeze=freeze)
+
+    def like(self, data: Rows) -> Space:
+        """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
+
+        Raises:
+            ValueError: a column is missing or unknown, or of a dtype that cannot hold the feature's values.
+        """
+        frame = as_data(data)
+        if isinstance(data, pd.DataFrame):
+            columns = self._match_columns(frame.columns, "data")
+            written = replace(self, columns=columns, dtypes=tuple(frame[c].dtype for c in columns), array_dtype=None)
+        else:
+            if frame.shape[1] != len(self):
+                raise ValueError(f"data has {frame.shape[1]} columns, the space {len(self)} features.")
+            written = replace(self, columns=None, dtypes=None, array_dtype=np.asarray(data).dtype)
+        for column in written.held:
+            column.check()
+        return written
+
+    def adjust(
+        self,
+        *,
+        freeze: Iterable[str | int] = (),
+        directions: Mapping[str | int, Direction] | None = None,
+        weights: Mapping[str | int, float] | None = None,
+        units: Mapping[str | int, str] | None = None,
+    ) -> Space:
+        """The same space with some features frozen, directed, weighted, or numbers in units, such as "months"."""
+        if isinstance(freeze, str):
+            raise ValueError(f"freeze takes a list of names, got the text {freeze!r}; write [{freeze!r}].")
+        features = list(self.features)
+        for name in freeze:
+            j = self.index(name)
+            features[j] = replace(features[j], frozen=True)
+        for j, direction in self.by_index("directions", directions).items():
+            features[j] = replace(features[j], direction=direction)
+        for j, weight in self.by_index("weights", weights).items():
+            features[j] = replace(features[j], weight=weight)
+        for j, unit in self.by_index("units", units).items():
+            feature = features[j]
+            if not isinstance(feature, Numeric):
+                raise ValueError(f"{feature.name!r}: only numbers have a unit, got {unit!r} for categories.")
+            features[j] = replace(feature, unit=unit)
+        return replace(self, features=tuple(features))
+
+    def widened(self, ranges: Mapping[str | int, Any] | None) -> Space:
+        """The same space, its numeric ranges widened to hold those of `ranges`.
+
+        An infinite end widens nothing.
+        """
+        features = list(self.features)
+        for j, wanted in self.by_index("ranges", ranges).items():
+            feature = features[j]
+            if isinstance(feature, Numeric):
+                ends = [end for end in feature.wanted(wanted) if np.isfinite(end)]
+                features[j] = replace(feature, low=min([feature.low, *ends]), high=max([feature.high, *ends]))
+        return replace(self, features=tuple(features))
+
+    def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
+        """What a mapping from names gives, such as `ranges`, by position of the feature."""
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueError(f"{what} takes a mapping from names to values, got {given!r}.")
+        return {self.index(name): value for name, value in (given or {}).items()}
+
+    def index(self, name: str | int) -> int:
+        """Position of a feature, by name, by the label of its column or (for arrays) by column number."""
+        if name in self.names:
+            return self.names.index(name)
+        if self.columns is not None and name in self.columns:
+            return self.columns.index(name)
+        numbers = range(len(self)) if self.columns is None else ()
+        if name in numbers and not isinstance(name, bool):
+            return int(name)
+        by_lower = {n.lower(): n for n in self.names}
+        close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+        hint = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+        raise ValueError(f"{name!r} is not a feature; there are {listed(self.names)}.{hint}")
+
+    # -- rows to points and back -----------------------------------------------------------------
+
+    def encode(self, rows: Rows) -> FloatArray:
+        """Points for rows, (n, d); a single row gives (1, d).
+
+        Raises:
+            ValueError: a column is missing or unknown, a value is missing, infinite, of no known
+                category or out of range. The message names column and value.
+        """
+        frame = as_frame(rows)
+        where, width = "the row" if len(frame) == 1 else "the rows", frame.shape[1]
+        if self.columns is None and frame.columns.equals(pd.RangeIndex(width)):  # an array has no names
+            if width != len(self):
+                raise ValueError(f"{where}: expected {len(self)} values ({listed(self.names)}), got {width}.")
+            frame.columns = pd.Index(self.names)
+        X = np.empty((len(frame), len(self)))
+        for j, label in enumerate(self._match_columns(frame.columns, where)):
+            X[:, j] = self.held[j].encode(frame[label])
+        return X
+
+    def _match_columns(self, columns: pd.Index[Any], where: str) -> tuple[Hashable, ...]:
+        """The label of each feature's column among `columns`, in the order of the features."""
+        by_name: dict[str, Hashable] = {str(c): c for c in columns}
+        if len(by_name) < len(columns):
+            raise ValueError(f"{where}: column names must differ, got {listed(columns)}.")
+        names = self.names
+        missing = [name for name in names if name not in by_name]
+        extra = by_name.keys() - set(names)
+        if missing:
+            raise ValueError(
+                f"{where}: missing {listed(missing)}; expected the columns {listed(names)}, got {listed(columns)}."
+            )
+        if extra:
+            raise ValueError(f"{where}: unknown column {listed(sorted(extra))}; expected only {listed(names)}.")
+        return tuple(by_name[name] for name in names)
+
+    def decode(self, X: FloatArray) -> Rows:
+        """Rows for points, snapped to values each feature can hold: a DataFrame, or a 2-D array."""
+        X = self.snap(np.atleast_2d(X))
+        if self.array_dtype is not None:
+            out = np.empty(X.shape, dtype=self.array_dtype)
+            for j, (column, x) in enumerate(zip(self.held, X.T, strict=True)):
+                out[:, j] = x if isinstance(column.feature, Numeric) else column.decode(x).to_numpy()
+            return out
+        columns = [column.decode(x) for column, x in zip(self.held, X.T, strict=True)]
+        frame = pd.DataFrame(dict(enumerate(columns)))
+        frame.columns = pd.Index(self.columns or self.names)
+        return frame
+
+    def snap(self, X: FloatArray) -> FloatArray:
+        """The nearest points whose every value the feature can hold, (n, d).
+
+        For each such point, `encode(decode(point))` is that point: also when the data are float32 or int8.
+        """
+        X = np.clip(X, self.low, self.high)
+        X = np.where(self.is_discrete, np.rint(X), X)
+        for j in self._narrow:
+            X[:, j] = self.held[j].nearest(X[:, j])
+        return X
+
+    @cached_property
+    def _narrow(self) -> list[int]:
+        """The columns whose floats are coarser than a point's."""
+        dtypes = [column.number_dtype for column in self.held]
+        return [j for j, dtype in enumerate(dtypes) if dtype.kind == "f" and dtype != np.float64]
+
+    def frame(self, X: FloatArray) -> pd.DataFrame:
+        """Rows for points as a DataFrame, also where the model takes arrays."""
+        rows = self.decode(X)
+        return rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=self.names)
+
+    def _repr_html_(self) -> str:
+        from acex.show.report import space_html
+
+        return space_html(self)
+
+    # -- as JSON ---------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The space in plain values, as JSON holds them; `from_dict` reads it back.
+
+        Categories that JSON does not know, such as intervals, are written as text and come back as text.
+        """
+        return {"features": [feature_to_json(f) for f in self.features], **self.form()}
+
+    def form(self) -> dict[str, Any]:
+        """How rows are written down, in plain values; `rows_in_form` follows it."""
+        return {
+            "columns": None if self.columns is None else [as_json(c) for c in self.columns],
+            "dtypes": None if self.dtypes is None else [dtype_to_json(d) for d in self.dtypes],
+            "array_dtype": None if self.array_dtype is None else str(self.array_dtype),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Space:
+        """The space that `to_dict` wrote down."""
+        columns, dtypes, array_dtype = data["columns"], data["dtypes"], data["array_dtype"]
+        return cls(
+            tuple(feature_from_json(f) for f in data["features"]),
+            columns=None if columns is None else tuple(columns),
+            dtypes=None if dtypes is None else tuple(dtype_from_json(d) for d in dtypes),
+            array_dtype=None if array_dtype is None else np.dtype(array_dtype),
+        )
