@@ -35,7 +35,7 @@ class Counting:
 
 def moons_with(model: Any) -> Ground:
     g = MOONS
-    return Ground(g.name, g.space, model, g.rows, g.reference, g.labels, g.deviations)
+    return Ground(g.name, g.space, model, g.rows, g.reference, g.labels, g.deviations, g.is_category)
 
 
 # -- the door --------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class Ground:
     reference: FloatArray  # what the model was trained on, (m, d)
     labels: IntArray  # its true labels, (m,)
     deviations: FloatArray  # of the whole data set, (d,)
-    has_categories: bool = False  # which count as numbers here
+    is_category: BoolArray  # which features are, though their codes count as numbers here, (d,)
 
     def predict(self, X: FloatArray) -> IntArray:
         """Hard labels of points, (n,)."""
@@ -78,9 +78,9 @@ def ground(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITH
     if model is None:
         model = SVC(gamma=1.0) if name == "moons" else RandomForestClassifier(100, random_state=seed, n_jobs=1)
     model.fit(X[keep], y[keep])
-    has_categories = any(isinstance(f, Categorical) for f in data.space.features)
+    is_category = np.array([isinstance(f, Categorical) for f in data.space.features])
     space = _coded(data.space).like(X)
-    return Ground(name, space, model, X[withheld], X[keep], y[keep], _deviations(X), has_categories)
+    return Ground(name, space, model, X[withheld], X[keep], y[keep], _deviations(X), is_category)
 
 
 def _mnist(seed: int, model: Any) -> Ground:
@@ -92,7 +92,9 @@ def _mnist(seed: int, model: Any) -> Ground:
     keep = rng.choice(len(X), N_IMAGES, replace=False)
     eights = test.codes[(test.binary == 0) & (model.predict(test.codes) == 0)]
     rows = rng.permutation(eights)[:N_WITHHELD]
-    return Ground("mnist", train.space.like(X), model, rows, X[keep], y[keep], _deviations(X))
+    return Ground(
+        "mnist", train.space.like(X), model, rows, X[keep], y[keep], _deviations(X), np.zeros(X.shape[1], bool)
+    )
 
 
 def _deviations(X: FloatArray) -> FloatArray:

@@ -23,6 +23,6 @@ class Method:
 
     def refuses(self, ground: Ground) -> str | None:
         """Why this method cannot explain rows of this ground; None when it can."""
-        if self.without_categories and ground.has_categories:
+        if self.without_categories and ground.is_category.any():
             return "it knows numbers only"
         return self.missing()
