@@ -294,6 +294,8 @@ def test_certainty_follows_margin_and_plausibility() -> None:
     told = dict(words.certainty(steady))
     assert "83% of the rows close to it" in told["Does it stay?"] and "margin of 0.7" in told["Does it stay?"]
     assert "turned off" in told["Does it look real?"]
+    known = dict(words.certainty(replace(steady, reference_rows=(True, False))))
+    assert known["Does it look real?"] == "It is one of the known rows, as it stands there."
     assert "how clearly is not recorded" in dict(words.certainty(replace(found(), affinities=())))["Does it look real?"]
 
 

@@ -56,6 +56,10 @@ class Ground:
         constant: BoolArray = np.ptp(self.reference, axis=0) == 0
         return constant
 
+    def in_reference(self, x: FloatArray) -> bool:
+        """Is this point, (d,), a row of the reference as it is?"""
+        return bool((self.reference == x).all(axis=1).any())
+
     @cached_property
     def density(self) -> Density:
         """The paper's plausibility: the local outlier factor on raw codes."""

@@ -134,6 +134,7 @@ def explained(job: Job) -> Record:
         "distinct": door.distinct,
         "candidates": len(candidates),
         "curve": door.curve,
+        "label": door.before,
         "factual": task.x.tolist(),
     }
     if len(task.x) == PLANE:
@@ -160,6 +161,7 @@ def _measured(task: Task, candidates: FloatArray) -> Record:
         "g1n": float(np.abs(z).sum()),
         "n_changed": int(n_changed(best[None], task.x)[0]),
         "affinity": float(g.density.affinity(best[None])[0]),
+        "is_reference_row": g.in_reference(best),
         "counterfactual": best.tolist(),
     }
 

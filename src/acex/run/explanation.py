@@ -55,6 +55,7 @@ class Explanation:
         stopped_by: "budget", "settled" (more queries would not pay) or "exhausted" (nothing left to ask).
         counterfactuals: a frame, best first; empty when nothing was found.
         costs, affinities: cost J of each, and how much it looks like the reference (1: an inlier).
+        reference_rows: which of them are rows of `data` as they are; empty where an older ledger does not say.
         steadiness: with a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without.
         n_queries: rows paid for. n_reused: rows whose answer was known already.
         queries: a frame with a row per query: purpose, label, hit, cost, best (cost of the best so far).
@@ -80,6 +81,7 @@ class Explanation:
     space: Space
     scale: Scale
     steadiness: tuple[float, ...] = ()
+    reference_rows: tuple[bool, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -92,6 +94,11 @@ class Explanation:
         if self.counterfactuals.empty:
             raise NoCounterfactual(f"{self._advice()} ({self._price()})")
         return self.counterfactuals.iloc[0]
+
+    @property
+    def is_reference_row(self) -> bool:
+        """Is the best counterfactual a row of `data` as it is, found there and not made by the search?"""
+        return any(self.reference_rows[:1])
 
     def _price(self) -> str:
         reused = f", {self.n_reused} known before" if self.n_reused else ""
@@ -216,6 +223,7 @@ class Explanation:
                 "changes": _values(self.changes),
                 "costs": self.costs,
                 "affinities": self.affinities,
+                "reference_rows": self.reference_rows,
                 "steadiness": self.steadiness,
                 "warnings": self.warnings,
                 "queries": _values(self.queries),
@@ -255,6 +263,7 @@ class Explanation:
             costs=tuple(data["costs"]),
             affinities=tuple(data["affinities"]),
             steadiness=tuple(data["steadiness"]),
+            reference_rows=tuple(data.get("reference_rows", ())),
             warnings=tuple(data.get("warnings", ())),
             space=space,
             scale=Scale(np.array(data["deviations"]), space.is_nominal, space.n_codes),

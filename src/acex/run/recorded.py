@@ -55,7 +55,7 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
         chosen, steadiness = result["counterfactuals"], tuple(result["steadiness"])
     else:
         chosen, steadiness = [int(i) for i in np.argsort(np.where(counts, costs, np.inf))[: int(counts.any())]], ()
-    affinities = [asks[i].note.get("affinity") for i in chosen]
+    affinities, of_reference = ([asks[i].note.get(name) for i in chosen] for name in ("affinity", "reference"))
     asked = space.frame(points)
     kept = {name: value for name, value in record.settings.items() if name != "form"}
     times = {"explanation": explanation, "started_at": record.started_at, "finished_at": record.finished_at}
@@ -69,6 +69,7 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
         counterfactuals=asked.iloc[chosen].reset_index(drop=True),
         costs=tuple(costs[chosen].tolist()),
         affinities=() if None in affinities else tuple(affinities),
+        reference_rows=() if None in of_reference else tuple(of_reference),
         steadiness=steadiness,
         n_queries=sum(ask.paid for ask in everything),
         n_reused=sum(ask.paid == 0 for ask in asks),

@@ -184,11 +184,16 @@ class Session:
         return self._decoded[1]
 
     def _costs(self) -> list[dict[str, Any]]:
-        """What the ledger alone cannot work out of each row: its cost, whether it would be a counterfactual, and how
-        much it looks like the reference."""
+        """What the ledger alone cannot work out of each row: its cost, whether it would be a counterfactual, how much
+        it looks like the reference, and whether it is a row of it."""
         X = np.array([query.point for query in self._round])
         counts = self.problem.plausible(X) & self.problem.region.contains(X)
-        columns = {"cost": self.problem.cost(X), "counts": counts, "affinity": self._affinity(X)}
+        columns = {
+            "cost": self.problem.cost(X),
+            "counts": counts,
+            "affinity": self._affinity(X),
+            "reference": self.problem.in_reference(X),
+        }
         lines = zip(*(values.tolist() for values in columns.values()), strict=True)
         return [dict(zip(columns, line, strict=True)) for line in lines]
 
@@ -373,6 +378,7 @@ class Session:
             counterfactuals=asked.iloc[chosen].reset_index(drop=True),
             costs=tuple(costs[chosen].tolist()),
             affinities=tuple(self._affinity(points).tolist()),
+            reference_rows=tuple(problem.in_reference(points).tolist()),
             steadiness=() if search.margin is None else tuple(search.steadiness(points).tolist()),
             n_queries=self.box.n_queries,
             n_reused=self.box.n_reused,

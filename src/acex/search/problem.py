@@ -134,6 +134,14 @@ class Problem:
         """The different points that reference rows become in the region, (k, d)."""
         return np.unique(self.released(self.region.snap(self.reference)), axis=0)
 
+    def in_reference(self, X: FloatArray) -> BoolArray:
+        """Which points are rows of the reference as they are, (n,)."""
+        return np.array([key(x) in self._reference_keys for x in X], dtype=bool)
+
+    @cached_property
+    def _reference_keys(self) -> frozenset[bytes]:
+        return frozenset(map(key, self.reference))
+
     @cached_property
     def principal_moves(self) -> FloatArray:
         """Steps along the reference's principal components, one standard deviation long, (k, d)."""
