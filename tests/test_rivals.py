@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,11 +15,11 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.integrate import quad
 from scipy.optimize import approx_fprime
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.bench.ground import Ground
-from acex.bench.methods import baycon, gower, gradient, growing_spheres, moc, peers
+from acex.bench.methods import baycon, gower, gradient, growing_spheres, moc, peers, whitebox
 from acex.bench.task import CapReached, Door, Explain, Task
 from acex.space.kinds import Continuous, Integer
 from acex.space.space import Space
@@ -81,7 +82,7 @@ def peer(name: str, *marks: pytest.MarkDecorator) -> object:
 
 
 OWN = [growing_spheres.growing_spheres, gradient.gradient]
-SLOW = [pytest.param(method, marks=pytest.mark.slow) for method in (moc.moc, baycon.baycon)]
+SLOW = [pytest.param(m, marks=pytest.mark.slow) for m in (moc.moc, moc.moc_until_it_stagnates, baycon.baycon)]
 PEERS = [peer("dice_random"), peer("dice_genetic"), peer("hopskipjump", pytest.mark.slow)]
 NICE = peer("nice")
 
@@ -263,6 +264,20 @@ def test_nothing_that_moc_asked_dominates_what_it_returns() -> None:
     assert len(np.unique(found, axis=0)) == len(found) > 1
 
 
+def test_the_volume_grows_with_hits_and_is_that_of_the_box_for_one_point() -> None:
+    t = task()
+    miss, hit = np.array([[1.0, 0.2, 1.0, 0.3]]), np.array([[0.0, 0.25, 2.0, 0.5]])
+    assert moc.volume(t, miss) == 0.0
+    assert moc.volume(t, np.vstack([miss, hit])) == pytest.approx(1 * 0.75 * 3 * 0.5)
+
+
+def test_without_a_hit_stagnation_ends_after_ten_generations() -> None:
+    t = task(never)
+    door = Door(t)
+    assert len(moc.moc_until_it_stagnates(t, door, 0)) == 0
+    assert door.queries == 1 + 20 * (1 + moc.PATIENCE)
+
+
 def test_children_keep_the_features_that_their_flags_keep() -> None:
     t = task()
     rng = np.random.default_rng(0)
@@ -437,6 +452,51 @@ def test_dices_genetic_search_pays_for_the_labels_of_the_reference(method: Expla
     assert N_REFERENCE < door.queries < N_REFERENCE + peers.GENETIC_LIMIT
     asked = np.array([row for row, _ in door.answers], dtype=np.float32)  # the precision that DiCE keeps
     assert set(map(tuple, t.ground.reference.astype(np.float32))) <= set(map(tuple, asked))
+
+
+@pytest.mark.parametrize("method", [peer("dice_kdtree")])
+def test_dices_tree_goes_from_a_row_of_the_reference_towards_the_factual(method: Explain) -> None:
+    space = Space((Integer("a", 0, 9), Integer("b", 0, 9), Integer("c", 0, 9)))
+    t = task(lambda X: X[:, 0] > 4, space, np.array([2.0, 5.0, 5.0]))
+    door = Door(t)
+    (found,) = method(t, door, 0)
+    assert N_REFERENCE < door.queries < N_REFERENCE + 50
+    between = (np.minimum(t.x, t.ground.reference) <= found) & (np.maximum(t.x, t.ground.reference) >= found)
+    assert found[0] > 4 and between.all(axis=1).any()
+
+
+@pytest.mark.parametrize("method", [peer("dice_kdtree")])
+def test_where_no_row_keeps_what_is_frozen_the_tree_has_nothing(method: Explain) -> None:
+    t = task()
+    assert len(method(t, Door(t), 0)) == 0
+
+
+@pytest.mark.skipif(peers.missing("cfnow") is not None, reason=str(peers.missing("cfnow")))
+def test_cfnow_is_told_scores_and_pays_for_each() -> None:
+    forest = RandomForestClassifier(20, random_state=0)
+    t = task(sum_is_high)
+    forest.fit(t.ground.reference, t.ground.labels)
+    t = Task(replace(t.ground, model=forest), X0)
+    door = Door(t)
+    found = peers.cfnow(t, door, 0)
+    assert len(found) and t.allowed(found).all() and door.queries > 20
+    assert (forest.predict(found) != door.before).all()
+
+
+@pytest.mark.skipif(peers.missing("treecf") is not None, reason=str(peers.missing("treecf")))
+@pytest.mark.parametrize("seed", range(3))
+def test_who_knows_the_trees_finds_the_least_l1_distance(seed: int) -> None:
+    space = Space((Integer("a", 0, 8), Integer("b", 0, 8), Integer("c", 0, 8), Integer("stays", 0, 8, frozen=True)))
+    t = task(lambda X: X[:, 0] + X[:, 1] - X[:, 2] > 6, space, np.array([2.0, 3.0, 4.0, 1.0]))
+    forest = RandomForestClassifier(10, random_state=seed).fit(t.ground.reference, t.ground.labels)
+    t = Task(replace(t.ground, model=forest), t.x)
+    found = whitebox.solved(t, 10.0)
+    axes = [np.arange(9.0)] * 3 + [np.array([1.0])]
+    everything = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 4)
+    hits = everything[forest.predict(everything) != forest.predict(t.x[None])[0]]
+    least = (np.abs(hits - t.x) / t.ground.deviations).sum(axis=1).min()
+    assert found.is_complete and found.distance == pytest.approx(least)
+    assert len(whitebox.treecf(t, Door(t), 0)) == 1
 
 
 @pytest.mark.parametrize("method", [peer("hopskipjump", pytest.mark.slow)])

@@ -23,6 +23,7 @@ from acex.space.scale import Scale
 from acex.space.space import Space
 
 N_WITHHELD = 100
+PAPERS_POINT = (0.55, 0.25)  # the instance of the paper's picture of moons, explained first
 N_IMAGES = 2000  # of the train images are the reference
 
 
@@ -69,8 +70,8 @@ class Ground:
 def ground(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITHHELD) -> Ground:
     """The ground of one of the paper's data sets, with a forest of 100 trees unless told otherwise.
 
-    "moons" has the paper's support vector machine and "mnist" a network, and for the latter the reference is a sample
-    of the official train images, the rows are official test images of an 8.
+    "moons" has the paper's support vector machine and begins with its instance. "mnist" has a network, its reference is
+    a sample of the official train images, and its rows are official test images of an 8.
     """
     if name == "mnist":
         return _mnist(seed, model)
@@ -84,7 +85,8 @@ def ground(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITH
     model.fit(X[keep], y[keep])
     is_category = np.array([isinstance(f, Categorical) for f in data.space.features])
     space = _coded(data.space).like(X)
-    return Ground(name, space, model, X[withheld], X[keep], y[keep], _deviations(X), is_category)
+    rows = np.vstack([PAPERS_POINT, X[withheld]]) if name == "moons" else X[withheld]
+    return Ground(name, space, model, rows, X[keep], y[keep], _deviations(X), is_category)
 
 
 def _mnist(seed: int, model: Any) -> Ground:
