@@ -43,9 +43,8 @@ from threadpoolctl import threadpool_limits
 import acex
 from acex.arrays import FloatArray
 from acex.bench.ground import Ground, ground
-from acex.ledger.ledger import Question
+from acex.ledger import Question, canonical
 from acex.run.batch import order_of_work
-from acex.run.blackbox import canonical
 
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "many.png"

@@ -20,8 +20,8 @@ from scipy.spatial.distance import cdist
 
 import acex
 from acex.arrays import FloatArray
+from acex.ledger import canonical
 from acex.run.batch import Done, expected_gain, next_grants, order_of_work
-from acex.run.blackbox import canonical
 from acex.run.executors import InProcess, Lost
 from ledgers import Bill
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acex import BudgetSpent, ModelFailed
-from acex.ledger.ledger import Answer, Ledger
-from acex.run.blackbox import BlackBox, canonical
+from acex.ledger import Answer, Ledger, canonical
+from acex.run.blackbox import BlackBox
 from acex.space.space import Space
 from strategies import frames, modest
 

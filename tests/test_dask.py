@@ -19,7 +19,7 @@ import pytest
 
 import acex
 from acex.arrays import FloatArray
-from acex.run.blackbox import canonical
+from acex.ledger import canonical
 from ledgers import Bill, postgres
 
 distributed = pytest.importorskip("distributed")

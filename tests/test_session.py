@@ -16,8 +16,8 @@ import pytest
 import acex
 from acex.arrays import FloatArray
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
-from acex.ledger.ledger import Ledger, Question
-from acex.run.blackbox import HANDED_OUT, canonical
+from acex.ledger import Ledger, Question, canonical
+from acex.run.blackbox import HANDED_OUT
 from acex.run.pool import MOST_KNOWN
 from acex.search.problem import Known
 from acex.search.search import Search

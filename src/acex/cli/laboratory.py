@@ -18,9 +18,8 @@ from acex.cli.ledgers import Where, chosen, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, print_explanation, print_json, records, shortened, table
 from acex.cli.tables import as_label
-from acex.ledger.ledger import Ask, Asked, query_id
+from acex.ledger import Ask, Asked, canonical, query_id
 from acex.plan.target import Target
-from acex.run.blackbox import canonical
 from acex.values import listed
 
 KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one where a feature is called "label"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections.abc import Sequence
@@ -10,14 +9,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
-from acex.ledger.ledger import Answer, Claim, Ledger, Question, Scores
+from acex.ledger import Answer, Claim, Ledger, Question, Scores, canonical
 from acex.models.labels import Predict, Scored, as_labels, as_scores
-from acex.values import as_json
 
 HANDED_OUT = "handed out to be asked"  # who holds a claim that a person or another program will answer
 
@@ -235,18 +232,3 @@ def _within(seconds: float, predict: Predict, rows: Rows) -> Any:
     if error is not None:
         raise error
     return answer
-
-
-def canonical(rows: Rows) -> list[str]:
-    """One text a row, the same for the same values on every machine and in every version."""
-    if isinstance(rows, pd.DataFrame):
-        columns = [rows[c].tolist() for c in rows.columns]
-    else:
-        columns = [column.tolist() for column in np.asarray(rows).T]
-    return [json.dumps([_plain(v) for v in row], ensure_ascii=True) for row in zip(*columns, strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON knows it; -0.0 is 0.0, and a whole float is written like an integer."""
-    value = as_json(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -17,10 +17,10 @@ import numpy as np
 
 from acex._version import __version__
 from acex.arrays import Rows
-from acex.ledger.ledger import Ledger, fingerprint
+from acex.ledger import Ledger, canonical, fingerprint
 from acex.models.labels import as_labels, as_predict, known_labels
 from acex.plan.target import Target
-from acex.run.blackbox import BlackBox, canonical
+from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
 from acex.run.pool import Pool
 from acex.run.session import Session, one_blas_thread

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray, IntArray
-from acex.ledger.ledger import Answer, Ledger
+from acex.ledger import Answer, Ledger
 from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, key
 from acex.space.quantiles import Quantiles

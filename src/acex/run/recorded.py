@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from acex.ledger.ledger import Ask, Ledger, Record
+from acex.ledger import Ask, Ledger, Record
 from acex.plan.target import Target
 from acex.run.explanation import Explanation, Outcome
 from acex.space.scale import Scale

@@ -18,9 +18,9 @@ from threadpoolctl import ThreadpoolController
 
 from acex.arrays import FloatArray, Rows
 from acex.errors import LedgerFailed, OutOfStep
-from acex.ledger.ledger import Answer, Ask, Question
+from acex.ledger import Answer, Ask, Question, canonical
 from acex.plan.target import Target
-from acex.run.blackbox import BlackBox, canonical
+from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation, Outcome, StoppedBy
 from acex.run.pool import Nearest, Pool, points_of
 from acex.run.recorded import contradictions
