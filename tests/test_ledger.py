@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger import Ledger, Question, fingerprint, label_text, query_id
+from acex.ledger import Ledger, Question, label_text, query_id
 from acex.ledger import tables as ledger_tables
 from acex.ledger.store import Store
+from acex.values import fingerprint
 from ledgers import MODEL, Clock, postgres, questions, rows
 from strategies import modest
 

@@ -10,9 +10,9 @@ from sqlalchemy import bindparam, func, select
 
 from acex.ledger.book import Book, answer_of
 from acex.ledger.entries import Ask, Record
-from acex.ledger.forms import fingerprint, iso
+from acex.ledger.forms import iso
 from acex.ledger.tables import asks, explanations, queries, spaces
-from acex.values import as_json
+from acex.values import as_json, fingerprint
 
 _PAID = select(func.coalesce(func.sum(asks.c.paid), 0)).where(asks.c.explanation_id == bindparam("explanation"))
 

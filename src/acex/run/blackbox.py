@@ -45,7 +45,7 @@ class BlackBox:
         self.explanation, self._timeout = explanation, timeout
         self.budget = budget
         self.n_queries = 0  # rows sent
-        self.n_reused = 0  # rows that were known
+        self.sent: set[str] = set()  # which rows these were, as the ledger knows them
 
     @property
     def paid(self) -> int:
@@ -88,7 +88,6 @@ class BlackBox:
         places = sorted(first.values())
         questions = [Question(forms[i]) if why is None else replace(why[i], row=forms[i]) for i in places]
         answers: dict[str, Answer] = {}
-        sent = 0
         while True:
             claims = self.ledger.claim(
                 self.model_id, questions, explanation=self.explanation, most=self.remaining, lease=self._lease
@@ -97,14 +96,13 @@ class BlackBox:
             mine = [c.row for c in claims if c.state == "mine"]
             if mine:
                 new = [first[form] for form in mine]
-                sent += len(mine)
+                self.sent.update(mine)
                 told = self._send(rows.iloc[new] if isinstance(rows, pd.DataFrame) else rows[new], mine)
                 answers.update({answer.row: answer for answer in told})
             waiting = [c for c in claims if c.state == "in_flight"]
             if not waiting:
                 break
             self._wait(waiting)
-        self.n_reused += len(forms) - sent
         return [answers[form] for form in forms]
 
     def hand_out(self, rows: Rows, why: Sequence[Question]) -> list[Answer | None]:
@@ -124,12 +122,13 @@ class BlackBox:
                 lease=math.inf,
                 holder=HANDED_OUT,
             )
-            self.n_queries += sum(claim.state == "mine" for claim in claims)
+            mine = [claim.row for claim in claims if claim.state == "mine"]
+            self.n_queries += len(mine)
+            self.sent.update(mine)
             waiting = [c for c in claims if c.state == "in_flight" and c.held_by != HANDED_OUT]
             if not waiting:
                 break
             self._wait(waiting)
-        self.n_reused += sum(claim.state == "settled" for claim in claims)
         return [claim.answer for claim in claims]
 
     def ask_again(self, rows: Rows) -> list[Any]:
