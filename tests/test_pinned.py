@@ -23,7 +23,7 @@ def below(limit: float) -> Callable[[Any], Any]:
     return lambda rows: rows < limit
 
 
-def with_keyword(rows: Any, *, limit: float = 3) -> Any:
+def with_keyword(rows: Any, *, limit: Any = 3) -> Any:
     return rows < limit
 
 
@@ -75,7 +75,7 @@ def test_globals_are_part_of_a_rule_also_those_of_what_it_calls(monkeypatch: pyt
 
 def test_keyword_defaults_are_part_of_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     before = pinned(with_keyword)
-    monkeypatch.setitem(with_keyword.__kwdefaults__, "limit", 4)
+    monkeypatch.setattr(with_keyword, "__kwdefaults__", {"limit": 4})
     assert pinned(with_keyword)[0] != before[0]
 
 

@@ -62,9 +62,12 @@ def test_a_strategy_from_outside_explains_a_row_by_name_and_with_settings(by_nam
 
 
 def test_it_goes_through_ledger_resume_batch_and_report(by_name: str, tmp_path: Path) -> None:
-    told = {"data": DATA, "strategy": by_name, "ledger": tmp_path / "l.db", "model_id": "m", "plausibility": None}
-    first = acex.explain(model, DATA.iloc[0], budget=3, **told)
-    whole = acex.explain(model, DATA.iloc[0], budget=20, **told)
+
+    def explain(budget: int) -> acex.Explanation:
+        told = acex.Explainer(model, DATA, plausibility=None, ledger=tmp_path / "ledger.db", model_id="m")
+        return told.explain(DATA.iloc[0], strategy=by_name, budget=budget)
+
+    first, whole = explain(3), explain(20)
     assert (first.n_queries, whole.n_queries) == (3, 3)
     assert "row by row" in whole.to_html()
     explainer = acex.Explainer(model, DATA, plausibility=None)
