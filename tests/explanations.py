@@ -69,11 +69,7 @@ def explained(
         asked=rows,
         settings={},
         space=space,
-        scale=Scale(
-            np.ones(len(space)) if deviations is None else deviations,
-            space.is_nominal,
-            np.where(space.is_nominal, space.high + 1, 0).astype(np.intp),
-        ),
+        scale=Scale(space, np.ones(len(space)) if deviations is None else deviations),
     )
 
 

@@ -127,7 +127,7 @@ def renamed(names: list[str], categories: list[str], labels: tuple[str, str], mo
         settings={"model_id": model_id, "ranges": {names[1]: categories}, "strategy": {"name": model_id}},
         warnings=(model_id,),
         space=space,
-        scale=acex.space.scale.Scale(np.array([2.0, 0.5]), space.is_nominal, space.n_codes),
+        scale=acex.space.scale.Scale(space, np.array([2.0, 0.5])),
     )
 
 

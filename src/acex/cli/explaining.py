@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
 import typer
 
 import acex
@@ -17,9 +16,7 @@ from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, say
 from acex.cli.show import as_money, console, print_explanation, print_json, table
 from acex.models.labels import known_labels
-from acex.run.session import Session
-from acex.space.kinds import Categorical
-from acex.values import listed, plain
+from acex.values import plain
 
 C = TypeVar("C", bound=Case)
 PICTURES = (".png", ".pdf", ".svg")
@@ -138,7 +135,9 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
     most = int(min(max(case.budget - paid, 0), left))
     cost = None if price is None else most * price
     factual = session.space.frame(session.problem.factual[None]).iloc[0]
-    allowed = _allowed(session)
+    features, region = session.space.features, session.problem.region
+    moves = zip(features, region.allowed, region.movable, strict=True)
+    becomes = [feature.limits(allowed) if movable else None for feature, allowed, movable in moves]
     if as_json:
         print_json(
             {
@@ -146,7 +145,7 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
                 "explanation": session.identity,
                 "model_id": case.model_id,
                 "factual": {str(name): plain(value) for name, value in factual.items()},
-                "allowed": allowed,
+                "allowed": dict(zip(session.space.names, becomes, strict=True)),
                 "target": prepared.target,
                 "strategy": case.strategy.value,
                 "budget": case.budget,
@@ -158,34 +157,10 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
         return
     out = console()
     out.print("Nothing was asked. This row would be explained:", style="bold")
-    shown = [(name, factual.iloc[j], _in_words(allowed[name])) for j, name in enumerate(session.space.names)]
+    row = zip(features, factual, becomes, strict=True)
+    shown = [(f.name, f.text(now), "stays" if limits is None else f.span(limits)) for f, now, limits in row]
     out.print(table(("column", "now", "may become"), shown))
     wanted = "any other label" if prepared.target is None else " or ".join(str(t) for t in prepared.target)
     out.print(f"Wanted: {wanted}. Strategy {case.strategy.value}, seed {case.seed}, counterfactuals {case.count}.")
     money = "" if cost is None else f", for {as_money(cost)} at most"
     out.print(f"At most {most} rows would be sent{money} (budget {case.budget}, {paid} paid before).")
-
-
-def _allowed(session: Session) -> dict[str, Any]:
-    """For each column what it may become: None where it stays, (lowest, highest), or a list of categories."""
-    region = session.problem.region
-    allowed: dict[str, Any] = {}
-    for j, feature in enumerate(session.space.features):
-        values = region.allowed[j]
-        if not region.movable[j]:
-            allowed[feature.name] = None
-        elif isinstance(feature, Categorical):
-            allowed[feature.name] = [feature.categories[int(code)] for code in np.unique(values)]
-        else:
-            allowed[feature.name] = tuple(int(v) if v == int(v) else float(v) for v in values)
-    return allowed
-
-
-def _in_words(allowed: Any) -> str:
-    match allowed:
-        case None:
-            return "stays"
-        case (low, high) if isinstance(allowed, tuple):
-            return f"{low:.6g} to {high:.6g}"
-        case _:
-            return listed(allowed, most=6)

@@ -468,11 +468,9 @@ def _line(done: Done | None) -> Line:
 
 def _changes(explained: list[Explanation]) -> pd.DataFrame:
     """How often each feature has to change, which way, and how far."""
-    from acex.show.plots.changes import direction
-
     found = [e for e in explained if e.outcome == "found"]
     steps = [
-        (name, direction(e.space.features[e.space.index(name)], step), abs(step))
+        (name, e.space.feature(name).way(step), abs(step))
         for e in found
         for name, step in zip(e.changes["feature"], e.changes["step"], strict=True)
     ]

@@ -30,7 +30,7 @@ from acex.search.penalty import Penalty
 from acex.search.problem import Hint, Problem
 from acex.search.search import Strategy
 from acex.space.cost import Cost
-from acex.space.kinds import Direction
+from acex.space.feature import Direction
 from acex.space.plausibility import Plausibility
 from acex.space.quantiles import Quantiles
 from acex.space.region import Constraint, Region

@@ -177,11 +177,16 @@ class Explanation:
     def __str__(self) -> str:
         if self.outcome != "found":
             return self.summary()
-        tables = [_drawn(_shown(self.changes_of(i))) for i in range(len(self.counterfactuals))]
+        tables = [_drawn(self.changes_in_words(i)) for i in range(len(self.counterfactuals))]
         or_else = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
         return "\n".join([self.summary(), tables[0], *or_else])
 
     __repr__ = __str__
+
+    def changes_in_words(self, i: int = 0) -> list[tuple[str, str, str, str]]:
+        """For each change of counterfactual number i: feature, before, after and step, as people write them."""
+        changes = self.changes_of(i).itertuples(index=False)
+        return [(name, *self.space.feature(name).texts(b, a), f"{step:+.2f} sd") for name, b, a, step in changes]
 
     def _repr_html_(self) -> str:
         from acex.show.report import explanation_html
@@ -257,7 +262,7 @@ class Explanation:
             steadiness=tuple(data["steadiness"]),
             warnings=tuple(data.get("warnings", ())),
             space=space,
-            scale=Scale(np.array(data["deviations"]), space.is_nominal, space.n_codes),
+            scale=Scale(space, np.array(data["deviations"])),
             **{
                 name: data[name]
                 for name in (
@@ -268,46 +273,16 @@ class Explanation:
         )  # fmt: skip
 
 
-def readable(value: Any, digits: int = 4) -> str:
-    """A value as people write it: four significant digits behind a point, none where it is whole."""
-    if isinstance(value, (float, np.floating)):
-        value = float(value)
-        return f"{value:.0f}" if abs(value) >= 10**digits or value.is_integer() else f"{value:.{digits}g}"
-    return str(value)
-
-
-def readable_pair(before: Any, after: Any) -> tuple[str, str]:
-    """Both values as people write them, with as many digits as it takes to tell them apart."""
-    for digits in range(4, 18):  # 17 tell any two floats apart
-        pair = readable(before, digits), readable(after, digits)
-        if pair[0] != pair[1]:
-            break
-    return pair
-
-
-def _shown(changes: pd.DataFrame) -> pd.DataFrame:
-    """Changes in words."""
-    pairs = [readable_pair(b, a) for b, a in zip(changes["before"], changes["after"], strict=True)]
-    return pd.DataFrame(
-        {
-            "feature": changes["feature"],
-            "before": [before for before, _ in pairs],
-            "after": [after for _, after in pairs],
-            "step": changes["step"].map("{:+.2f} sd".format),
-        }
-    )
-
-
-def _drawn(shown: pd.DataFrame) -> str:
-    """A frame of texts as a table that fits a terminal: long ones are folded, none is cut short."""
+def _drawn(changes: list[tuple[str, str, str, str]]) -> str:
+    """Changes in words as a table that fits a terminal: long ones are folded, none is cut short."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="none")
-    for name in shown.columns:
+    for name in ("feature", "before", "after", "step"):
         table.add_column(name, overflow="fold", justify="left" if name == "feature" else "right")
-    for line in shown.itertuples(index=False):
+    for line in changes:
         table.add_row(*(Text(word) for word in line))
     console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
     with console.capture() as capture:

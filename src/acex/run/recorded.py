@@ -110,11 +110,11 @@ def _space(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Space, 
     """Space and scale as recorded; of an older record what its rows show, without a scale, and a warning."""
     if record.space is not None:
         space = Space.from_dict(record.space)
-        return space, Scale(np.array(record.space["deviations"]), space.is_nominal, space.n_codes), ()
+        return space, Scale(space, np.array(record.space["deviations"])), ()
     values = [json.loads(ask.row) for ask in asks]
     names = ledger.features(record.model) or [f"x{j}" for j in range(len(values[0]))]
     space = Space.infer(pd.DataFrame(values, columns=names))
-    return space, Scale(np.zeros(len(space)), space.is_nominal, space.n_codes), (OLDER,)
+    return space, Scale(space, np.zeros(len(space))), (OLDER,)
 
 
 def _outcome(record: Record, before: Label, target: Target, found: bool) -> Outcome:
