@@ -51,7 +51,8 @@ class Templates:
 
     Example:
         >>> import acex
-        >>> acex.sentences.Templates(switch="{feature}: {after} statt {before}", words={"housing": "Wohnung"}).words["housing"]
+        >>> german = acex.sentences.Templates(switch="{feature}: {after} statt {before}", words={"housing": "Wohnung"})
+        >>> german.words["housing"]
         'Wohnung'
     """
 
