@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
 import acex
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
-from acex.space.kinds import Categorical, Direction, Feature
-from acex.space.schema import read_schema, with_schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from acex.space.kinds import Categorical, Direction
 
 
 class StrategyName(StrEnum):
@@ -79,6 +81,8 @@ class Case:
 
     def prepare(self, known_labels: Sequence[Any] | None = None) -> Prepared:
         """Data and row as `acex.Explainer` takes them, with the labels the model can give where it says so."""
+        from acex.space.schema import read_schema, with_schema
+
         table = read_table(self.data)
         hidden = column_names(self.drop, table.columns, "--drop")
         if self.labels is not None:
@@ -208,6 +212,8 @@ class Prepared:
 
 
 def _range(text: str, space: acex.Space) -> tuple[str, Any]:
+    from acex.space.kinds import Categorical
+
     name, equals, values = text.partition("=")
     if not equals:
         raise ValueError(f'--range {text!r}: expected COLUMN=LOW:HIGH, such as "income=0:90000", or COLUMN=A|B.')
@@ -224,6 +230,5 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
         raise ValueError(f"--range {text!r}: expected LOW:HIGH, either of which may be left out.") from None
 
 
-def _category(word: str, feature: Feature) -> Any:
-    known = feature.categories if isinstance(feature, Categorical) else ()
-    return next((category for category in known if str(category) == word), word)
+def _category(word: str, feature: Categorical) -> Any:
+    return next((category for category in feature.categories if str(category) == word), word)

@@ -12,7 +12,10 @@ from typing import Annotated, Any
 import typer
 
 import acex
-from acex.cli.program import say
+from acex.cli.program import finite, say
+
+# What of a --model-config is not looked at before a row is sent.
+KINDS = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
 
 
 class Protocol(StrEnum):
@@ -44,7 +47,7 @@ class Model:
         bool, typer.Option("--allow-pickle", help="Load .joblib and .pkl, which run any code inside.")
     ] = False
     timeout: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds after which a request counts as failed.")
+        float | None, typer.Option(min=0.001, callback=finite, help="Seconds after which a request counts as failed.")
     ] = None
 
     def open(self) -> Any:
@@ -92,8 +95,12 @@ class Model:
         if self.model_config is not None:
             try:
                 more = tomllib.loads(self.model_config.read_text(encoding="utf-8"))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ValueError(f"--model-config {self.model_config}: {error}") from None
+            for name, kind in KINDS.items():
+                if not isinstance(more.get(name, kind()), kind):
+                    what = {str: "a text", list: "a list", dict: "a table"}[kind]
+                    raise ValueError(f"--model-config {self.model_config}: expected {what} for {name!r}.")
         if self.timeout is not None:
             more["timeout"] = self.timeout
         headers = dict(more.pop("headers_from_env", {}))

@@ -27,7 +27,7 @@ from acex.run.explanation import Explanation
 from acex.search.feasible import step_after
 from acex.space.columns import as_frame
 from acex.space.space import Space
-from acex.values import as_json, is_count
+from acex.values import as_json, is_count, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -369,7 +369,7 @@ class Summary:
             parts += ["", "Nothing was found for:", *shown, *([f"  ... and {more} more"] if more else [])]
         if len(self.progress) > 1:
             parts += ["", "As the work went on:", self.progress.to_string(index=False)]
-        return "\n".join(parts)
+        return printable("\n".join(parts))
 
     __repr__ = __str__
 

@@ -406,6 +406,8 @@ class Explainer:
             strategy=strategy,
             queries_per_round=queries_per_round,
         )
+        if not is_count(seed, least=0):  # the first to notice would be the second question
+            raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
         problem = self._problem(space, x, ranges, constraint, beta)
         settings = {
             "acex": __version__,

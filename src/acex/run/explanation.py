@@ -18,7 +18,7 @@ from acex.errors import NoCounterfactual
 from acex.plan.target import Target
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import as_json
+from acex.values import as_json, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -176,10 +176,10 @@ class Explanation:
 
     def __str__(self) -> str:
         if self.outcome != "found":
-            return self.summary()
+            return printable(self.summary())
         tables = [_drawn(_shown(self.changes_of(i))) for i in range(len(self.counterfactuals))]
         or_else = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
-        return "\n".join([self.summary(), tables[0], *or_else])
+        return "\n".join([printable(self.summary()), tables[0], *or_else])
 
     __repr__ = __str__
 
@@ -308,7 +308,7 @@ def _drawn(shown: pd.DataFrame) -> str:
     for name in shown.columns:
         table.add_column(name, overflow="fold", justify="left" if name == "feature" else "right")
     for line in shown.itertuples(index=False):
-        table.add_row(*(Text(word) for word in line))
+        table.add_row(*(Text(printable(word)) for word in line))
     console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
     with console.capture() as capture:
         console.print(table)

@@ -84,6 +84,8 @@ def described(entry: Mapping[str, Any], kind: type[Described]) -> Described:
         ValueError: a key is missing or unknown.
     """
     known = [f.name for f in fields(kind)]
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"features: expected a table such as {{ name = 'age', kind = 'integer' }}, got {entry!r}.")
     strange = [key for key in entry if key not in known]
     if strange or "name" not in entry or "kind" not in entry:
         what = f"unknown {listed(strange)}; there are {listed(known)}" if strange else "name and kind are needed"
