@@ -174,10 +174,10 @@ def _filled_in(lines: pd.DataFrame) -> dict[str, dict[str, Any]]:
     twice = told[KEY][told[KEY].duplicated()]
     if len(twice):
         raise ValueError(f"{KEY} {twice.iloc[0]!r} has a label in two lines; keep one.")
-    values = told.drop(columns=[KEY, OWN_LABEL]).to_dict("records")
+    names = [name for name in told.columns if name not in (KEY, OWN_LABEL)]
     return {
-        key: {"label": label, "values": line}
-        for key, label, line in zip(told[KEY], told[OWN_LABEL], values, strict=True)
+        line[KEY]: {"label": line[OWN_LABEL], "values": {name: line[name] for name in names}}
+        for line in told.to_dict("records")
     }
 
 

@@ -482,6 +482,9 @@ class Explainer:
         decides["space"] = space.to_dict()
         for feature in decides["space"]["features"]:
             feature.pop("unit", None)  # a word for people
+        # A column of texts is "object" to pandas 2 and "str" to pandas 3.
+        dtypes = decides["space"]["dtypes"]
+        decides["space"]["dtypes"] = dtypes and ["str" if dtype == "object" else dtype for dtype in dtypes]
         decides["allowed"] = [allowed.tolist() for allowed in problem.region.allowed]
         decides["data"] = self._data_identity
         if problem.region.constraint is not None:
