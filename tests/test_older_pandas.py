@@ -23,6 +23,7 @@ def test_acex_fits_beside_pandas_2_2_and_does_the_same_there(tmp_path: Path) -> 
     wanted = (f"{ROOT}[http,files,postgres,dask,parquet,bench]", "pytest", "hypothesis")
     install = [python, "-m", "pip", "install", "-q", "-c", str(tmp_path / "constraints.txt"), *wanted]
     installed = subprocess.run(install, capture_output=True, text=True)
+    assert "conflicting dependencies" not in installed.stderr, installed.stderr
     if installed.returncode != 0:
         pytest.skip(f"packages cannot be installed here: {installed.stderr.strip().splitlines()[-1]}")
     # What was installed is tested, not the source beside the tests.

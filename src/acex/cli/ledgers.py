@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlsplit
 
 import typer
 
@@ -28,14 +27,9 @@ LARGEST = 2**63 - 1  # that a database counts
 
 
 def spoken(where: str) -> str:
-    """The ledger's address as it may be shown: a URL may hold a password."""
-    if "://" not in where:
-        return where
-    try:
-        parts = urlsplit(where)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    except ValueError:
-        return "the ledger"
+    """The ledger as it may be named to people: of a URL, which may hold a password anywhere, only the kind."""
+    kind, address, _ = where.partition("://")
+    return f"{kind}://..." if address else where
 
 
 def exists(where: str) -> bool:

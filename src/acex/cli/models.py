@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 import warnings
 from dataclasses import dataclass
@@ -91,6 +92,9 @@ class Model:
     def _remote(self) -> Any:
         if self.protocol is None:
             raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow or json.")
+        # Also where a password with a slash makes it look like a host with a strange port.
+        if re.match(r"https?://[^/:@]*:(?!\d*[/?#])\S*@", self.model):
+            raise ValueError("--model: a password in the address would be stored; give it with --header-from-env.")
         more: dict[str, Any] = {}
         if self.model_config is not None:
             try:
