@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
-from acex.values import UNPRINTABLE, printable
+from acex.values import UNPRINTABLE, is_unicode, printable
 
 # What begins so is a formula, in a full-width form for some; one that has the apostrophe already gets another.
 FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
@@ -67,4 +67,4 @@ def _written(text: str) -> str | None:
         told = json.loads(text)
     except ValueError:
         return None
-    return told if isinstance(told, str) else None
+    return told if isinstance(told, str) and is_unicode(told) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -101,7 +102,7 @@ class Case:
             labels=None if outcomes is None else outcomes.tolist(),
             space=space,
             factual=self._factual(table, rows, hidden),
-            target=[as_label(text, words) for text in self.target] if self.target else None,
+            target=[_wanted(text, words) for text in self.target] if self.target else None,
             freeze=column_names(self.freeze, rows.columns, "--freeze"),
             directions=self._directions(space),
             ranges=dict(_range(text, space) for text in self.range or ()),
@@ -211,6 +212,13 @@ class Prepared:
     ranges: dict[str, Any]
 
 
+def _wanted(text: str, known: list[Any]) -> Any:
+    try:
+        return as_label(text, known)
+    except ValueError as error:
+        raise ValueError(f"--target: {error}") from None
+
+
 def _range(text: str, space: acex.Space) -> tuple[str, Any]:
     from acex.space.kinds import Categorical
 
@@ -223,9 +231,10 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
         return name, [_category(word, feature) for word in values.split("|")]
     low, colon, high = values.partition(":")
     try:
-        if not colon:
+        ends = float(low or "-inf"), float(high or "inf")
+        if not colon or not (ends[0] < math.inf and ends[1] > -math.inf):
             raise ValueError
-        return name, (float(low or "-inf"), float(high or "inf"))
+        return name, ends
     except ValueError:
         raise ValueError(f"--range {text!r}: expected LOW:HIGH, either of which may be left out.") from None
 

@@ -128,7 +128,7 @@ def status(
     Example: acex status lab.db
     """
     with opened(where) as book:
-        lines = _lines(book, model_id and chosen(book, model_id))
+        lines = _lines(book, None if model_id is None else chosen(book, model_id))
     if as_json:
         print_json(lines)
         return

@@ -85,7 +85,7 @@ def show(
     Example: acex ledger show loans.db --newest 5
     """
     with opened(where) as book:
-        lines = book.show(model_id and chosen(book, model_id), newest=newest)
+        lines = book.show(None if model_id is None else chosen(book, model_id), newest=newest)
     if as_json:
         print_json(records(lines))
         return

@@ -107,7 +107,7 @@ class Model:
                     raise ValueError(f"--model-config {self.model_config}: expected {what} for {name!r}.")
         if self.timeout is not None:
             more["timeout"] = self.timeout
-        headers = dict(more.pop("headers_from_env", {}))
+        headers = {header: str(variable) for header, variable in more.pop("headers_from_env", {}).items()}
         for text in self.header_from_env or ():
             header, equals, variable = text.partition("=")
             if not (equals and header and variable):

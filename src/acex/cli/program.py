@@ -55,7 +55,7 @@ def _told() -> Iterator[None]:
         if not error.format_message():  # it shows the help instead
             raise
         where = error.ctx.command_path if error.ctx else "acex"
-        raise _end(f"{error.format_message()} See {where} --help.", WRONG) from error
+        raise _end(f"{error.format_message().removesuffix('.')}. See {where} --help.", WRONG) from error
     except (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent) as error:
         raise _end(str(error), FAILED) from error
     except (ValueError, OSError, AcexError) as error:

@@ -64,6 +64,8 @@ def _written(path: Path) -> dict[str, acex.Explanation]:
         raise ValueError(f"{path}: there is no such file.")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, dict):
+            raise ValueError(f"expected an object, got {type(data).__name__}")
         if "rows" not in data:
             return {"": acex.Explanation.from_json(path)}
         told = {}
@@ -75,8 +77,8 @@ def _written(path: Path) -> dict[str, acex.Explanation]:
                 whole = acex.Explanation.from_json(json.dumps(line["explanation"]))
                 told[f"{name}-{i}" if name in told else name] = whole
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        why = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path} is nothing that --out of acex explain or batch wrote ({why}).") from None
+        why = f": {error}" if isinstance(error, ValueError) else "."
+        raise ValueError(f"{path} is nothing that --out of acex explain or batch wrote{why}") from None
     if not told:
         raise ValueError(f"{path}: none of its {len(data['rows'])} rows has an explanation.")
     return told

@@ -71,15 +71,13 @@ def as_label(text: str, known: Iterable[Any] = ()) -> Any:
     """The label that a text stands for: one that is known by this text, or a number, true or false, or the text.
 
     Raises:
-        ValueError: it is no number, an infinite one, or a text that no file can hold.
+        ValueError: it is nothing, no number, an infinite one, or a text that no file can hold.
     """
     for label in known:
         if str(label) == text:
             return label
-    if _is_no_number(text):
-        raise ValueError(
-            f"{text!r} is not a label: leave the place blank where there is none, or write '\"{text}\"' for the word."
-        )
+    if not text or _is_no_number(text):
+        raise ValueError(f"{text!r} is not a label; write '\"{text}\"' if the model does say so.")
     try:
         value = json.loads(text.lower() if text.lower() in ("true", "false") else text)
     except (ValueError, RecursionError):
@@ -103,10 +101,16 @@ def _is_no_number(text: str) -> bool:
 
 def matching(table: pd.DataFrame, where: str) -> list[int]:
     """The positions of the rows for which a query holds."""
+    import pandas as pd
+    from pandas.api import types
+
     try:
-        return table.reset_index(drop=True).query(where).index.tolist()
+        holds: Any = table.reset_index(drop=True).eval(where)
     except Exception as error:  # pandas raises a dozen kinds
         raise ValueError(f"--where {where!r}: {error}. Columns are {listed(table.columns)}.") from error
+    if not (isinstance(holds, pd.Series) and types.is_bool_dtype(holds.dtype)):
+        raise ValueError(f'--where {where!r}: expected what is true or false of a row, such as "age > 30".')
+    return holds.index[holds.fillna(False).astype(bool)].tolist()
 
 
 def read_row(path: Path) -> pd.DataFrame:

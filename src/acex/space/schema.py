@@ -61,6 +61,8 @@ class FeatureSchema:
     def feature(self, values: pd.Series[Any]) -> Feature:
         """The feature; where the file does not say so, with the range or categories of these values."""
         limits: dict[str, Any] = {"frozen": self.frozen, "direction": self.direction, "weight": self.weight}
+        if self.kind in ("continuous", "integer") and not types.is_numeric_dtype(values.dtype):
+            raise ValueError(f"{self.name!r}: kind {self.kind!r} is for numbers, and the column is {values.dtype}.")
         match self.kind:
             case "continuous":
                 low, high = self.range or (float(values.min()), float(values.max()))
@@ -74,6 +76,10 @@ class FeatureSchema:
                 return Nominal(self.name, self.categories or tuple(sorted(values.unique().tolist())), **limits)
 
 
+WRITTEN: dict[str, Any] = {
+    "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
+    "weight": (int, float), "unit": str,
+}  # fmt: skip
 Described = TypeVar("Described", bound=FeatureSchema)
 
 
@@ -90,6 +96,9 @@ def described(entry: Mapping[str, Any], kind: type[Described]) -> Described:
     if strange or "name" not in entry or "kind" not in entry:
         what = f"unknown {listed(strange)}; there are {listed(known)}" if strange else "name and kind are needed"
         raise ValueError(f"features: {dict(entry)}: {what}.")
+    for key, value in entry.items():
+        if not isinstance(value, WRITTEN.get(key, object)):
+            raise ValueError(f"features: {entry['name']!r}: {key} = {value!r} is of the wrong type; see acex schema.")
     values: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in entry.items()}
     return kind(**values)
 
@@ -105,8 +114,12 @@ def read_schema(path: Path) -> list[FeatureSchema]:
         features = written.get("features")
         if not isinstance(features, list) or set(written) != {"features"}:
             raise ValueError(f"expected features = [...] and nothing else, got {listed(written)}.")
-        return [described(entry, FeatureSchema) for entry in features]
-    except ValueError as error:
+        columns = [described(entry, FeatureSchema) for entry in features]
+        names = [column.name for column in columns]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{max(names, key=names.count)!r} is described twice.")
+        return columns
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from None
 
 
