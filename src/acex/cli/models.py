@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 import warnings
 from dataclasses import dataclass
@@ -12,7 +13,10 @@ from typing import Annotated, Any
 import typer
 
 import acex
-from acex.cli.program import say
+from acex.cli.program import finite, say
+
+# What of a --model-config is not looked at before a row is sent.
+KINDS = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
 
 
 class Protocol(StrEnum):
@@ -44,7 +48,7 @@ class Model:
         bool, typer.Option("--allow-pickle", help="Load .joblib and .pkl, which run any code inside.")
     ] = False
     timeout: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds after which a request counts as failed.")
+        float | None, typer.Option(min=0.001, callback=finite, help="Seconds after which a request counts as failed.")
     ] = None
 
     def open(self) -> Any:
@@ -88,15 +92,22 @@ class Model:
     def _remote(self) -> Any:
         if self.protocol is None:
             raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow or json.")
+        # Also where a password with a slash makes it look like a host with a strange port.
+        if re.match(r"https?://[^/:@]*:(?!\d*[/?#])\S*@", self.model):
+            raise ValueError("--model: a password in the address would be stored; give it with --header-from-env.")
         more: dict[str, Any] = {}
         if self.model_config is not None:
             try:
                 more = tomllib.loads(self.model_config.read_text(encoding="utf-8"))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ValueError(f"--model-config {self.model_config}: {error}") from None
+            for name, kind in KINDS.items():
+                if not isinstance(more.get(name, kind()), kind):
+                    what = {str: "a text", list: "a list", dict: "a table"}[kind]
+                    raise ValueError(f"--model-config {self.model_config}: expected {what} for {name!r}.")
         if self.timeout is not None:
             more["timeout"] = self.timeout
-        headers = dict(more.pop("headers_from_env", {}))
+        headers = {header: str(variable) for header, variable in more.pop("headers_from_env", {}).items()}
         for text in self.header_from_env or ():
             header, equals, variable = text.partition("=")
             if not (equals and header and variable):

@@ -9,12 +9,10 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, is_regressor
-from sklearn.utils.validation import check_is_fitted
 
 from acex.arrays import Rows
 from acex.errors import ModelFailed
-from acex.values import Label, is_missing, plain
+from acex.values import Label, is_missing, is_unicode, plain
 
 Predict: TypeAlias = Callable[[Rows], Any]
 
@@ -34,6 +32,9 @@ def as_predict(model: Any, scores: bool = False) -> Predict:
     With scores the answer is `Scored`: the labels of `predict` with `predict_proba`, or the likeliest labels of a
     function that gives a frame of probabilities.
     """
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted
+
     if inspect.isclass(model):
         raise TypeError(f"model is the class {model.__name__}; pass a fitted {model.__name__}() instead.")
     predict = getattr(model, "predict", None)
@@ -122,6 +123,8 @@ def as_labels(answer: Any, n: int) -> list[Label]:
     for label in labels:
         if is_missing(label) or not isinstance(label, (str, bool, int, float)):
             raise ValueError(f"got {label!r}, which is not a label: text, a whole number or a truth value")
+        if isinstance(label, str) and not is_unicode(label):
+            raise ValueError(f"got {label!r}, which is not a label: half of a character cannot be written down")
         if isinstance(label, float) and not label.is_integer():
             raise ValueError(
                 f"got {label!r}, which is a score, not a label; turn scores into labels first, such as "
@@ -131,6 +134,8 @@ def as_labels(answer: Any, n: int) -> list[Label]:
 
 
 def _is_regressor(model: Any) -> bool:
+    from sklearn.base import is_regressor
+
     try:
         return bool(is_regressor(model))
     except Exception:  # not an estimator of scikit-learn's kind

@@ -22,7 +22,7 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import Label, as_json
+from acex.values import Label, as_json, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -293,10 +293,10 @@ class Explanation:
         from acex.show.text import drawn
 
         if self.outcome != "found":
-            return self.summary()
+            return printable(self.summary())
         tables = [drawn(self.changes_in_words(i)) for i in range(len(self.counterfactuals))]
         or_else = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
-        return "\n".join([self.summary(), tables[0], *or_else])
+        return "\n".join([printable(self.summary()), tables[0], *or_else])
 
     __repr__ = __str__
 

@@ -18,7 +18,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import expit, ndtr, ndtri
-from scipy.stats import qmc
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.acquisition import Improvement, expected_improvement, improvement_bound
@@ -349,6 +348,8 @@ def _sobol_points(problem: Problem, n: int, rng: np.random.Generator) -> FloatAr
     One or two features: the box. In more dimensions most of the box is empty space: rays from the factual,
     half of them to points of the box and half to reference rows.
     """
+    from scipy.stats import qmc
+
     region, factual = problem.region, problem.factual
     movable = np.flatnonzero(region.movable)
     rays = len(movable) > BOX_DIMENSIONS
