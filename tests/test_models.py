@@ -9,12 +9,16 @@ import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from acex.models.labels import as_labels, as_predict, known_labels
+import acex
+from acex import ModelFailed
+from acex.models.labels import as_labels, as_predict, as_scores, known_labels
 
 X = np.array([[0.0], [1.0], [2.0], [3.0]])
 
@@ -78,6 +82,81 @@ def test_labels_are_known_where_the_model_tells() -> None:
 )
 def test_labels_are_unknown_before_the_fit_or_without_classes(model: Any) -> None:
     assert known_labels(model) is None
+
+
+# -- scores ------------------------------------------------------------------------------------------------
+
+
+class Billed:
+    """A client of somebody's service: each row of each call is on the bill."""
+
+    def __init__(self, price_list: LogisticRegression) -> None:
+        self.inner, self.classes_, self.billed = price_list, price_list.classes_, 0
+
+    def predict(self, rows: Any) -> Any:
+        self.billed += len(rows)
+        return self.inner.predict(rows)
+
+    def predict_proba(self, rows: Any) -> Any:
+        self.billed += len(rows)
+        return self.inner.predict_proba(rows)
+
+
+def test_with_scores_each_row_is_sent_once() -> None:
+    client = Billed(LogisticRegression().fit(X, ["no", "no", "yes", "yes"]))
+    e = acex.explain(client, X[0], data=X, target="yes", scores=True, budget=8)
+    assert e.outcome == "found"
+    assert client.billed == e.n_queries <= 8
+    assert client.predict([e.counterfactual]).tolist() == ["yes"]
+
+
+def test_with_scores_labels_are_the_likeliest_of_the_probabilities() -> None:
+    model = LogisticRegression().fit(X, ["a", "b", "c", "c"])
+    scored = as_predict(model, scores=True)(X)
+    assert list(scored.labels) == model.predict(X).tolist()
+    assert as_scores(scored, 4)[0] == list(zip("abc", model.predict_proba(X)[0].tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        FixedThresholdClassifier(LogisticRegression(), threshold=0.9),
+        TunedThresholdClassifierCV(LogisticRegression(), cv=2),
+        make_pipeline(StandardScaler(), FixedThresholdClassifier(LogisticRegression(), threshold=0.9)),
+        GridSearchCV(FixedThresholdClassifier(LogisticRegression()), {"threshold": [0.2, 0.9]}, cv=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_decision_that_is_not_the_likeliest_label_is_not_passed_over(model: Any) -> None:
+    rows, outcome = np.repeat(X, 5, axis=0), ["no", "no", "yes", "yes"] * 5
+    model.fit(rows, np.repeat(outcome[:4], 5))
+    for asked in (model, FrozenEstimator(model)):
+        with pytest.raises(TypeError, match=r"ThresholdClassifier\w*\.predict decides by a rule of its own"):
+            as_predict(asked, scores=True)
+    assert as_predict(model)(X).tolist() == model.predict(X).tolist()  # without scores it is asked as it is
+
+
+def test_probabilities_fitted_to_margins_do_not_decide_for_a_support_vector_machine() -> None:
+    with pytest.raises(TypeError, match=r"^\w*\.predict decides by a rule of its own"):
+        as_predict(WithProbabilities().fit(X, [0, 0, 1, 1]), scores=True)
+
+
+class WithProbabilities(SVC):  # type: ignore[misc]
+    """As `SVC(probability=True)`, which comes with warnings of its own."""
+
+    def predict_proba(self, rows: Any) -> Any:
+        return np.full((len(rows), 2), 0.5)
+
+
+@pytest.mark.parametrize("answer", [[[0.2, 0.3, 0.5]], [0.5, 0.5], [[[0.5, 0.5]]]])
+def test_probabilities_of_another_shape_are_none(answer: Any) -> None:
+    client = Billed(LogisticRegression().fit(X, ["no", "no", "yes", "yes"]))
+    client.predict_proba = lambda rows: np.array(answer)  # type: ignore[method-assign]
+    with pytest.raises(ModelFailed, match="expected a row each, with one for each of the 2 labels"):
+        as_predict(client, scores=True)(X[:1])
+
+
+# -- labels ------------------------------------------------------------------------------------------------
 
 
 def test_several_outputs_at_once_have_no_labels() -> None:

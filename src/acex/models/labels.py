@@ -10,6 +10,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, is_regressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from acex.arrays import Rows
@@ -31,8 +33,8 @@ class Scored:
 def as_predict(model: Any, scores: bool = False) -> Predict:
     """What turns rows into labels: the model's `predict`, or the model itself if it is a function.
 
-    With scores the answer is `Scored`: the labels of `predict` with `predict_proba`, or the likeliest labels of a
-    function that gives a frame of probabilities.
+    With scores the answer is `Scored`, from one call a row: `predict_proba` with its likeliest labels, or a function
+    that gives a frame of probabilities.
     """
     if inspect.isclass(model):
         raise TypeError(f"model is the class {model.__name__}; pass a fitted {model.__name__}() instead.")
@@ -58,7 +60,49 @@ def _estimator_scores(model: Any) -> Predict:
             f"scores=True needs a model with predict_proba and classes_, or a function that gives a DataFrame of "
             f"probabilities with a column for each label; {type(model).__name__} is neither."
         )
-    return lambda rows: Scored(model.predict(rows), classes, model.predict_proba(rows))
+    if (decider := _with_a_rule_of_its_own(model)) is not None:
+        raise TypeError(
+            f"{type(decider).__name__}.predict decides by a rule of its own, and with scores=True the decision is the "
+            f"likeliest label of predict_proba: a counterfactual could be none for predict. Leave scores out, or pass "
+            f"a function that gives a DataFrame of probabilities in which the likeliest label is the decision you mean."
+        )
+    return lambda rows: likeliest(classes, model.predict_proba(rows))
+
+
+# A threshold other than the middle; margins, where probabilities were fitted to them afterwards.
+OWN_RULES = {"FixedThresholdClassifier", "TunedThresholdClassifierCV", "SVC", "NuSVC"}
+
+
+def _with_a_rule_of_its_own(model: Any) -> Any:
+    """The estimator that decides, if its `predict` is not the likeliest label of its `predict_proba`; else None."""
+    while model is not None:
+        if OWN_RULES & {kind.__name__ for kind in type(model).__mro__}:
+            return model
+        model = _inside(model)
+    return None
+
+
+def _inside(model: Any) -> Any:
+    """The model that this one hands its rows on to, be it after changing them; None if it decides by itself."""
+    owner = getattr(model.predict, "__self__", model)
+    if owner is not model:  # a model from a file
+        return owner
+    if isinstance(model, Pipeline):
+        return model.steps[-1][1]
+    if isinstance(model, FrozenEstimator):
+        return model.estimator
+    return getattr(model, "best_estimator_", None)  # of a search over parameters
+
+
+def likeliest(classes: Sequence[Label], probabilities: Any) -> Scored:
+    """The likeliest labels (the first of equals), with the probabilities, (n, classes), that say so."""
+    table = np.asarray(probabilities)
+    if table.ndim != 2 or table.shape[1] != len(classes):
+        raise ModelFailed(
+            f"The model gave probabilities of shape {table.shape}: expected a row each, with one for each of the "
+            f"{len(classes)} labels."
+        )
+    return Scored([classes[i] for i in table.argmax(axis=1)], classes, table)
 
 
 def _function_scores(function: Predict) -> Predict:
@@ -69,7 +113,7 @@ def _function_scores(function: Predict) -> Predict:
                 f"scores=True needs a DataFrame of probabilities with a column for each label, and the model gave "
                 f"{type(answer).__name__}."
             )
-        return Scored(answer.columns[answer.to_numpy().argmax(axis=1)], answer.columns.tolist(), answer.to_numpy())
+        return likeliest(answer.columns.tolist(), answer)
 
     return scored
 
