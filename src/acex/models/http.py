@@ -11,21 +11,19 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Lock
 from time import monotonic, sleep
-from types import ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.errors import MissingExtra, ModelFailed
+from acex.errors import ModelFailed
+from acex.models.exchange import Lost, NotReached, Reply, client_library, exchange
 from acex.models.labels import as_labels
+from acex.models.secrets import Secrets
 from acex.models.wire import Inputs, JsonTemplate, MLflow, OpenInference, Wire
 from acex.values import Label, is_count, is_finite
 
@@ -57,6 +55,7 @@ class HttpModel:
         version: the declared version of the model; a part of `model_id`.
         rows_per_request: most rows in a request.
         timeout: seconds from sending a request to the end of its answer.
+        answer_limit: most bytes of an answer, as sent and unpacked; a longer one is cut off and counts as lost.
         rate_limit: most requests a second, in each process.
         retries: how often a refused request is repeated. A lost one never is.
         headers_from_env: header to environment variable, such as {"Authorization": "MY_TOKEN"}. Values
@@ -79,6 +78,7 @@ class HttpModel:
     version: str | None = None
     rows_per_request: int = 100
     timeout: float = 30.0
+    answer_limit: int = 16_000_000
     rate_limit: float | None = None
     retries: int = 4
     headers_from_env: Mapping[str, str] = field(default_factory=dict)
@@ -93,6 +93,8 @@ class HttpModel:
             raise ValueError(f"retries must be 0 or more, got {self.retries!r}.")
         if not (is_finite(self.timeout) and self.timeout > 0):
             raise ValueError(f"timeout must be a number above 0, got {self.timeout!r}.")
+        if not is_count(self.answer_limit):
+            raise ValueError(f"answer_limit must be 1 byte or more, got {self.answer_limit!r}.")
         if self.rate_limit is not None and not (is_finite(self.rate_limit) and self.rate_limit > 0):
             raise ValueError(f"rate_limit must be a number above 0 or None, got {self.rate_limit!r}.")
         for header, variable in self.headers_from_env.items():
@@ -151,16 +153,21 @@ class HttpModel:
             content = json.dumps(self._wire.body(rows), allow_nan=False)
         except ValueError as error:
             raise ModelFailed(f"The rows cannot be written for {self.url}: {error}", in_doubt=0) from error
-        secrets = self._secrets()
-        text = self._post(content.encode(), secrets, n)
+        headers = self._headers()
+        secrets = Secrets.of(headers)
+        reply = self._post(content.encode(), headers, secrets, n)
         try:
-            return as_labels(self._wire.labels(json.loads(text)), n)
+            labels = as_labels(self._wire.labels(json.loads(reply.text)), n)
         except (ValueError, RecursionError) as error:
-            why = _excerpt(str(error), secrets)
-        said = _excerpt(text, secrets)
+            why = secrets.blotted(str(error))[:EXCERPT]
+        else:
+            if not any(secrets.repeated_in(text) for text in {str(label) for label in labels}):
+                return labels
+            why = "a label repeats a secret of headers_from_env, which must not be written down"
+        said = secrets.blotted(reply.words)[:EXCERPT]
         raise self._failed(f"answered, but not with one label a row: {why}. It said: {said!r}", in_doubt=n)
 
-    def _secrets(self) -> dict[str, str]:
+    def _headers(self) -> dict[str, str]:
         """The headers with the values that the environment has for them now."""
         headers = {}
         for header, variable in self.headers_from_env.items():
@@ -171,21 +178,24 @@ class HttpModel:
             headers[header] = value
         return headers
 
-    def _post(self, content: bytes, secrets: Mapping[str, str], n: int) -> str:
-        """The text of the answer."""
+    def _post(self, content: bytes, headers: Mapping[str, str], secrets: Secrets, n: int) -> Reply:
+        """The answer to a request about n rows."""
         for attempt in range(self.retries + 1):
             self._pace.wait()
-            match _within(self.timeout, lambda: _exchange(self.url, content, secrets, self.timeout)):
-                case _Reply(status, text) if 200 <= status < 300:
-                    return text
-                case _Reply(status, text, retry_after):
-                    what = f"answered {status}: {_excerpt(text, secrets)!r}"
+            outcome = exchange(
+                self.url, content, headers, secrets=secrets, timeout=self.timeout, limit=self.answer_limit
+            )
+            match outcome:
+                case Reply(status) if 200 <= status < 300:
+                    return outcome
+                case Reply(status, retry_after=retry_after):
+                    what = f"answered {status}: {secrets.blotted(outcome.words)[:EXCERPT]!r}"
                     if status not in NOT_NOW:
                         raise self._failed(what, in_doubt=0 if status in TURNED_AWAY else n)
-                case _NotReached(why):
-                    what, retry_after = f"cannot be reached: {why}", None
-                case _Lost(why):
-                    raise self._failed(f"gave no complete answer: {_excerpt(why, secrets)}", in_doubt=n)
+                case NotReached(why):
+                    what, retry_after = f"cannot be reached: {secrets.blotted(why)[:EXCERPT]}", None
+                case Lost(why):
+                    raise self._failed(f"gave no complete answer: {secrets.blotted(why)[:EXCERPT]}", in_doubt=n)
             wait = min(FIRST_WAIT * 2**attempt, PATIENCE) if retry_after is None else retry_after
             if wait > PATIENCE:
                 what += f" (it asks to wait {wait:.0f} seconds)"
@@ -199,17 +209,8 @@ class HttpModel:
         return ModelFailed(f"{self.url} {what.removesuffix('.')}. {end}", in_doubt=in_doubt)
 
 
-def _excerpt(words: str, secrets: Mapping[str, str]) -> str:
-    """The first of a server's words, without the secrets that it may have repeated."""
-    for value in secrets.values():
-        # The token may also come back without what stands before it ("Bearer").
-        for secret in (value, *(part for part in value.split() if len(part) > 6)):
-            words = words.replace(secret, "***")
-    return words[:EXCERPT]
-
-
 def _check_url(url: str, protocol: str) -> None:
-    httpx2 = _httpx2()
+    httpx2 = client_library()
     try:
         parts = httpx2.URL(url)
     except (httpx2.InvalidURL, TypeError) as error:
@@ -222,88 +223,6 @@ def _check_url(url: str, protocol: str) -> None:
     if not parts.path.endswith(ending):
         example = {"v2": "http://host:8080/v2/models/NAME/infer", "mlflow": "http://host:5000/invocations"}[protocol]
         raise ValueError(f"url: expected the whole address, such as {example}, got {url!r}.")
-
-
-def _httpx2() -> ModuleType:
-    try:
-        import httpx2
-    except ImportError:
-        raise MissingExtra("acex.HttpModel", "http") from None
-    return httpx2
-
-
-# -- one request ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Reply:
-    status: int
-    text: str
-    retry_after: float | None = None  # seconds
-
-
-@dataclass(frozen=True)
-class _NotReached:
-    why: str  # no connection: nothing was sent
-
-
-@dataclass(frozen=True)
-class _Lost:
-    why: str  # it was sent, or may have been
-
-
-_Outcome: TypeAlias = _Reply | _NotReached | _Lost
-
-
-def _exchange(url: str, content: bytes, secrets: Mapping[str, str], timeout: float) -> _Outcome:
-    """What became of one request.
-
-    Each has a connection of its own: on a kept one that the server has just dropped, a request fails in a
-    way that cannot be told from one that was charged.
-    """
-    httpx2 = _httpx2()
-    headers = {"content-type": "application/json", "accept": "application/json", **secrets}
-    deadline = monotonic() + timeout
-    # Connecting ends first: what fails there is known to have cost nothing.
-    limits = httpx2.Timeout(timeout, connect=timeout / 2)
-    try:
-        with httpx2.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
-            received = bytearray()
-            for chunk in response.iter_bytes():
-                received += chunk
-                if monotonic() > deadline:
-                    return _Lost("out of time")  # nobody waits for it any more: see `_within`
-            text = received.decode(response.encoding or "utf-8", errors="replace")
-            return _Reply(response.status_code, text, _seconds(response.headers.get("retry-after")))
-    except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-        return _NotReached(str(error) or type(error).__name__)
-    except Exception as error:  # whatever it was, the request may have arrived
-        return _Lost(f"{type(error).__name__}: {error}")
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """How long to wait, from the header's number of seconds or date; None if it says neither."""
-    if retry_after is None:
-        return None
-    try:
-        if retry_after.isdecimal():
-            return float(retry_after)
-        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
-
-
-def _within(seconds: float, work: Callable[[], _Outcome]) -> _Outcome:
-    """What the work gave; when it takes longer it is left behind, and its request is lost.
-
-    A timeout of a socket starts anew with each byte, so a server that drips would hold us for ever.
-    """
-    done: SimpleQueue[_Outcome] = SimpleQueue()
-    Thread(target=lambda: done.put(work()), daemon=True).start()
-    try:
-        return done.get(timeout=seconds)
-    except Empty:
-        return _Lost(f"out of time after {seconds:g} seconds")
 
 
 class _Pace:
