@@ -10,6 +10,7 @@ import re
 import socket
 import sys
 import tracemalloc
+import warnings
 from base64 import b64encode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -512,6 +513,116 @@ def test_the_id_is_the_address_the_version_and_what_is_asked() -> None:
     assert len({m.model_id for m in (model, *others)}) == 6
 
 
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (lambda: asking("http://host/score", version="7"), "http://host/score 7 1a9362756931"),
+        (
+            lambda: asking("http://host/score", version="7", headers_from_env={"Authorization": "T"}),
+            "http://host/score 7 1a9362756931",
+        ),
+        (
+            lambda: HttpModel("http://host:8080/v2/models/m/infer", protocol="v2"),
+            "http://host:8080/v2/models/m/infer 2c6994a83ba0",
+        ),
+        (
+            lambda: HttpModel("http://host:5000/invocations", protocol="mlflow"),
+            "http://host:5000/invocations b422d1eb8f2a",
+        ),
+    ],
+)
+def test_the_id_is_the_one_of_version_0_1_0_so_that_its_ledgers_stay_free(model: Any, expected: str) -> None:
+    assert model().model_id == expected
+
+
+def selecting(url: str, **settings: Any) -> HttpModel:
+    headers = {"Authorization": "MY_TOKEN", "X-Model": "MY_MODEL"}
+    return asking(url, headers_from_env=headers, identity_headers=["X-Model"], **settings)
+
+
+def test_another_model_behind_the_same_address_does_not_get_the_answers_of_the_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def by_model(handler: Any) -> None:
+        word = "yes" if handler.headers["X-Model"] == "a" else "no"
+        handler.reply(200, json.dumps({"labels": [word] * len(handler.body["rows"])}))
+
+    monkeypatch.setenv("MY_TOKEN", TOKEN)
+    told = []
+    with serving(by_model) as server, acex.Ledger(tmp_path / "answers.db") as ledger:
+        for name in ("a", "b", "a"):
+            monkeypatch.setenv("MY_MODEL", name)
+            model = selecting(server.url)
+            box = BlackBox(model.predict, ledger, 10, model_id=model.model_id)
+            told.append((box.ask(ROWS[:1])[0].label, box.n_queries))
+    assert told == [("yes", 1), ("no", 1), ("yes", 0)]
+
+
+def test_a_rotated_key_pays_for_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_MODEL", "loans-7")
+    ids = set()
+    for token in ("one", "two"):
+        monkeypatch.setenv("MY_TOKEN", token)
+        ids.add(selecting("http://host/score").model_id)
+    assert len(ids) == 1
+    assert "loans-7" not in ids.pop()  # a mark of it will do
+
+
+def test_a_model_that_was_exchanged_under_way_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", TOKEN)
+    monkeypatch.setenv("MY_MODEL", "a")
+    with serving(labels) as server:
+        model = pickle.loads(pickle.dumps(selecting(server.url)))
+        assert model.predict(ROWS) == RIGHT
+        monkeypatch.setenv("MY_MODEL", "b")  # or a worker has another environment
+        with pytest.raises(ModelFailed, match=r"another value for 'X-Model' now than when .* Make a new one") as caught:
+            model.predict(ROWS)
+        assert len(server.bodies) == 1 and not caught.value.charged
+
+
+def test_what_selects_the_model_is_no_secret_and_may_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", TOKEN)
+    monkeypatch.setenv("MY_MODEL", "loans-2026-11")
+    words = "there is no model loans-2026-11"
+    with serving(says(404, words)) as server, pytest.raises(ModelFailed, match=f"answered 404: '{words}'"):
+        selecting(server.url).predict(ROWS)
+
+
+def test_a_header_that_may_select_the_model_gets_a_remark() -> None:
+    with pytest.warns(
+        UserWarning, match=r"does 'X-Tenant' select the model\? Then name it in identity_headers"
+    ) as told:
+        asking("http://host/score", headers_from_env={"X-Tenant": "TENANT", "api-key": "KEY"})
+    assert [str(w.message).split("'")[1] for w in told] == ["X-Tenant"]
+    assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"headers_from_env": dict.fromkeys(["Authorization", "X-API-Key", "Ocp-Apim-Subscription-Key", "Cookie"], "V")},
+        {"headers_from_env": {"X-Acme": "V"}, "key_headers": ["X-Acme"]},
+        {"headers_from_env": {"X-Model": "MY_MODEL"}, "identity_headers": ["X-Model"]},
+    ],
+)
+def test_a_key_or_a_header_that_was_named_gets_none(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_MODEL", "a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asking("http://host/score", **settings)
+
+
+def test_patience_is_a_number(waits: list[float]) -> None:
+    assert asking("http://host/score", timeout=30.0).patience == 390.0
+    assert asking("http://host/score", timeout=1.0, retries=0).patience == 1.0
+    assert asking("http://host/score", timeout=1.0, retries=1, rate_limit=2.0).patience == 63.0
+    with serving(says(503, "", retry_after="60")) as server:
+        model = asking(server.url, retries=3)
+        with pytest.raises(ModelFailed):
+            model.predict(ROWS)
+    assert sum(waits) + 4 * model.timeout == model.patience  # no server can make it wait longer
+
+
 # -- wrong settings are told before anything is sent ---------------------------------------------------------
 
 
@@ -534,6 +645,22 @@ def test_the_id_is_the_address_the_version_and_what_is_asked() -> None:
         ("http://host", {"timeout": 0}, "timeout must be a number above 0, got 0"),
         ("http://host", {"answer_limit": 0}, "answer_limit must be 1 byte or more, got 0"),
         ("http://host", {"rate_limit": -2.0}, "rate_limit must be a number above 0 or None, got -2.0"),
+        (
+            "http://host",
+            {"identity_headers": ["X-Model"]},
+            "identity_headers: 'X-Model' is not among headers_from_env: ",
+        ),
+        ("http://host", {"key_headers": ["X-Acme"]}, "key_headers: 'X-Acme' is not among headers_from_env"),
+        (
+            "http://host",
+            {"headers_from_env": {"Authorization": "V"}, "identity_headers": ["Authorization"]},
+            "identity_headers: 'Authorization' is a key: with a new one all would be paid for again",
+        ),
+        (
+            "http://host",
+            {"headers_from_env": {"X-Model": "NOT_SET_AT_ALL"}, "identity_headers": ["X-Model"]},
+            "The environment variable NOT_SET_AT_ALL for 'X-Model' is not set",
+        ),
         (
             "http://host",
             {"headers_from_env": {"X": "Bearer abc"}},

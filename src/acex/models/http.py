@@ -7,10 +7,7 @@ the caller may decide to ask again.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
@@ -22,10 +19,11 @@ import pandas as pd
 from acex.arrays import Rows
 from acex.errors import ModelFailed
 from acex.models.exchange import Lost, NotReached, Reply, client_library, exchange
+from acex.models.headers import Headers, mark
 from acex.models.labels import as_labels
 from acex.models.secrets import Secrets
 from acex.models.wire import Inputs, JsonTemplate, MLflow, OpenInference, Wire
-from acex.values import Label, is_count, is_finite
+from acex.values import Label, is_count, is_finite, listed
 
 NOT_NOW = {429, 503}  # too many requests, unavailable: the server asks to come back
 # Turned away at the door: credentials, address, method, size or type, before a model saw the rows.
@@ -60,6 +58,10 @@ class HttpModel:
         retries: how often a refused request is repeated. A lost one never is.
         headers_from_env: header to environment variable, such as {"Authorization": "MY_TOKEN"}. Values
             are read when a request is sent and kept nowhere.
+        identity_headers: those of `headers_from_env` that select the model, such as ["X-Model"]: a mark of their values
+            is a part of `model_id`, so that another model never gets this one's answers.
+        key_headers: those that are keys although their names do not say so. Keys are no part of `model_id`: with a new
+            one nothing is paid for again.
 
     Example:
         >>> acex.HttpModel(  # doctest: +SKIP
@@ -82,6 +84,10 @@ class HttpModel:
     rate_limit: float | None = None
     retries: int = 4
     headers_from_env: Mapping[str, str] = field(default_factory=dict)
+    identity_headers: Sequence[str] = ()
+    key_headers: Sequence[str] = ()
+    _headers: Headers = field(init=False, repr=False)
+    _selects: str | None = field(init=False, repr=False)
     _wire: Wire = field(init=False, repr=False)
     _pace: _Pace = field(init=False, repr=False)
 
@@ -97,9 +103,9 @@ class HttpModel:
             raise ValueError(f"answer_limit must be 1 byte or more, got {self.answer_limit!r}.")
         if self.rate_limit is not None and not (is_finite(self.rate_limit) and self.rate_limit > 0):
             raise ValueError(f"rate_limit must be a number above 0 or None, got {self.rate_limit!r}.")
-        for header, variable in self.headers_from_env.items():
-            if not re.fullmatch(r"[A-Za-z_]\w*", variable):  # not shown: it may be the secret itself
-                raise ValueError(f"headers_from_env[{header!r}] must be the name of an environment variable.")
+        headers = Headers(self.headers_from_env, self.identity_headers, self.key_headers)
+        object.__setattr__(self, "_headers", headers)
+        object.__setattr__(self, "_selects", headers.mark())
         object.__setattr__(self, "_wire", self._chosen_wire())
         object.__setattr__(self, "_pace", _Pace(self.rate_limit))
 
@@ -121,8 +127,16 @@ class HttpModel:
     def model_id(self) -> str:
         """The name in the ledger: address and declared version, and a mark of what is asked there."""
         asked = [self.protocol, self.request, self.labels, self.inputs, self.input_name]
-        mark = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
-        return " ".join(filter(None, (self.url, self.version, mark)))
+        return " ".join(filter(None, (self.url, self.version, mark(asked), self._selects)))
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a request has succeeded or failed for good, every repetition and wait included.
+
+        By default 5 requests of 30 seconds and 4 waits of at most a minute: 390 seconds.
+        """
+        turns = 0.0 if self.rate_limit is None else 1 / self.rate_limit
+        return (self.retries + 1) * (self.timeout + turns) + self.retries * PATIENCE
 
     @property
     def classes_(self) -> list[Label] | None:
@@ -153,8 +167,17 @@ class HttpModel:
             content = json.dumps(self._wire.body(rows), allow_nan=False)
         except ValueError as error:
             raise ModelFailed(f"The rows cannot be written for {self.url}: {error}", in_doubt=0) from error
-        headers = self._headers()
-        secrets = Secrets.of(headers)
+        try:
+            headers, selects = self._headers.read(), self._headers.mark()
+        except ValueError as error:
+            raise ModelFailed(str(error), in_doubt=0) from None
+        if selects != self._selects:
+            raise ModelFailed(
+                f"The environment has another value for {listed(self.identity_headers)} now than when this HttpModel "
+                f"was made: another model would answer in its name. Make a new one.",
+                in_doubt=0,
+            )
+        secrets = self._headers.secrets(headers)
         reply = self._post(content.encode(), headers, secrets, n)
         try:
             labels = as_labels(self._wire.labels(json.loads(reply.text)), n)
@@ -166,17 +189,6 @@ class HttpModel:
             why = "a label repeats a secret of headers_from_env, which must not be written down"
         said = secrets.blotted(reply.words)[:EXCERPT]
         raise self._failed(f"answered, but not with one label a row: {why}. It said: {said!r}", in_doubt=n)
-
-    def _headers(self) -> dict[str, str]:
-        """The headers with the values that the environment has for them now."""
-        headers = {}
-        for header, variable in self.headers_from_env.items():
-            value = os.environ.get(variable, "").strip()
-            if not value or not (value.isascii() and value.isprintable()):
-                how = "is not set" if not value else "holds characters that a header cannot"
-                raise ModelFailed(f"The environment variable {variable} for {header!r} {how}.", in_doubt=0)
-            headers[header] = value
-        return headers
 
     def _post(self, content: bytes, headers: Mapping[str, str], secrets: Secrets, n: int) -> Reply:
         """The answer to a request about n rows."""
