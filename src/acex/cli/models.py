@@ -29,7 +29,10 @@ class Model:
 
     model: Annotated[
         str,
-        typer.Option(help="A file (.skops, .onnx; .joblib, .pkl), module:name for Python code, or http(s)://..."),
+        typer.Option(
+            help="A file (.skops, .onnx, .json, .ubj, .txt, .cbm; .joblib, .pkl), module:name for Python code, or "
+            "http(s)://..."
+        ),
     ]
     protocol: Annotated[Protocol | None, typer.Option(help="How an http address is asked.")] = None
     model_config: Annotated[
