@@ -18,6 +18,7 @@ import numpy as np
 from acex._version import __version__
 from acex.arrays import Rows
 from acex.ledger.ledger import Ledger, fingerprint
+from acex.models.fit_check import refuse_misfit
 from acex.models.labels import as_labels, as_predict, known_labels
 from acex.plan.target import Target
 from acex.run.blackbox import BlackBox, canonical
@@ -216,6 +217,7 @@ class Explainer:
         self.scale = Scale.of(self.space, self.reference)
         self.quantiles = Quantiles.of(self.scale, self.reference)
         self._outcomes = None if labels is None else as_outcomes(labels, len(self.reference))
+        refuse_misfit(model, data, self._outcomes)
         if self._outcomes is not None and self._known_labels is not None:
             self._refuse_foreign_outcomes(self._known_labels)
         self._hints: dict[tuple[Label, ...], Hint | None] = {}
