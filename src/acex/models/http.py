@@ -8,8 +8,11 @@ the caller may decide to ask again.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
+from decimal import Decimal
+from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, Literal
@@ -18,9 +21,12 @@ import pandas as pd
 
 from acex.arrays import Rows
 from acex.errors import ModelFailed
+from acex.models.chat import Chat
 from acex.models.exchange import Lost, NotReached, Reply, client_library, exchange
 from acex.models.headers import Headers, mark
 from acex.models.labels import as_labels
+from acex.models.purse import Purse
+from acex.models.scores import Scored
 from acex.models.secrets import Secrets
 from acex.models.wire import Inputs, JsonTemplate, MLflow, OpenInference, Wire
 from acex.values import Label, is_count, is_finite, listed
@@ -31,6 +37,11 @@ NOT_NOW = {429, 503}  # too many requests, unavailable: the server asks to come 
 TURNED_AWAY = NOT_NOW | {301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 413, 415}
 FIRST_WAIT = 0.5  # seconds before the first repetition, doubled each time
 PATIENCE = 60.0  # seconds: a server that asks for a longer wait is reported instead
+WHOLE_ADDRESSES = {
+    "v2": "http://host:8080/v2/models/NAME/infer",
+    "mlflow": "http://host:5000/invocations",
+    "chat": "https://host/v1/chat/completions",
+}
 EXCERPT = 300  # characters of a server's words that an error repeats
 
 
@@ -40,16 +51,18 @@ class HttpModel:
 
     Args:
         url: the address that requests are posted to, in full: ".../v2/models/NAME/infer" for "v2",
-            ".../invocations" for "mlflow", anything for "json".
-        protocol: "v2" (Open Inference Protocol), "mlflow" or "json" (any other, by template).
+            ".../invocations" for "mlflow", ".../chat/completions" for "chat", anything for "json".
+        protocol: "v2" (Open Inference Protocol), "mlflow", "chat" (a language model) or "json" (others, by template).
         request: for "json", the request with a place for the rows, such as {"instances": "$rows"}; see
-            `acex.models.wire.PLACES` for the places there are.
+            `acex.models.wire.PLACES` for the places there are. For "chat", the request with a prompt that has places
+            for columns, such as {"model": "...", "messages": [{"role": "user", "content": "Income $income. ..."}]};
+            see `acex.models.chat.Prompt`.
         labels: where the labels are in the answer. For "json" and "mlflow" a dotted path, such as
             "predictions" or "results.label" (a key is looked up in each item of a list); for "v2" the
             name of the output, needed if there are several.
         inputs: for "v2", one tensor for all rows ("matrix") or one for each column ("columns"; texts too).
         input_name: for "v2", the name of the matrix.
-        classes: the labels that the model can give, if they are known.
+        classes: the labels that the model can give, if they are known; "chat" needs them.
         version: the declared version of the model; a part of `model_id`.
         rows_per_request: most rows in a request.
         timeout: seconds from sending a request to the end of its answer.
@@ -62,6 +75,10 @@ class HttpModel:
             is a part of `model_id`, so that another model never gets this one's answers.
         key_headers: those that are keys although their names do not say so. Keys are no part of `model_id`: with a new
             one nothing is paid for again.
+        token_prices: for "chat", the prices of a million tokens read and of a million written.
+        money: for "chat", the most that may be spent on tokens: a request that could cost more is not sent.
+        account: a file where what was spent is kept, for several processes and runs; without it `money` holds for this
+            HttpModel in this process.
 
     Example:
         >>> acex.HttpModel(  # doctest: +SKIP
@@ -71,7 +88,7 @@ class HttpModel:
 
     url: str
     _: KW_ONLY
-    protocol: Literal["v2", "mlflow", "json"]
+    protocol: Literal["v2", "mlflow", "json", "chat"]
     request: Any = None
     labels: str | None = None
     inputs: Inputs = "matrix"
@@ -86,10 +103,14 @@ class HttpModel:
     headers_from_env: Mapping[str, str] = field(default_factory=dict)
     identity_headers: Sequence[str] = ()
     key_headers: Sequence[str] = ()
+    token_prices: Sequence[float] | None = None
+    money: float | None = None
+    account: str | Path | None = None
     _headers: Headers = field(init=False, repr=False)
     _selects: str | None = field(init=False, repr=False)
     _wire: Wire = field(init=False, repr=False)
     _pace: _Pace = field(init=False, repr=False)
+    _purse: Purse | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_url(self.url, self.protocol)
@@ -108,6 +129,7 @@ class HttpModel:
         object.__setattr__(self, "_selects", headers.mark())
         object.__setattr__(self, "_wire", self._chosen_wire())
         object.__setattr__(self, "_pace", _Pace(self.rate_limit))
+        object.__setattr__(self, "_purse", self._filled_purse())
 
     def _chosen_wire(self) -> Wire:
         match self.protocol:
@@ -121,12 +143,29 @@ class HttpModel:
                 if self.request is None or self.labels is None:
                     raise ValueError("protocol 'json' needs request={'instances': '$rows'} and labels='predictions'.")
                 return JsonTemplate(self.request, self.labels)
-        raise ValueError(f"protocol must be 'v2', 'mlflow' or 'json', got {self.protocol!r}.")
+            case "chat":
+                if self.labels is not None:
+                    raise ValueError("labels says where labels are in an answer: with protocol 'chat' that is known.")
+                return Chat(self.request, self.classes or ())
+        raise ValueError(f"protocol must be 'v2', 'mlflow', 'json' or 'chat', got {self.protocol!r}.")
+
+    def _filled_purse(self) -> Purse | None:
+        if self.token_prices is None:
+            if self.money is not None or self.account is not None:
+                raise ValueError("money and account need token_prices, (a million tokens read, a million written).")
+            return None
+        if not isinstance(self._wire, Chat):
+            raise ValueError("token_prices are for protocol 'chat'; elsewhere a ledger counts rows and money.")
+        if self.money is not None and self._wire.most_tokens is None:
+            raise ValueError("money needs a limit to what an answer may cost: 'max_completion_tokens' in request.")
+        return Purse(self.token_prices, self.money, self.account)
 
     @property
     def model_id(self) -> str:
         """The name in the ledger: address and declared version, and a mark of what is asked there."""
         asked = [self.protocol, self.request, self.labels, self.inputs, self.input_name]
+        if isinstance(self._wire, Chat):
+            asked.append(self.classes_)  # they are in the request
         return " ".join(filter(None, (self.url, self.version, mark(asked), self._selects)))
 
     @property
@@ -143,6 +182,16 @@ class HttpModel:
         """The labels that the model can give, where they were declared."""
         return None if self.classes is None else list(self.classes)
 
+    @property
+    def spent(self) -> float | None:
+        """What was spent on tokens, with what is set aside for requests under way; None without `token_prices`."""
+        return None if self._purse is None else float(self._purse.spent)
+
+    @property
+    def predict_scored(self) -> Callable[[Rows], Any] | None:
+        """As `predict`, with the probability of each label; None where requests do not ask for log probabilities."""
+        return self._predict_scored if isinstance(self._wire, Chat) and self._wire.gives_scores else None
+
     def predict(self, rows: Rows) -> list[Label]:
         """One label a row, for a DataFrame or a 2-D array.
 
@@ -150,18 +199,33 @@ class HttpModel:
             ModelFailed: with `answered`, the labels of the first rows if some requests had succeeded, and
                 `in_doubt`, how many of the rows after them may have been charged.
         """
+        return [label for labels, _ in self._in_parts(rows) for label in labels]
+
+    def _predict_scored(self, rows: Rows) -> Scored | list[Label]:
+        """Labels with their probabilities; labels alone, which are paid for, where an answer came without them."""
+        assert isinstance(self._wire, Chat)
+        labels: list[Label] = []
+        table: list[list[float]] = []
+        for told, answer in self._in_parts(rows):
+            labels += told
+            table += self._wire.probabilities(answer) or []
+        return labels if len(table) < len(labels) else Scored(labels, list(self.classes or ()), table)
+
+    def _in_parts(self, rows: Rows) -> Iterator[tuple[list[Label], Any]]:
+        """The labels of a request's rows, and the whole answer, request by request."""
         size = 1 if self._wire.one_by_one else self.rows_per_request
         answered: list[Label] = []
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
             try:
-                answered += self._ask(rows.iloc[part] if isinstance(rows, pd.DataFrame) else rows[part])
+                labels, answer = self._ask(rows.iloc[part] if isinstance(rows, pd.DataFrame) else rows[part])
             except ModelFailed as error:
                 error.answered = answered
                 raise
-        return answered
+            answered += labels
+            yield labels, answer
 
-    def _ask(self, rows: Rows) -> list[Label]:
+    def _ask(self, rows: Rows) -> tuple[list[Label], Any]:
         n = len(rows)
         try:
             content = json.dumps(self._wire.body(rows), allow_nan=False)
@@ -178,17 +242,45 @@ class HttpModel:
                 in_doubt=0,
             )
         secrets = self._headers.secrets(headers)
-        reply = self._post(content.encode(), headers, secrets, n)
+        aside = self._set_aside(content)
         try:
-            labels = as_labels(self._wire.labels(json.loads(reply.text)), n)
+            reply = self._post(content.encode(), headers, secrets, n)
+        except ModelFailed as error:
+            if not error.charged:
+                self._put_back(aside)
+            raise
+        try:
+            answer = json.loads(reply.text)
+            self._put_back(aside, answer)
+            labels = as_labels(self._wire.labels(answer), n)
         except (ValueError, RecursionError) as error:
             why = secrets.blotted(str(error))[:EXCERPT]
         else:
             if not any(secrets.repeated_in(text) for text in {str(label) for label in labels}):
-                return labels
+                return labels, answer
             why = "a label repeats a secret of headers_from_env, which must not be written down"
         said = secrets.blotted(reply.words)[:EXCERPT]
         raise self._failed(f"answered, but not with one label a row: {why}. It said: {said!r}", in_doubt=n)
+
+    def _set_aside(self, content: str) -> Decimal:
+        """Money for the most that this request can cost. A token has at least a byte."""
+        if self._purse is None or not isinstance(self._wire, Chat):
+            return Decimal(0)
+        most = self._purse.price(len(content.encode()), self._wire.most_tokens or 0)
+        try:
+            self._purse.set_aside(most)
+        except ValueError as error:
+            raise ModelFailed(f"Not sent to {self.url}: {error}. Nothing was charged.", in_doubt=0) from None
+        return most
+
+    def _put_back(self, aside: Decimal, answer: Any = None) -> None:
+        """What of it was not needed: all, or as the answer tells; if it does not, it is taken for spent."""
+        if self._purse is None or not isinstance(self._wire, Chat):
+            return
+        used = (0, 0) if answer is None else self._wire.tokens(answer)
+        if used is not None:
+            with suppress(ValueError):  # then it counts as spent, and the answer, which is paid for, is not lost
+                self._purse.put_back(aside - self._purse.price(*used))
 
     def _post(self, content: bytes, headers: Mapping[str, str], secrets: Secrets, n: int) -> Reply:
         """The answer to a request about n rows."""
@@ -231,9 +323,8 @@ def _check_url(url: str, protocol: str) -> None:
         raise ValueError(f"url: expected http://... or https://..., got {url!r}.")
     if parts.userinfo:
         raise ValueError("url: a password in the address would be stored; give it with headers_from_env instead.")
-    ending = {"v2": "/infer", "mlflow": "/invocations"}.get(protocol, "")
-    if not parts.path.endswith(ending):
-        example = {"v2": "http://host:8080/v2/models/NAME/infer", "mlflow": "http://host:5000/invocations"}[protocol]
+    example = WHOLE_ADDRESSES.get(protocol)
+    if example is not None and not parts.path.endswith(example[example.rindex("/") :]):
         raise ValueError(f"url: expected the whole address, such as {example}, got {url!r}.")
 
 
