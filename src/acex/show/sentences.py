@@ -9,8 +9,6 @@ from string import Formatter
 from typing import Any
 
 from acex.run.explanation import Explanation
-from acex.show.text import readable_pair
-from acex.space.kinds import Categorical
 from acex.values import listed
 
 MOST_IN_ONE = 6  # changes that one sentence can hold; the rest is counted
@@ -123,17 +121,13 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
 
 def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:
     """Each change of the best counterfactual: the name of its template, and what fills the places in it."""
-    space = explanation.space
     for name, before, after, _ in explanation.changes.itertuples(index=False):
-        feature = space.features[space.index(name)]
-        if isinstance(feature, Categorical):
-            kind, unit, words = "switch", "", (templates.word(before), templates.word(after))
-        else:
-            kind = "increase" if after > before else "decrease"
-            unit = f" {templates.word(feature.unit)}" if feature.unit else ""
-            first, second = readable_pair(before, after)
-            words = templates.number(first), templates.number(second)
-        yield kind, {"feature": templates.word(name), "before": words[0], "after": words[1], "unit": unit}
+        feature = explanation.space.feature(name)
+        write = templates.number if feature.is_number else templates.word
+        first, second = (write(text) for text in feature.texts(before, after))
+        unit = f" {templates.word(feature.unit)}" if feature.unit else ""
+        change = {"feature": templates.word(name), "before": first, "after": second, "unit": unit}
+        yield feature.verb(before, after), change
 
 
 def _capital(sentence: str) -> str:
