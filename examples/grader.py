@@ -29,7 +29,11 @@ class Grader(BaseHTTPRequestHandler):
         content = json.dumps({"label": "pass" if points >= 3 else "fail"})
         message = {"role": "assistant", "content": content, "refusal": None}
         usage = {"prompt_tokens": len(json.dumps(body)) // 4, "completion_tokens": 7}
-        answer = {"object": "chat.completion", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+        answer = {
+            "object": "chat.completion",
+            "choices": [{"message": message, "finish_reason": "stop"}],
+            "usage": usage,
+        }
         reply = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")

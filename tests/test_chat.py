@@ -32,6 +32,7 @@ from acex.models.purse import Purse
 from acex.models.scores import Scored
 from acex.run.blackbox import BlackBox
 from chats import chat, completion
+from commands import run
 from servers import Deed, drip_body, half, hang_up, pours, reset, says, serving
 
 ROWS = pd.DataFrame({"tone": ["rude", "calm", "calm"], "words": [3, 40, 7], "cites a source": [True, False, True]})
@@ -602,3 +603,32 @@ def test_rows_that_a_prompt_cannot_hold_are_not_sent() -> None:
                 model.predict(rows)
             assert not caught.value.charged
         assert server.bodies == []
+
+
+CONFIG = """
+classes = ["pass", "fail"]
+token_prices = [0.15, 0.6]
+money = 0.01
+
+[request]
+model = "grader-1"
+max_completion_tokens = 20
+
+[[request.messages]]
+role = "user"
+content = "Grade $record"
+"""
+
+
+def test_a_language_model_is_asked_from_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CHAT_KEY", f"Bearer {TOKEN}")
+    Path("grader.toml").write_text(CONFIG)
+    pd.concat([DATA[DATA["tone"] == "rude"][:1], DATA[DATA["tone"] == "calm"]]).to_csv("replies.csv", index=False)
+    with serving(chat(chance)) as server:
+        url = server.url.replace("/score", "/v1/chat/completions")
+        words = ("--model", url, "--protocol", "chat", "--model-config", "grader.toml", "--target", "pass")
+        result = run("explain", "replies.csv", "--row", 0, *words, "--header-from-env", "Authorization=CHAT_KEY")
+        assert result.exit_code == 0, result.stderr
+        assert "fail becomes pass" in result.stdout and TOKEN not in result.stdout + result.stderr
+        assert server.headers[0]["Authorization"] == f"Bearer {TOKEN}"

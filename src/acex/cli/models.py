@@ -21,6 +21,7 @@ class Protocol(StrEnum):
     V2 = "v2"
     MLFLOW = "mlflow"
     JSON = "json"
+    CHAT = "chat"
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Model:
 
     def _remote(self) -> Any:
         if self.protocol is None:
-            raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow or json.")
+            raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow, json or chat.")
         more: dict[str, Any] = {}
         if self.model_config is not None:
             try:
