@@ -252,6 +252,8 @@ def test_a_module_of_torch_with_one_output_needs_a_sigmoid() -> None:
     assert labels_of(net) == expected
     with pytest.raises(acex.ModelFailed, match=r"gives 1 numbers a row and does not end in a sigmoid.*Say so in a fun"):
         acex.explain(net[0], ROWS.iloc[0], data=ROWS)
+    own = type("Own", (torch.nn.Module,), {"predict": lambda self, rows: ["yes"] * len(rows)})()
+    assert labels_of(own) == ["yes"] * len(ROWS)  # it says itself what it decides
     with pytest.raises(acex.ModelFailed, match="a network takes numbers, and 'job' holds something else"):
         acex.explain(net, TEXTS.iloc[0], data=TEXTS)
 

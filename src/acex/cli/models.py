@@ -57,10 +57,15 @@ class Model:
         Raises:
             ValueError: the options do not lead to one.
         """
-        try:
-            return self._remote() if self._is_remote else self._local()
-        except TypeError as error:
-            raise ValueError(f"--model {self.model}: {error}") from error
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                model = self._remote() if self._is_remote else self._local()
+            except TypeError as error:
+                raise ValueError(f"--model {self.model}: {error}") from error
+        for warning in told:
+            say(f"warning: {warning.message}")
+        return model
 
     @property
     def _is_remote(self) -> bool:
@@ -75,19 +80,14 @@ class Model:
         for option, value in (("protocol", self.protocol), ("model-config", self.model_config)):
             if value is not None:
                 raise ValueError(f"--{option} is for an http address, not for --model {self.model}.")
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", UserWarning)
-            try:
-                model = acex.load_model(self.model, allow_pickle=self.allow_pickle)
-            except FileNotFoundError:
-                raise ValueError(f"--model {self.model}: there is no such file.") from None
-            except (ValueError, OSError, acex.AcexError):
-                raise
-            except Exception as error:  # whatever a user's own module or a pickle raises
-                raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
-        for warning in told:
-            say(f"warning: {warning.message}")
-        return model
+        try:
+            return acex.load_model(self.model, allow_pickle=self.allow_pickle)
+        except FileNotFoundError:
+            raise ValueError(f"--model {self.model}: there is no such file.") from None
+        except (ValueError, OSError, acex.AcexError):
+            raise
+        except Exception as error:  # whatever a user's own module or a pickle raises
+            raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
 
     def _remote(self) -> Any:
         if self.protocol is None:

@@ -82,7 +82,7 @@ def adapted(model: Any) -> Any:
         return _of_catboost(model)
     if "keras.Model" in kinds:  # before torch, which may be what it runs on
         return _of_keras(model)
-    if "torch.Module" in kinds:
+    if "torch.Module" in kinds and not callable(getattr(model, "predict", None)):
         return Outputs(partial(_ask_torch, model), _last_of_torch(model) == "Sigmoid")
     return model
 
