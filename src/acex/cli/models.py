@@ -25,6 +25,7 @@ class Protocol(StrEnum):
     V2 = "v2"
     MLFLOW = "mlflow"
     JSON = "json"
+    CHAT = "chat"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,10 @@ class Model:
 
     model: Annotated[
         str,
-        typer.Option(help="A file (.skops, .onnx; .joblib, .pkl), module:name for Python code, or http(s)://..."),
+        typer.Option(
+            help="A file (.skops, .onnx, .json, .ubj, .txt, .cbm; .joblib, .pkl), module:name for Python code, or "
+            "http(s)://..."
+        ),
     ]
     protocol: Annotated[Protocol | None, typer.Option(help="How an http address is asked.")] = None
     model_config: Annotated[
@@ -57,10 +61,15 @@ class Model:
         Raises:
             ValueError: the options do not lead to one.
         """
-        try:
-            return self._remote() if self._is_remote else self._local()
-        except TypeError as error:
-            raise ValueError(f"--model {self.model}: {error}") from error
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                model = self._remote() if self._is_remote else self._local()
+            except TypeError as error:
+                raise ValueError(f"--model {self.model}: {error}") from error
+        for warning in told:
+            say(f"warning: {warning.message}")
+        return model
 
     @property
     def _is_remote(self) -> bool:
@@ -75,23 +84,18 @@ class Model:
         for option, value in (("protocol", self.protocol), ("model-config", self.model_config)):
             if value is not None:
                 raise ValueError(f"--{option} is for an http address, not for --model {self.model}.")
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", UserWarning)
-            try:
-                model = acex.load_model(self.model, allow_pickle=self.allow_pickle)
-            except FileNotFoundError:
-                raise ValueError(f"--model {self.model}: there is no such file.") from None
-            except (ValueError, OSError, acex.AcexError):
-                raise
-            except Exception as error:  # whatever a user's own module or a pickle raises
-                raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
-        for warning in told:
-            say(f"warning: {warning.message}")
-        return model
+        try:
+            return acex.load_model(self.model, allow_pickle=self.allow_pickle)
+        except FileNotFoundError:
+            raise ValueError(f"--model {self.model}: there is no such file.") from None
+        except (ValueError, OSError, acex.AcexError):
+            raise
+        except Exception as error:  # whatever a user's own module or a pickle raises
+            raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
 
     def _remote(self) -> Any:
         if self.protocol is None:
-            raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow or json.")
+            raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow, json or chat.")
         # Also where a password with a slash makes it look like a host with a strange port.
         if re.match(r"https?://[^/:@]*:(?!\d*[/?#])\S*@", self.model):
             raise ValueError("--model: a password in the address would be stored; give it with --header-from-env.")

@@ -11,10 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from acex.arrays import Rows
+from acex.arrays import Rows, row_wise_advice
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Answer, Claim, Ledger, Question, Scores, canonical
-from acex.models.labels import Predict, Scored, as_labels, as_scores
+from acex.models.labels import Predict, as_labels
+from acex.models.scores import Scored, as_scores
 
 HANDED_OUT = "handed out to be asked"  # who holds a claim that a person or another program will answer
 
@@ -202,14 +203,14 @@ class BlackBox:
         except ModelFailed:  # it knows better what was charged
             raise
         except Exception as error:
-            raise ModelFailed(f"The model raised {type(error).__name__}: {error}") from error
+            raise ModelFailed(f"The model raised {type(error).__name__}: {error}{row_wise_advice(error)}") from error
         try:
             if isinstance(answer, Scored):
                 scores: Any = as_scores(answer, len(rows))
                 return as_labels(answer.labels, len(rows)), scores
             return as_labels(answer, len(rows)), None
         except ValueError as error:
-            raise ModelFailed(f"The model's answer is not one label a row: {error}.") from None
+            raise ModelFailed(f"The model's answer is not one label a row: {error}.{row_wise_advice(answer)}") from None
 
 
 def _within(seconds: float, predict: Predict, rows: Rows) -> Any:

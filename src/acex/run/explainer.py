@@ -17,6 +17,7 @@ import numpy as np
 from acex._version import __version__
 from acex.arrays import FloatArray, Rows
 from acex.ledger import Ledger, canonical
+from acex.models.fit_check import refuse_misfit
 from acex.models.labels import as_labels, as_predict, known_labels
 from acex.plan.pinned import pinned
 from acex.plan.plan import Plan
@@ -79,6 +80,7 @@ class Explainer:
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
         self._reference = Reference.of(data, labels, space, plausibility, seed)
+        refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
         self._pools: dict[Space, Pool] = {}
