@@ -18,7 +18,7 @@ from pandas.testing import assert_frame_equal, assert_series_equal
 
 import acex
 from acex import Explanation, NoCounterfactual, Nominal, Penalty, Plausibility, Space
-from acex.run.blackbox import canonical
+from acex.ledger import canonical
 from acex.values import readable, readable_pair
 from strategies import arrays, frames
 

@@ -123,31 +123,26 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
     """What would be asked, and the most it can cost. The ledger is only read."""
     if case.ledger is not None and case.model_id is None:
         raise ValueError("--ledger needs --model-id for a model that has no name of its own.")
-    session = case.explainer(prepared, model, None, scores=scores).search(
-        prepared.factual, **case.search_options(prepared)
-    )
+    plan = case.explainer(prepared, model, None, scores=scores).plan(prepared.factual, **case.search_options(prepared))
     paid, left = 0, float("inf")
     if case.ledger is not None and exists(case.ledger):
         with acex.Ledger(case.ledger) as ledger:
-            paid = sum(ask.paid for ask in ledger.asks(session.identity))
+            paid = sum(ask.paid for ask in ledger.asks(plan.identity))
             left = ledger.remaining(case.model_id or "")
             price = price_of(ledger, case.model_id or "") if price is None else price
     most = int(min(max(case.budget - paid, 0), left))
     cost = None if price is None else most * price
-    factual = session.space.frame(session.problem.factual[None]).iloc[0]
-    features, region = session.space.features, session.problem.region
-    moves = zip(features, region.allowed, region.movable, strict=True)
-    becomes = [feature.limits(allowed) if movable else None for feature, allowed, movable in moves]
+    allowed = plan.may_become
     if as_json:
         print_json(
             {
                 "dry_run": True,
-                "explanation": session.identity,
+                "explanation": plan.identity,
                 "model_id": case.model_id,
-                "factual": {str(name): plain(value) for name, value in factual.items()},
-                "allowed": dict(zip(session.space.names, becomes, strict=True)),
+                "factual": {name: plain(value) for name, value in plan.factual.items()},
+                "allowed": allowed,
                 "target": prepared.target,
-                "strategy": case.strategy.value,
+                "strategy": case.strategy,
                 "budget": case.budget,
                 "paid_before": paid,
                 "most_queries": most,
@@ -157,10 +152,10 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
         return
     out = console()
     out.print("Nothing was asked. This row would be explained:", style="bold")
-    row = zip(features, factual, becomes, strict=True)
+    row = zip(plan.space.features, plan.factual.values(), allowed.values(), strict=True)
     shown = [(f.name, f.text(now), "stays" if limits is None else f.span(limits)) for f, now, limits in row]
     out.print(table(("column", "now", "may become"), shown))
-    wanted = "any other label" if prepared.target is None else " or ".join(str(t) for t in prepared.target)
-    out.print(f"Wanted: {wanted}. Strategy {case.strategy.value}, seed {case.seed}, counterfactuals {case.count}.")
+    wanted = " or ".join(plan.target.words)
+    out.print(f"Wanted: {wanted}. Strategy {case.strategy}, seed {case.seed}, counterfactuals {case.count}.")
     money = "" if cost is None else f", for {as_money(cost)} at most"
     out.print(f"At most {most} rows would be sent{money} (budget {case.budget}, {paid} paid before).")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -163,7 +162,7 @@ def _with_unit(explanation: Explanation, name: str) -> Child:
 
 def _led_by(explanation: Explanation, i: int) -> Explanation:
     """The explanation with counterfactual number i as its best."""
-    return explanation if i == 0 else replace(explanation, counterfactuals=explanation.counterfactuals.iloc[[i]])
+    return explanation if i == 0 else explanation.alone(i)
 
 
 def _step(change: Change) -> str:

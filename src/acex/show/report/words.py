@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from acex.plan.target import Target
 from acex.run.explanation import ADVICE, Explanation
 from acex.values import is_missing, joined_words, readable
 
@@ -19,8 +18,7 @@ ENDED = {
 
 def wanted(explanation: Explanation) -> str:
     """The label that was wanted."""
-    labels = Target.of(explanation.target).wanted
-    return "any other" if labels is None else joined_words([str(label) for label in labels], "or")
+    return joined_words(explanation.plan.target.words, "or")
 
 
 def price(explanation: Explanation, per_row: float | None) -> str:
