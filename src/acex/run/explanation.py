@@ -300,6 +300,11 @@ class Explanation:
 
     __repr__ = __str__
 
+    def changes_in_words(self, i: int = 0) -> list[tuple[str, str, str, str]]:
+        """For each change of counterfactual number i: feature, before, after and step, as people write them."""
+        changes = self.changes_of(i).itertuples(index=False)
+        return [(name, *self.space.feature(name).texts(b, a), f"{step:+.2f} sd") for name, b, a, step in changes]
+
     def _repr_html_(self) -> str:
         from acex.show.report import explanation_html
 
