@@ -20,7 +20,6 @@ CONVENIENCE = {
     ("acex.space.space", "acex.show"),
     ("acex.run.explanation", "acex.show"),
     ("acex.run.batch", "acex.show"),
-    ("acex.run.summary", "acex.show"),
 }
 POINTS_ONLY = sorted((SOURCE / "search").glob("*.py"))
 

@@ -26,10 +26,10 @@ from acex.run.explanation import Explanation
 from acex.show import plots
 from acex.show.plots.slices import Slice, Surrogate
 from acex.show.plots.trace import _ticks
-from acex.show.text import readable_pair
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.scale import Scale
 from acex.space.space import Space
+from acex.values import readable_pair
 from explanations import AFTER, BEFORE, DEVIATIONS, PERSON, explained, nothing_found, person
 
 
@@ -336,8 +336,8 @@ def test_other_changes_go_along_from_factual_to_counterfactual() -> None:
 @settings(max_examples=50)
 def test_both_ends_lie_on_the_slice_and_its_points_have_the_values_asked_for(data: st.DataObject) -> None:
     d = data.draw(st.integers(2, 5))
-    nominal = np.array(data.draw(st.lists(st.booleans(), min_size=d, max_size=d)))
-    scale = Scale(np.full(d, 0.5), nominal, np.where(nominal, 4, 0))
+    kinds = data.draw(st.lists(st.sampled_from([Nominal, Ordinal]), min_size=d, max_size=d))
+    scale = Scale(Space(tuple(kind(f"x{j}", (0, 1, 2, 3)) for j, kind in enumerate(kinds))), np.full(d, 0.5))
     points = st.lists(st.integers(0, 3), min_size=d, max_size=d).map(lambda x: np.array(x, dtype=float))
     start, end = data.draw(points), data.draw(points)
     pair = data.draw(st.lists(st.integers(0, d - 1), min_size=2, max_size=2, unique=True))

@@ -300,7 +300,7 @@ def test_long_tables_are_folded_and_complete() -> None:
     X = pd.DataFrame(rng.normal(size=(50, 40)), columns=pd.Index(names))
     e = acex.explain(lambda rows: (rows[names[0]] > 1).astype(int), X.iloc[0], data=X, budget=3, target=1)
     last = replace(e.steps[0], row={name: X[name].iloc[1] for name in names})
-    e = replace(e, steps=(*[e.steps[0]] * 199, last))
+    e = replace(e, steps=(*e.steps, *[e.steps[0]] * (199 - len(e.steps)), last))
     page = Page(e.to_html())
     assert page.texts["summary"] == [
         f"{len(e.changes) - 12} smaller changes",

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from acex.plan.step import Step
     from acex.run.batch import Explanations
     from acex.run.executors import DaskExecutor
-    from acex.run.explainer import Explainer, explain
+    from acex.run.explainer import Explainer
     from acex.run.explanation import Explanation
+    from acex.run.face import explain
     from acex.run.session import Session
     from acex.search.feasible import Feasible
     from acex.search.penalty import Penalty
@@ -58,7 +59,7 @@ _HOMES = {
     "Space": "acex.space.space",
     "Step": "acex.plan.step",
     "Strategy": "acex.search.strategy",
-    "explain": "acex.run.explainer",
+    "explain": "acex.run.face",
     "load_model": "acex.models.files",
 }
 _ROOMS = {"datasets": "acex.datasets", "plots": "acex.show.plots", "sentences": "acex.show.sentences"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,3 +59,26 @@ def listed(items: Iterable[Any], most: int = 12) -> str:
     items = list(items)
     shown = ", ".join(repr(plain(item)) for item in items[:most])
     return shown if len(items) <= most else f"{shown}, ... ({len(items)} in all)"
+
+
+def joined_words(parts: Sequence[str], last: str = "and", most: int = 8) -> str:
+    """The parts as a list within a sentence; those beyond the first few are counted."""
+    shown = list(parts) if len(parts) <= most else [*parts[: most - 1], f"{len(parts) - most + 1} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
+
+
+def readable(value: Any, digits: int = 4) -> str:
+    """A value as people write it: four significant digits behind a point, none where it is whole."""
+    if isinstance(value, (float, np.floating)):
+        value = float(value)
+        return f"{value:.0f}" if abs(value) >= 10**digits or value.is_integer() else f"{value:.{digits}g}"
+    return str(value)
+
+
+def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = readable) -> tuple[str, str]:
+    """Both values as people write them, with as many digits as it takes to tell them apart."""
+    for digits in range(4, 18):  # 17 tell any two floats apart
+        pair = text(before, digits), text(after, digits)
+        if pair[0] != pair[1]:
+            break
+    return pair

@@ -12,7 +12,7 @@ import typer
 
 import acex
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
-from acex.space.kinds import Categorical, Direction, Feature
+from acex.space.feature import Direction
 from acex.space.schema import read_schema, with_schema
 
 
@@ -153,7 +153,7 @@ class Case:
                 raise ValueError(f"{name!r} can be in --increase or in --decrease, not in both.")
             directions[name] = "decrease"
         for name in directions:
-            if isinstance(space.features[space.index(name)], acex.Nominal):
+            if not space.feature(name).ordered:
                 raise ValueError(
                     f"--{directions[name]} {name}: its values have no order. Say it in a schema, as kind 'ordinal' "
                     f"with its categories from lowest to highest (acex schema {self.data} --out schema.toml)."
@@ -204,18 +204,7 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
     if not equals:
         raise ValueError(f'--range {text!r}: expected COLUMN=LOW:HIGH, such as "income=0:90000", or COLUMN=A|B.')
     [name] = column_names([name], space.names, "--range", whole=True)
-    feature = space.features[space.index(name)]
-    if isinstance(feature, Categorical):
-        return name, [_category(word, feature) for word in values.split("|")]
-    low, colon, high = values.partition(":")
     try:
-        if not colon:
-            raise ValueError
-        return name, (float(low or "-inf"), float(high or "inf"))
-    except ValueError:
-        raise ValueError(f"--range {text!r}: expected LOW:HIGH, either of which may be left out.") from None
-
-
-def _category(word: str, feature: Feature) -> Any:
-    known = feature.categories if isinstance(feature, Categorical) else ()
-    return next((category for category in known if str(category) == word), word)
+        return name, space.feature(name).limits_in(values)
+    except ValueError as error:
+        raise ValueError(f"--range {text!r}: {error}") from None

@@ -16,7 +16,7 @@ from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, say
 from acex.cli.show import as_money, console, print_explanation, print_json, table
 from acex.models.labels import known_labels
-from acex.values import listed, plain
+from acex.values import plain
 
 C = TypeVar("C", bound=Case)
 PICTURES = (".png", ".pdf", ".svg")
@@ -152,19 +152,10 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
         return
     out = console()
     out.print("Nothing was asked. This row would be explained:", style="bold")
-    shown = [(name, value, _in_words(allowed[name])) for name, value in plan.factual.items()]
+    row = zip(plan.space.features, plan.factual.values(), allowed.values(), strict=True)
+    shown = [(f.name, f.text(now), "stays" if limits is None else f.span(limits)) for f, now, limits in row]
     out.print(table(("column", "now", "may become"), shown))
     wanted = " or ".join(plan.target.words)
     out.print(f"Wanted: {wanted}. Strategy {case.strategy}, seed {case.seed}, counterfactuals {case.count}.")
     money = "" if cost is None else f", for {as_money(cost)} at most"
     out.print(f"At most {most} rows would be sent{money} (budget {case.budget}, {paid} paid before).")
-
-
-def _in_words(allowed: Any) -> str:
-    match allowed:
-        case None:
-            return "stays"
-        case (low, high) if isinstance(allowed, tuple):
-            return f"{low:.6g} to {high:.6g}"
-        case _:
-            return listed(allowed, most=6)

@@ -11,7 +11,6 @@ import numpy as np
 
 from acex.arrays import FloatArray
 from acex.plan.target import Target
-from acex.space.kinds import Categorical
 from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import fingerprint
@@ -107,12 +106,7 @@ class Plan:
         x = self.space.encode(dict(self.factual))[0]
         out: dict[str, Any] = {}
         for feature, allowed, value in zip(self.space.features, self.allowed, x, strict=True):
-            if allowed[0] == value == allowed[-1]:
-                out[feature.name] = None
-            elif isinstance(feature, Categorical):
-                out[feature.name] = [feature.categories[int(code)] for code in allowed]
-            else:
-                out[feature.name] = tuple(int(v) if v == int(v) else float(v) for v in allowed)
+            out[feature.name] = None if allowed[0] == value == allowed[-1] else feature.limits(allowed)
         return out
 
     def described_space(self) -> dict[str, Any]:
@@ -130,7 +124,7 @@ class Plan:
             target=Target.of(settings.get("target")),
             budget=settings.get("budget", 0),
             space=space,
-            scale=Scale.given(space, np.asarray(deviations, dtype=float)),
+            scale=Scale(space, np.asarray(deviations, dtype=float)),
             ranges=settings.get("ranges") or {},
             constraint=settings.get("constraint") or None,
             strategy=settings.get("strategy") or {},

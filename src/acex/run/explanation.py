@@ -290,15 +290,20 @@ class Explanation:
         return f"{self.outcome}: still {self.label_before} ({self._price()}). {self._advice()}"
 
     def __str__(self) -> str:
-        from acex.show.text import drawn_changes
+        from acex.show.text import drawn
 
         if self.outcome != "found":
             return self.summary()
-        tables = [drawn_changes(self.changes_of(i)) for i in range(len(self.counterfactuals))]
+        tables = [drawn(self.changes_in_words(i)) for i in range(len(self.counterfactuals))]
         or_else = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
         return "\n".join([self.summary(), tables[0], *or_else])
 
     __repr__ = __str__
+
+    def changes_in_words(self, i: int = 0) -> list[tuple[str, str, str, str]]:
+        """For each change of counterfactual number i: feature, before, after and step, as people write them."""
+        changes = self.changes_of(i).itertuples(index=False)
+        return [(name, *self.space.feature(name).texts(b, a), f"{step:+.2f} sd") for name, b, a, step in changes]
 
     def _repr_html_(self) -> str:
         from acex.show.report import explanation_html

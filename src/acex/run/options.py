@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from acex.plan.target import Target
 from acex.search.strategies import as_strategy
 from acex.search.strategy import Strategy
-from acex.space.kinds import Direction
+from acex.space.feature import Direction
 from acex.space.region import Constraint
 from acex.values import is_count
 

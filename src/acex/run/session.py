@@ -330,13 +330,15 @@ class Session:
             seen=question.seen,
             note=Note.from_dict(question.note),
         )
+        # What is wrong with the first label is said before anything rests on it.
+        hint = self._learn(answer.label) if self._search is None else None
         self.steps.append(judged(step, self.steps, self.plan.target))
         if self._lessons is not None:
             self._lessons.own.add(answer.sequence)
         if self._search is not None:
             self._search = self._search.tell(query, *self._is_hit(answer))
             return
-        problem = replace(self._problem, hint=self._learn(answer.label))
+        problem = replace(self._problem, hint=hint)
         if self.plan.target.is_met(answer.label):
             self._end = ("already_target", "settled")
         odds = self.plan.target.odds(answer.label, answer.scores, answer.label)

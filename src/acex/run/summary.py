@@ -35,10 +35,8 @@ class Line(NamedTuple):
     @classmethod
     def of(cls, e: Explanation, paid: int) -> Line:
         """The line of an explanation for which so many rows were sent, by all runs together."""
-        from acex.show.plots.changes import direction
-
         changes = list(e.changes[["feature", "before", "after", "step"]].itertuples(index=False, name=None))
-        ways = ((f, direction(e.space.features[e.space.index(f)], s), abs(s)) for f, _, _, s in changes)
+        ways = ((f, e.space.feature(f).way(s), abs(s)) for f, _, _, s in changes)
         return cls(
             e.outcome,
             e.label_before,

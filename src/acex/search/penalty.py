@@ -177,11 +177,13 @@ def around_factual(
     moves[np.arange(n), rng.choice(movable, n)] = True
     deviation = np.maximum(spread[:, None] * problem.scale.deviations, 1e-300)
     # A step smaller than one would be rounded away.
-    deviation = np.maximum(deviation, 0.5 * region.space.is_discrete)
+    deviation = np.maximum(deviation, 0.5 * region.space.grid)
     low, high = (ndtr((b - problem.factual) / deviation) for b in (region.low, region.high))
     X = problem.factual + deviation * ndtri(low + (high - low) * rng.random((n, d)))
     for j in np.flatnonzero(region.space.is_nominal):
-        X[:, j] = rng.choice(region.allowed[j], n)
+        values = region.values(int(j))
+        assert values is not None  # what has no order can be listed
+        X[:, j] = rng.choice(values, n)
     return region.snap(np.where(moves, X, problem.factual))
 
 
@@ -243,7 +245,7 @@ class ImprovementScore:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         # A nominal feature with thousands of categories makes wide coordinates: a few rows at a time.
-        width = int(self.cost.scale.n_codes.sum()) + len(self.cost.factual)
+        width = int(self.cost.scale.space.n_codes.sum()) + len(self.cost.factual)
         return np.concatenate([self._values(part) for part in np.array_split(X, 1 + len(X) * width // 4_000_000)])
 
     def _values(self, X: FloatArray) -> FloatArray:

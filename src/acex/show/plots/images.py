@@ -13,7 +13,7 @@ from matplotlib.figure import FigureBase
 from acex.arrays import FloatArray
 from acex.run.explanation import Explanation
 from acex.show.plots.style import plain, short
-from acex.show.text import readable
+from acex.values import readable
 
 MOST_SIGNED = 16  # pixels a side, up to which an image has room for signs
 

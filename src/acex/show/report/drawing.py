@@ -6,7 +6,7 @@ import numpy as np
 
 from acex.show.plots import Change, Trace
 from acex.show.report.markup import Markup, tag
-from acex.show.text import readable
+from acex.values import readable
 
 WIDTH, HEIGHT = 560.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 8.0, 10.0, 34.0  # margins around the costs
