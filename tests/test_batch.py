@@ -21,8 +21,9 @@ from scipy.spatial.distance import cdist
 import acex
 from acex.arrays import FloatArray
 from acex.ledger import canonical
-from acex.run.batch import Done, Standing, next_grants, order_of_work
+from acex.run.batch import Done, Standing, next_grants
 from acex.run.executors import InProcess, Lost
+from acex.run.order import order_of_work
 from ledgers import Bill
 
 X = np.random.default_rng(0).normal(size=(150, 3)).round(6)
@@ -371,6 +372,46 @@ def test_a_lost_row_counts_as_paid() -> None:
     frame = many.frame()
     assert many.errors == {1: "gone"}
     assert frame["queries"].sum() <= 12 and frame["queries"].iloc[1] > 0
+
+
+def test_a_row_whose_first_query_fails_counts_it(bill: Bill) -> None:
+    many = explainer(asked=Billed(bill, LOW[1])).explain_many(LOW[:3], budget=4, n_jobs=1)
+    assert [e.n_queries > 0 for e in many] == [True, True, True]  # it may have been charged
+    assert sum(e.n_queries for e in many) == many.frame()["queries"].sum() == len(bill.lines()) + 1
+
+
+def test_a_total_does_not_rest_on_a_guess_when_the_ledger_cannot_be_read(
+    tmp_path: Path, bill: Bill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger.db"
+    explainer(path, Billed(bill)).explain_many(LOW[:4], budget=6, budget_total=20, n_jobs=1).frame()
+    paid = bill.lines()
+
+    def unreadable(self: acex.Ledger, explanation: str) -> int:
+        raise acex.LedgerFailed("Ledger: the server is gone.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(acex.Ledger, "paid", unreadable)
+        with pytest.raises(acex.LedgerFailed, match="the server is gone"):
+            explainer(path, Billed(bill)).explain_many(LOW[:4], budget=9, budget_total=20, n_jobs=1).frame()
+    assert bill.lines() == paid
+
+
+def test_a_row_that_fails_in_a_later_round_gives_no_money_back(bill: Bill) -> None:
+    own, begun = explainer(asked=Billed(bill)), Counter[int]()
+
+    class FailsLater(InProcess):
+        def run(self, tool: Any, task: Any, items: Any) -> Any:
+            for item in items:
+                begun[item.position] += 1
+                if item.position == 1 and begun[1] == 3:  # after the look into the ledger, and a first share
+                    yield item, Done(own.failed(item.row, tool.options, "LedgerFailed: the server is gone"), 0)
+                else:
+                    yield item, task(tool, item)
+
+    frame = own.explain_many(LOW[:3], budget=12, budget_total=24, executor=FailsLater()).frame()
+    assert begun[1] == 3
+    assert len(bill.lines()) == frame["queries"].sum() <= 24
 
 
 def test_progress_is_shown_on_stderr(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

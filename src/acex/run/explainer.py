@@ -281,15 +281,17 @@ class Explainer:
         _refuse_other_kind(self._told, before)
         return self._reference.hint(target, before)
 
-    def failed(self, x: Rows, options: Options, error: str, so_far: Explanation | None = None) -> Explanation:
-        """What came of a row that could not be explained, with the steps there were."""
+    def failed(
+        self, x: Rows, options: Options, error: str, so_far: Explanation | None = None, sent: int = 0
+    ) -> Explanation:
+        """What came of a row that could not be explained, with the steps there were and what was sent for it."""
         space = self._space_for(options)
         row = as_frame(x).iloc[0]
         factual = {str(name): value for name, value in row.items()}
         rule = None if options.constraint is None else ""  # there was one
         plan = Plan(factual=factual, space=space, constraint=rule, **self._said(options, space))
         told = Explanation.of(plan, () if so_far is None else so_far.steps, Ending("failed", error=error))
-        return told if so_far is None else replace(told, n_queries=so_far.n_queries)
+        return replace(told, n_queries=sent)
 
     def spread(self, X: FloatArray) -> FloatArray:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
