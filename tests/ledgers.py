@@ -117,13 +117,13 @@ def ask_all(address: str, seed: int, numbers: Sequence[int], bill: Bill, ready: 
         assert ask(ledger, wanted, bill) == {row: true_label(row) for row in wanted}
 
 
-def run(target: Any, argument_lists: Sequence[tuple[Any, ...]]) -> list[int | None]:
+def run(target: Any, argument_lists: Sequence[tuple[Any, ...]], seconds: float = 300) -> list[int | None]:
     """The exit codes of processes that run side by side."""
     started = [processes.Process(target=target, args=arguments) for arguments in argument_lists]
     for process in started:
         process.start()
     for process in started:
-        process.join(300)
+        process.join(seconds)
         process.kill()  # one that hangs has no exit code of 0
         process.join()
     return [process.exitcode for process in started]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sqlite3
 from collections.abc import Callable
@@ -31,7 +32,7 @@ def fill(ledger: Ledger) -> None:
         ledger.settle(MODEL, [q.row for q in asked], ["good"] * 20, scores=[[("good", 0.75)]] * 20)
         ledger.finish(name, "found", {"asked": 20})
     ledger.settle(MODEL, rows(3), ["bad"])
-    ledger.claim(MODEL, questions(99))
+    ledger.claim(MODEL, questions(99), lease=math.inf)
 
 
 def read_all(ledger: Ledger) -> list[Any]:

@@ -65,7 +65,10 @@ def pages(connection: Connection, table: Table) -> Iterator[list[Row[Any]]]:
 def is_sound(table: Table, line: Iterable[Any]) -> bool:
     """Is this line, all its columns in order, as it was written?"""
     values = tuple(line)
-    return bool(values[-1] == checksum(values[len(table.c) - len(_columns(table)) - 1 : -1]))
+    try:
+        return bool(values[-1] == checksum(values[len(table.c) - len(_columns(table)) - 1 : -1]))
+    except TypeError:  # bytes, where text or a number was
+        return False
 
 
 def described(table: Table, line: Row[Any]) -> str:

@@ -191,7 +191,7 @@ class Store:
     def _faults(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, SQLAlchemyError) as error:
+        except (sqlite3.Error, SQLAlchemyError, UnicodeDecodeError) as error:  # the last of a driver's own words
             cause = error.orig if isinstance(error, DBAPIError) else error
             code = "_".join(getattr(cause, "sqlite_errorname", "").split("_")[:2])
             words = _scrubbed(str(cause).strip(), self.url)

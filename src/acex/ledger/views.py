@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import Table, func, select
 
+from acex.errors import LedgerFailed
 from acex.ledger.book import MOST, Book, by_id
-from acex.ledger.seal import lines
+from acex.ledger.seal import ADVICE, described, lines
 from acex.ledger.tables import asks, contradictions, explanations, models, queries
 
 
@@ -81,10 +82,15 @@ class Views(Book):
 
     def contradictions(self, model: str) -> pd.DataFrame:
         """Rows to which the model gave another answer later: the label that stands, and the other."""
-        wanted = select(contradictions).join(queries).where(queries.c.model_id == model).order_by(contradictions.c.id)
+        # Also those of no row: what they name may be damaged.
+        of_model = (queries.c.model_id == model) | queries.c.id.is_(None)
+        wanted = select(contradictions).outerjoin(queries).where(of_model).order_by(contradictions.c.id)
         with self._store.read() as connection:
             told = lines(connection, contradictions, wanted)
             standing = by_id(connection, [line.query_id for line in told])
+            for line in told:
+                if line.query_id not in standing:
+                    raise LedgerFailed(f"the row of {described(contradictions, line)} is missing. {ADVICE}")
         names = ("row", "label", "settled_at", "other_label", "told_at", "told_by")
         pairs = ((standing[line.query_id], line) for line in told)
         found = [(q.row, q.label, q.settled_at, line.label, line.told_at, line.told_by) for q, line in pairs]
