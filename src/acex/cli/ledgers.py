@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import acex
-from acex.cli.program import AsJson, say
+from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records, table
 from acex.cli.tables import apart, column_names, read_answers
 from acex.values import is_missing, listed
@@ -37,19 +37,21 @@ def exists(where: str) -> bool:
     return "://" in where or Path(where).exists()
 
 
-def opened(where: str) -> acex.Ledger:
+def opened(where: str, checked: bool = True) -> acex.Ledger:
     """The ledger that is there: a typing error must not make a new one."""
     if not exists(where):
         raise ValueError(f"{spoken(where)}: there is no such ledger.")
-    return acex.Ledger(where)
+    return acex.Ledger(where, checked=checked)
 
 
 def chosen(book: acex.Ledger, model_id: str | None) -> str:
-    """The model that is meant: the one named, or the only one there is."""
-    known = book.stats()["model"].tolist()
-    if model_id in known or (model_id is None and len(known) == 1):
-        return model_id or str(known[0])
+    """The model that is meant: the one named, the only one whose name begins so, or the only one there is."""
+    known = [str(name) for name in book.stats()["model"]]
+    meant = [name for name in known if name == model_id] or [n for n in known if n.startswith(model_id or "")]
+    if len(meant) == 1:
+        return meant[0]
     what = "--model-id is needed" if model_id is None else f"{model_id!r} is not a model of this ledger"
+    what = f"{model_id!r} begins several names" if model_id and meant else what
     changed = (
         " (a file that was changed has another name: say --model-id)" if str(model_id).startswith("sha256:") else ""
     )
@@ -184,7 +186,7 @@ def import_(
             rows = rows[known]
         labels = _in_its_words(labels, book, model_id, new_labels)
         book.register(model_id, features=[str(name) for name in rows.columns])
-        new = book.import_answers(model_id, canonical(rows), labels)
+        new = book.import_answers(model_id, canonical(rows), labels, new_labels=new_labels)
     if as_json:
         print_json({"model_id": model_id, "rows": len(rows), "new": new})
     else:
@@ -227,10 +229,11 @@ def abandon(where: Where, model_id: ModelId = None, as_json: AsJson = False) -> 
 @ledger.command()
 def budget(
     where: Where,
-    model_id: Annotated[str, typer.Option(help="The model, also one that was never asked.")],
+    model_id: Annotated[str, typer.Option(help="The model, or how its name begins.")],
     rows: Annotated[int | None, typer.Option(min=0, max=LARGEST, help="Most rows it may ever be sent.")] = None,
     money: Annotated[float | None, typer.Option(min=0, help="The same in money, with a price.")] = None,
     price_per_row: Annotated[float | None, typer.Option(help="What a row costs.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="The model was never asked: that is its whole name.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Limit what may be sent to a model over its lifetime, by anybody.
@@ -239,13 +242,65 @@ def budget(
 
     Example: acex ledger budget loans.db --model-id loans-v1 --rows 1000
     """
-    with acex.Ledger(where) as book:
-        price = price_of(book, model_id) if price_per_row is None else price_per_row
+    with acex.Ledger(where) if new else opened(where) as book:
+        try:
+            model = model_id if new else chosen(book, model_id)
+        except ValueError as error:
+            raise ValueError(f"{error} Say --new to limit one before it is asked.") from None
+        price = price_of(book, model) if price_per_row is None else price_per_row
         if money is not None and price and money / price > LARGEST:
             raise ValueError(f"--money {money:g} buys more than {LARGEST} rows at {price:g} each; expected less.")
-        book.budget(model_id, rows=rows, money=money, price_per_row=price_per_row)
-        left = int(book.remaining(model_id))
+        book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
+        left: Any = int(book.remaining(model))
     if as_json:
-        print_json({"model_id": model_id, "remaining": left})
+        print_json({"model_id": model, "remaining": left})
     else:
-        console().print(f"{left} more rows may be sent to {model_id}.")
+        console().print(f"{left} more rows may be sent to {model}.")
+
+
+@ledger.command()
+def check(where: Where, as_json: AsJson = False) -> None:
+    """Read every line and say which are damaged or missing.
+
+    Example: acex ledger check loans.db
+    """
+    with opened(where, checked=False) as book:
+        findings = book.check()
+    if as_json:
+        print_json({"sound": not findings, "findings": findings})
+    elif findings:
+        _tell(findings)
+    else:
+        console().print("The ledger is sound: every line is as it was written.")
+    if findings:
+        say("the ledger is damaged. Save what is sound: acex ledger repair LEDGER NEW.")
+        raise typer.Exit(NOTHING_FOUND)
+
+
+@ledger.command()
+def repair(
+    where: Where,
+    to: Annotated[str, typer.Argument(metavar="NEW", help="Where the sound lines go: a new file, or a URL.")],
+    as_json: AsJson = False,
+) -> None:
+    """Copy what is sound of a damaged ledger to a new one.
+
+    The damaged one is left as it is. What was lost is asked again when it is
+    wanted.
+
+    Example: acex ledger repair loans.db mended.db
+    """
+    with opened(where, checked=False) as book:
+        findings = book.repair(to)
+    with acex.Ledger(to) as mended:
+        n = int(mended.stats()["settled"].sum())
+    if as_json:
+        print_json({"answers": n, "findings": findings})
+        return
+    _tell(findings)
+    console().print(f"{counted(n, 'answer')} saved. {counted(len(findings), 'thing')} wrong with the old one.")
+
+
+def _tell(findings: list[str]) -> None:
+    for finding in findings:
+        console().print(finding, soft_wrap=True)

@@ -120,7 +120,7 @@ class Explainer:
             raise ValueError(f"answers: {foreign[0]!r} is not a label of the model, which gives {self._known_labels}.")
         for answer in self.ledger.answers(self.model_id, newest=1):
             _refuse_other_kind(labels, answer.label)
-        self.ledger.import_answers(self.model_id, canonical(rows), labels)
+        self.ledger.import_answers(self.model_id, canonical(rows), labels, new_labels=True)
         return labels
 
     # -- one row -------------------------------------------------------------------------------------------------
@@ -352,11 +352,8 @@ class Explainer:
                 "Ledger('answers.db'), or explain with n_jobs=1 and without budget_total."
             )
         self._folder = TemporaryDirectory(prefix="acex-")  # gone with the explainer
-        known = self.ledger.answers(self.model_id)
         ledger = Ledger(Path(self._folder.name) / "ledger.db")
-        ledger.register(self.model_id, features=self.space.names)
-        rows, labels = [answer.row for answer in known], [answer.label for answer in known]
-        ledger.import_answers(self.model_id, rows, labels, scores=[answer.scores for answer in known])
+        self.ledger.copy_to(ledger)
         self.ledger = ledger
 
     def __getstate__(self) -> dict[str, Any]:
