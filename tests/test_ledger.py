@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger import tables as ledger_tables
-from acex.ledger.ledger import Ledger, Question, fingerprint, label_text, query_id
+from acex.ledger import Ledger, Question, label_text, migrations, query_id
 from acex.ledger.store import Store
+from acex.values import fingerprint
 from ledgers import MODEL, Clock, postgres, questions, rows
 from strategies import modest
 
@@ -329,9 +329,11 @@ def test_an_explanation_can_be_replayed(ledger: Ledger) -> None:
     asked = [Question("[2]", "explore", 1, 2, {"hope": 0.25}), Question("[3]", "explore", 2, 2)]
     ledger.claim(MODEL, asked, explanation="e")
     first, second, third = ledger.begin("e", MODEL, factual={"age": 37}, settings={"seed": 0})
-    assert first == (0, "[1]", "factual", 1, None, 1, ("[1]", True, [(True, 0.5)], 2))
-    assert second == (1, "[2]", "explore", 2, {"hope": 0.25}, 0, ("[2]", "bad", None, 1))
-    assert third == (2, "[3]", "explore", 2, None, 1, None)
+    assert first[:7] == (0, "[1]", "factual", 1, None, 1, ("[1]", True, [(True, 0.5)], 2))
+    assert second[:7] == (1, "[2]", "explore", 2, {"hope": 0.25}, 0, ("[2]", "bad", None, 1))
+    assert third == (2, "[3]", "explore", 2, None, 1, None, None)
+    assert first.answered_at is not None and second.answered_at is not None
+    assert second.answered_at <= first.answered_at  # the second was known before the first was asked
     ledger.finish("e", "found")
     (line,) = ledger.explanations(MODEL).to_dict("records")
     assert (line["outcome"], line["asked"], line["paid"], line["factual"]) == ("found", 3, 2, '{"age": 37}')
@@ -507,14 +509,14 @@ def test_an_older_ledger_is_taken_to_the_newest_version(tmp_path: Path, monkeypa
     def add_a_column(connection: Any) -> None:
         connection.exec_driver_sql("ALTER TABLE models ADD COLUMN colour TEXT")
 
-    monkeypatch.setattr(ledger_tables, "MIGRATIONS", [*ledger_tables.MIGRATIONS, add_a_column])
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, add_a_column])
     for _ in range(2):  # once only
         with Ledger(tmp_path / "l.db") as ledger:
             assert states(ledger, 1) == ["settled"]
             with ledger._store.read() as connection:
                 steps = connection.exec_driver_sql("SELECT version FROM ledger_versions ORDER BY version").all()
                 colours = connection.exec_driver_sql("SELECT colour FROM models").all()
-    assert [tuple(step) for step in steps] == [(2,), (3,)]
+    assert [tuple(step) for step in steps] == [(3,), (4,)]
     assert len(colours) == 1
 
 
