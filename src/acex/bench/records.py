@@ -18,7 +18,8 @@ Record = dict[str, Any]
 
 KEPT = (
     "suite", "data", "row", "seed", "method", "cap", "label", "reference", "queries", "distinct", "candidates", "valid",
-    "J", "d2", "g1", "d2n", "g1n", "n_changed", "affinity", "is_reference_row", "seconds", "curve",
+    "J", "d2", "g1", "d2n", "g1n", "n_changed", "affinity", "is_reference_row", "steady", "seconds",
+    "curve",
 )  # fmt: skip
 WHOLE = ("row", "seed", "cap", "label", "reference", "queries", "distinct", "candidates")
 

@@ -21,6 +21,7 @@ METHODS: dict[str, Method] = {
     for method in (
         Method("feasible", ours.feasible),
         Method("feasible-labels", ours.feasible_with_labels, told=OUTCOMES),
+        Method("feasible-margin", ours.feasible_with_margin, told=OUTCOMES),
         Method("penalty", ours.penalty),
         Method("growing-spheres", growing_spheres.growing_spheres, told="ranges"),
         Method("moc", moc.moc, partial(peers.missing, "moc"), package="pymoo"),
