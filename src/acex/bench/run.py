@@ -102,10 +102,20 @@ def run(todo: Sequence[Job], out: Path, n_jobs: int = -1, told: Callable[[Record
         told(record)
 
 
+def cores(n_jobs: int) -> int:
+    """How many processes that many jobs are: -1 is one for each core."""
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
 def unfinished(todo: Sequence[Job], out: Path) -> list[Job]:
-    """The jobs that have no result yet."""
-    done = {_job(record) for record in read(out) if "error" not in record}
+    """The jobs that have no result yet, or only one of an earlier revision of the method."""
+    done = {_job(record) for record in read(out) if "error" not in record and is_current(record)}
     return [job for job in todo if job not in done]
+
+
+def is_current(record: Record) -> bool:
+    """Would the method, as it is now, ask the same?"""
+    return bool(record.get("revision", 1) == METHODS[record["method"]].revision)
 
 
 def _job(record: Record) -> Job:
@@ -119,7 +129,8 @@ def explained(job: Job) -> Record:
     door = Door(task, job.cap)
     started = time.perf_counter()
     method = METHODS[job.method]
-    record: Record = asdict(job) | {"settings": _settings(g, task), "versions": _versions(method.package)}
+    record: Record = asdict(job) | {"revision": method.revision}
+    record |= {"settings": _settings(g, task), "versions": _versions(method.package)}
     with threadpool_limits(1):
         try:
             candidates = method.explain(task, door, job.seed)
