@@ -85,6 +85,29 @@ def best(measure: str, method: str, among: Sequence[str] | None = None, rows: in
     return count
 
 
+def extreme_ratio(measure: str, method: str, other: str, which: str, rows: int = 100) -> str:
+    """The least ("min") or the greatest ("max") ratio of the data sets, and which it is."""
+    values = {name: ratio(measure, method, other, name, rows) for name in PAPER}
+    name = (min if which == "min" else max)(values, key=lambda n: values[n])
+    return f"{values[name]:.2f} ({name.replace('_', ' ')})"
+
+
+def cheaper(method: str, other: str, rows: int = 20) -> int:
+    """On how many data sets a method has the lower mean cost, over rows that both have an answer for."""
+    return sum(ratio("J", method, other, name, rows) < 1 - 1e-6 for name in PAPER)
+
+
+def higher(measure: str, method: str, other: str, rows: int = 20) -> int:
+    """On how many data sets a method has the greater mean of a measure, over the same rows."""
+    return sum(ratio(measure, method, other, name, rows) > 1 + 1e-6 for name in PAPER)
+
+
+def most(measure: str, method: str) -> int:
+    """The greatest value for a row of the mixed test."""
+    found = results()
+    return int(found[(found["suite"] == "mixed") & (found["method"] == method)][measure].max())
+
+
 def n_rows(method: str, data: str | None = None) -> int:
     """How many rows of the mixed test a method has at least, over all data sets or one."""
     found = results()
@@ -172,6 +195,31 @@ def authors() -> str:
     return _table(header, lines)
 
 
+def penalty_table(rows: int = 100) -> str:
+    """Strategy "penalty" beside the paper's figures, and the least J that is proved."""
+    published = score.paper()
+    published = published[(published["suite"] == "mixed") & (published["method"] == "penalty")].set_index("data")
+    published["J"] = published["d2"] + 5 * published["g1"]
+    found = mixed(rows)
+    lines = []
+    for line in found[found["method"] == "penalty"].to_dict("records"):
+        name = line["data"]
+        cells = [name.replace("_", " "), str(line["n"])]
+        for measure, digits in (("queries", 0), ("d2", 2), ("g1", 2), ("J", 1)):
+            theirs = f" ({published.loc[name, measure]:.{digits}f})" if name in published.index else ""
+            cells.append(f"{line[measure]:.{digits}f}{theirs}")
+        lines.append([*cells, _least(name, line["n"])])
+    header = ["", "rows", "queries (paper)", "d2n (paper)", "g1n (paper)", "J (paper)", "least J, proved for"]
+    return _table(header, lines)
+
+
+def _least(name: str, n: int) -> str:
+    """The mean of the proved optima of the first n rows, and of how many it is."""
+    bounds = _csv("optimum-forest-0.csv")
+    part = bounds[(bounds["data"] == name) & (bounds["row"] < n) & bounds["proved"] & np.isfinite(bounds["lower"])]
+    return f"{part['lower'].mean():.1f} ({len(part)} rows)" if len(part) else "–"
+
+
 # -- the proved optimum ----------------------------------------------------------------------------------------
 
 
@@ -197,6 +245,17 @@ def optimum(rows: int = 100) -> str:
         lines.append([method, *cells])
     share = [f"{proved_share(name):.0%}" for name in names]
     return _table(["method", *names], [*lines, ["*rows proved*", *share]])
+
+
+def extreme_gap(method: str, which: str, rows: int = 100) -> str:
+    """The least or the greatest median of J over the proved optimum of the data sets, and which it is."""
+    bounds, found = _csv("optimum-forest-0.csv"), results()
+    found = found[(found["suite"] == "mixed") & (found["method"] == method) & (found["row"] < rows) & found["valid"]]
+    proved = bounds[bounds["proved"]]
+    both = found.merge(proved[["data", "row", "lower"]], on=["data", "row"])
+    medians = (both["J"] / both["lower"]).groupby(both["data"]).median()
+    name = str(medians.idxmin() if which == "min" else medians.idxmax())
+    return f"{medians[name]:.2f} ({name.replace('_', ' ')})"
 
 
 def proved_share(data: str) -> float:
@@ -294,17 +353,20 @@ class Figure:
     def computed(self) -> str:
         """What should stand there."""
         expression, _, form = self.how.partition(" :")
-        value = eval(expression, {**WORDS, "__builtins__": {}})
+        value = eval(expression, {**WORDS, **SETS, "__builtins__": {}})
         if isinstance(value, str):
             return f"\n{value}\n" if "\n" in value else value
         return format(value, form.strip())
 
 
+PAPERS = ("feasible", "penalty", "growing-spheres", "moc", "baycon")  # the paper's systems and ours
+BLIND = tuple(m.name for m in METHODS.values() if m.told not in ("scores", "the model itself"))
+SETS = {"PAPERS": PAPERS, "BLIND": BLIND}
 WORDS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
         mean, ratio, best, n_rows, grid, needed, told, beside, trials, trial, authors, optimum, proved_share, at,
-        black_boxes, pooled,
+        black_boxes, pooled, penalty_table, extreme_ratio, cheaper, higher, most, extreme_gap,
     )
 }  # fmt: skip
 
