@@ -432,7 +432,7 @@ def test_a_constraint_that_forbids_everything_ends_after_the_factual() -> None:
 
 @pytest.mark.parametrize("strategy", ["genetic", Penalty, None])
 def test_an_unknown_strategy_is_refused(strategy: Any) -> None:
-    refused("strategy must be 'feasible', 'penalty', acex.Feasible", strategy=strategy)
+    refused("strategy must be one of 'feasible', 'penalty', or such as acex.Feasible", strategy=strategy)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from scipy.spatial.distance import cdist
 
 import acex
 from acex.arrays import FloatArray
-from acex.run.batch import Done, expected_gain, next_grants, order_of_work
-from acex.run.blackbox import canonical
+from acex.ledger import canonical
+from acex.run.batch import Done, Standing, next_grants, order_of_work
 from acex.run.executors import InProcess, Lost
 from ledgers import Bill
 
@@ -140,13 +140,15 @@ def test_an_error_is_that_row_s_own(bill: Bill) -> None:
     many = acex.Explainer(Framed(Billed(bill, LOW[1])), data).explain_many(rows, budget=5, n_jobs=1)
     frame = many.frame()
     assert frame.index.tolist() == ["ann", "bob", "cyd", "dee"]
-    assert frame["outcome"].tolist() == ["found", "error", "error", "budget_spent"]
+    assert frame["outcome"].tolist() == ["found", "failed", "failed", "budget_spent"]
     assert many.errors.keys() == {1, 2}
     assert "ModelFailed: The model raised RuntimeError: out of order" in many.errors[1]
     assert "99.0" in many.errors[2] and "'b'" in many.errors[2]
-    assert [e.factual.tolist() for e in many] == [LOW[0].tolist(), LOW[3].tolist()]
-    with pytest.raises(acex.NoCounterfactual, match=r"Row 'bob' \(position 1\): ModelFailed"):
-        many[1]
+    assert [e.factual.tolist() for e in many] == rows.to_numpy().tolist()  # one for each row, whatever happened
+    assert [e.outcome for e in many] == frame["outcome"].tolist()
+    with pytest.raises(acex.NoCounterfactual, match="ModelFailed: The model raised RuntimeError: out of order"):
+        _ = many[1].counterfactual
+    assert "ModelFailed" in str(many[1]) and "failed" in many[2].to_html()
 
 
 class Framed:
@@ -257,9 +259,10 @@ def test_the_total_counts_what_earlier_runs_have_paid(tmp_path: Path, bill: Bill
 def test_rows_without_a_counterfactual_get_more_first() -> None:
     far, near = explainer().explain(LOW[0], budget=2), explainer().explain(LOW[1], budget=30)
     assert near.outcome == "found"
-    assert expected_gain(None) == expected_gain(far) == np.inf
-    assert 0 < expected_gain(near) < near.costs[0]
-    state = {i: Done(near, None, 10) for i in range(40)} | {50: Done(far, None, 9), 51: Done(None, None, 0)}
+    assert far.ending.worth == np.inf
+    assert 0 < near.ending.worth < near.costs[0]
+    state = {i: Standing.of(Done(near, 10), 12) for i in range(40)}
+    state |= {50: Standing.of(Done(far, 9), 12), 51: Standing(0)}
     grants = next_grants(state, budget=12)
     assert list(grants.items())[:3] == [(51, 5), (50, 3), (0, 2)]
     assert len(grants) == 10
@@ -319,7 +322,7 @@ def test_a_row_that_kills_every_worker_is_given_up(bill: Bill) -> None:
     with pytest.warns(UserWarning, match="A worker process died"):
         frame = many.frame()
     assert many.errors.keys() == {1} and "died 3 times at this row" in many.errors[1]
-    assert (frame["outcome"] == "error").sum() == 1
+    assert (frame["outcome"] == "failed").sum() == 1
 
 
 def test_what_was_stopped_goes_on_from_the_ledger(tmp_path: Path, bill: Bill) -> None:
@@ -350,9 +353,11 @@ def test_an_interrupt_leaves_what_is_finished(bill: Bill) -> None:
         many.frame()
     frame = many.frame()
     assert (frame["outcome"] == "unfinished").sum() == len(LOW) - 3
-    assert len(many[:]) == 3
+    assert len(many[:]) == len(LOW)
+    stopped = [e for e in many if e.outcome == "failed"]
+    assert len(stopped) == len(LOW) - 3
     with pytest.raises(acex.NoCounterfactual, match="stopped before"):
-        _ = [many[i] for i in range(len(LOW))]
+        _ = stopped[0].counterfactual
 
 
 def test_a_lost_row_counts_as_paid() -> None:

@@ -5,8 +5,10 @@ numpy and pandas are imported where a value is looked at: the command line needs
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 Label: TypeAlias = Hashable  # what a model says of a row: text, a whole number or a truth value
@@ -68,6 +70,12 @@ def as_json(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 
+def fingerprint(value: Any) -> str:
+    """A short hash of anything JSON can hold: the same for equal values, on every machine."""
+    written = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=as_json)
+    return hashlib.sha256(written.encode("ascii")).hexdigest()[:32]
+
+
 def listed(items: Iterable[Any], most: int = 12) -> str:
     """A readable list of at most a dozen items."""
     items = list(items)
@@ -81,3 +89,26 @@ def printable(text: str) -> str:
     JSON stays the same value: outside of its texts it has no such characters.
     """
     return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def joined_words(parts: Sequence[str], last: str = "and", most: int = 8) -> str:
+    """The parts as a list within a sentence; those beyond the first few are counted."""
+    shown = list(parts) if len(parts) <= most else [*parts[: most - 1], f"{len(parts) - most + 1} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
+
+
+def readable(value: Any, digits: int = 4) -> str:
+    """A value as people write it: four significant digits behind a point, none where it is whole."""
+    value = plain(value)
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 10**digits or value.is_integer() else f"{value:.{digits}g}"
+    return str(value)
+
+
+def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = readable) -> tuple[str, str]:
+    """Both values as people write them, with as many digits as it takes to tell them apart."""
+    for digits in range(4, 18):  # 17 tell any two floats apart
+        pair = text(before, digits), text(after, digits)
+        if pair[0] != pair[1]:
+            break
+    return pair

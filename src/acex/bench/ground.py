@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.bench.network import image_classifier
 from acex.datasets import mnist, moons, paper
-from acex.space.kinds import Categorical, Integer
+from acex.space.kinds import Integer
 from acex.space.plausibility import Density, Plausibility
 from acex.space.scale import Scale
 from acex.space.space import Space
@@ -78,7 +78,7 @@ def ground(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITH
     if model is None:
         model = SVC(gamma=1.0) if name == "moons" else RandomForestClassifier(100, random_state=seed, n_jobs=1)
     model.fit(X[keep], y[keep])
-    has_categories = any(isinstance(f, Categorical) for f in data.space.features)
+    has_categories = any(not f.is_number for f in data.space.features)
     space = _coded(data.space).like(X)
     return Ground(name, space, model, X[withheld], X[keep], y[keep], _deviations(X), has_categories)
 
@@ -102,7 +102,5 @@ def _deviations(X: FloatArray) -> FloatArray:
 
 def _coded(space: Space) -> Space:
     """The space with each category replaced by its code."""
-    features = [
-        Integer(f.name, 0, f.high, frozen=f.frozen) if isinstance(f, Categorical) else f for f in space.features
-    ]
+    features = [f if f.is_number else Integer(f.name, f.low, f.high, frozen=f.frozen) for f in space.features]
     return Space(tuple(features))

@@ -31,8 +31,9 @@ def audit(
     """
     import numpy as np
 
+    from acex.ledger import canonical
     from acex.models.labels import as_predict
-    from acex.run.blackbox import BlackBox, canonical
+    from acex.run.blackbox import BlackBox
     from acex.space.columns import rows_in_form
 
     model = black_box.open()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,14 +15,7 @@ from acex.cli.tables import as_label, column_names, matching, read_row, read_tab
 if TYPE_CHECKING:
     import pandas as pd
 
-    from acex.space.kinds import Categorical, Direction
-
-
-class StrategyName(StrEnum):
-    """The strategies, by name."""
-
-    FEASIBLE = "feasible"
-    PENALTY = "penalty"
+    from acex.space.feature import Direction
 
 
 @dataclass(frozen=True)
@@ -68,7 +59,7 @@ class Case:
     schema: Annotated[
         Path | None, typer.Option(help="TOML file that says what columns hold; acex schema writes a first one.")
     ] = None
-    strategy: Annotated[StrategyName, typer.Option(help="How to search.")] = StrategyName.FEASIBLE
+    strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
     seed: Annotated[int, typer.Option(min=0, help="Another seed asks other questions.")] = 0
     queries_per_round: Annotated[int, typer.Option(min=1, help="Rows that are asked at once.")] = 1
     no_pool: Annotated[
@@ -117,7 +108,7 @@ class Case:
             "freeze": prepared.freeze,
             "ranges": prepared.ranges,
             "directions": prepared.directions,
-            "strategy": self.strategy.value,
+            "strategy": self.strategy,
             "queries_per_round": self.queries_per_round,
             "seed": self.seed,
         }
@@ -166,7 +157,7 @@ class Case:
                 raise ValueError(f"{name!r} can be in --increase or in --decrease, not in both.")
             directions[name] = "decrease"
         for name in directions:
-            if isinstance(space.features[space.index(name)], acex.Nominal):
+            if not space.feature(name).ordered:
                 raise ValueError(
                     f"--{directions[name]} {name}: its values have no order. Say it in a schema, as kind 'ordinal' "
                     f"with its categories from lowest to highest (acex schema {self.data} --out schema.toml)."
@@ -220,24 +211,11 @@ def _wanted(text: str, known: list[Any]) -> Any:
 
 
 def _range(text: str, space: acex.Space) -> tuple[str, Any]:
-    from acex.space.kinds import Categorical
-
     name, equals, values = text.partition("=")
     if not equals:
         raise ValueError(f'--range {text!r}: expected COLUMN=LOW:HIGH, such as "income=0:90000", or COLUMN=A|B.')
     [name] = column_names([name], space.names, "--range", whole=True)
-    feature = space.features[space.index(name)]
-    if isinstance(feature, Categorical):
-        return name, [_category(word, feature) for word in values.split("|")]
-    low, colon, high = values.partition(":")
     try:
-        ends = float(low or "-inf"), float(high or "inf")
-        if not colon or not (ends[0] < math.inf and ends[1] > -math.inf):
-            raise ValueError
-        return name, ends
-    except ValueError:
-        raise ValueError(f"--range {text!r}: expected LOW:HIGH, either of which may be left out.") from None
-
-
-def _category(word: str, feature: Categorical) -> Any:
-    return next((category for category in feature.categories if str(category) == word), word)
+        return name, space.feature(name).limits_in(values)
+    except ValueError as error:
+        raise ValueError(f"--range {text!r}: {error}") from None

@@ -146,7 +146,7 @@ def demo(
     if name is Demo.DIGITS:
         terminal.print(_as_sentence(changes_record(explanation, most=MOST_CHANGES)))
     else:
-        terminal.print(changes_table(explanation.changes, most=MOST_CHANGES))
+        terminal.print(changes_table(explanation, most=MOST_CHANGES))
     terminal.print(f"The model was asked {explanation.n_queries} times.")
     terminal.print(f"Picture: {path}", soft_wrap=True)
 

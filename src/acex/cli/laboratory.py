@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from acex.arrays import Rows
-    from acex.ledger.ledger import Ask, Asked
+    from acex.ledger import Asked
 
 KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one where a feature is called "label"
 ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
@@ -46,8 +46,7 @@ def ask(
     """
     if case.ledger is None or case.model_id is None:
         raise ValueError("acex ask needs --ledger and --model-id: what was asked is kept there under that name.")
-    from acex.ledger.ledger import query_id
-    from acex.run.blackbox import canonical
+    from acex.ledger import canonical, query_id
     from acex.spreadsheets import write_csv
 
     prepared = case.prepare()
@@ -223,12 +222,16 @@ def _alike(value: Any, text: str) -> bool:
 
 def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any]]:
     """For each explanation of the ledger how far it is."""
+    from acex.run.recorded import recorded
+
     lines = []
     for line in records(book.explanations(model_id)):
         asks = book.asks(line["id"])
         told = [a for a in asks if a.answer is not None]
-        best = _best(told, json.loads(line["settings"])["target"])
-        row = None if best is None else named_rows(book, line["model_id"], [best.row]).iloc[0].to_dict()
+        found = recorded(book, line["id"]) if told and told[0].position == 0 else None
+        best = None
+        if found is not None and found.costs:
+            best = {"cost": found.costs[0], "counterfactual": found.counterfactual.to_dict()}
         lines.append(
             {
                 "explanation": line["id"],
@@ -239,24 +242,9 @@ def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any
                 "told": len(told),
                 "waiting": len(asks) - len(told),
                 "paid": line["paid"],
-                "best": None if best is None else {"cost": best.note["cost"], "counterfactual": row},
+                "best": best,
                 "started_at": line["started_at"],
                 "finished_at": line["finished_at"],
             }
         )
     return lines
-
-
-def _best(told: list[Ask], target: Any) -> Ask | None:
-    """The cheapest counterfactual among the answers; None before there is one."""
-    from acex.plan.target import Target
-
-    if not told or told[0].position != 0:
-        return None
-    before, wanted = told[0].answer, Target.of(target)
-    hits = [
-        a
-        for a in told[1:]
-        if before and a.answer and a.note and a.note["counts"] and wanted.is_hit(a.answer.label, before.label)
-    ]
-    return min(hits, key=lambda a: float(a.note["cost"]), default=None)

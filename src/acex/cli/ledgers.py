@@ -164,8 +164,8 @@ def import_(
 
     Example: acex ledger import loans.db answers.csv --model-id loans-v1
     """
+    from acex.ledger import canonical
     from acex.models.labels import as_labels
-    from acex.run.blackbox import canonical
 
     lines = read_answers(answers)
     [label] = column_names([label], lines.columns, "--label", whole=True)

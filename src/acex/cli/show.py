@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from acex.values import as_json, is_missing, printable
+from acex.values import as_json, is_missing, printable, readable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +48,6 @@ def console() -> Terminal:
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     """A table of values as people write them; with empty names it has no header."""
-    from acex.run.explanation import readable
-
     columns = list(columns)
     drawn = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
     for column in columns:
@@ -59,17 +57,11 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     return drawn
 
 
-def changes_table(changes: pd.DataFrame, most: int = MOST_CHANGES) -> Table:
-    """What to change, from what to what, the largest step first; `changes` is that of an explanation."""
-    from acex.run.explanation import readable_pair
-
-    rows = [
-        (feature, *readable_pair(before, after), f"{step:+.2f} sd")
-        for feature, before, after, step in changes.head(most).itertuples(index=False)
-    ]
-    if len(changes) > most:
-        rows.append((f"... and {len(changes) - most} smaller changes", "", "", ""))
-    return table(("change", "from", "to", "step"), rows)
+def changes_table(explanation: acex.Explanation, i: int = 0, most: int = MOST_CHANGES) -> Table:
+    """What counterfactual number i changes, from what to what, the largest step first."""
+    changes = explanation.changes_in_words(i)
+    more = [(f"... and {len(changes) - most} smaller changes", "", "", "")] if len(changes) > most else []
+    return table(("change", "from", "to", "step"), [*changes[:most], *more])
 
 
 def print_explanation(explanation: acex.Explanation, price: float | None = None) -> None:
@@ -78,13 +70,12 @@ def print_explanation(explanation: acex.Explanation, price: float | None = None)
     if explanation.outcome != "found":
         out.print(explanation.summary())
     for i, cost in enumerate(explanation.costs):
-        changes = explanation.changes_of(i)
         before, after = explanation.label_before, explanation.label_after
         # Of several, only the first has its label written down; any of the wanted ones may be another's.
         becomes = f"{before} becomes {after}" if i == 0 else "or"
-        n, of = len(changes), len(explanation.space)
+        n, of = len(explanation.changes_of(i)), len(explanation.space)
         out.print(f"{becomes} with {n} of {of} features changed (cost {cost:.3g}):", style="bold")
-        out.print(changes_table(changes))
+        out.print(changes_table(explanation, i))
     asked, known = explanation.n_queries, explanation.n_reused
     times = "once" if asked == 1 else f"{asked} times"
     money = "" if price is None else f" for {as_money(asked * price)}"

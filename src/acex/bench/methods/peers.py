@@ -21,7 +21,6 @@ import pandas as pd
 
 from acex.arrays import FloatArray, IntArray
 from acex.bench.task import UNLIMITED, CapReached, Door, Task
-from acex.space.kinds import Continuous
 
 GENETIC_LIMIT = 5000  # queries beyond the labels of the reference; without a counterfactual it would ask for ever
 PACKAGES = {  # the module a method needs, and how it is installed
@@ -58,7 +57,7 @@ def _dice(task: Task, classifier: _Classifier, seed: int, *, method: str, settin
 
     g = task.ground
     names = [f.name for f in g.space.features]
-    whole = [f.name for f in g.space.features if not isinstance(f, Continuous)]
+    whole = [f.name for f in g.space.features if f.grid]
     rows = pd.DataFrame(np.vstack([task.x, g.reference]), columns=names).astype(dict.fromkeys(whole, int))
     factual, reference = rows[:1], rows[1:].reset_index(drop=True)
     with _alone(seed):
