@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import re
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from sqlalchemy import and_, create_engine, select
 from typer.testing import CliRunner
 
 import acex
 from acex.cli import app
+from acex.ledger.seal import sealed
+from acex.ledger.tables import asks, explanations, queries
 from acex.values import UNPRINTABLE
 from commands import MODEL, Result, run, set_up
 
@@ -254,7 +256,7 @@ def test_no_password_is_printed(words: tuple[str, ...]) -> None:
 
 def test_a_ledger_with_nothing_to_report_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     real = acex.Ledger
-    monkeypatch.setattr(acex, "Ledger", lambda where: real("empty.db"))
+    monkeypatch.setattr(acex, "Ledger", lambda where, **options: real("empty.db", **options))
     result = run("report", URL)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "postgresql://...: expected an explanation; there are none" in result.stderr
@@ -265,14 +267,17 @@ def test_a_ledger_with_nothing_to_report_is_named_without_its_password(monkeypat
 
 
 def rename_explanations(path: str, *names: str) -> None:
-    """Give the explanations of a ledger these ids, as somebody who made the file could."""
-    with sqlite3.connect(path) as connection:
-        old = [line[0] for line in connection.execute("SELECT id FROM explanations ORDER BY started_at")]
-        connection.execute("PRAGMA foreign_keys = OFF")
-        for before, after in zip(old, names, strict=True):
-            connection.execute("UPDATE explanations SET id = ? WHERE id = ?", (after, before))
-            connection.execute("UPDATE asks SET explanation_id = ? WHERE explanation_id = ?", (after, before))
-            connection.execute("UPDATE queries SET explanation_id = ? WHERE explanation_id = ?", (after, before))
+    """Give the explanations of a ledger these ids, as somebody who made the file could, checksums included."""
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        old = connection.scalars(select(explanations.c.id).order_by(explanations.c.started_at))
+        new: dict[Any, str] = dict(zip(old, names, strict=True))
+        for table, column in ((explanations, "id"), (asks, "explanation_id"), (queries, "explanation_id")):
+            for line in connection.execute(select(table)).all():
+                this = and_(*(key == line._mapping[key.name] for key in table.primary_key))
+                changed = sealed(table, {**line._mapping, column: new[line._mapping[column]]})
+                connection.execute(table.update().where(this).values(changed))
+    engine.dispose()
 
 
 def explained(*rows: int) -> None:

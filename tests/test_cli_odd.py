@@ -22,7 +22,7 @@ LEDGER = ("ledger", "budget", "l.db", "--model-id", "a")
 
 SCHEMAS = {
     "no features": ("features = 5", "expected features = [...]"),
-    "a number": ("features = [5]", "features: 5: name and kind are needed"),
+    "a number": ("features = [5]", "features: expected a table such as { name"),
     "nothing": ("features = [{}]", "name and kind are needed"),
     "kind 5": ("features = [{name = 'age', kind = 5}]", "'age': kind = 5 is of the wrong type"),
     "name 5": ("features = [{name = 5, kind = 'integer'}]", "name = 5 is of the wrong type"),
@@ -35,7 +35,7 @@ SCHEMAS = {
     "unit 5": ("features = [{name = 'age', kind = 'integer', unit = 5}]", "unit = 5"),
     "categories 5": ("features = [{name = 'job', kind = 'ordinal', categories = 5}]", "categories = 5"),
     "lists": ("features = [{name = 'job', kind = 'ordinal', categories = [[1]]}]", "[1] cannot be a category"),
-    "texts": ("features = [{name = 'job', kind = 'integer'}]", "'job': kind 'integer' does not fit the column"),
+    "texts": ("features = [{name = 'job', kind = 'integer'}]", "'job': kind 'integer' is for numbers"),
     "twice": ("features = [{name = 'age', kind = 'integer'}, {name = 'age', kind = 'integer'}]", "described twice"),
     "deep": (f"features = {'[' * 3000}{']' * 3000}", "recursion"),
     "no toml": ("this is no toml", "Expected '='"),

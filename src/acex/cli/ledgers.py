@@ -47,9 +47,10 @@ def opened(where: str, checked: bool = True) -> acex.Ledger:
 def chosen(book: acex.Ledger, model_id: str | None) -> str:
     """The model that is meant: the one named, the only one whose name begins so, or the only one there is."""
     known = [str(name) for name in book.stats()["model"]]
-    meant = [name for name in known if name == model_id] or [n for n in known if n.startswith(model_id or "")]
+    begins = [name for name in known if model_id is None or (model_id and name.startswith(model_id))]
+    meant = [model_id] if model_id in known else begins
     if len(meant) == 1:
-        return meant[0]
+        return str(meant[0])
     what = "--model-id is needed" if model_id is None else f"{model_id!r} is not a model of this ledger"
     what = f"{model_id!r} begins several names" if model_id and meant else what
     changed = (
