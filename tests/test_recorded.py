@@ -54,7 +54,7 @@ def assert_same(back: acex.Explanation, e: acex.Explanation) -> None:
         assert_frame_equal(getattr(back, frame), getattr(e, frame))
     assert_series_equal(back.factual, e.factual)
     plain = ("label_before", "label_after", "target", "outcome", "stopped_by", "costs", "steadiness", "warnings")
-    for name in (*plain, "n_queries", "n_reused"):
+    for name in (*plain, "is_reference_row", "n_queries", "n_reused"):
         assert getattr(back, name) == getattr(e, name), name
     assert back.affinities == pytest.approx(e.affinities)
     assert back.settings.items() >= e.settings.items()

@@ -46,6 +46,7 @@ def run(
 
     from acex.bench import run as runner
     from acex.bench.methods import METHODS
+    from acex.bench.records import Record
 
     if suite not in runner.SUITES:
         raise ValueError(f"--suite {suite!r}: expected one of {listed(runner.SUITES)}.")
@@ -64,7 +65,7 @@ def run(
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("explaining", total=len(todo))
 
-        def told(record: runner.Record) -> None:
+        def told(record: Record) -> None:
             if "error" in record:
                 failed[record["method"]] = record["error"]
             progress.update(bar, advance=1, description=f"{record['data']} {record['method']}")
@@ -143,7 +144,7 @@ def plot(
 
 def _read(results: Path, rows: int) -> list[dict[str, Any]]:
     """The results; in the fixed test, which has two rows anywhere, all of them."""
-    from acex.bench.run import read
+    from acex.bench.records import read
 
     records = [record for record in read(results) if record["suite"] == "fixed" or record["row"] < rows]
     if not records:
