@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import make_url
 
-from acex.ledger.ledger import Ledger, Question
+from acex.ledger import Ledger, Question
 from acex.ledger.store import Store
 
 MODEL = "loans-v1"

@@ -20,8 +20,8 @@ from scipy.spatial.distance import cdist
 
 import acex
 from acex.arrays import FloatArray
-from acex.run.batch import Done, expected_gain, next_grants, order_of_work
-from acex.run.blackbox import canonical
+from acex.ledger import canonical
+from acex.run.batch import Done, Standing, next_grants, order_of_work
 from acex.run.executors import InProcess, Lost
 from ledgers import Bill
 
@@ -257,9 +257,10 @@ def test_the_total_counts_what_earlier_runs_have_paid(tmp_path: Path, bill: Bill
 def test_rows_without_a_counterfactual_get_more_first() -> None:
     far, near = explainer().explain(LOW[0], budget=2), explainer().explain(LOW[1], budget=30)
     assert near.outcome == "found"
-    assert expected_gain(None) == expected_gain(far) == np.inf
-    assert 0 < expected_gain(near) < near.costs[0]
-    state = {i: Done(near, None, 10) for i in range(40)} | {50: Done(far, None, 9), 51: Done(None, None, 0)}
+    assert far.ending.worth == np.inf
+    assert 0 < near.ending.worth < near.costs[0]
+    state = {i: Standing.of(Done(near, 10), 12) for i in range(40)}
+    state |= {50: Standing.of(Done(far, 9), 12), 51: Standing(0)}
     grants = next_grants(state, budget=12)
     assert list(grants.items())[:3] == [(51, 5), (50, 3), (0, 2)]
     assert len(grants) == 10

@@ -20,7 +20,7 @@ import pytest
 from sqlalchemy import create_engine, inspect
 
 from acex.errors import LedgerFailed
-from acex.ledger.ledger import Ledger
+from acex.ledger import Ledger
 from ledgers import MODEL, Bill, ask, postgres, processes, questions, rows, true_label
 
 

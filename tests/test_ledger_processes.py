@@ -12,7 +12,7 @@ import pytest
 from joblib import Parallel, delayed
 
 from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger.ledger import Ledger, Question
+from acex.ledger import Ledger, Question
 from ledgers import MODEL, Bill, ask, ask_all, postgres, processes, questions, rows, run, true_label
 
 EIGHT = 8

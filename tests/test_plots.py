@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 from unittest.mock import patch
@@ -20,10 +21,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import acex
 from acex.arrays import FloatArray
-from acex.run.explanation import Explanation, readable_pair
+from acex.plan.target import AnyOther
+from acex.run.explanation import Explanation
 from acex.show import plots
 from acex.show.plots.slices import Slice, Surrogate
 from acex.show.plots.trace import _ticks
+from acex.show.text import readable_pair
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.scale import Scale
 from acex.space.space import Space
@@ -158,7 +161,7 @@ def test_the_plane_holds_the_points_and_where_the_model_would_say_yes() -> None:
 
 def test_without_a_target_every_other_label_than_the_factuals_is_a_hit() -> None:
     e = on_the_square()
-    object.__setattr__(e, "target", None)
+    e = replace(e, plan=replace(e.plan, target=AnyOther()))
     region = plots.plane_record(e, lambda rows: np.where(rows["up"] > 2, "maybe", "no")).region
     assert region is not None
     assert region[-1].all() and not region[0].any()

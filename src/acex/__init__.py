@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from acex.ledger.ledger import Ledger
     from acex.models.files import load_model
     from acex.models.http import HttpModel
+    from acex.plan.plan import Plan
+    from acex.plan.step import Step
     from acex.run.batch import Explanations
     from acex.run.executors import DaskExecutor
     from acex.run.explainer import Explainer, explain
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from acex.run.session import Session
     from acex.search.feasible import Feasible
     from acex.search.penalty import Penalty
+    from acex.search.strategy import Strategy
     from acex.show import plots, sentences
     from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
     from acex.space.plausibility import Plausibility
@@ -48,10 +51,13 @@ _HOMES = {
     "HttpModel": "acex.models.http",
     "Ledger": "acex.ledger.ledger",
     "Penalty": "acex.search.penalty",
+    "Plan": "acex.plan.plan",
     "Plausibility": "acex.space.plausibility",
     "Region": "acex.space.region",
     "Session": "acex.run.session",
     "Space": "acex.space.space",
+    "Step": "acex.plan.step",
+    "Strategy": "acex.search.strategy",
     "explain": "acex.run.explainer",
     "load_model": "acex.models.files",
 }
@@ -77,10 +83,13 @@ __all__ = [
     "Nominal",
     "Ordinal",
     "Penalty",
+    "Plan",
     "Plausibility",
     "Region",
     "Session",
     "Space",
+    "Step",
+    "Strategy",
     "__version__",
     "datasets",
     "explain",

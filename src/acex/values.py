@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Hashable, Iterable
 from typing import Any, TypeAlias
 
@@ -44,6 +46,12 @@ def as_json(value: Any) -> Any:
     """A value as JSON knows it: itself, or its text."""
     value = plain(value)
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
+
+
+def fingerprint(value: Any) -> str:
+    """A short hash of anything JSON can hold: the same for equal values, on every machine."""
+    written = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=as_json)
+    return hashlib.sha256(written.encode("ascii")).hexdigest()[:32]
 
 
 def listed(items: Iterable[Any], most: int = 12) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.bench.ground import Ground
-from acex.ledger.ledger import Ledger
+from acex.ledger import Ledger
 from acex.run.blackbox import BlackBox
 from acex.space.region import Region
 

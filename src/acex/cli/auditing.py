@@ -13,8 +13,9 @@ from acex.cli.ledgers import Where, chosen, opened
 from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, AsJson
 from acex.cli.show import console, print_json, table
+from acex.ledger import canonical
 from acex.models.labels import as_predict
-from acex.run.blackbox import BlackBox, canonical
+from acex.run.blackbox import BlackBox
 from acex.space.columns import rows_in_form
 
 

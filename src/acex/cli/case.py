@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,13 +14,6 @@ import acex
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
 from acex.space.kinds import Categorical, Direction, Feature
 from acex.space.schema import read_schema, with_schema
-
-
-class StrategyName(StrEnum):
-    """The strategies, by name."""
-
-    FEASIBLE = "feasible"
-    PENALTY = "penalty"
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,7 @@ class Case:
     schema: Annotated[
         Path | None, typer.Option(help="TOML file that says what columns hold; acex schema writes a first one.")
     ] = None
-    strategy: Annotated[StrategyName, typer.Option(help="How to search.")] = StrategyName.FEASIBLE
+    strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
     seed: Annotated[int, typer.Option(min=0, help="Another seed asks other questions.")] = 0
     queries_per_round: Annotated[int, typer.Option(min=1, help="Rows that are asked at once.")] = 1
     no_pool: Annotated[
@@ -112,7 +104,7 @@ class Case:
             "freeze": prepared.freeze,
             "ranges": prepared.ranges,
             "directions": prepared.directions,
-            "strategy": self.strategy.value,
+            "strategy": self.strategy,
             "queries_per_round": self.queries_per_round,
             "seed": self.seed,
         }

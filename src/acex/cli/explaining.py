@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
 import typer
 
 import acex
@@ -17,8 +16,6 @@ from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, say
 from acex.cli.show import as_money, console, print_explanation, print_json, table
 from acex.models.labels import known_labels
-from acex.run.session import Session
-from acex.space.kinds import Categorical
 from acex.values import listed, plain
 
 C = TypeVar("C", bound=Case)
@@ -126,29 +123,26 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
     """What would be asked, and the most it can cost. The ledger is only read."""
     if case.ledger is not None and case.model_id is None:
         raise ValueError("--ledger needs --model-id for a model that has no name of its own.")
-    session = case.explainer(prepared, model, None, scores=scores).search(
-        prepared.factual, **case.search_options(prepared)
-    )
+    plan = case.explainer(prepared, model, None, scores=scores).plan(prepared.factual, **case.search_options(prepared))
     paid, left = 0, float("inf")
     if case.ledger is not None and exists(case.ledger):
         with acex.Ledger(case.ledger) as ledger:
-            paid = sum(ask.paid for ask in ledger.asks(session.identity))
+            paid = sum(ask.paid for ask in ledger.asks(plan.identity))
             left = ledger.remaining(case.model_id or "")
             price = price_of(ledger, case.model_id or "") if price is None else price
     most = int(min(max(case.budget - paid, 0), left))
     cost = None if price is None else most * price
-    factual = session.space.frame(session.problem.factual[None]).iloc[0]
-    allowed = _allowed(session)
+    allowed = plan.may_become
     if as_json:
         print_json(
             {
                 "dry_run": True,
-                "explanation": session.identity,
+                "explanation": plan.identity,
                 "model_id": case.model_id,
-                "factual": {str(name): plain(value) for name, value in factual.items()},
+                "factual": {name: plain(value) for name, value in plan.factual.items()},
                 "allowed": allowed,
                 "target": prepared.target,
-                "strategy": case.strategy.value,
+                "strategy": case.strategy,
                 "budget": case.budget,
                 "paid_before": paid,
                 "most_queries": most,
@@ -158,27 +152,12 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
         return
     out = console()
     out.print("Nothing was asked. This row would be explained:", style="bold")
-    shown = [(name, factual.iloc[j], _in_words(allowed[name])) for j, name in enumerate(session.space.names)]
+    shown = [(name, value, _in_words(allowed[name])) for name, value in plan.factual.items()]
     out.print(table(("column", "now", "may become"), shown))
-    wanted = "any other label" if prepared.target is None else " or ".join(str(t) for t in prepared.target)
-    out.print(f"Wanted: {wanted}. Strategy {case.strategy.value}, seed {case.seed}, counterfactuals {case.count}.")
+    wanted = " or ".join(plan.target.words)
+    out.print(f"Wanted: {wanted}. Strategy {case.strategy}, seed {case.seed}, counterfactuals {case.count}.")
     money = "" if cost is None else f", for {as_money(cost)} at most"
     out.print(f"At most {most} rows would be sent{money} (budget {case.budget}, {paid} paid before).")
-
-
-def _allowed(session: Session) -> dict[str, Any]:
-    """For each column what it may become: None where it stays, (lowest, highest), or a list of categories."""
-    region = session.problem.region
-    allowed: dict[str, Any] = {}
-    for j, feature in enumerate(session.space.features):
-        values = region.allowed[j]
-        if not region.movable[j]:
-            allowed[feature.name] = None
-        elif isinstance(feature, Categorical):
-            allowed[feature.name] = [feature.categories[int(code)] for code in np.unique(values)]
-        else:
-            allowed[feature.name] = tuple(int(v) if v == int(v) else float(v) for v in values)
-    return allowed
 
 
 def _in_words(allowed: Any) -> str:

@@ -18,9 +18,8 @@ from acex.cli.ledgers import Where, chosen, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, print_explanation, print_json, records, shortened, table
 from acex.cli.tables import as_label
-from acex.ledger.ledger import Ask, Asked, query_id
-from acex.plan.target import Target
-from acex.run.blackbox import canonical
+from acex.ledger import Asked, canonical, query_id
+from acex.run.recorded import recorded
 from acex.values import listed
 
 KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one where a feature is called "label"
@@ -214,8 +213,10 @@ def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any
     for line in records(book.explanations(model_id)):
         asks = book.asks(line["id"])
         told = [a for a in asks if a.answer is not None]
-        best = _best(told, json.loads(line["settings"])["target"])
-        row = None if best is None else named_rows(book, line["model_id"], [best.row]).iloc[0].to_dict()
+        found = recorded(book, line["id"]) if told and told[0].position == 0 else None
+        best = None
+        if found is not None and found.costs:
+            best = {"cost": found.costs[0], "counterfactual": found.counterfactual.to_dict()}
         lines.append(
             {
                 "explanation": line["id"],
@@ -226,22 +227,9 @@ def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any
                 "told": len(told),
                 "waiting": len(asks) - len(told),
                 "paid": line["paid"],
-                "best": None if best is None else {"cost": best.note["cost"], "counterfactual": row},
+                "best": best,
                 "started_at": line["started_at"],
                 "finished_at": line["finished_at"],
             }
         )
     return lines
-
-
-def _best(told: list[Ask], target: Any) -> Ask | None:
-    """The cheapest counterfactual among the answers; None before there is one."""
-    if not told or told[0].position != 0:
-        return None
-    before, wanted = told[0].answer, Target.of(target)
-    hits = [
-        a
-        for a in told[1:]
-        if before and a.answer and a.note and a.note["counts"] and wanted.is_hit(a.answer.label, before.label)
-    ]
-    return min(hits, key=lambda a: float(a.note["cost"]), default=None)

@@ -13,7 +13,7 @@ import acex
 from acex.cli.program import AsJson, say
 from acex.cli.show import console, counted, print_json, records, table
 from acex.cli.tables import column_names, read_table
-from acex.run.blackbox import canonical
+from acex.ledger import canonical
 from acex.values import is_missing, listed
 
 ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger stats l.db")

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from acex.run.explanation import Explanation, readable, readable_pair
+from acex.run.explanation import Explanation
+from acex.show.text import readable, readable_pair
 from acex.values import as_json, is_missing
 
 WIDTH = 80

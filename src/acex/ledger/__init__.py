@@ -1,5 +1,19 @@
 """Where every answer is written down once, so that it is paid for once."""
 
-from acex.ledger.ledger import Answer, Claim, Ledger, Question
+from acex.ledger.entries import Answer, Ask, Asked, Claim, Question, Record
+from acex.ledger.forms import Scores, canonical, label_text, query_id
+from acex.ledger.ledger import Ledger
 
-__all__ = ["Answer", "Claim", "Ledger", "Question"]
+__all__ = [
+    "Answer",
+    "Ask",
+    "Asked",
+    "Claim",
+    "Ledger",
+    "Question",
+    "Record",
+    "Scores",
+    "canonical",
+    "label_text",
+    "query_id",
+]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections.abc import Sequence
@@ -10,14 +9,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
-from acex.ledger.ledger import Answer, Claim, Ledger, Question, Scores
+from acex.ledger import Answer, Claim, Ledger, Question, Scores, canonical
 from acex.models.labels import Predict, Scored, as_labels, as_scores
-from acex.values import as_json
 
 HANDED_OUT = "handed out to be asked"  # who holds a claim that a person or another program will answer
 
@@ -48,7 +45,7 @@ class BlackBox:
         self.explanation, self._timeout = explanation, timeout
         self.budget = budget
         self.n_queries = 0  # rows sent
-        self.n_reused = 0  # rows that were known
+        self.sent: set[str] = set()  # which rows these were, as the ledger knows them
 
     @property
     def paid(self) -> int:
@@ -91,7 +88,6 @@ class BlackBox:
         places = sorted(first.values())
         questions = [Question(forms[i]) if why is None else replace(why[i], row=forms[i]) for i in places]
         answers: dict[str, Answer] = {}
-        sent = 0
         while True:
             claims = self.ledger.claim(
                 self.model_id, questions, explanation=self.explanation, most=self.remaining, lease=self._lease
@@ -100,14 +96,13 @@ class BlackBox:
             mine = [c.row for c in claims if c.state == "mine"]
             if mine:
                 new = [first[form] for form in mine]
-                sent += len(mine)
+                self.sent.update(mine)
                 told = self._send(rows.iloc[new] if isinstance(rows, pd.DataFrame) else rows[new], mine)
                 answers.update({answer.row: answer for answer in told})
             waiting = [c for c in claims if c.state == "in_flight"]
             if not waiting:
                 break
             self._wait(waiting)
-        self.n_reused += len(forms) - sent
         return [answers[form] for form in forms]
 
     def hand_out(self, rows: Rows, why: Sequence[Question]) -> list[Answer | None]:
@@ -127,12 +122,13 @@ class BlackBox:
                 lease=math.inf,
                 holder=HANDED_OUT,
             )
-            self.n_queries += sum(claim.state == "mine" for claim in claims)
+            mine = [claim.row for claim in claims if claim.state == "mine"]
+            self.n_queries += len(mine)
+            self.sent.update(mine)
             waiting = [c for c in claims if c.state == "in_flight" and c.held_by != HANDED_OUT]
             if not waiting:
                 break
             self._wait(waiting)
-        self.n_reused += sum(claim.state == "settled" for claim in claims)
         return [claim.answer for claim in claims]
 
     def ask_again(self, rows: Rows) -> list[Any]:
@@ -235,18 +231,3 @@ def _within(seconds: float, predict: Predict, rows: Rows) -> Any:
     if error is not None:
         raise error
     return answer
-
-
-def canonical(rows: Rows) -> list[str]:
-    """One text a row, the same for the same values on every machine and in every version."""
-    if isinstance(rows, pd.DataFrame):
-        columns = [rows[c].tolist() for c in rows.columns]
-    else:
-        columns = [column.tolist() for column in np.asarray(rows).T]
-    return [json.dumps([_plain(v) for v in row], ensure_ascii=True) for row in zip(*columns, strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON knows it; -0.0 is 0.0, and a whole float is written like an integer."""
-    value = as_json(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -25,6 +25,7 @@ from acex.search.acquisition import Improvement, expected_improvement, improveme
 from acex.search.kernel import KernelName
 from acex.search.problem import History, Problem, Query, Stop
 from acex.search.propose import maximise
+from acex.search.strategy import Strategy, best_cost
 from acex.search.surrogate import Beside, Posterior, fit
 from acex.space.cost import Cost
 from acex.values import is_count
@@ -35,11 +36,12 @@ BOUNDARY_BAND = 0.2  # Sobol points whose posterior is within this of one half a
 BOUNDARY_SHARE = 0.05  # at least so many of them are, however sure the surrogate is
 PCA_FEATURES = 64  # from here on starts are drawn along principal components (R21)
 ROUNDS_IN_VAIN = 2  # after so many rounds without a closer counterfactual the search ends (R3)
+SHARE = 0.25  # of the best cost that one more query may save: no more than a guess
 UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many asks
 
 
 @dataclass(frozen=True)
-class Penalty:
+class Penalty(Strategy):
     """The settings of ACE, with the paper's values.
 
     Args:
@@ -53,6 +55,9 @@ class Penalty:
         kernel: "matern52" or "matern32".
         initial: "reference" rows, or "normal" draws around the factual.
     """
+
+    name: ClassVar[str] = "penalty"
+    revision: ClassVar[int] = 1
 
     n0: int = 30
     lambda_0: float = 10.0
@@ -81,30 +86,35 @@ class Penalty:
         if self.initial not in ("reference", "normal"):
             raise ValueError(f"initial must be 'reference' or 'normal', got {self.initial!r}.")
 
+    def next_query(
+        self, problem: Problem, history: History, *, seed: int, count: int = 1, budget: float = np.inf
+    ) -> Query | Stop:
+        """What to ask next: initial points, then the rest of this round, then another round."""
+        rng = np.random.default_rng([seed, len(history.queries)])
+        last = history.queries[-1]
+        if last.purpose in ("factual", "initial"):
+            query = _initial(problem, self, history, seed, rng)
+            if query is not None:
+                return query
+        if _hopeless(history):
+            return Stop("unlikely")
+        surrogate = _Surrogate(problem, self, history)
+        if last.purpose == "acquire":
+            query = _rest_of_round(surrogate, last.round, last.penalty**self.growth, rng)
+            if query is not None:
+                return query
+        if _rounds_were_in_vain(problem, history):
+            return Stop("settled")
+        query = _rest_of_round(surrogate, last.round + 1, self.lambda_0, rng)
+        if query is not None:
+            return query
+        if surrogate.best_hit is not None:
+            return Stop("settled")
+        return _unasked_reference_row(surrogate, last.round + 1) or Stop("exhausted")
 
-def next_query(problem: Problem, settings: Penalty, history: History, seed: int) -> Query | Stop:
-    """What to ask next: a pure function of its arguments."""
-    rng = np.random.default_rng([seed, len(history.queries)])
-    last = history.queries[-1]
-    if last.purpose in ("factual", "initial"):
-        query = _initial(problem, settings, history, seed, rng)
-        if query is not None:
-            return query
-    if _hopeless(history):
-        return Stop("unlikely")
-    surrogate = _Surrogate(problem, settings, history)
-    if last.purpose == "acquire":
-        query = _rest_of_round(surrogate, last.round, last.penalty**settings.growth, rng)
-        if query is not None:
-            return query
-    if _rounds_were_in_vain(problem, history):
-        return Stop("settled")
-    query = _rest_of_round(surrogate, last.round + 1, settings.lambda_0, rng)
-    if query is not None:
-        return query
-    if surrogate.best_hit is not None:
-        return Stop("settled")
-    return _unasked_reference_row(surrogate, last.round + 1) or Stop("exhausted")
+    def worth(self, problem: Problem, history: History) -> float:
+        """The paper does not say; a share of the best cost, so that rows with dearer counterfactuals go on first."""
+        return SHARE * best_cost(problem, history)
 
 
 def _hopeless(history: History) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
-from acex.run.explanation import Explanation, readable_pair
+from acex.run.explanation import Explanation
+from acex.show.text import readable_pair
 from acex.space.kinds import Categorical
 from acex.values import listed
 

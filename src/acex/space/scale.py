@@ -36,6 +36,11 @@ class Scale:
             shares = np.bincount(reference[:, j].astype(int)) / len(reference)
             deviations[j] = np.sqrt(max(1.0 - (shares**2).sum(), 0.0) / 2)
         deviations[deviations < CONSTANT * np.abs(reference).max(axis=0)] = 0.0
+        return cls.given(space, deviations)
+
+    @classmethod
+    def given(cls, space: Space, deviations: FloatArray) -> Scale:
+        """The scale with these standard deviations, (d,), which somebody wrote down."""
         return cls(deviations, space.is_nominal, space.n_codes)
 
     @cached_property

@@ -14,7 +14,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.run.explanation import Explanation, Outcome
+from acex.plan.step import Outcome
+from acex.run.explanation import Explanation
 from acex.show.plots.changes import SIGN, Direction, direction
 from acex.show.plots.style import BLUE, DARK_GREY, LIGHT_GREY, VERMILLION, Style, plain, short, wrapped
 

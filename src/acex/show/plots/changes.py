@@ -7,8 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 from matplotlib.figure import FigureBase
 
-from acex.run.explanation import Explanation, readable, readable_pair
+from acex.run.explanation import Explanation
 from acex.show.plots.style import AFTER, BEFORE, BLUE, DARK_GREY, LIGHT_GREY, legend, plain, short, wrapped
+from acex.show.text import readable, readable_pair
 from acex.space.kinds import Categorical, Feature, Nominal
 
 MOST_CHANGES = 20  # of the changes are shown; more rows than this nobody reads

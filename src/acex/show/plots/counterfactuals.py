@@ -8,9 +8,10 @@ from matplotlib.figure import FigureBase
 from matplotlib.patches import Rectangle
 
 from acex.errors import NoCounterfactual
-from acex.run.explanation import Explanation, readable, readable_pair
+from acex.run.explanation import Explanation
 from acex.show.plots.changes import SIGN, Direction, direction
 from acex.show.plots.style import DARK_GREY, LIGHT_BLUE, LIGHT_GREY, inches, plain, short, wrapped
+from acex.show.text import readable, readable_pair
 
 MOST_FEATURES = 30  # rows that fit on a page
 MOST_COLUMNS = 6  # counterfactuals that can be compared

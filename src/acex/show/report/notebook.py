@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from acex.run.explanation import Explanation, readable, readable_pair
+from acex.run.explanation import Explanation
 from acex.show.report.markup import Child, Markup, joined, tag
 from acex.show.report.words import joined_words
 from acex.show.sentences import one_sentence
+from acex.show.text import readable, readable_pair
 from acex.space.kinds import Categorical, Feature
 from acex.space.space import Space
 

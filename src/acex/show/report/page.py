@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from acex.run.explanation import Explanation, readable, readable_pair
+from acex.run.explanation import Explanation
 from acex.show.plots import Change, changes_record, trace_record
 from acex.show.report import drawing, words
 from acex.show.report.markup import Child, Markup, joined, table, tag
 from acex.show.sentences import one_sentence
+from acex.show.text import readable, readable_pair
 from acex.space.kinds import Numeric
 
 # Browsers then run no script and load nothing, whatever a text from outside might be.
@@ -165,7 +165,7 @@ def _with_unit(explanation: Explanation, name: str) -> Child:
 
 def _led_by(explanation: Explanation, i: int) -> Explanation:
     """The explanation with counterfactual number i as its best."""
-    return explanation if i == 0 else replace(explanation, counterfactuals=explanation.counterfactuals.iloc[[i]])
+    return explanation if i == 0 else explanation.alone(i)
 
 
 def _step(change: Change) -> str:

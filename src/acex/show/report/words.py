@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from acex.plan.target import Target
-from acex.run.explanation import ADVICE, Explanation, readable
+from acex.run.explanation import ADVICE, Explanation
+from acex.show.text import readable
 from acex.space.kinds import Categorical, Feature
 from acex.values import is_missing
 
@@ -30,8 +30,7 @@ def joined_words(parts: Sequence[str], last: str = "and") -> str:
 
 def wanted(explanation: Explanation) -> str:
     """The label that was wanted."""
-    labels = Target.of(explanation.target).wanted
-    return "any other" if labels is None else joined_words([str(label) for label in labels], "or")
+    return joined_words(explanation.plan.target.words, "or")
 
 
 def price(explanation: Explanation, per_row: float | None) -> str:

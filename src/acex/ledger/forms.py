@@ -1,0 +1,50 @@
+"""Values as the ledger writes them: rows, labels and keys, the same on every machine and in every version."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from acex.arrays import Rows
+from acex.values import as_json, fingerprint, plain
+
+PlainLabel: TypeAlias = str | int | float | bool
+Scores: TypeAlias = list[tuple[PlainLabel, float]]
+
+
+def canonical(rows: Rows) -> list[str]:
+    """One text a row, the same for the same values on every machine and in every version."""
+    if isinstance(rows, pd.DataFrame):
+        columns = [rows[c].tolist() for c in rows.columns]
+    else:
+        columns = [column.tolist() for column in np.asarray(rows).T]
+    return [json.dumps([_plain(v) for v in row], ensure_ascii=True) for row in zip(*columns, strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON knows it; -0.0 is 0.0, and a whole float is written like an integer."""
+    value = as_json(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def query_id(model: str, row: str) -> str:
+    """The key of a row among all rows of all models."""
+    return fingerprint([model, row])
+
+
+def label_text(label: Any) -> str:
+    """A label as JSON, which tells 1, 1.0, true and "1" apart."""
+    label = plain(label)
+    if not isinstance(label, (str, bool, int, float)) or (isinstance(label, float) and not math.isfinite(label)):
+        raise TypeError(f"A label must be text, a finite number or a truth value, got {label!r}.")
+    return json.dumps(label)
+
+
+def iso(moment: datetime) -> str:
+    """A time as text: as long as any other, so that later is greater."""
+    return moment.isoformat(timespec="microseconds")
