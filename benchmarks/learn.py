@@ -96,7 +96,7 @@ def collect(args):
                     if len(X) > 2:
                         F.append(traits(e, X))
                         Y.append(np.column_stack([case.is_hit(X), 1 - p.cost(X) / best if np.isfinite(best) else np.full(len(X), np.nan), np.full(len(X), t)]).astype(np.float32))
-                if old: q = feasible.next_query(p, Feasible(0.0), hist, seed)
+                if old: q = Feasible(0.0).next_query(p, hist, seed=seed)
                 else: q = L.next_query(p, rules, hist, seed * 10 + i)
                 if isinstance(q, Stop): break
                 hit = bool(case.is_hit(q.point[None])[0])

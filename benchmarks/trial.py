@@ -8,7 +8,7 @@ def curve(case, mode, rules, seed, n=60):
     hist = begin(p, known, odds); out = np.full(n + 1, np.inf)
     t0 = time.process_time()
     while len(hist.queries) < n:
-        q = feasible.next_query(p, Feasible(0.0), hist, seed) if rules is None else L.next_query(p, rules, hist, seed)
+        q = Feasible(0.0).next_query(p, hist, seed=seed) if rules is None else L.next_query(p, rules, hist, seed)
         if isinstance(q, Stop): break
         hit = bool(case.is_hit(q.point[None])[0]); hist = hist.told(q, hit, None if odds is None else odds(q.point))
         if hit and p.plausible(q.point[None])[0]: out[len(hist.queries):] = np.minimum(out[len(hist.queries):], p.cost(q.point[None])[0])
@@ -24,7 +24,7 @@ def evaluate(args):
         L.NET = Network.load(weights, "hit_"); L.WPATH = weights
     out = []
     try:
-        for i, case in enumerate(task(VALIDATION + seed, 2)):
+        for i, case in enumerate(task(VALIDATION + seed, 1)):
             lim = least_cost(case)
             for name, mode, rules in plans:
                 c, secs = curve(case, mode, rules, seed * 10 + i)

@@ -6,7 +6,8 @@ from scipy.special import expit
 from acex.search.climb import best_position
 from acex.search.evidence import Evidence
 from acex.search.families import everything, from_hits, from_reference
-from acex.search.feasible import _imagined_hits, _sample
+from acex.search.feasible import _imagined_hits as _im0, _sample
+def _imagined_hits(p): return p.once(_im0)
 from acex.search.problem import Query, Stop
 from acex.search.traits import traits
 
@@ -25,7 +26,7 @@ class Rules:
     r0: float = 0.4
     widen: float = 1.15
     polish: bool = False
-    imagined_first: bool = False
+    mixed: bool = False
     n_ref: int = 600
     n_hits: int = 1200
     top: int = 300
@@ -64,12 +65,14 @@ def first(p, rules, history, e, rng, may):
     E = everything(p)
     fam = [E] if E is not None else [_sample(p.projected)]
     im = _imagined_hits(p)
+    if E is None and rules.mixed and p.hint is None:
+        fam += [from_reference(p, rng, rules.n_ref)]
     if E is None and p.hint is not None:
         fam += [im, from_reference(p, rng, rules.n_ref)]
         if len(im): fam += [from_hits(p, rng, im, rules.n_hits)]
     X = np.vstack(fam); c = p.cost(X); X, c = X[c > 0], c[c > 0]
     if len(X) == 0: return Stop("exhausted")
-    rank = np.searchsorted(np.sort(c), c) / len(c) if p.hint is None else np.searchsorted(e.ground.row_costs, c) / len(e.ground.row_costs)
+    rank = np.searchsorted(e.ground.row_costs, c) / len(e.ground.row_costs)
     gp = e.by_posterior(X, p.quantiles.coordinates(X))
     pre = np.argsort(-(gp * (1 - rank) ** 1.0), kind="stable")[:rules.top // 2]
     pre1 = np.argsort(-(gp * (1 - rank) ** 4.0), kind="stable")[:rules.top // 2]
