@@ -1,178 +1,322 @@
-"""Train the belief of strategy "feasible" on simulated searches. (draft)"""
+"""Train the belief of strategy "feasible" on simulated searches: P(hit) of a point, and how much closer it could be.
+
+    python benchmarks/learn.py                              # about an hour on two cores
+    python benchmarks/learn.py --tasks 20,20 --epochs 1 --out /tmp/try   # a try
+
+The first round of searches believes a Gaussian process; each later one the network trained on the rounds before, so that
+the last network has seen the searches that it leads to itself. Along each search candidates of all kinds are noted, the
+search's own favourites among them, with their traits and with what the model would answer, which is free to look up here.
+Half of the searches have help: outcomes (true, shuffled, partly wrong), answers from elsewhere, scores.
+
+Writes `weights.npz` and `weights.json`, the record: tasks, settings, versions, losses, checksum. The same command gives
+the same weights on the same machine and libraries; elsewhere sums may be rounded differently.
+"""
+
 from __future__ import annotations
-import os, sys, time, pickle, warnings
-warnings.simplefilter("ignore")
-from dataclasses import replace
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
 import numpy as np
-from scipy.special import expit
-import acex.search.learned as L
-from acex.search import feasible
-from acex.search.evidence import Evidence
-from acex.search.families import everything, from_hits, from_reference
+import scipy
+import sklearn
+from scipy.special import expit, log_expit
+from simulated import VALIDATION, Case, earlier_answers, least_cost, task
+from threadpoolctl import threadpool_limits
+
+from acex.arrays import FloatArray
+from acex.search import belief, feasible, outlook, traits
+from acex.search.evidence import Points
+from acex.search.families import anywhere, everything, from_hits, from_reference, simplified
 from acex.search.feasible import Feasible
-from acex.search.hints import outcome_model
-from acex.search.network import Network
-from acex.search.problem import History, Query, Stop
-from acex.search.traits import NAMES, REVISION, traits
-from simulated import Case, earlier_answers, least_cost, task
+from acex.search.network import MOST, Network
+from acex.search.problem import History, Known, Problem, Query, Stop
 
-N_QUERIES = 50
+N_QUERIES = 45
+NOTED_UNTIL, NOTED_EVERY = 5, 3  # every state is noted at first, later one in so many
+OF_EACH, FAVOURITES = 10, 14  # candidates noted of each family, and of those that the search likes best
+IMPLAUSIBLE = 0.15  # of the implausible candidates are noted too
+HELP = (  # kinds of help and their shares
+    *(("none", 0.38), ("outcomes", 0.24), ("shuffled", 0.06), ("stale", 0.08)),
+    *(("known", 0.06), ("learnt", 0.1), ("scores", 0.08)),
+)
+HIDDEN, HIDDEN_OUTLOOK = (96, 64), (24,)
+BATCH, RATE, DECAY, WARM = 2048, 2e-3, 1e-4, 0.15
+Odds = Callable[[FloatArray], float] | None
 
-def informed(case, rng, mode=None):
-    """problem, known, odds-function-or-None of a case with a random kind of help."""
-    p = case.problem; u = rng.random() if mode is None else -1
-    known, odds = None, None
-    m = mode
-    if m is None:
-        m = ("none" if u < .38 else "outcomes" if u < .62 else "shuffled" if u < .68 else "stale" if u < .76 else "known" if u < .82 else "learnt" if u < .92 else "scores")
-    if m == "outcomes": p = case.with_outcomes(case.outcomes)
-    elif m == "shuffled": p = case.with_outcomes(rng.permutation(case.outcomes))
-    elif m == "stale":
-        y = case.outcomes.copy(); f = rng.random(len(y)) < rng.uniform(.05, .4); y[f] = rng.permutation(y)[f]; p = case.with_outcomes(y)
-    elif m in ("known", "learnt"):
-        known, hint = earlier_answers(case, rng, int(rng.integers(1, 5)) if m == "known" else int(rng.integers(9, 40)))
-        if m == "learnt" and hint is not None: p = replace(p, hint=hint, learnt=True)
-    elif m == "scores" and case.gives_scores and known is None:
-        odds = lambda x: float(np.clip(case.odds(x[None])[0], -14, 14))
-    return p, known, odds
 
-def begin(p, known, odds):
-    h = History((), (), (), known)
-    return h.told(Query(p.factual, "factual"), False, None if odds is None else odds(p.factual))
+@dataclass(frozen=True, eq=False)
+class Notes:
+    """What was noted of one search."""
 
-def sampled(p, hist, rng, best):
-    rows = p.projected
-    E = everything(p)
-    fams = [rows[rng.choice(len(rows), min(len(rows), 120), replace=False)], from_reference(p, rng, 100)] if E is None else [E[rng.permutation(len(E))[:200]]]
-    H = hist.X[hist.is_hit]
-    if len(H) and E is None:
-        H = H[np.argsort(p.cost(H))]
-        fams += [from_hits(p, rng, H[:5], 150), L.structured(p, H[0])]
-    elif E is None and p.hint is not None:
-        im = L._imagined_hits(p)
-        if len(im): fams += [im, from_hits(p, rng, im, 80)]
-    lim = best * .99 if np.isfinite(best) else np.inf
-    out = []
-    for X in fams:
-        c = p.cost(X); X = X[(c > 0) & (c < lim)]
-        out.append(X[rng.permutation(len(X))[:14]])
-    return np.vstack(out)
+    traits: FloatArray  # of candidates, (n, f)
+    hits: FloatArray  # are they? (n,)
+    states: FloatArray  # of the search after its first hit, (s, g)
+    truths: FloatArray  # what `Outlook` should have said of them, (s, 4)
 
-def favourites(p, hist, rng, best, e):
-    H = hist.X[hist.is_hit & p.plausible(hist.X)]
-    X = [p.projected[rng.permutation(len(p.projected))[:150]], from_reference(p, rng, 120)]
-    if len(H): H = H[np.argsort(p.cost(H))]; X += [from_hits(p, rng, H[:5], 200)]
-    X = np.vstack(X); c = p.cost(X)
-    sv = 1 - c / best if np.isfinite(best) else 1 - np.searchsorted(e.ground.row_costs, c) / len(e.ground.row_costs)
-    ok = (sv > .005) & (c > 0); X, sv = X[ok], sv[ok]
-    if len(X) == 0: return X
-    P = L.prob(e, X); return X[np.argsort(-P * sv)[:14]]
 
-def some_rules(rng):
-    return L.Rules(first=str(rng.choice(["rank", "pandora"])), a=1., b=float(rng.choice([1, 2, 4])), kappa=float(rng.choice([.03, .1, .3])),
-        after=str(rng.choice(["ei", "pandora", "log"])), w=float(rng.choice([1., 1.5])), kappa2=float(rng.choice([.01, .03, .06])), draws=int(rng.choice([0, 2, 3])))
+def helped(case: Case, help_: str, rng: np.random.Generator) -> tuple[Problem, Known | None, Odds]:
+    """The case for somebody with this kind of help."""
+    match help_:
+        case "outcomes":
+            return case.with_outcomes(case.outcomes), None, None
+        case "shuffled":
+            return case.with_outcomes(rng.permutation(case.outcomes)), None, None
+        case "stale":
+            wrong = rng.random(len(case.outcomes)) < rng.uniform(0.05, 0.4)
+            return case.with_outcomes(np.where(wrong, rng.permutation(case.outcomes), case.outcomes)), None, None
+        case "known" | "learnt":
+            n_rows = int(rng.integers(1, 5) if help_ == "known" else rng.integers(9, 40))
+            known, hint = earlier_answers(case, rng, n_rows)
+            return replace(case.problem, hint=hint, learnt=hint is not None), known, None
+        case "scores" if case.gives_scores:
+            return case.problem, None, lambda x: float(np.clip(case.odds(x[None])[0], -14, 14))
+        case _:
+            return case.problem, None, None
 
-def collect(args):
-    seed, weights = args
-    if weights is not None and (L.NET is None or getattr(L, "WPATH", None) != weights):
-        L.NET = Network.load(weights, "hit_"); L.WPATH = weights
-    rng = np.random.default_rng([5, seed, weights is not None])
-    F, Y, info = [], [], []
+
+def begun(problem: Problem, known: Known | None, odds: Odds) -> History:
+    """A search's history after its first query, the factual."""
+    nothing = History((), (), (), known)
+    return nothing.told(Query(problem.factual, "factual"), False, odds(problem.factual) if odds else None)
+
+
+def noted(seed: int) -> Notes | str:
+    """What one search in the task of this seed teaches; the trace of the error if there is one."""
+    rng = np.random.default_rng([5, seed])
+    help_ = str(rng.choice([name for name, _ in HELP], p=[share for _, share in HELP]))
     try:
-        for i, case in enumerate(task(seed, 3)):
-            p, known, odds = informed(case, rng)
-            old = weights is None or rng.random() < .12
-            rules = some_rules(rng)
-            hist = begin(p, known, odds); best = np.inf
-            while len(hist.queries) < N_QUERIES:
-                t = len(hist.queries)
-                if t < 7 or (t + i) % 3 == 0:
-                    X = sampled(p, hist, rng, best)
-                    e = Evidence(p, hist)
-                    if weights is not None: X = np.vstack([X, favourites(p, hist, rng, best, e)])
-                    X = np.unique(X, axis=0)
-                    X = X[p.region.contains(X)]
-                    if p.density is not None and len(X): X = X[p.plausible(X) | (rng.random(len(X)) < .15)]
-                    if len(X) > 2:
-                        F.append(traits(e, X))
-                        Y.append(np.column_stack([case.is_hit(X), 1 - p.cost(X) / best if np.isfinite(best) else np.full(len(X), np.nan), np.full(len(X), t)]).astype(np.float32))
-                if old: q = Feasible(0.0).next_query(p, hist, seed=seed)
-                else: q = L.next_query(p, rules, hist, seed * 10 + i)
-                if isinstance(q, Stop): break
-                hit = bool(case.is_hit(q.point[None])[0])
-                hist = hist.told(q, hit, None if odds is None else odds(q.point))
-                if hit and p.plausible(q.point[None])[0]: best = min(best, float(p.cost(q.point[None])[0]))
-    except Exception as error:
-        import traceback
-        return seed, None, traceback.format_exc()[-700:]
-    if not F: return seed, None, "empty"
-    lengths = np.array([len(f) for f in F])
-    return seed, (np.vstack(F), np.vstack(Y), lengths), ""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            case = task(seed, 1)[0]
+            return _noted(case, *helped(case, help_, rng), seed, rng)
+    except Exception:
+        return f"seed {seed}, {help_}: {traceback.format_exc()}"
 
-def gather(seeds, weights, pool):
-    F, Y, S, T, errors = [], [], [], [], []
-    n = 0
-    for seed, data, err in pool.imap_unordered(collect, [(s, weights) for s in seeds], chunksize=1):
-        if data is None: errors.append((seed, err)); continue
-        f, y, lengths = data
-        F.append(f); Y.append(y); S.append(np.repeat(np.arange(n, n + len(lengths)), lengths)); n += len(lengths); T.append(np.full(len(f), seed))
-    print("errors", len(errors), [x for x in errors if x[1] != "empty"][:2], flush=True)
-    return np.vstack(F), np.vstack(Y), np.concatenate(S), np.concatenate(T)
 
-def train(F, t, names, revision, hidden=(96, 64), epochs=14, batch=2048, rate=2e-3, seed=0, decay=1e-4, verbose=True, weight=None):
-    """Adam on cross entropy, one-cycle rate; NaN targets are left out. t: (n, outputs)."""
-    rng = np.random.default_rng(seed)
-    centre, spread = F.mean(0).astype(np.float32), (F.std(0) + 1e-3).astype(np.float32)
-    sizes = (F.shape[1], *hidden, t.shape[1])
-    P = []
-    for a, b in zip(sizes, sizes[1:]):
-        P += [(rng.normal(size=(a, b)) * np.sqrt((2 if b != sizes[-1] else .3) / a)).astype(np.float32), np.zeros(b, np.float32)]
-    m = [np.zeros_like(x) for x in P]; v = [np.zeros_like(x) for x in P]
-    A = np.clip((F - centre) / spread, -6, 6).astype(np.float32); t = t.astype(np.float32)
-    steps = epochs * (len(A) // batch); k = 0
-    avg = None
-    for ep in range(epochs):
-        perm = rng.permutation(len(A)); total = 0.0
-        for i in range(0, len(A) - batch + 1, batch):
-            idx = perm[i:i + batch]; x, y = A[idx], t[idx]
-            hs, zs, gs = [x], [], []
-            h = x
-            for j in range(0, len(P) - 2, 2):
-                z = h @ P[j] + P[j + 1]; g = 1 / (1 + np.exp(-np.clip(z, -30, 30))); h = z * g; zs.append(z); gs.append(g); hs.append(h)
-            out = h @ P[-2] + P[-1]
-            s = 1 / (1 + np.exp(-np.clip(out, -30, 30)))
-            d = (s - y); bad = np.isnan(d); d[bad] = 0; d /= batch
-            total += -(np.where(bad, 0, np.nan_to_num(y) * np.log(s + 1e-9) + (1 - np.nan_to_num(y)) * np.log(1 - s + 1e-9))).mean()
-            grads = [None] * len(P)
-            grads[-2], grads[-1] = hs[-1].T @ d, d.sum(0)
-            d = d @ P[-2].T
-            for j in range(len(P) - 4, -1, -2):
-                l = j // 2; d = d * (gs[l] * (1 + zs[l] * (1 - gs[l])))
-                grads[j], grads[j + 1] = hs[l].T @ d, d.sum(0)
-                if j: d = d @ P[j].T
-            k += 1; u = k / steps
-            lr = rate * (min(u / .15, 1.0) if u < .15 else .5 * (1 + np.cos(np.pi * (u - .15) / .85)) + 1e-3)
-            for q in range(len(P)):
-                m[q] = .9 * m[q] + .1 * grads[q]; v[q] = .999 * v[q] + .001 * grads[q] ** 2
-                P[q] = P[q] - lr * (m[q] / (1 - .9 ** k) / (np.sqrt(v[q] / (1 - .999 ** k)) + 1e-8) + (decay * P[q] if P[q].ndim == 2 else 0)).astype(np.float32)
-        if verbose: print("epoch", ep, "loss", round(total / max(1, len(A) // batch), 4), flush=True)
-    layers = tuple((P[j], P[j + 1]) for j in range(0, len(P), 2))
-    return Network(centre, spread, layers, tuple(names), revision)
+def _noted(case: Case, problem: Problem, known: Known | None, odds: Odds, seed: int, rng: np.random.Generator) -> Notes:
+    history, strategy = begun(problem, known, odds), Feasible(tolerance=0.0)
+    rows: list[FloatArray] = []
+    hits: list[FloatArray] = []
+    states: list[tuple[int, FloatArray]] = []
+    best = [np.inf]
+    while len(history.queries) < N_QUERIES:
+        round_ = feasible._Round(problem, strategy, history, 0, seed)
+        n = len(history.queries)
+        if n < NOTED_UNTIL or (n + seed) % NOTED_EVERY == 0:
+            X = _candidates(problem, round_, rng)
+            if len(X):
+                rows.append(traits.traits(round_.belief.evidence, Points(round_.ground, X)).astype(np.float32))
+                hits.append(case.is_hit(X))
+            if round_.success.any():
+                judged = round_.judged
+                states.append((n, outlook.described(round_.belief.evidence, judged.probability, judged.saving)))
+        query = round_.next()
+        if isinstance(query, Stop):
+            break
+        history = history.told(
+            query, bool(case.is_hit(query.point[None])[0]), odds(query.point) if odds is not None else None
+        )
+        best.append(feasible._Round(problem, strategy, history, 0, seed).best)
+    least = min(least_cost(case), best[-1])
+    curve = np.array([*best, *[best[-1]] * 10])  # after 1, 2, ... queries
+    truths = [
+        [float(curve[n + 9] <= 0.95 * curve[n - 1]) if n + 9 < len(best) else np.nan]
+        + [float(least <= (1 - share) * curve[n - 1]) for share in outlook.SAVINGS[1:]]
+        for n, _ in states
+    ]
+    return Notes(
+        np.vstack([*rows, np.zeros((0, len(traits.NAMES)))]).astype(np.float32),
+        np.concatenate([*hits, np.zeros(0)]).astype(np.float32),
+        np.array([state for _, state in states]).reshape(-1, len(outlook.NAMES)),
+        np.array(truths).reshape(-1, len(outlook.SAVINGS)),
+    )
 
-def judge(net, F, Y, S):
-    """log loss, AUC and greedy value within asks, before and after first hit."""
-    lo = np.vstack([net.log_odds(F[i:i + 200000]) for i in range(0, len(F), 200000)])[:, 0]; p = expit(lo); y = Y[:, 0]
-    out = {"loss": float(-(y * np.log(p + 1e-9) + (1 - y) * np.log(1 - p + 1e-9)).mean())}
-    gp = np.where(F[:, NAMES.index("for_hint")] > 0, F[:, NAMES.index("hinted_logit")], F[:, NAMES.index("gp_logit")])
-    start = np.flatnonzero(np.r_[True, S[1:] != S[:-1]]); end = np.r_[start[1:], len(S)]
-    from scipy.stats import rankdata
-    for name, s in (("net", lo), ("gp", gp)):
-        a, b, val = [], [], []
-        for i, j in zip(start, end):
-            yy = y[i:j]; k = yy.sum()
-            if 0 < k < j - i:
-                r = rankdata(s[i:j]); auc = (r[yy > 0].sum() - k * (k + 1) / 2) / (k * (j - i - k)); (b if np.isnan(Y[i, 1]) else a).append(auc)
-            if not np.isnan(Y[i, 1]):
-                z = i + np.argmax(expit(s[i:j]) * Y[i:j, 1]); val.append(y[z] * Y[z, 1])
-        out[name] = [round(float(np.mean(v)), 4) for v in (a, b, val)]
+
+def _candidates(problem: Problem, round_: Any, rng: np.random.Generator) -> FloatArray:
+    """A few candidates of each family, and the search's own favourites, (n, d)."""
+    judged = round_.judged
+    if round_.best < np.inf:
+        liked = judged.probability * judged.saving
+    else:
+        liked = judged.probability * (1 - round_.ground.rank(judged.points.costs))
+    order = np.argsort(-liked, kind="stable")[:FAVOURITES]
+    families = [judged.points.X, anywhere(problem, rng, OF_EACH // 2)]
+    X = everything(problem)
+    if X is None:
+        families += [problem.projected, from_reference(problem, rng, OF_EACH)]
+        hits = problem_hits(problem, round_)
+        if len(hits):
+            families += [from_hits(problem, rng, hits[:5], OF_EACH), simplified(problem, hits[0])]
+    else:
+        families.append(X)
+    few = [X[rng.permutation(len(X))[:OF_EACH]] for X in families]
+    X = np.unique(np.vstack([judged.points.X[order], *few]), axis=0)
+    costs = problem.cost(X)
+    X = X[(costs > 0) & (costs < 0.997 * round_.best) & problem.region.contains(X)]
+    return X[problem.plausible(X) | (rng.random(len(X)) < IMPLAUSIBLE)] if len(X) else X
+
+
+def problem_hits(problem: Problem, round_: Any) -> FloatArray:
+    """The successes so far, cheapest first, (n, d)."""
+    hits = round_.history.X[round_.success]
+    return hits[np.argsort(problem.cost(hits), kind="stable")]
+
+
+# -- training --------------------------------------------------------------------------------------------
+
+
+def trained(x: FloatArray, t: FloatArray, names: tuple[str, ...], hidden: tuple[int, ...], epochs: float) -> Network:
+    """A network from inputs, (n, f), to the log odds of targets, (n, outputs); a target that is NaN is not known.
+
+    Cross entropy by Adam (Kingma & Ba 2015) with decoupled weight decay; the rate rises at first, then falls as a cosine.
+    """
+    rng = np.random.default_rng(0)
+    centre, spread = x.mean(axis=0), x.std(axis=0) + 1e-3
+    A, t = np.clip((x - centre) / spread, -MOST, MOST).astype(np.float32), t.astype(np.float32)
+    sizes = (A.shape[1], *hidden, t.shape[1])
+    weights = []
+    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+        weights += [rng.normal(size=(inputs, outputs)) * np.sqrt(1.5 / inputs), np.zeros(outputs)]
+    weights = [W.astype(np.float32) for W in weights]
+    first, second = [np.zeros_like(W) for W in weights], [np.zeros_like(W) for W in weights]
+    steps = max(int(epochs * len(A) / BATCH), 1)
+    batches = _batches(rng, len(A), steps)
+    for k, batch in enumerate(batches, start=1):
+        gradients = _gradients(weights, A[batch], t[batch])
+        done = k / steps
+        rate = RATE * (done / WARM if done < WARM else 0.5 * (1 + np.cos(np.pi * (done - WARM) / (1 - WARM))))
+        for i, gradient in enumerate(gradients):
+            first[i] = 0.9 * first[i] + 0.1 * gradient
+            second[i] = 0.999 * second[i] + 0.001 * gradient**2
+            step = first[i] / (1 - 0.9**k) / (np.sqrt(second[i] / (1 - 0.999**k)) + 1e-8)
+            weights[i] = (weights[i] - rate * (step + DECAY * weights[i] * (weights[i].ndim == 2))).astype(np.float32)
+    layers = tuple(zip(weights[::2], weights[1::2], strict=True))
+    return Network(centre.astype(np.float32), spread.astype(np.float32), layers, names, traits.REVISION)
+
+
+def _batches(rng: np.random.Generator, n: int, steps: int) -> Any:
+    left = np.zeros(0, dtype=int)
+    for _ in range(steps):
+        if len(left) < BATCH:
+            left = np.concatenate([left, rng.permutation(n)])
+        yield left[:BATCH]
+        left = left[BATCH:]
+
+
+def _gradients(weights: list[FloatArray], x: FloatArray, t: FloatArray) -> list[FloatArray]:
+    """Of the mean cross entropy, by back propagation."""
+    inputs, before, gates = [x], [], []
+    for W, b in zip(weights[:-2:2], weights[1:-2:2], strict=True):
+        z = inputs[-1] @ W + b
+        gate = expit(z)
+        before.append(z)
+        gates.append(gate)
+        inputs.append(z * gate)
+    delta = np.nan_to_num(expit(inputs[-1] @ weights[-2] + weights[-1]) - t) / len(x)
+    out: list[FloatArray] = []
+    for layer in range(len(inputs) - 1, -1, -1):
+        out = [inputs[layer].T @ delta, delta.sum(axis=0), *out]
+        if layer:
+            gate, z = gates[layer - 1], before[layer - 1]
+            delta = (delta @ weights[2 * layer].T) * gate * (1 + z * (1 - gate))
     return out
+
+
+def loss(network: Network, x: FloatArray, t: FloatArray) -> list[float]:
+    """Mean cross entropy of each output."""
+    f = np.vstack([network.log_odds(part) for part in np.array_split(x, 1 + len(x) // 100_000)])
+    return [round(float(v), 4) for v in np.nanmean(-(t * log_expit(f) + (1 - t) * log_expit(-f)), axis=0)]
+
+
+# -- all of it -------------------------------------------------------------------------------------------
+
+
+def _begin(weights: str | None) -> None:
+    """What each process starts with: the networks of the round before, or none."""
+    threadpool_limits(1)
+    path = None if weights is None else Path(weights)
+    networks = {} if path is None else {name: Network.load(path, name) for name in ("hit_", "outlook_")}
+    belief.learned = outlook.learned = networks.get  # type: ignore[assignment]
+
+
+def searched(seeds: range, weights: Path | None, n_jobs: int) -> list[Notes]:
+    """The notes of searches in these tasks, in the order of the seeds."""
+    begin = (None if weights is None else str(weights),)
+    with ProcessPoolExecutor(n_jobs, initializer=_begin, initargs=begin) as pool:
+        told = list(pool.map(noted, seeds, chunksize=4))
+    for failure in (notes for notes in told if isinstance(notes, str)):
+        print(failure, flush=True)
+    return [notes for notes in told if isinstance(notes, Notes)]
+
+
+def stacked(notes: list[Notes]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Traits, hits, states and truths of all."""
+    hits = np.concatenate([n.hits for n in notes])[:, None]
+    return (
+        np.vstack([n.traits for n in notes]),
+        hits,
+        np.vstack([n.states for n in notes]),
+        np.vstack([n.truths for n in notes]),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", default="500,900,1600", help="how many in each round")
+    parser.add_argument("--epochs", type=float, default=5.0)
+    parser.add_argument("--out", type=Path, default=belief.WEIGHTS.parent)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    path, notes, rounds, seed = args.out / "weights.npz", [], [], 0
+    start = time.perf_counter()
+    for k, n_tasks in enumerate(int(n) for n in args.tasks.split(",")):
+        more = searched(range(seed, seed + n_tasks), path if k else None, args.jobs)
+        seed += n_tasks
+        x, t, states, truths = stacked(more)
+        line: dict[str, Any] = {"tasks": n_tasks, "searches": len(more), "candidates": len(x), "states": len(states)}
+        if k:  # before they are learned from: what the network of the rounds before makes of them
+            line["loss before"] = loss(networks["hit_"], x, t) + loss(networks["outlook_"], states, truths)
+        notes += more
+        x, t, states, truths = stacked(notes)
+        networks = {"hit_": trained(x, t, traits.NAMES, HIDDEN, args.epochs)}
+        networks["outlook_"] = trained(states, truths, outlook.NAMES, HIDDEN_OUTLOOK, 4 * args.epochs)
+        line["loss after"] = loss(networks["hit_"], x, t) + loss(networks["outlook_"], states, truths)
+        arrays = {key: array for name, network in networks.items() for key, array in network.arrays(name).items()}
+        np.savez(path, **arrays)
+        rounds.append(line)
+        print(line, f"{time.perf_counter() - start:.0f} s", flush=True)
+    record = {
+        "command": f"python benchmarks/learn.py --tasks {args.tasks} --epochs {args.epochs:g}",
+        "revision of traits": traits.REVISION,
+        "seeds": f"0 to {seed - 1}; validation begins at {VALIDATION}",
+        "queries a search": N_QUERIES,
+        "help": dict(HELP),
+        "hidden units": {"hit": HIDDEN, "outlook": HIDDEN_OUTLOOK},
+        "training": {"batch": BATCH, "rate": RATE, "decay": DECAY, "epochs": args.epochs},
+        "rounds": rounds,
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "scikit-learn": sklearn.__version__,
+        },
+        "sha256 of weights.npz": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
+    (args.out / "weights.json").write_text(json.dumps(record, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

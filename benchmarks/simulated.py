@@ -75,6 +75,11 @@ def task(seed: int, n_rows: int = 3) -> list[Case]:
     X, y, features, odds, gives_scores = made
     n_withheld = _n_withheld(X)
     withheld, reference, outcomes = X[:n_withheld], X[n_withheld:], y[n_withheld:]
+    if rng.random() < 0.06:  # a history of one side only
+        side = odds(withheld[:1])[0] > 0
+        same, among = (odds(rows) > 0 for rows in (withheld, reference))
+        if (among == side).sum() >= 20:
+            withheld, reference, outcomes = withheld[same == side], reference[among == side], outcomes[among == side]
     features = _limited(rng, features)
     space = Space(tuple(features))
     scale = Scale.of(space, reference)

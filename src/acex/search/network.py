@@ -1,6 +1,6 @@
 """A small network as plain arrays: traits in, log odds out. Trained by `benchmarks/learn.py`, used with NumPy alone.
 
-    x -> (x - centre) / spread, cut off at 6 -> silu(x W + b) for each hidden layer -> x W + b
+x -> (x - centre) / spread, cut off at 6 -> silu(x W + b) for each hidden layer -> x W + b
 """
 
 from __future__ import annotations
