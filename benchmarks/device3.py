@@ -1,5 +1,6 @@
 import sys, multiprocessing as mp
 from trial import *
+from learn import _begin
 def main():
     out, secs = Path(sys.argv[1]), float(sys.argv[2]); end = time.time() + secs
     N, O, S = "none", "outcomes", "shuffled"

@@ -4,8 +4,7 @@ So a query is worth what it would save times the probability that it is a hit. P
 
 1. *Until there is a hit* there is no cost to save from. Candidates are reference rows moved into the region, what known
    outcomes suggest, and after some misses points from anywhere in the region. Asked is the one of least
-   log cost + patience / P(hit): a likely hit may cost more. With every miss patience grows, and now and then a
-   candidate is drawn, with a probability proportional to P(hit): a belief that is wrong is wrong many times over.
+   log cost + patience / P(hit): a likely hit may cost more. Patience grows with every miss.
 2. *Then* the candidate of greatest expected saving: simpler versions and variations of the best hits, moves towards
    rows, and rows themselves, since the first hit may have been the wrong one to start from.
 3. The search has *settled* when ten more queries are unlikely to save 5% (see `outlook`).
@@ -35,8 +34,6 @@ from acex.search.strategy import Strategy, best_cost
 from acex.values import is_finite
 
 PATIENCE, MORE_PATIENCE = 0.3, 1.08  # log cost that certainty of a first hit is worth, and its growth with every miss
-DRAWN_FROM, DRAWN_EVERY = 3, 3  # before the first hit every third query, from this one on, is drawn
-DRAWN_NEAREST, DRAWN_WIDER = 0.3, 1.1  # among this cheapest share of the rows, which grows with every miss
 ANYWHERE_FROM = 8  # so many misses, and the reference alone may not hold a hit
 N_TOWARDS, N_VARIED, N_ANYWHERE = 600, 1200, 400  # candidates: moves towards rows, variations of hits, points anywhere
 PARENTS, IMAGINED = 5, 2  # best hits that are varied, and hits that known outcomes suggest
@@ -209,13 +206,8 @@ class _Round:
 
     def _first_score(self) -> FloatArray:
         """What it is worth to begin with each candidate, (n,), above zero."""
-        points, probability, n = self.judged.points, self.judged.probability, self.n_asked
-        if n >= DRAWN_FROM and n % DRAWN_EVERY == 0:
-            near = self.ground.rank(points.costs) <= DRAWN_NEAREST * DRAWN_WIDER**n
-            # The greatest of log p plus Gumbel noise is a draw with probabilities proportional to p.
-            return np.asarray(probability * np.exp(self.rng.gumbel(size=len(points))) * near)
-        patience = PATIENCE * MORE_PATIENCE**n
-        score = -np.log(points.costs) - patience / (probability + 1e-6)
+        patience = PATIENCE * MORE_PATIENCE**self.n_asked
+        score = -np.log(self.judged.points.costs) - patience / (self.judged.probability + 1e-6)
         return np.asarray(np.exp(np.clip(score - score.max(initial=-np.inf), -600, 0)))
 
     def _first_candidates(self) -> Points:
