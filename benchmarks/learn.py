@@ -3,9 +3,10 @@
     python benchmarks/learn.py                              # about an hour on two cores
     python benchmarks/learn.py --tasks 20,20 --epochs 1 --out /tmp/try   # a try
 
-The first round of searches believes a Gaussian process; each later one the network trained on the rounds before, so that
-the last network has seen the searches that it leads to itself. Along each search candidates of all kinds are noted, the
-search's own favourites among them, with their traits and with what the model would answer, which is free to look up here.
+The first round of searches believes a Gaussian process; each later one the network trained on the rounds before, so
+that the last network has seen the searches that it leads to itself. Along each search candidates of all kinds are
+noted, the search's own favourites among them, with their traits and with what the model would answer, which is free to
+look up here.
 Half of the searches have help: outcomes (true, shuffled, partly wrong), answers from elsewhere, scores.
 
 Writes `weights.npz` and `weights.json`, the record: tasks, settings, versions, losses, checksum. The same command gives
@@ -25,6 +26,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +120,7 @@ def _noted(case: Case, problem: Problem, known: Known | None, odds: Odds, seed: 
             X = _candidates(problem, round_, rng)
             if len(X):
                 rows.append(traits.traits(round_.belief.evidence, Points(round_.ground, X)).astype(np.float32))
-                hits.append(case.is_hit(X))
+                hits.append(case.is_hit(X).astype(float))
             if round_.success.any():
                 judged = round_.judged
                 states.append((n, outlook.described(round_.belief.evidence, judged.probability, judged.saving)))
@@ -165,12 +167,13 @@ def _candidates(problem: Problem, round_: Any, rng: np.random.Generator) -> Floa
     X = np.unique(np.vstack([judged.points.X[order], *few]), axis=0)
     costs = problem.cost(X)
     X = X[(costs > 0) & (costs < 0.997 * round_.best) & problem.region.contains(X)]
-    return X[problem.plausible(X) | (rng.random(len(X)) < IMPLAUSIBLE)] if len(X) else X
+    noted: FloatArray = X[problem.plausible(X) | (rng.random(len(X)) < IMPLAUSIBLE)] if len(X) else X
+    return noted
 
 
 def problem_hits(problem: Problem, round_: Any) -> FloatArray:
     """The successes so far, cheapest first, (n, d)."""
-    hits = round_.history.X[round_.success]
+    hits: FloatArray = round_.history.X[round_.success]
     return hits[np.argsort(problem.cost(hits), kind="stable")]
 
 
@@ -180,14 +183,14 @@ def problem_hits(problem: Problem, round_: Any) -> FloatArray:
 def trained(x: FloatArray, t: FloatArray, names: tuple[str, ...], hidden: tuple[int, ...], epochs: float) -> Network:
     """A network from inputs, (n, f), to the log odds of targets, (n, outputs); a target that is NaN is not known.
 
-    Cross entropy by Adam (Kingma & Ba 2015) with decoupled weight decay; the rate rises at first, then falls as a cosine.
+    Cross entropy by Adam (Kingma & Ba 2015) with decoupled weight decay; the rate rises, then falls as a cosine.
     """
     rng = np.random.default_rng(0)
     centre, spread = x.mean(axis=0), x.std(axis=0) + 1e-3
     A, t = np.clip((x - centre) / spread, -MOST, MOST).astype(np.float32), t.astype(np.float32)
     sizes = (A.shape[1], *hidden, t.shape[1])
     weights = []
-    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+    for inputs, outputs in pairwise(sizes):
         weights += [rng.normal(size=(inputs, outputs)) * np.sqrt(1.5 / inputs), np.zeros(outputs)]
     weights = [W.astype(np.float32) for W in weights]
     first, second = [np.zeros_like(W) for W in weights], [np.zeros_like(W) for W in weights]
@@ -248,7 +251,7 @@ def _begin(weights: str | None) -> None:
     threadpool_limits(1)
     path = None if weights is None else Path(weights)
     networks = {} if path is None else {name: Network.load(path, name) for name in ("hit_", "outlook_")}
-    belief.learned = outlook.learned = networks.get  # type: ignore[assignment]
+    belief.learned = networks.get  # type: ignore[assignment]
 
 
 def searched(seeds: range, weights: Path | None, n_jobs: int) -> list[Notes]:
@@ -280,7 +283,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    path, notes, rounds, seed = args.out / "weights.npz", [], [], 0
+    path, seed = args.out / "weights.npz", 0
+    notes: list[Notes] = []
+    rounds: list[dict[str, Any]] = []
+    networks: dict[str, Network] = {}
     start = time.perf_counter()
     for k, n_tasks in enumerate(int(n) for n in args.tasks.split(",")):
         more = searched(range(seed, seed + n_tasks), path if k else None, args.jobs)
@@ -295,7 +301,7 @@ def main() -> None:
         networks["outlook_"] = trained(states, truths, outlook.NAMES, HIDDEN_OUTLOOK, 4 * args.epochs)
         line["loss after"] = loss(networks["hit_"], x, t) + loss(networks["outlook_"], states, truths)
         arrays = {key: array for name, network in networks.items() for key, array in network.arrays(name).items()}
-        np.savez(path, **arrays)
+        np.savez(path, **arrays)  # type: ignore[arg-type]
         rounds.append(line)
         print(line, f"{time.perf_counter() - start:.0f} s", flush=True)
     record = {

@@ -1,4 +1,4 @@
-"""Simulated tasks: random tables with random black boxes, the ground on which the search is tuned and its belief learned.
+"""Simulated tasks: random tables with random black boxes, on which the search is tuned and its belief learned.
 
 A task is a table of many possible shapes (dependent or not, heavy tails, whole numbers, codes, categories, clusters,
 duplicates), an outcome that depends on it, a classifier trained on both, and a few withheld rows to explain, with
@@ -202,7 +202,7 @@ def _codes(rng: np.random.Generator, z: FloatArray, most: int) -> FloatArray:
 def _outcome(rng: np.random.Generator, Z: FloatArray) -> BoolArray:
     """What happened to each row, (n,): linear, smooth, by rules or by squares of some columns, with noise."""
     n, d = Z.shape
-    relevant = rng.random(d) < rng.uniform(0.2, 1)
+    relevant = np.asarray(rng.random(d) < rng.uniform(0.2, 1))
     relevant[rng.integers(d)] = True
     S = Z[:, relevant]
     m, kind = S.shape[1], rng.random()
@@ -278,7 +278,10 @@ def _rules(rng: np.random.Generator, X: FloatArray) -> Score:
     cuts = np.array([np.quantile(X[:, j], rng.uniform(0.2, 0.8)) for j in features])
     sign = rng.choice([-1.0, 1.0], size=len(features))
     weights = rng.exponential(size=len(features))
-    total = lambda B: (sign * (B[:, features] - cuts) > 0) @ weights  # noqa: E731
+
+    def total(B: FloatArray) -> FloatArray:
+        return np.asarray((sign * (B[:, features] - cuts) > 0) @ weights)
+
     least = np.quantile(total(X), rng.uniform(0.3, 0.8))
     return lambda B: np.where(total(B) > least, 1.0, -1.0)
 

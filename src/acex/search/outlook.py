@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from acex.arrays import FloatArray
-from acex.search.belief import learned
+from acex.search import belief
 from acex.search.evidence import Evidence
 from acex.search.traits import of_search
 
@@ -35,7 +35,7 @@ class Outlook:
     @classmethod
     def of(cls, evidence: Evidence, probability: FloatArray, saving: FloatArray) -> Outlook:
         """The outlook of a search with candidates of this P(hit) and saving, as a share of the best cost, (n,) each."""
-        network = learned("outlook_")
+        network = belief.learned("outlook_")
         if network is None:
             return cls(1.0, (1.0, 1.0, 1.0))
         chances = expit(network.log_odds(described(evidence, probability, saving)[None])[0])
