@@ -89,7 +89,7 @@ def task(seed: int, n_rows: int = 3) -> list[Case]:
     quantiles = Quantiles.of(scale, reference)
     beta = 5.0 if rng.random() < 0.85 else float(rng.choice([0.0, 1.0, 20.0]))
     tight = rng.random() < 0.15
-    cases = []
+    cases: list[Case] = []
     for x in withheld:
         if len(cases) == n_rows:
             break
@@ -165,7 +165,7 @@ def _columns(rng: np.random.Generator, Z: FloatArray) -> tuple[FloatArray, list[
     for j, z in enumerate(Z.T):
         kind, name = rng.random(), f"f{j}"
         if may_be_nominal and kind < 0.4:
-            X[:, j] = rng.permutation(10)[_codes(rng, z, 8)]
+            X[:, j] = rng.permutation(10)[_codes(rng, z, 8).astype(int)]
             X[:, j] = np.unique(X[:, j], return_inverse=True)[1]
             features.append(Nominal(name, tuple(range(int(X[:, j].max()) + 1))))
             n_nominal += 1
@@ -196,7 +196,7 @@ def _columns(rng: np.random.Generator, Z: FloatArray) -> tuple[FloatArray, list[
 def _codes(rng: np.random.Generator, z: FloatArray, most: int) -> FloatArray:
     """A few levels of a column, 0, 1, ..., of very different shares, (n,)."""
     cuts = np.quantile(z, np.sort(rng.random(int(rng.integers(1, most)))))
-    return np.searchsorted(cuts, z)
+    return np.searchsorted(cuts, z).astype(float)
 
 
 def _outcome(rng: np.random.Generator, Z: FloatArray) -> BoolArray:
