@@ -82,8 +82,8 @@ def simplified(problem: Problem, hit: FloatArray) -> FloatArray:
     return problem.region.snap(np.vstack([undone, halved, together, shrunk]))
 
 
-def anywhere(problem: Problem, rng: np.random.Generator, n: int) -> FloatArray:
-    """Points spread over the region and a little beyond the reference, (n, d), with any number of changes."""
+def anywhere(problem: Problem, rng: np.random.Generator, n: int, changed: float | None = None) -> FloatArray:
+    """Points spread over the region and a little beyond the reference, (n, d), with this share of all changes, or any."""
     x, movable = problem.factual, np.flatnonzero(problem.region.movable)
     low, high = problem.reference.min(axis=0), problem.reference.max(axis=0)
     low, high = np.minimum(low, x), np.maximum(high, x)
@@ -93,5 +93,6 @@ def anywhere(problem: Problem, rng: np.random.Generator, n: int) -> FloatArray:
     X = low + rng.random((n, len(x))) * np.maximum(high - low, 0.0)
     order = rng.random((n, len(movable))).argsort(axis=1).argsort(axis=1)
     chosen = np.zeros(X.shape, dtype=bool)
-    chosen[:, movable] = order < rng.integers(1, len(movable) + 1, size=(n, 1))
+    n_changed = rng.integers(1, len(movable) + 1, size=(n, 1)) if changed is None else changed * len(movable)
+    chosen[:, movable] = order < n_changed
     return problem.released(problem.region.snap(np.where(chosen, np.where(problem.scale.is_nominal, np.rint(X), X), x)))

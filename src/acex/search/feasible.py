@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.belief import Belief
@@ -35,6 +36,7 @@ from acex.values import is_finite
 
 PATIENCE, MORE_PATIENCE = 0.3, 1.08  # log cost that certainty of a first hit is worth, and its growth with every miss
 ANYWHERE_FROM = 8  # so many misses, and the reference alone may not hold a hit
+HOPELESS, N_SPREAD = 0.05, 6  # where no P(hit) is above the first, the loneliest of a few points anywhere is asked
 N_TOWARDS, N_VARIED, N_ANYWHERE = 600, 1200, 400  # candidates: moves towards rows, variations of hits, points anywhere
 PARENTS, IMAGINED = 5, 2  # best hits that are varied, and hits that known outcomes suggest
 N_JUDGED, N_RANDOM = 300, 80  # the most promising by the Gaussian process, and some more, go through the network
@@ -42,7 +44,7 @@ SHARPER = 4.0  # a power that puts near candidates first
 LEAST_SAVING = 0.003  # a share of the best cost below which nobody would ask
 IMAGINED_ROUNDS = 5
 MOST_STEADY = 200  # candidates, the likeliest, whose neighbourhood is looked at
-UNLIKELY, UNLIKELY_FOR = 0.02, 10  # give up when the greatest P(hit) stays below this for so many asks
+UNLIKELY, UNLIKELY_FOR = 0.005, 10  # give up when the greatest P(hit) stays below this for so many asks
 EARLIEST_END = 40  # but not before so many queries, or half of the budget
 
 
@@ -192,7 +194,12 @@ class _Round:
         if self.n_asked >= min(self.budget / 2, EARLIEST_END) and max(recent, default=1.0) < UNLIKELY:
             return Stop("unlikely")
         points, probability = self.judged.points, self.judged.probability
-        chosen = best_position(points.X, self._first_score(), self._may_ask)
+        score = self._first_score()
+        if self.n_asked >= ANYWHERE_FROM and probability.max(initial=0.0) < HOPELESS:
+            points = _costing(Points(self.ground, anywhere(self.problem, self.rng, N_SPREAD, changed=1.0)))
+            probability = self._chance(points)
+            score = cdist(points.Z, self.belief.evidence.points.Z).min(axis=1)
+        chosen = best_position(points.X, score, self._may_ask)
         if chosen is None:
             more = np.vstack([from_reference(self.problem, self.rng, N_VARIED), self._anywhere()])
             points = _costing(Points(self.ground, more))
