@@ -83,7 +83,7 @@ def simplified(problem: Problem, hit: FloatArray) -> FloatArray:
 
 
 def anywhere(problem: Problem, rng: np.random.Generator, n: int, changed: float | None = None) -> FloatArray:
-    """Points spread over the region and a little beyond the reference, (n, d), with this share of all changes, or any."""
+    """Points spread over the region and a little beyond the reference, (n, d), with a share of all changes, or any."""
     x, movable = problem.factual, np.flatnonzero(problem.region.movable)
     low, high = problem.reference.min(axis=0), problem.reference.max(axis=0)
     low, high = np.minimum(low, x), np.maximum(high, x)

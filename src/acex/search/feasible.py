@@ -22,7 +22,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.belief import Belief
@@ -35,8 +34,9 @@ from acex.search.strategy import Strategy, best_cost
 from acex.values import is_finite
 
 PATIENCE, MORE_PATIENCE = 0.3, 1.08  # log cost that certainty of a first hit is worth, and its growth with every miss
+N_DRAWN = 16  # points drawn anywhere, of which one that may be asked is taken
 ANYWHERE_FROM = 8  # so many misses, and the reference alone may not hold a hit
-HOPELESS, N_SPREAD = 0.05, 6  # where no P(hit) is above the first, the loneliest of a few points anywhere is asked
+HOPELESS = 0.05  # where no P(hit) is above this, every second query is a point drawn from anywhere
 N_TOWARDS, N_VARIED, N_ANYWHERE = 600, 1200, 400  # candidates: moves towards rows, variations of hits, points anywhere
 PARENTS, IMAGINED = 5, 2  # best hits that are varied, and hits that known outcomes suggest
 N_JUDGED, N_RANDOM = 300, 80  # the most promising by the Gaussian process, and some more, go through the network
@@ -195,10 +195,10 @@ class _Round:
             return Stop("unlikely")
         points, probability = self.judged.points, self.judged.probability
         score = self._first_score()
-        if self.n_asked >= ANYWHERE_FROM and probability.max(initial=0.0) < HOPELESS:
-            points = _costing(Points(self.ground, anywhere(self.problem, self.rng, N_SPREAD, changed=1.0)))
+        if self.n_asked >= ANYWHERE_FROM and self.n_asked % 2 == 0 and probability.max(initial=0.0) < HOPELESS:
+            points = _costing(Points(self.ground, anywhere(self.problem, self.rng, N_DRAWN, changed=1.0)))
             probability = self._chance(points)
-            score = cdist(points.Z, self.belief.evidence.points.Z).min(axis=1)
+            score = self.rng.random(len(points))
         chosen = best_position(points.X, score, self._may_ask)
         if chosen is None:
             more = np.vstack([from_reference(self.problem, self.rng, N_VARIED), self._anywhere()])
