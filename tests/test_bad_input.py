@@ -72,6 +72,11 @@ def test_without_a_mistake_a_counterfactual_is_found() -> None:
     assert rule(e.counterfactuals).tolist() == ["good"]
 
 
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", None, True])
+def test_a_bad_seed_is_told_before_anything_is_asked(seed: Any) -> None:
+    refused(r"seed must be a whole number, 0 or more", seed=seed)
+
+
 # -- data ----------------------------------------------------------------------------------------------
 
 

@@ -135,7 +135,7 @@ def test_later_rows_learn_from_earlier_ones() -> None:
 
 
 def test_an_error_is_that_row_s_own(bill: Bill) -> None:
-    rows = pd.DataFrame(LOW[:4], columns=["a", "b", "c"], index=["ann", "bob", "cyd", "dee"])
+    rows = pd.DataFrame(LOW[:4].copy(), columns=["a", "b", "c"], index=["ann", "bob", "cyd", "dee"])
     rows.loc["cyd", "b"] = 99.0  # out of range
     data = pd.DataFrame(X, columns=["a", "b", "c"])
     many = acex.Explainer(Framed(Billed(bill, LOW[1])), data).explain_many(rows, budget=5, n_jobs=1)
@@ -194,7 +194,7 @@ def test_what_is_written_can_be_read(tmp_path: Path) -> None:
     many.to_parquet(tmp_path / "many.parquet")
     table, frame = pd.read_parquet(tmp_path / "many.parquet"), many.frame()
     assert table.index.tolist() == ["a", "b", "c"]
-    assert table["cost"].tolist() == frame["cost"].tolist()
+    pd.testing.assert_series_equal(table["cost"], frame["cost"], check_index_type=False)
     for text, changes in zip(table["changes"], frame["changes"], strict=True):
         assert {name: tuple(pair) for name, pair in json.loads(text).items()} == changes
 

@@ -54,7 +54,7 @@ def assert_same(back: acex.Explanation, e: acex.Explanation) -> None:
         assert_frame_equal(getattr(back, frame), getattr(e, frame))
     assert_series_equal(back.factual, e.factual)
     plain = ("label_before", "label_after", "target", "outcome", "stopped_by", "costs", "steadiness", "warnings")
-    for name in (*plain, "n_queries", "n_reused"):
+    for name in (*plain, "is_reference_row", "n_queries", "n_reused"):
         assert getattr(back, name) == getattr(e, name), name
     assert back.affinities == pytest.approx(e.affinities)
     assert back.settings.items() >= e.settings.items()
@@ -212,14 +212,16 @@ def test_explaining_again_records_what_an_older_ledger_lacks_and_pays_no_answer_
     assert back.n_queries == e.n_queries
 
 
-def test_version_1_becomes_version_2_on_postgresql_too() -> None:
+def test_version_1_becomes_the_newest_on_postgresql_too() -> None:
     with postgres() as address:
         e = explain(address, freeze=["job"])
         engine = create_engine(address)
         with engine.begin() as connection:  # back to version 1
-            for change in ("DROP COLUMN result", "DROP COLUMN space_id"):
-                connection.execute(text(f"ALTER TABLE explanations {change}"))
-            connection.execute(text("DROP TABLE spaces"))
+            later = {"explanations": ["result", "space_id", "seen_at_end"], "queries": ["lease_clock", "lease_ends"]}
+            for table in ("models", "explanations", "queries", "asks", "contradictions"):
+                for column in (*later.get(table, ()), "checksum"):
+                    connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
+            connection.execute(text("DROP TABLE spaces, ledger_identity"))
             connection.execute(text("UPDATE ledger_versions SET version = 1"))
         engine.dispose()
         assert read(address).warnings == (OLDER, ENDED_OLDER)

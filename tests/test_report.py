@@ -289,6 +289,9 @@ def test_certainty_follows_margin_and_plausibility() -> None:
     told = dict(words.certainty(steady))
     assert "83% of the rows close to it" in told["Does it stay?"] and "margin of 0.7" in told["Does it stay?"]
     assert "turned off" in told["Does it look real?"]
+    known = tuple(replace(step, note=replace(step.note, reference=True)) for step in found().steps)
+    told = dict(words.certainty(replace(found(), steps=known)))
+    assert told["Does it look real?"].endswith("known rows, as it stands there.")
     unknown = tuple(replace(step, note=replace(step.note, affinity=None)) for step in found().steps)
     told = dict(words.certainty(replace(found(), steps=unknown)))
     assert "how clearly is not recorded" in told["Does it look real?"]

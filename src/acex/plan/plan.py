@@ -76,6 +76,8 @@ class Plan:
         space = self.space.to_dict()
         for feature in space["features"]:
             feature.pop("unit", None)  # a word for people
+        # A column of texts is "object" to pandas 2 and "str" to pandas 3.
+        space["dtypes"] = space["dtypes"] and ["str" if dtype == "object" else dtype for dtype in space["dtypes"]]
         decides |= {"space": space, "factual": dict(self.factual), "allowed": [a.tolist() for a in self.allowed]}
         return fingerprint(decides | {"reference": self.reference})
 

@@ -17,6 +17,7 @@ import numpy as np
 from acex._version import __version__
 from acex.arrays import FloatArray, Rows
 from acex.ledger import Ledger, canonical
+from acex.models.fit_check import refuse_misfit
 from acex.models.labels import as_labels, as_predict, known_labels
 from acex.plan.pinned import pinned
 from acex.plan.plan import Plan
@@ -79,6 +80,7 @@ class Explainer:
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
         self._reference = Reference.of(data, labels, space, plausibility, seed)
+        refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
         self._pools: dict[Space, Pool] = {}
@@ -118,7 +120,7 @@ class Explainer:
             raise ValueError(f"answers: {foreign[0]!r} is not a label of the model, which gives {self._known_labels}.")
         for answer in self.ledger.answers(self.model_id, newest=1):
             _refuse_other_kind(labels, answer.label)
-        self.ledger.import_answers(self.model_id, canonical(rows), labels)
+        self.ledger.import_answers(self.model_id, canonical(rows), labels, new_labels=True)
         return labels
 
     # -- one row -------------------------------------------------------------------------------------------------
@@ -350,11 +352,8 @@ class Explainer:
                 "Ledger('answers.db'), or explain with n_jobs=1 and without budget_total."
             )
         self._folder = TemporaryDirectory(prefix="acex-")  # gone with the explainer
-        known = self.ledger.answers(self.model_id)
         ledger = Ledger(Path(self._folder.name) / "ledger.db")
-        ledger.register(self.model_id, features=self.space.names)
-        rows, labels = [answer.row for answer in known], [answer.label for answer in known]
-        ledger.import_answers(self.model_id, rows, labels, scores=[answer.scores for answer in known])
+        self.ledger.copy_to(ledger)
         self.ledger = ledger
 
     def __getstate__(self) -> dict[str, Any]:

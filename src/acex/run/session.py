@@ -279,10 +279,11 @@ class Session:
         if not inside.all() and position > 0:
             self._refuse_forbidden([form for form, ok in zip(forms, inside, strict=True) if not ok])
         first = self._past.asks[position].note["first"] if position in self._past.asks else position
-        columns = (queries, problem.cost(X), problem.plausible(X) & inside, affinity(problem, X))
+        counts = problem.plausible(X) & inside
+        columns = (queries, problem.cost(X), counts, affinity(problem, X), problem.in_reference(X))
         notes = [
-            Note(first, float(cost), bool(counts), float(like), query.round, query.penalty, query.hope)
-            for query, cost, counts, like in zip(*columns, strict=True)
+            Note(first, float(cost), bool(counts), float(like), query.round, query.penalty, query.hope, bool(known))
+            for query, cost, counts, like, known in zip(*columns, strict=True)
         ]
         seen = self._past.seen(position)
         questions = [

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from acex.run.explanation import Explanation
+from acex.values import printable
 
 BLOCKS = 10  # of rows, in the order in which they finished, in a summary
 MOST_LINES = 12  # of a table of a summary are shown
@@ -103,7 +104,7 @@ class Summary:
             parts += ["", "Nothing was found for:", *shown, *([f"  ... and {more} more"] if more else [])]
         if len(self.progress) > 1:
             parts += ["", "As the work went on:", self.progress.to_string(index=False)]
-        return "\n".join(parts)
+        return printable("\n".join(parts))
 
     __repr__ = __str__
 

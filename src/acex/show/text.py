@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 
+from acex.values import printable
+
 WIDTH = 80  # columns of a terminal
 
 
@@ -21,7 +23,7 @@ def drawn(changes: Iterable[tuple[str, str, str, str]]) -> str:
     for name in ("feature", "before", "after", "step"):
         table.add_column(name, overflow="fold", justify="left" if name == "feature" else "right")
     for line in changes:
-        table.add_row(*(Text(word) for word in line))
+        table.add_row(*(Text(printable(word)) for word in line))
     console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
     with console.capture() as capture:
         console.print(table)
