@@ -88,7 +88,8 @@ def table(frame: pd.DataFrame, known: dict[tuple[str, int], float]) -> pd.DataFr
     wide = frame.assign(J=frame["J"].fillna(np.inf)).pivot_table(
         index=["data", "row"], columns=["version", "way", "queries"], values="J", dropna=False
     )
-    least = [min(J, known.get((str(name), int(row)), np.inf)) for (name, row), J in wide.min(axis=1).items()]
+    rows = zip(wide.index.get_level_values("data"), wide.index.get_level_values("row"), wide.min(axis=1), strict=True)
+    least = [min(J, known.get((str(name), int(row)), np.inf)) for name, row, J in rows]
     best = pd.Series(least, index=wide.index)
     wide, best = wide[np.isfinite(best)], best[np.isfinite(best)]
     lines = []

@@ -165,6 +165,8 @@ class Framed:
     [
         ({"budgget": 3}, "no argument 'budgget'"),
         ({"budget": 1}, "budget must be"),
+        ({"beta": -1}, "beta must be"),
+        ({"constraint": True}, "constraint must be a function"),
         ({"freeze": ["x9"]}, "'x9' is not a feature"),
         ({"freeze": "x0"}, "takes a list of names"),
         ({"budget_total": 0}, "budget_total must be"),
