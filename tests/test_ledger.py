@@ -375,8 +375,8 @@ def test_imported_answers_are_evidence_for_free(ledger: Ledger) -> None:
     ("known", "fits", "strange"),
     [
         (["yes", "no"], ["no"], [0.018, "No", 1, True]),
-        ([0, 1], [1, 1.0], [0.5, 2, "1", True]),
-        ([True, False], [True], [1, 0, "True"]),
+        ([0, 1], [1, 1.0, True], [0.5, 2, "1"]),
+        ([True, False], [True, 1], [2, "True"]),
         ([0.25, 3.5], [7, 1.5], ["7", True]),  # of a model that measures something
         (["yes"], ["no"], [1]),  # nobody asks a model that can say only one thing
     ],
