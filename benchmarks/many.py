@@ -44,7 +44,7 @@ import acex
 from acex.arrays import FloatArray
 from acex.bench.ground import Ground, ground
 from acex.ledger import Question, canonical
-from acex.run.batch import order_of_work
+from acex.run.order import order_of_work
 
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "many.png"
@@ -83,9 +83,9 @@ def curves(g: Ground, rows: FloatArray, budget: int, ledger: Path, *, pool: bool
 def pooling(name: str, seed: int, n_rows: int, enough: int, work: Path) -> pd.DataFrame:
     """A line for each row and way of explaining it."""
     g = ground(name, seed, n_withheld=N_ROWS)
-    reference = acex.Explainer(g.predict, g.reference, space=g.space).quantiles
+    spread = acex.Explainer(g.predict, g.reference, space=g.space).spread
     rows = g.rows[:n_rows]
-    rows = rows[order_of_work(reference.coordinates(rows))]
+    rows = rows[order_of_work(spread(rows))]
     half = n_rows // 2
     folder = work / f"{name}-{seed}-{n_rows}-{enough}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,8 @@ import acex
 from acex.arrays import FloatArray, IntArray
 from acex.bench.ground import ground
 from acex.search.problem import History, Problem, Query
-from acex.search.search import Search, Strategy
+from acex.search.search import Search
+from acex.search.strategy import Strategy
 from acex.space.cost import Cost
 from acex.space.plausibility import Plausibility
 from acex.space.quantiles import Quantiles

@@ -19,7 +19,7 @@ from pandas.testing import assert_frame_equal, assert_series_equal
 import acex
 from acex import Explanation, NoCounterfactual, Nominal, Penalty, Plausibility, Space
 from acex.ledger import canonical
-from acex.run.explanation import readable, readable_pair
+from acex.values import readable, readable_pair
 from strategies import arrays, frames
 
 QUICK = Penalty(n0=5, sobol=64)

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from acex.arrays import BoolArray, FloatArray
 from acex.search import polish
 from acex.search.families import everything, from_hits, from_reference
-from acex.search.feasible import Feasible, step_after
+from acex.search.feasible import Feasible, _step_after
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Problem, key
 from acex.search.search import Search
@@ -227,8 +227,8 @@ def test_the_search_settles_by_itself() -> None:
 
 
 def test_the_step_grows_with_success_and_shrinks_with_misses() -> None:
-    assert step_after([False, False]) < step_after([False]) < step_after([]) < step_after([True])
-    assert step_after([True] * 20) <= 0.5
+    assert _step_after([False, False]) < _step_after([False]) < _step_after([]) < _step_after([True])
+    assert _step_after([True] * 20) <= 0.5
 
 
 def test_where_nothing_is_a_hit_it_gives_up() -> None:

@@ -18,9 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy.exc import DBAPIError
 
 from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger import Ledger, Question, fingerprint, label_text, migrations, query_id
+from acex.ledger import Ledger, Question, label_text, migrations, query_id
 from acex.ledger.journal import Journal
 from acex.ledger.store import Store, shown
+from acex.values import fingerprint
 from ledgers import MODEL, Clock, postgres, questions, rows
 from strategies import modest
 

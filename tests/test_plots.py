@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 from unittest.mock import patch
@@ -20,13 +21,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import acex
 from acex.arrays import FloatArray
-from acex.run.explanation import Explanation, readable_pair
+from acex.plan.target import AnyOther
+from acex.run.explanation import Explanation
 from acex.show import plots
 from acex.show.plots.slices import Slice, Surrogate
 from acex.show.plots.trace import _ticks
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.scale import Scale
 from acex.space.space import Space
+from acex.values import readable_pair
 from explanations import AFTER, BEFORE, DEVIATIONS, PERSON, explained, nothing_found, person
 
 
@@ -158,7 +161,7 @@ def test_the_plane_holds_the_points_and_where_the_model_would_say_yes() -> None:
 
 def test_without_a_target_every_other_label_than_the_factuals_is_a_hit() -> None:
     e = on_the_square()
-    object.__setattr__(e, "target", None)
+    e = replace(e, plan=replace(e.plan, target=AnyOther()))
     region = plots.plane_record(e, lambda rows: np.where(rows["up"] > 2, "maybe", "no")).region
     assert region is not None
     assert region[-1].all() and not region[0].any()
@@ -333,8 +336,8 @@ def test_other_changes_go_along_from_factual_to_counterfactual() -> None:
 @settings(max_examples=50)
 def test_both_ends_lie_on_the_slice_and_its_points_have_the_values_asked_for(data: st.DataObject) -> None:
     d = data.draw(st.integers(2, 5))
-    nominal = np.array(data.draw(st.lists(st.booleans(), min_size=d, max_size=d)))
-    scale = Scale(np.full(d, 0.5), nominal, np.where(nominal, 4, 0))
+    kinds = data.draw(st.lists(st.sampled_from([Nominal, Ordinal]), min_size=d, max_size=d))
+    scale = Scale(Space(tuple(kind(f"x{j}", (0, 1, 2, 3)) for j, kind in enumerate(kinds))), np.full(d, 0.5))
     points = st.lists(st.integers(0, 3), min_size=d, max_size=d).map(lambda x: np.array(x, dtype=float))
     start, end = data.draw(points), data.draw(points)
     pair = data.draw(st.lists(st.integers(0, d - 1), min_size=2, max_size=2, unique=True))

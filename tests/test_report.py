@@ -23,6 +23,7 @@ from acex.show.plots import Change, Trace
 from acex.show.report import drawing, explanation_page, explanations_html, index_page, words
 from acex.show.report.markup import EMPTY, escaped, tag
 from acex.show.sentences import one_sentence
+from explanations import ended, written
 
 CSS = (files("acex.show.report") / "style.css").read_text(encoding="utf-8")
 SECTIONS = ["What was asked, and what it cost", "What was held fixed", "How sure we are", "How it was made"]
@@ -102,32 +103,24 @@ def outcomes() -> dict[str, Explanation]:
     missed = explain(lambda rows: ["bad"] * len(rows), budget=4)
     made = {"found": found(), "budget_spent": missed, "already_target": explain(target="bad")}
     ends = {"unlikely": "settled", "exhausted": "exhausted"}
-    return made | {o: replace(missed, outcome=o, stopped_by=s) for o, s in ends.items()}  # type: ignore[arg-type]
+    return made | {o: ended(missed, outcome=o, stopped_by=s) for o, s in ends.items()}
 
 
 def renamed(names: list[str], categories: list[str], labels: tuple[str, str], model_id: str) -> Explanation:
     """An explanation with two alternatives whose every text is given."""
     space = acex.Space((acex.Integer(names[0], 0, 9), acex.Nominal(names[1], tuple(categories))))
-    asked = space.frame(np.array([[1.0, 0.0], [5.0, 0.0], [1.0, 1.0]]))
-    queries = {"purpose": "row", "label": [labels[0], labels[1], labels[1]], "hit": [False, True, True]}
-    return Explanation(
-        factual=asked.iloc[0],
-        label_before=labels[0],
-        label_after=labels[1],
+    rows = [dict(zip(names, row, strict=True)) for row in ((1, categories[0]), (5, categories[0]), (1, categories[1]))]
+    told = {"model_id": model_id, "ranges": {names[1]: categories}, "strategy": {"name": model_id}}
+    return written(
+        space,
+        rows,
+        labels=[labels[0], labels[1], labels[1]],
+        costs=(0.0, 3.0, 4.0),
+        chosen=(1, 2),
         target=labels[1],
-        outcome="found",
-        stopped_by="budget",
-        counterfactuals=asked.iloc[1:].reset_index(drop=True),
-        costs=(3.0, 4.0),
-        affinities=(1.0, 0.9),
-        n_queries=3,
-        n_reused=0,
-        queries=pd.DataFrame({**queries, "cost": [0.0, 3.0, 4.0], "best": [np.inf, 3.0, 3.0]}),
-        asked=asked,
-        settings={"model_id": model_id, "ranges": {names[1]: categories}, "strategy": {"name": model_id}},
+        deviations=np.array([2.0, 0.5]),
+        settings=told,
         warnings=(model_id,),
-        space=space,
-        scale=acex.space.scale.Scale(np.array([2.0, 0.5]), space.is_nominal, space.n_codes),
     )
 
 
@@ -238,7 +231,7 @@ def test_the_changes_are_in_the_table_with_their_range() -> None:
 
 
 def test_units_stand_beside_names() -> None:
-    e = replace(PLAIN, space=PLAIN.space.adjust(units={"a": "<months>"}))
+    e = replace(PLAIN, plan=replace(PLAIN.plan, space=PLAIN.space.adjust(units={"a": "<months>"})))
     assert "a in <months>" in Page(e.to_html()).texts["th"]
 
 
@@ -282,19 +275,26 @@ def test_warnings_come_first() -> None:
     ],
 )
 def test_progress_is_told_as_it_was(best: list[float], told: str) -> None:
-    queries = pd.DataFrame({"purpose": "row", "label": "x", "hit": True, "cost": 1.0, "best": best})
-    assert told in dict(words.certainty(replace(found(), queries=queries)))["Is there less to change?"]
+    e = replace(found(), steps=tuple(replace(found().steps[0], best=cost) for cost in best))
+    e = ended(e, counterfactuals=(len(best) - 1,))
+    assert told in dict(words.certainty(e))["Is there less to change?"]
 
 
 def test_certainty_follows_margin_and_plausibility() -> None:
     told = dict(words.certainty(found()))
     assert "No margin was asked for" in told["Does it stay?"]
     assert f"affinity {found().affinities[0]:.2f}" in told["Does it look real?"]
-    steady = replace(found(), steadiness=(0.83, 0.7), settings={"strategy": {"margin": 0.7}, "plausibility": None})
+    plan = replace(found().plan, strategy={"margin": 0.7}, plausibility=None)
+    steady = replace(ended(found(), steadiness=(0.83, 0.7)), plan=plan)
     told = dict(words.certainty(steady))
     assert "83% of the rows close to it" in told["Does it stay?"] and "margin of 0.7" in told["Does it stay?"]
     assert "turned off" in told["Does it look real?"]
-    assert "how clearly is not recorded" in dict(words.certainty(replace(found(), affinities=())))["Does it look real?"]
+    known = tuple(replace(step, note=replace(step.note, reference=True)) for step in found().steps)
+    told = dict(words.certainty(replace(found(), steps=known)))
+    assert told["Does it look real?"].endswith("known rows, as it stands there.")
+    unknown = tuple(replace(step, note=replace(step.note, affinity=None)) for step in found().steps)
+    told = dict(words.certainty(replace(found(), steps=unknown)))
+    assert "how clearly is not recorded" in told["Does it look real?"]
 
 
 def test_long_tables_are_folded_and_complete() -> None:
@@ -302,11 +302,8 @@ def test_long_tables_are_folded_and_complete() -> None:
     rng = np.random.default_rng(1)
     X = pd.DataFrame(rng.normal(size=(50, 40)), columns=pd.Index(names))
     e = acex.explain(lambda rows: (rows[names[0]] > 1).astype(int), X.iloc[0], data=X, budget=3, target=1)
-    e = replace(
-        e,
-        queries=pd.concat([e.queries.iloc[:1]] * 200, ignore_index=True),
-        asked=pd.concat([X.iloc[:1]] * 199 + [X.iloc[1:2]], ignore_index=True),
-    )
+    last = replace(e.steps[0], row={name: X[name].iloc[1] for name in names})
+    e = replace(e, steps=(*e.steps, *[e.steps[0]] * (199 - len(e.steps)), last))
     page = Page(e.to_html())
     assert page.texts["summary"] == [
         f"{len(e.changes) - 12} smaller changes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from acex.run.explanation import Explanation
 from acex.show.sentences import MOST_IN_ONE, Templates, one_sentence
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.space import Space
-from explanations import explained, nothing_found, person
+from explanations import ended, explained, nothing_found, person
 
 LOAN = Space(
     (
@@ -92,14 +93,13 @@ def test_another_language_has_its_own_words_and_numbers() -> None:
 def test_when_nothing_was_found_or_has_to_change_the_sentence_says_so() -> None:
     assert nothing_found().sentences() == []
     assert one_sentence(nothing_found()) == "No as before: no change was found that alters the decision."
-    already = nothing_found()
-    object.__setattr__(already, "outcome", "already_target")
+    already = ended(nothing_found(), outcome="already_target")
     assert one_sentence(already) == "No as it is: nothing has to change."
 
 
 def test_a_label_that_is_no_text_is_called_one() -> None:
     e = person()
-    object.__setattr__(e, "label_after", 1)
+    e = replace(e, steps=tuple(replace(step, label=1) if step.hit else step for step in e.steps))
     assert one_sentence(e).startswith("Label 1 if debt were 0.5 instead of 1.5, ")
     assert one_sentence(e, Templates(words={"1": "granted"})).startswith("Granted if debt were ")
 

@@ -124,7 +124,7 @@ def test_a_file_that_is_told_twice_is_told_once_but_another_label_is_noticed() -
     session.tell(LOW[0], ["high"])
     (warning,) = session.explanation().warnings
     assert "the model contradicts itself: it gave 1 row (1 asked here) another label" in warning
-    assert session.labels == ["low"]
+    assert [step.label for step in session.steps] == ["low"]
     assert canonical(session.ask()) == canonical(rows)
 
 
@@ -176,7 +176,7 @@ def test_a_row_that_another_process_asks_is_awaited_and_not_handed_out(path: Pat
     timer.start()
     rows = session.ask()
     assert rows is not None and row not in canonical(rows)
-    assert session.labels == ["low"]
+    assert [step.label for step in session.steps] == ["low"]
     assert ledger_of(path).show(NAME)["claimed_by"].tolist()[-1] == HANDED_OUT
 
 
@@ -468,7 +468,7 @@ def test_only_the_nearest_are_taken_and_a_bounded_number(monkeypatch: pytest.Mon
     e = one.explain(LOW[0], budget=3)
     known = seen[0]
     assert known is not None and len(known.X) == MOST_KNOWN and e.n_queries == 3
-    coordinates = one.quantiles.coordinates
+    coordinates = one.spread
     distance = np.linalg.norm(coordinates(rows) - coordinates(LOW[0][None]), axis=1)
     np.testing.assert_array_equal(known.X, rows[np.argsort(distance)[:MOST_KNOWN]])
     np.testing.assert_array_equal(known.is_hit, model(known.X) == "high")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from acex.plan.target import Target
+from acex.plan.target import AnyOther, OneOf, Target
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from acex.plan.target import Target
 )
 def test_one_label_several_or_any_other(said: Any, wanted: Any) -> None:
     target = Target.of(said)
-    assert target.wanted == wanted
+    assert target == (AnyOther() if wanted is None else OneOf(wanted))
     assert Target.of(target.said) == target
 
 

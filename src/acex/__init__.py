@@ -23,13 +23,17 @@ if TYPE_CHECKING:
     from acex.ledger.ledger import Ledger
     from acex.models.files import load_model
     from acex.models.http import HttpModel
+    from acex.plan.plan import Plan
+    from acex.plan.step import Step
     from acex.run.batch import Explanations
     from acex.run.executors import DaskExecutor
-    from acex.run.explainer import Explainer, explain
+    from acex.run.explainer import Explainer
     from acex.run.explanation import Explanation
+    from acex.run.face import explain
     from acex.run.session import Session
     from acex.search.feasible import Feasible
     from acex.search.penalty import Penalty
+    from acex.search.strategy import Strategy
     from acex.show import plots, sentences
     from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
     from acex.space.plausibility import Plausibility
@@ -48,11 +52,14 @@ _HOMES = {
     "HttpModel": "acex.models.http",
     "Ledger": "acex.ledger.ledger",
     "Penalty": "acex.search.penalty",
+    "Plan": "acex.plan.plan",
     "Plausibility": "acex.space.plausibility",
     "Region": "acex.space.region",
     "Session": "acex.run.session",
     "Space": "acex.space.space",
-    "explain": "acex.run.explainer",
+    "Step": "acex.plan.step",
+    "Strategy": "acex.search.strategy",
+    "explain": "acex.run.face",
     "load_model": "acex.models.files",
 }
 _ROOMS = {"datasets": "acex.datasets", "plots": "acex.show.plots", "sentences": "acex.show.sentences"}
@@ -77,10 +84,13 @@ __all__ = [
     "Nominal",
     "Ordinal",
     "Penalty",
+    "Plan",
     "Plausibility",
     "Region",
     "Session",
     "Space",
+    "Step",
+    "Strategy",
     "__version__",
     "datasets",
     "explain",

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
 import acex
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
-from acex.space.kinds import Categorical, Direction, Feature
-from acex.space.schema import read_schema, with_schema
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-class StrategyName(StrEnum):
-    """The strategies, by name."""
-
-    FEASIBLE = "feasible"
-    PENALTY = "penalty"
+    from acex.space.feature import Direction
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,7 @@ class Case:
     schema: Annotated[
         Path | None, typer.Option(help="TOML file that says what columns hold; acex schema writes a first one.")
     ] = None
-    strategy: Annotated[StrategyName, typer.Option(help="How to search.")] = StrategyName.FEASIBLE
+    strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
     seed: Annotated[int, typer.Option(min=0, help="Another seed asks other questions.")] = 0
     queries_per_round: Annotated[int, typer.Option(min=1, help="Rows that are asked at once.")] = 1
     no_pool: Annotated[
@@ -79,6 +73,8 @@ class Case:
 
     def prepare(self, known_labels: Sequence[Any] | None = None) -> Prepared:
         """Data and row as `acex.Explainer` takes them, with the labels the model can give where it says so."""
+        from acex.space.schema import read_schema, with_schema
+
         table = read_table(self.data)
         hidden = column_names(self.drop, table.columns, "--drop")
         if self.labels is not None:
@@ -97,7 +93,7 @@ class Case:
             labels=None if outcomes is None else outcomes.tolist(),
             space=space,
             factual=self._factual(table, rows, hidden),
-            target=[as_label(text, words) for text in self.target] if self.target else None,
+            target=[_wanted(text, words) for text in self.target] if self.target else None,
             freeze=column_names(self.freeze, rows.columns, "--freeze"),
             directions=self._directions(space),
             ranges=dict(_range(text, space) for text in self.range or ()),
@@ -112,7 +108,7 @@ class Case:
             "freeze": prepared.freeze,
             "ranges": prepared.ranges,
             "directions": prepared.directions,
-            "strategy": self.strategy.value,
+            "strategy": self.strategy,
             "queries_per_round": self.queries_per_round,
             "seed": self.seed,
         }
@@ -161,7 +157,7 @@ class Case:
                 raise ValueError(f"{name!r} can be in --increase or in --decrease, not in both.")
             directions[name] = "decrease"
         for name in directions:
-            if isinstance(space.features[space.index(name)], acex.Nominal):
+            if not space.feature(name).ordered:
                 raise ValueError(
                     f"--{directions[name]} {name}: its values have no order. Say it in a schema, as kind 'ordinal' "
                     f"with its categories from lowest to highest (acex schema {self.data} --out schema.toml)."
@@ -207,23 +203,20 @@ class Prepared:
     ranges: dict[str, Any]
 
 
+def _wanted(text: str, known: list[Any]) -> Any:
+    try:
+        return as_label(text, known)
+    except ValueError as error:
+        raise ValueError(f"--target: {error}") from None
+
+
 def _range(text: str, space: acex.Space) -> tuple[str, Any]:
+
     name, equals, values = text.partition("=")
     if not equals:
         raise ValueError(f'--range {text!r}: expected COLUMN=LOW:HIGH, such as "income=0:90000", or COLUMN=A|B.')
     [name] = column_names([name], space.names, "--range", whole=True)
-    feature = space.features[space.index(name)]
-    if isinstance(feature, Categorical):
-        return name, [_category(word, feature) for word in values.split("|")]
-    low, colon, high = values.partition(":")
     try:
-        if not colon:
-            raise ValueError
-        return name, (float(low or "-inf"), float(high or "inf"))
-    except ValueError:
-        raise ValueError(f"--range {text!r}: expected LOW:HIGH, either of which may be left out.") from None
-
-
-def _category(word: str, feature: Feature) -> Any:
-    known = feature.categories if isinstance(feature, Categorical) else ()
-    return next((category for category in known if str(category) == word), word)
+        return name, space.feature(name).limits_in(values)
+    except ValueError as error:
+        raise ValueError(f"--range {text!r}: {error}") from None

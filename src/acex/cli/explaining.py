@@ -7,19 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
 import typer
 
 import acex
 from acex.cli.case import Case, Prepared
 from acex.cli.ledgers import exists, price_of
 from acex.cli.models import Model
-from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, say
-from acex.cli.show import as_money, console, print_explanation, print_json, table
-from acex.models.labels import known_labels
-from acex.run.session import Session
-from acex.space.kinds import Categorical
-from acex.values import listed, plain
+from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, finite, say
+from acex.cli.show import as_money, console, echo, print_explanation, print_json, table
+from acex.cli.tables import apart
+from acex.values import plain
 
 C = TypeVar("C", bound=Case)
 PICTURES = (".png", ".pdf", ".svg")
@@ -52,7 +49,7 @@ def explain(
         Path | None, typer.Option(dir_okay=False, callback=picture_path, help="Draw the explanation here.")
     ] = None,
     price_per_row: Annotated[
-        float | None, typer.Option(min=0, help="What a row costs; by default as the ledger has it.")
+        float | None, typer.Option(min=0, callback=finite, help="What a row costs; by default as the ledger has it.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and the most it can cost; ask nothing.")
@@ -69,6 +66,10 @@ def explain(
     with the same DATA, and pays for nothing twice. Exit code 1: there is no
     counterfactual.
     """
+    from acex.models.labels import known_labels
+
+    for written in (out, plot):
+        apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()
     prepared = case.prepare(known_labels(model))
     case = named(case, model)
@@ -96,7 +97,7 @@ def explain(
         raise
     # Stdout first: a disk that is full must not swallow what was paid for.
     if as_json:
-        typer.echo(explanation.to_json())
+        echo(explanation.to_json())
     elif not quiet:
         price = price_per_row if price_per_row is not None else price_of(ledger, explainer.model_id)
         print_explanation(explanation, price)
@@ -126,29 +127,26 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
     """What would be asked, and the most it can cost. The ledger is only read."""
     if case.ledger is not None and case.model_id is None:
         raise ValueError("--ledger needs --model-id for a model that has no name of its own.")
-    session = case.explainer(prepared, model, None, scores=scores).search(
-        prepared.factual, **case.search_options(prepared)
-    )
+    plan = case.explainer(prepared, model, None, scores=scores).plan(prepared.factual, **case.search_options(prepared))
     paid, left = 0, float("inf")
     if case.ledger is not None and exists(case.ledger):
         with acex.Ledger(case.ledger) as ledger:
-            paid = sum(ask.paid for ask in ledger.asks(session.identity))
+            paid = sum(ask.paid for ask in ledger.asks(plan.identity))
             left = ledger.remaining(case.model_id or "")
             price = price_of(ledger, case.model_id or "") if price is None else price
     most = int(min(max(case.budget - paid, 0), left))
     cost = None if price is None else most * price
-    factual = session.space.frame(session.problem.factual[None]).iloc[0]
-    allowed = _allowed(session)
+    allowed = plan.may_become
     if as_json:
         print_json(
             {
                 "dry_run": True,
-                "explanation": session.identity,
+                "explanation": plan.identity,
                 "model_id": case.model_id,
-                "factual": {str(name): plain(value) for name, value in factual.items()},
+                "factual": {name: plain(value) for name, value in plan.factual.items()},
                 "allowed": allowed,
                 "target": prepared.target,
-                "strategy": case.strategy.value,
+                "strategy": case.strategy,
                 "budget": case.budget,
                 "paid_before": paid,
                 "most_queries": most,
@@ -158,34 +156,10 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
         return
     out = console()
     out.print("Nothing was asked. This row would be explained:", style="bold")
-    shown = [(name, factual.iloc[j], _in_words(allowed[name])) for j, name in enumerate(session.space.names)]
+    row = zip(plan.space.features, plan.factual.values(), allowed.values(), strict=True)
+    shown = [(f.name, f.text(now), "stays" if limits is None else f.span(limits)) for f, now, limits in row]
     out.print(table(("column", "now", "may become"), shown))
-    wanted = "any other label" if prepared.target is None else " or ".join(str(t) for t in prepared.target)
-    out.print(f"Wanted: {wanted}. Strategy {case.strategy.value}, seed {case.seed}, counterfactuals {case.count}.")
+    wanted = " or ".join(plan.target.words)
+    out.print(f"Wanted: {wanted}. Strategy {case.strategy}, seed {case.seed}, counterfactuals {case.count}.")
     money = "" if cost is None else f", for {as_money(cost)} at most"
     out.print(f"At most {most} rows would be sent{money} (budget {case.budget}, {paid} paid before).")
-
-
-def _allowed(session: Session) -> dict[str, Any]:
-    """For each column what it may become: None where it stays, (lowest, highest), or a list of categories."""
-    region = session.problem.region
-    allowed: dict[str, Any] = {}
-    for j, feature in enumerate(session.space.features):
-        values = region.allowed[j]
-        if not region.movable[j]:
-            allowed[feature.name] = None
-        elif isinstance(feature, Categorical):
-            allowed[feature.name] = [feature.categories[int(code)] for code in np.unique(values)]
-        else:
-            allowed[feature.name] = tuple(int(v) if v == int(v) else float(v) for v in values)
-    return allowed
-
-
-def _in_words(allowed: Any) -> str:
-    match allowed:
-        case None:
-            return "stays"
-        case (low, high) if isinstance(allowed, tuple):
-            return f"{low:.6g} to {high:.6g}"
-        case _:
-            return listed(allowed, most=6)

@@ -1,28 +1,47 @@
-"""What the commands print: tables and sentences within 80 columns, and JSON."""
+"""What the commands print: tables and sentences within 80 columns, and JSON.
+
+All text goes to the terminal through `echo` or `console`: names, labels and messages come from files and models of
+others, and a terminal obeys some characters instead of showing them.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from acex.run.explanation import Explanation, readable, readable_pair
-from acex.values import as_json, is_missing
+from acex.values import as_json, is_missing, printable, readable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    import acex
 
 WIDTH = 80
 MOST_CHANGES = 12  # of the changes are listed
 
 
-def console() -> Console:
+def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
+    """Text to stdout or stderr, without what a terminal would obey."""
+    typer.echo(printable(text), nl=nl, err=err)
+
+
+class Terminal(Console):
+    """A console for texts as they are, without what a terminal would obey."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
+
+
+def console() -> Terminal:
     """Stdout, for text as it is."""
-    out = Console(highlight=False, markup=False)
+    out = Terminal(highlight=False, markup=False, emoji=False)
     out.width = min(out.width, WIDTH)
     return out
 
@@ -34,34 +53,29 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     for column in columns:
         drawn.add_column(column, overflow="fold")
     for row in rows:
-        drawn.add_row(*(Text("" if is_missing(value) else readable(value)) for value in row))
+        drawn.add_row(*("" if is_missing(value) else readable(value) for value in row))
     return drawn
 
 
-def changes_table(changes: pd.DataFrame, most: int = MOST_CHANGES) -> Table:
-    """What to change, from what to what, the largest step first; `changes` is that of an explanation."""
-    rows = [
-        (feature, *readable_pair(before, after), f"{step:+.2f} sd")
-        for feature, before, after, step in changes.head(most).itertuples(index=False)
-    ]
-    if len(changes) > most:
-        rows.append((f"... and {len(changes) - most} smaller changes", "", "", ""))
-    return table(("change", "from", "to", "step"), rows)
+def changes_table(explanation: acex.Explanation, i: int = 0, most: int = MOST_CHANGES) -> Table:
+    """What counterfactual number i changes, from what to what, the largest step first."""
+    changes = explanation.changes_in_words(i)
+    more = [(f"... and {len(changes) - most} smaller changes", "", "", "")] if len(changes) > most else []
+    return table(("change", "from", "to", "step"), [*changes[:most], *more])
 
 
-def print_explanation(explanation: Explanation, price: float | None = None) -> None:
+def print_explanation(explanation: acex.Explanation, price: float | None = None) -> None:
     """The answer for people."""
     out = console()
     if explanation.outcome != "found":
         out.print(explanation.summary())
     for i, cost in enumerate(explanation.costs):
-        changes = explanation.changes_of(i)
         before, after = explanation.label_before, explanation.label_after
         # Of several, only the first has its label written down; any of the wanted ones may be another's.
         becomes = f"{before} becomes {after}" if i == 0 else "or"
-        n, of = len(changes), len(explanation.space)
+        n, of = len(explanation.changes_of(i)), len(explanation.space)
         out.print(f"{becomes} with {n} of {of} features changed (cost {cost:.3g}):", style="bold")
-        out.print(changes_table(changes))
+        out.print(changes_table(explanation, i))
     asked, known = explanation.n_queries, explanation.n_reused
     times = "once" if asked == 1 else f"{asked} times"
     money = "" if price is None else f" for {as_money(asked * price)}"
@@ -88,7 +102,7 @@ def as_money(amount: float) -> str:
 
 def print_json(value: Any) -> None:
     """A value for machines, on stdout."""
-    typer.echo(json.dumps(value, indent=1, ensure_ascii=False, default=as_json))
+    echo(json.dumps(value, indent=1, ensure_ascii=False, default=as_json))
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from acex.datasets.dataset import Dataset
+from acex.space.kinds import Nominal
 from acex.space.schema import FeatureSchema, described
 from acex.space.space import Space
 
@@ -27,21 +28,9 @@ class Column(FeatureSchema):
 
     def read(self, text: pd.Series[str]) -> pd.Series[Any]:
         """The column with its proper dtype, from text."""
-        match self.kind:
-            case "continuous":
-                return text.map(float).astype("float64")
-            case "integer":
-                numbers = text.map(float)
-                broken = text[numbers != numbers.round()]
-                if len(broken):
-                    raise ValueError(f"{self.name!r}: {broken.iloc[0]!r} is not a whole number.")
-                return numbers.astype("int64")
-            case "ordinal":
-                check_words(self.name, text, self.categories)
-                return text.astype(pd.CategoricalDtype(list(self.categories), ordered=True))
-            case "nominal":
-                check_words(self.name, text, self.categories)
-                return text.astype("str")
+        values = text.map(float) if self.kind.is_number else text
+        feature = self.feature(values)
+        return feature.decode(feature.encode(values), None)
 
 
 @dataclass(frozen=True)
@@ -66,7 +55,7 @@ class Schema:
         expected = [*(column.name for column in self.columns), LABEL]
         if list(table.columns) != expected:
             raise ValueError(f"{self.name}: expected the columns {expected}, got {list(table.columns)}.")
-        check_words(LABEL, table[LABEL], self.classes)
+        Nominal(LABEL, self.classes).encode(table[LABEL])  # refuses other words
         rows = pd.DataFrame({column.name: column.read(table[column.name]) for column in self.columns})
         features = tuple(column.feature(rows[column.name]) for column in self.columns)
         return Dataset(
@@ -80,17 +69,6 @@ class Schema:
         )
 
 
-def check_words(name: str, text: pd.Series[str], known: tuple[str, ...]) -> None:
-    """Nothing, when each value is a known word.
-
-    Raises:
-        ValueError: naming the first value that is not.
-    """
-    unknown = text[~text.isin(known)]
-    if len(unknown):
-        raise ValueError(f"{name!r}: {unknown.iloc[0]!r} is not one of {known}.")
-
-
 @cache
 def schemas() -> Mapping[str, Schema]:
     """The eight schemas by name."""
@@ -98,12 +76,17 @@ def schemas() -> Mapping[str, Schema]:
     return {name: _schema(name, entry) for name, entry in tomllib.loads(text).items()}
 
 
+def _column(entry: dict[str, Any]) -> Column:
+    own = {key: entry.pop(key) for key in ("source", "words") if key in entry}
+    return Column(**vars(described(entry)), **own)
+
+
 def _schema(name: str, entry: dict[str, Any]) -> Schema:
     return Schema(
         name=name,
         title=entry["title"],
         openml=entry["openml"],
-        columns=tuple(described(feature, Column) for feature in entry["features"]),
+        columns=tuple(_column(feature) for feature in entry["features"]),
         classes=tuple(entry["classes"]),
         positive=tuple(entry["positive"]),
         target=entry["target"],

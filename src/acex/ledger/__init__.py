@@ -1,7 +1,7 @@
 """Where every answer is written down once, so that it is paid for once."""
 
 from acex.ledger.entries import Answer, Ask, Asked, Claim, Question, Record
-from acex.ledger.forms import Scores, canonical, fingerprint, label_text, query_id
+from acex.ledger.forms import Scores, canonical, label_text, query_id
 from acex.ledger.ledger import Ledger
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "Record",
     "Scores",
     "canonical",
-    "fingerprint",
     "label_text",
     "query_id",
 ]

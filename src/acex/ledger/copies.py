@@ -13,9 +13,10 @@ from sqlalchemy.exc import DBAPIError
 
 from acex.errors import LedgerFailed
 from acex.ledger.book import Book
-from acex.ledger.forms import fingerprint, iso, query_id
+from acex.ledger.forms import iso, query_id
 from acex.ledger.seal import ADVICE, AT_ONCE, described, is_sound, pages, sealed
 from acex.ledger.tables import asks, contradictions, explanations, models, queries, spaces
+from acex.values import fingerprint
 
 IN_ORDER = (models, spaces, explanations, queries, asks, contradictions)  # each names lines of those before it
 SMALLEST_LINE = 32  # bytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from datetime import datetime
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.values import as_json, plain
+from acex.values import as_json, fingerprint, plain
 
 PlainLabel: TypeAlias = str | int | float | bool
 Scores: TypeAlias = list[tuple[PlainLabel, float]]
@@ -31,12 +30,6 @@ def _plain(value: Any) -> Any:
     """The value as JSON knows it; -0.0 is 0.0, and a whole float is written like an integer."""
     value = as_json(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def fingerprint(value: Any) -> str:
-    """A short hash of anything JSON can hold: the same for equal values, on every machine."""
-    written = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=as_json)
-    return hashlib.sha256(written.encode("ascii")).hexdigest()[:32]
 
 
 def query_id(model: str, row: str) -> str:

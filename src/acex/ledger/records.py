@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Row, bindparam, select
 from acex.errors import LedgerFailed
 from acex.ledger.book import Book, answer_of, by_id
 from acex.ledger.entries import Ask, Record
-from acex.ledger.forms import fingerprint, iso
+from acex.ledger.forms import iso
 from acex.ledger.seal import ADVICE, changed, lines, sealed
 from acex.ledger.tables import asks, explanations, spaces
-from acex.values import as_json
+from acex.values import as_json, fingerprint
 
 _EXPLANATION = select(explanations).where(explanations.c.id == bindparam("explanation"))
 _MODEL_OF = select(explanations.c.model_id).where(explanations.c.id == bindparam("explanation"))

@@ -1,46 +1,69 @@
-"""Which labels are wanted."""
+"""What is wanted of the model's answer. A new kind of target is one class.
+
+A target says whether an answer is a *hit*, how far it is from being one, and in words what it wants. What is wanted may
+depend on the label that the factual has: `before`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from acex.values import Label, plain
+from acex.values import Label, listed, plain
 
 SURE = 1e-6  # no probability is closer to 0 or 1 than this
 
+Scores: TypeAlias = Sequence[tuple[Label, float]]
 
-@dataclass(frozen=True)
-class Target:
-    """The labels that are hits: those `wanted`, or by default all but the factual's."""
 
-    wanted: tuple[Label, ...] | None
+class Target(ABC):
+    """Which answers are hits."""
 
-    @classmethod
-    def of(cls, target: Any) -> Target:
-        """From what a user says: a label, several of them, or None."""
-        if target is None:
-            return cls(None)
-        several = isinstance(target, (Sequence, Set, np.ndarray)) and not isinstance(target, (str, bytes))
-        wanted = tuple(plain(label) for label in (target if several else [target]))
+    @staticmethod
+    def of(said: Any) -> Target:
+        """From what a user says, or a file: a target, a label, several of them, or None."""
+        if isinstance(said, Target):
+            return said
+        if said is None:
+            return AnyOther()
+        several = isinstance(said, (Sequence, Set, np.ndarray)) and not isinstance(said, (str, bytes))
+        wanted = tuple(plain(label) for label in (said if several else [said]))
         if not wanted:
             raise ValueError("target is empty: name a label, or None for any other than the one x has.")
-        return cls(tuple(dict.fromkeys(wanted)))
+        return OneOf(tuple(dict.fromkeys(wanted)))
 
     @property
+    @abstractmethod
     def said(self) -> Any:
-        """As a user would say it: a label, a list of them, or None."""
-        return self.wanted[0] if self.wanted and len(self.wanted) == 1 else self.wanted and list(self.wanted)
+        """As a user would say it, and as JSON holds it."""
 
+    @property
+    @abstractmethod
+    def words(self) -> tuple[str, ...]:
+        """What would do, for people."""
+
+    @abstractmethod
     def is_hit(self, label: Label, before: Label) -> bool:
         """Is this label wanted, for a factual with the label `before`?"""
-        return label != before if self.wanted is None else label in self.wanted
 
-    def odds(self, label: Label, scores: Sequence[tuple[Label, float]] | None, before: Label) -> float | None:
-        """Log odds of the likeliest wanted label against the likeliest other, on the side that the label is on.
+    @abstractmethod
+    def is_met(self, before: Label) -> bool:
+        """Does a factual with this label have what is wanted already?"""
+
+    @abstractmethod
+    def same_hits(self, before: Label) -> Hashable:
+        """Equal for two factuals where the same labels are hits."""
+
+    @abstractmethod
+    def refuse_foreign(self, known: Sequence[Label]) -> None:
+        """Raise when the model, which gives these labels, can never give what is wanted."""
+
+    def odds(self, label: Label, scores: Scores | None, before: Label) -> float | None:
+        """Log odds of the likeliest hit against the likeliest miss, on the side that the label is on: how far off.
 
         None without scores.
         """
@@ -51,3 +74,57 @@ class Target:
         odds = float(np.log((hit + SURE) / (miss + SURE)))
         # A model may decide by another threshold than the scores suggest; its label is what counts.
         return max(odds, SURE) if self.is_hit(label, before) else min(odds, -SURE)
+
+
+@dataclass(frozen=True)
+class AnyOther(Target):
+    """Any label but the factual's."""
+
+    @property
+    def said(self) -> None:
+        return None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return ("any other",)
+
+    def is_hit(self, label: Label, before: Label) -> bool:
+        return label != before
+
+    def is_met(self, before: Label) -> bool:
+        return False
+
+    def same_hits(self, before: Label) -> Hashable:
+        return (None, before)
+
+    def refuse_foreign(self, known: Sequence[Label]) -> None:
+        """There is always another."""
+
+
+@dataclass(frozen=True)
+class OneOf(Target):
+    """One of some labels."""
+
+    labels: tuple[Label, ...]
+
+    @property
+    def said(self) -> Any:
+        return self.labels[0] if len(self.labels) == 1 else list(self.labels)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(str(label) for label in self.labels)
+
+    def is_hit(self, label: Label, before: Label) -> bool:
+        return label in self.labels
+
+    def is_met(self, before: Label) -> bool:
+        return before in self.labels
+
+    def same_hits(self, before: Label) -> Hashable:
+        return self.labels
+
+    def refuse_foreign(self, known: Sequence[Label]) -> None:
+        for label in self.labels:
+            if label not in known:
+                raise ValueError(f"target {label!r} is not a label of the model, which gives [{listed(known)}].")

@@ -6,25 +6,26 @@ Rows share the ledger, so each learns from the answers to those before it, and t
 from __future__ import annotations
 
 import json
-import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
-from scipy.spatial.distance import cdist
 
-from acex.arrays import FloatArray, IntArray, Rows
-from acex.errors import MissingExtra, NoCounterfactual
-from acex.run.executors import Executor, InProcess, JoblibExecutor, Lost
-from acex.run.explainer import Explainer
+from acex.arrays import FloatArray, Rows
+from acex.errors import LedgerFailed, MissingExtra
+from acex.ledger import Ledger
+from acex.run import progress
+from acex.run.executors import Executor, InProcess, JoblibExecutor, Lost, Task
 from acex.run.explanation import Explanation
-from acex.search.feasible import step_after
+from acex.run.options import Options
+from acex.run.order import order_of_work
+from acex.run.recorded import recorded
+from acex.run.session import Session
+from acex.run.summary import NOT_DONE, Line, Summary, frame_of
 from acex.space.columns import as_frame
 from acex.space.space import Space
 from acex.values import as_json, is_count
@@ -32,14 +33,46 @@ from acex.values import as_json, is_count
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_LEADERS = 64  # rows that are explained first, one for each part of the domain
-SAMPLE = 1000  # rows among which they are chosen
 SHARE = 5  # queries of a budget for all rows that a row gets at a time
 ROUND = 4  # one in so many of the rows that could use more gets more in a round
 LEAST_ROUND = 8  # rows, so that several workers have something to do
-BLOCKS = 10  # of rows, in the order in which they finished, in a summary
-MOST_LINES = 12  # of a table of a summary are shown
+MOST_KEPT = 256  # explanations that are kept in memory where a ledger on disk has them too
 FORMAT = 1  # of the JSON form
+
+
+class Desk(Protocol):
+    """What explains any row of a batch; it travels to each worker once. An `Explainer` is one."""
+
+    model: Any
+    ledger: Ledger
+
+    @property
+    def space(self) -> Space:
+        """What each feature can hold."""
+
+    def session(self, x: Rows, options: Options) -> Session:
+        """The questions of the explanation of one row."""
+
+    def failed(
+        self, x: Rows, options: Options, error: str, so_far: Explanation | None = None, sent: int = 0
+    ) -> Explanation:
+        """What came of a row that could not be explained, for which so many rows were sent."""
+
+    def spread(self, X: FloatArray) -> FloatArray:
+        """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A desk, and what is the same for all rows."""
+
+    desk: Desk
+    options: Options
+
+    def parts(self) -> Mapping[str, Any]:
+        """What it is made of, by the names people know."""
+        said = {name: getattr(self.options, name) for name in ("constraint", "strategy", "target")}
+        return {"model": self.desk.model, **said, "ledger": self.desk.ledger}
 
 
 class Work(NamedTuple):
@@ -54,56 +87,42 @@ class Work(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What came of a row."""
+    """What came of a row, None if it was only looked up, and how many rows were sent for it by all runs together."""
 
     explanation: Explanation | None
-    error: str | None = None
-    paid: int = 0  # rows sent for it, by all runs together
+    paid: int = 0
 
 
-class Line(NamedTuple):
-    """What the frame says about a row."""
-
-    outcome: str
-    label_before: Any
-    label_after: Any
-    cost: float
-    n_changes: int
-    changes: dict[str, tuple[Any, Any]]
-    queries: int
-    reused: int
-    error: str | None
-
-
-@dataclass(frozen=True)
-class Desk:
-    """What is needed to explain any row; it travels to each worker once."""
-
-    explainer: Explainer
-    options: dict[str, Any]
-
-    def parts(self) -> Mapping[str, Any]:
-        """What it is made of, by the names people know."""
-        return {"model": self.explainer.model, **self.options, "ledger": self.explainer.ledger}
-
-
-def explain_row(desk: Desk, work: Work) -> Done:
+def explain_row(tool: Tool, work: Work) -> Done:
     """What comes of a row; an error is that row's own."""
-    paid = 0
+    paid, sent, desk = 0, 0, tool.desk
     try:
-        session = desk.explainer.search(work.row, **desk.options)
+        session = desk.session(work.row, tool.options)
         paid = session.box.paid
-        if work.allowance == 0:  # only what was paid before
-            return Done(None, None, paid)
         if work.allowance is not None:
             session.box.budget = work.allowance
         try:
             explanation = session.run()
         finally:
-            paid += session.box.n_queries
-        return Done(explanation, None, paid)
+            sent = session.box.n_queries
+        return Done(explanation, paid + sent)
     except Exception as error:
-        return Done(None, f"{type(error).__name__}: {error}", paid)
+        so_far, why = getattr(error, "explanation", None), f"{type(error).__name__}: {error}"
+        return Done(desk.failed(work.row, tool.options, why, so_far, sent), paid + sent)
+
+
+def look_up(tool: Tool, work: Work) -> Done:
+    """What earlier runs have sent for a row; an error is that row's own, unless the ledger cannot be read.
+
+    Raises:
+        LedgerFailed: it cannot. A budget for all rows must not rest on a guess.
+    """
+    try:
+        return Done(None, tool.desk.session(work.row, tool.options).box.paid)
+    except LedgerFailed:
+        raise
+    except Exception as error:
+        return Done(tool.desk.failed(work.row, tool.options, f"{type(error).__name__}: {error}"))
 
 
 def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
@@ -119,30 +138,59 @@ def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
     return InProcess() if effective_n_jobs(n_jobs) == 1 else JoblibExecutor(n_jobs)
 
 
+class _Shelf:
+    """Explanations by position: the latest in memory, the others read back from a ledger on disk."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._kept: OrderedDict[int, Explanation] = OrderedDict()
+        self._put_away: dict[int, tuple[str, int, int]] = {}  # what they are called there, and what this run paid
+
+    def put(self, position: int, explanation: Explanation) -> None:
+        self._kept[position] = explanation
+        self._kept.move_to_end(position)
+        while len(self._kept) > MOST_KEPT and not self._ledger.is_memory:
+            i, e = self._kept.popitem(last=False)
+            if e.outcome != "failed":
+                self._put_away[i] = (e.plan.identity, e.n_queries, e.n_reused)
+                continue
+            self._kept[i] = e  # no ledger has it, and it holds next to nothing
+            if all(other.outcome == "failed" for other in self._kept.values()):
+                break
+
+    def get(self, position: int) -> Explanation:
+        if position in self._kept:
+            return self._kept[position]
+        name, n_queries, n_reused = self._put_away[position]
+        return replace(recorded(self._ledger, name), n_queries=n_queries, n_reused=n_reused)
+
+
 class Explanations(Sequence[Explanation]):
     """The explanations of many rows, as lazy as they can be: a row is explained when somebody wants to see it.
 
-    Iterating gives them in the order of the rows, `as_finished` as they are done; `explanations[3]` is that of the row
-    at position 3. Rows that failed are in `errors` and left out when iterating; `len` counts all rows. What has been
-    answered is in the ledger at any moment: after Ctrl-C, `explain_many` with the same arguments goes on from there.
+    One for each row, in their order: `zip(X, explanations)` is right whatever happened. A row that could not be
+    explained has one too, with the outcome "failed" and its error. `as_finished` gives them as they are done. What
+    has been answered is in the ledger at any moment: after Ctrl-C, `explain_many` with the same arguments goes on from
+    there. With a ledger on disk only the latest are kept in memory, and the others read back when they are wanted.
     """
 
     def __init__(
         self,
-        explainer: Explainer,
+        desk: Desk,
         X: Rows,
-        options: dict[str, Any],
+        options: Options,
         executor: Executor,
         *,
         budget_total: int | None = None,
         progress: bool | None = None,
     ) -> None:
         self._rows = as_frame(X)
-        self._desk, self._executor, self._progress = Desk(explainer, options), executor, progress
+        self._tool, self._executor, self._progress = Tool(desk, options), executor, progress
         self._budget_total = budget_total
-        explainer.space.encode(self._rows.iloc[:0])  # the columns are right, or nothing is asked
+        desk.space.encode(self._rows.iloc[:0])  # the columns are right, or nothing is asked
         self._index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(self._rows))
-        self._done: dict[int, Done] = {}  # by position
+        self._shelf = _Shelf(desk.ledger)
+        self._lines: dict[int, Line] = {}  # of the rows that are done, by position
         self._finished: list[int] = []  # positions in the order in which they were done
         self._work = self._run()
 
@@ -152,45 +200,34 @@ class Explanations(Sequence[Explanation]):
         return len(self._rows)
 
     def __getitem__(self, position: Any) -> Any:
-        """The explanation of the row at this position, or a list of those of a slice that did not fail."""
+        """The explanation of the row at this position, or a list of those of a slice."""
         if isinstance(position, slice):
-            chosen = range(len(self))[position]
-            return [self[i] for i in chosen if self._is_explained(i)]
+            return [self[i] for i in range(len(self))[position]]
         if not -len(self) <= position < len(self):
             raise IndexError(f"{position}: there are {len(self)} rows.")
-        done = self._wait_for(position % len(self))
-        if done is None or done.explanation is None:
-            why = "it was not explained: the work was stopped before" if done is None else done.error
-            raise NoCounterfactual(f"Row {self._index[position]!r} (position {position % len(self)}): {why}.")
-        return done.explanation
+        position %= len(self)
+        while position not in self._lines and self._advance():
+            pass
+        if position not in self._lines:
+            why = f"Row {self._index[position]!r} was not explained: the work was stopped before."
+            return self._tool.desk.failed(self._rows.iloc[[position]], self._tool.options, why)
+        return self._shelf.get(position)
 
     def __iter__(self) -> Iterator[Explanation]:
-        """The explanations in the order of the rows, without those that failed."""
-        return (self[i] for i in range(len(self)) if self._is_explained(i))
+        """One explanation for each row, in their order."""
+        return (self[i] for i in range(len(self)))
 
     def as_finished(self) -> Iterator[tuple[int, Explanation]]:
-        """Position and explanation of each row, as they are done; without those that failed."""
+        """Position and explanation of each row, as they are done."""
         n = 0
         while n < len(self._finished) or self._advance():
-            position = self._finished[n]
+            yield self._finished[n], self._shelf.get(self._finished[n])
             n += 1
-            explanation = self._done[position].explanation
-            if explanation is not None:
-                yield position, explanation
 
     @property
     def errors(self) -> dict[int, str]:
         """What went wrong with rows so far, by position."""
-        return {position: done.error for position, done in sorted(self._done.items()) if done.error is not None}
-
-    def _is_explained(self, position: int) -> bool:
-        done = self._wait_for(position)
-        return done is not None and done.explanation is not None
-
-    def _wait_for(self, position: int) -> Done | None:
-        while position not in self._done and self._advance():
-            pass
-        return self._done.get(position)
+        return {i: line.error for i, line in sorted(self._lines.items()) if line.error is not None}
 
     def _advance(self) -> bool:
         """One row more is done; False when there are none."""
@@ -198,7 +235,9 @@ class Explanations(Sequence[Explanation]):
             position, done = next(self._work)
         except StopIteration:
             return False
-        self._done[position] = done
+        assert done.explanation is not None
+        self._shelf.put(position, done.explanation)
+        self._lines[position] = Line.of(done.explanation, done.paid)
         self._finished.append(position)
         return True
 
@@ -206,85 +245,112 @@ class Explanations(Sequence[Explanation]):
 
     def _run(self) -> Iterator[tuple[int, Done]]:
         """Position and result of each row that will not be worked on any more."""
-        ledger = self._desk.explainer.ledger
+        ledger = self._tool.desk.ledger
         if ledger.path is not None:
             self._executor.refuse_file(ledger.path)
-        order = self._order()
-        with _progress_bar(self._progress, len(order)) as show:
+        order, twins = self._order()
+        with progress.of_rows(self._progress, len(self)) as show:
             total = self._budget_total
             for position, done in self._pass(dict.fromkeys(order)) if total is None else self._rounds(order, total):
-                show(done)
-                yield position, done
+                assert done.explanation is not None
+                others = twins.get(position, [])  # nothing is sent for them
+                same = [Done(_with_sent(done.explanation, 0))] * len(others)
+                for i, one in zip((position, *others), (done, *same), strict=True):
+                    assert one.explanation is not None
+                    show(one.explanation, one.paid)
+                    yield i, one
 
-    def _order(self) -> list[int]:
-        """Positions in the order of work; rows that are no points come last, and fail then."""
-        explainer = self._desk.explainer
-        points = _points(explainer.space.widened(self._desk.options.get("ranges")), self._rows)
-        good = [i for i, x in enumerate(points) if x is not None]
+    def _order(self) -> tuple[list[int], dict[int, list[int]]]:
+        """Positions in the order of work, each different row once, and the rows that are the same as one of these.
+
+        Rows that are no points come last, and fail then.
+        """
+        desk, options = self._tool.desk, self._tool.options
+        points = _points(desk.space.widened(options.ranges), self._rows)
+        first: dict[bytes, int] = {}
+        twins: dict[int, list[int]] = {}
+        for i, x in enumerate(points):
+            leader = i if x is None else first.setdefault((x + 0.0).tobytes(), i)
+            if leader != i:
+                twins.setdefault(leader, []).append(i)
+        good = list(first.values())
         bad = [i for i, x in enumerate(points) if x is None]
         if not good:
-            return bad
-        Z = explainer.quantiles.coordinates(np.array([points[i] for i in good]))
-        return [good[i] for i in order_of_work(Z)] + bad
+            return bad, twins
+        Z = desk.spread(np.array([points[i] for i in good]))
+        return [good[i] for i in order_of_work(Z)] + bad, twins
 
-    def _pass(self, allowances: Mapping[int, int | None]) -> Iterator[tuple[int, Done]]:
+    def _pass(self, allowances: Mapping[int, int | None], task: Task = explain_row) -> Iterator[tuple[int, Done]]:
         """What comes of these rows with these allowances, as they finish."""
         work = (Work(i, self._rows.iloc[[i]], allowance) for i, allowance in allowances.items())
-        for item, result in self._executor.run(self._desk, explain_row, work):
-            # Who died cannot say what was paid: perhaps all that was allowed.
-            lost = isinstance(result, Lost)
-            yield item.position, Done(None, result.reason, item.allowance or 0) if lost else result
+        for item, result in self._executor.run(self._tool, task, work):
+            if not isinstance(result, Lost):
+                yield item.position, result
+                continue
+            # Who died cannot say what was paid: perhaps all that was allowed; else what the ledger says.
+            failed = self._tool.desk.failed(item.row, self._tool.options, result.reason)
+            yield item.position, Done(failed, item.allowance or look_up(self._tool, item).paid)
 
     def _rounds(self, order: list[int], total: int) -> Iterator[tuple[int, Done]]:
         """A small share for each row, then more for those where it is worth most, until the total is spent."""
-        budget = self._desk.options.get("budget", 60)
-        begun: dict[int, Done] = {}
-        for i, done in self._pass(dict.fromkeys(order, 0)):  # what earlier runs have paid counts
-            if done.error is None:
-                begun[i] = done
+        budget = self._tool.options.budget
+        state: dict[int, Standing] = {}
+        spent = 0
+        for i, done in self._pass(dict.fromkeys(order), look_up):  # what earlier runs have paid counts
+            spent += done.paid
+            if done.explanation is None:
+                state[i] = Standing(done.paid)
             else:
                 yield i, done
-        state = {i: begun[i] for i in order if i in begun}
-        spent = sum(done.paid for done in state.values())
+        state = {i: state[i] for i in order if i in state}
         sent: Counter[int] = Counter()  # by this run
         share = max(min(SHARE, budget, total // max(len(order), 1)), 1)
-        grants = {i: max(share - done.paid, 0) for i, done in state.items()}
+        grants = {i: max(share - standing.paid, 0) for i, standing in state.items()}
         while grants:
             for i, done in self._pass(_allowances(grants, state, total - spent)):
+                # A row that failed before it could read what was paid for it has not got it back.
+                done = done._replace(paid=max(done.paid, state[i].paid))
+                assert done.explanation is not None
                 spent += done.paid - state[i].paid
-                state[i] = _with_sent(done, sent, i)
-            for i in [i for i, done in state.items() if _is_over(done, budget)]:
-                yield i, state.pop(i)
+                sent[i] += done.explanation.n_queries
+                self._shelf.put(i, _with_sent(done.explanation, sent[i]))
+                state[i] = Standing.of(done, budget)
+            for i in [i for i, standing in state.items() if standing.is_over]:
+                yield i, Done(self._shelf.get(i), state.pop(i).paid)
             grants = next_grants(state, budget) if spent < total else {}
-        unasked = Done(None, f"budget_total={total} was spent before this row was asked.")
-        for i, done in state.items():
-            yield i, unasked if done.explanation is None else done
+        unasked = f"budget_total={total} was spent before this row was asked."
+        for i, standing in state.items():
+            if standing.is_begun:
+                yield i, Done(self._shelf.get(i), standing.paid)
+            else:
+                yield i, Done(self._tool.desk.failed(self._rows.iloc[[i]], self._tool.options, unasked), standing.paid)
 
     # -- what came of it ---------------------------------------------------------------------------------
 
     def frame(self) -> pd.DataFrame:
         """A row for each factual, by its name in the data.
 
-        Columns: outcome ("error" where it failed), label_before, label_after, cost, n_changes, changes (a mapping from
-        feature to before and after), queries (rows paid for, by all runs), reused (known before), error.
+        Columns: outcome ("failed" where there is an error), label_before, label_after, cost, n_changes, changes (a
+        mapping from feature to before and after), queries (rows paid for, by all runs), reused (known before), error.
         """
-        self._finish()
-        lines = [_line(self._done.get(i)) for i in range(len(self))]
-        return pd.DataFrame(lines, index=self._index, columns=Line._fields)
+        return frame_of(self._all_lines(), self._index)
 
     def summary(self) -> Summary:
         """What has to change most often, for whom nothing was found, and what it cost as the work went on."""
-        frame = self.frame()
-        return Summary.of(frame, {i: self._done[i] for i in self._finished})
+        return Summary.of(self._all_lines(), self._index, self._finished)
+
+    def _all_lines(self) -> list[Line]:
+        while self._advance():
+            pass
+        return [self._lines.get(i, NOT_DONE) for i in range(len(self))]
 
     def to_json(self, path: str | Path | None = None) -> str:
         """All explanations and errors as JSON text, also written to `path` if given."""
-        self._finish()
         rows = []
-        for i in range(len(self)):
-            done = self._done.get(i, Done(None))
-            whole = None if done.explanation is None else json.loads(done.explanation.to_json())
-            rows.append({"row": as_json(self._index[i]), "paid": done.paid, "error": done.error, "explanation": whole})
+        for i, line in enumerate(self._all_lines()):
+            whole = None if line.error is not None else json.loads(self[i].to_json())
+            name = as_json(self._index[i])
+            rows.append({"row": name, "paid": line.queries, "error": line.error, "explanation": whole})
         text = json.dumps({"format": FORMAT, "rows": rows}, ensure_ascii=False, allow_nan=False)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
@@ -314,109 +380,36 @@ class Explanations(Sequence[Explanation]):
         """What is done so far, for a notebook: to look at it must not cost anything."""
         from acex.show.report import explanations_html
 
-        done = [(self._index[i], d.explanation) for i, d in sorted(self._done.items()) if d.explanation is not None]
-        return explanations_html(done, len(self))
+        done = [(self._index[i], self._shelf.get(i)) for i in sorted(self._lines)]
+        return explanations_html([(name, e) for name, e in done if e.outcome != "failed"], len(self))
 
     def __repr__(self) -> str:
-        return f"<acex.Explanations of {len(self)} rows, {len(self._done)} done>"
-
-    def _finish(self) -> None:
-        while self._advance():
-            pass
+        return f"<acex.Explanations of {len(self)} rows, {len(self._lines)} done>"
 
 
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """What many explanations say together.
+class Standing(NamedTuple):
+    """How far a row has got with its share of a budget for all."""
 
-    Attributes:
-        outcomes: how many rows ended how.
-        changes: a line for each feature that has to change, most often first: in how many rows, their share of those
-            found, how often up, down or to another category, and the median step in standard deviations.
-        not_found: the names of rows for which nothing was found, with the outcome or the error.
-        progress: blocks of rows in the order in which they finished: rows, queries a row, mean cost, share found.
-        queries: rows sent to the model for all of them.
-    """
-
-    outcomes: pd.Series[int]
-    changes: pd.DataFrame
-    not_found: pd.Series[str]
-    progress: pd.DataFrame
-    queries: int
+    paid: int
+    worth: float = np.inf  # what one more query is expected to save
+    is_begun: bool = False
+    is_over: bool = False  # it will never get more
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, finished: Mapping[int, Done]) -> Summary:
-        """The summary of a frame of `Explanations`, and of its rows in the order in which they finished."""
-        missed = frame[~frame["outcome"].isin(["found", "already_target"])]
-        explained = [done.explanation for done in finished.values() if done.explanation is not None]
-        return cls(
-            outcomes=frame["outcome"].value_counts(),
-            changes=_changes(explained),
-            not_found=missed["error"].fillna(missed["outcome"]),
-            progress=_progress(frame.iloc[list(finished)]),
-            queries=int(frame["queries"].sum()),
-        )
-
-    def __str__(self) -> str:
-        n = int(self.outcomes.sum())
-        ends = ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.items())
-        parts = [f"{n} rows: {ends}. {self.queries} queries, {self.queries / max(n, 1):.1f} a row."]
-        if len(self.changes):
-            parts += ["", "What has to change:", self.changes.head(MOST_LINES).to_string(index=False)]
-        if len(self.not_found):
-            shown = [f"  {name}: {why}" for name, why in self.not_found.head(MOST_LINES).items()]
-            more = len(self.not_found) - len(shown)
-            parts += ["", "Nothing was found for:", *shown, *([f"  ... and {more} more"] if more else [])]
-        if len(self.progress) > 1:
-            parts += ["", "As the work went on:", self.progress.to_string(index=False)]
-        return "\n".join(parts)
-
-    __repr__ = __str__
+    def of(cls, done: Done, budget: int) -> Standing:
+        e = done.explanation
+        assert e is not None
+        over = e.outcome == "failed" or e.stopped_by != "budget" or done.paid >= budget
+        return cls(done.paid, e.ending.worth, is_begun=True, is_over=over)
 
 
-def order_of_work(Z: FloatArray) -> IntArray:
-    """The order in which points with these coordinates, (n, D), are best explained, (n,).
-
-    First the leaders: rows that together are near to all others, each chosen for what it adds. Then, leader by leader,
-    the rows nearest to it, near ones first: each has a neighbour from which to learn, and the newest answers, which are
-    the ones that are read, are from close by.
-    """
-    n = len(Z)
-    sample = np.sort(np.random.default_rng(0).choice(n, min(n, SAMPLE), replace=False))
-    apart = cdist(Z[sample], Z[sample])
-    nearest = np.full(len(sample), apart.max(initial=0.0) + 1.0)  # distance to the nearest leader so far
-    chosen: list[int] = []
-    for _ in range(min(MOST_LEADERS, len(sample))):
-        left_over = np.minimum(apart, nearest).sum(axis=1)
-        left_over[chosen] = np.inf
-        chosen.append(int(left_over.argmin()))
-        nearest = np.minimum(nearest, apart[chosen[-1]])
-    leaders = sample[chosen]
-    rest = np.setdiff1d(np.arange(n), leaders)
-    blocks = (cdist(Z[part], Z[leaders]) for part in np.array_split(rest, len(rest) // 10_000 + 1))
-    nearest_leader = [(block.min(axis=1), block.argmin(axis=1)) for block in blocks]
-    distances, leader = (np.concatenate(parts) for parts in zip(*nearest_leader, strict=True))
-    return np.concatenate([leaders, rest[np.lexsort((distances, leader))]])
-
-
-def expected_gain(explanation: Explanation | None) -> float:
-    """What more queries may save: the share of the best cost that the search tries to save next, times that cost.
-
-    The share follows success (see `feasible`). Infinite without a counterfactual.
-    """
-    if explanation is None or not explanation.costs:
-        return math.inf
-    tries = explanation.queries[explanation.queries["purpose"].isin(["explore", "refine"])]
-    return explanation.costs[0] * step_after(tries["hit"])
-
-
-def next_grants(state: Mapping[int, Done], budget: int) -> dict[int, int]:
-    """How many more queries rows get in the next round: a share for those with the largest expected gain."""
-    ranked = sorted(state, key=lambda i: (-expected_gain(state[i].explanation), state[i].paid))
+def next_grants(state: Mapping[int, Standing], budget: int) -> dict[int, int]:
+    """How many more queries rows get in the next round: a share for those where one more is worth most."""
+    ranked = sorted(state, key=lambda i: (-state[i].worth, state[i].paid))
     return {i: min(SHARE, budget - state[i].paid) for i in ranked[: max(len(ranked) // ROUND, LEAST_ROUND)]}
 
 
-def _allowances(grants: Mapping[int, int], state: Mapping[int, Done], left: int) -> dict[int, int | None]:
+def _allowances(grants: Mapping[int, int], state: Mapping[int, Standing], left: int) -> dict[int, int | None]:
     """What each row may send, by all runs together; grants are cut where the money ends."""
     allowances: dict[int, int | None] = {}
     for i, grant in grants.items():
@@ -427,20 +420,9 @@ def _allowances(grants: Mapping[int, int], state: Mapping[int, Done], left: int)
     return allowances
 
 
-def _is_over(done: Done, budget: int) -> bool:
-    """Will this row never get more?"""
-    if done.explanation is None:
-        return done.error is not None
-    return done.explanation.stopped_by != "budget" or done.paid >= budget
-
-
-def _with_sent(done: Done, sent: Counter[int], position: int) -> Done:
-    """The result with the queries of all rounds of this run."""
-    if done.explanation is None:
-        return done
-    sent[position] += done.explanation.n_queries
-    n_reused = max(len(done.explanation.queries) - sent[position], 0)
-    return done._replace(explanation=replace(done.explanation, n_queries=sent[position], n_reused=n_reused))
+def _with_sent(explanation: Explanation, sent: int) -> Explanation:
+    """The explanation with the queries of all rounds of this run."""
+    return replace(explanation, n_queries=sent, n_reused=max(len(explanation.steps) - sent, 0))
 
 
 def _points(space: Space, rows: pd.DataFrame) -> list[FloatArray | None]:
@@ -450,82 +432,3 @@ def _points(space: Space, rows: pd.DataFrame) -> list[FloatArray | None]:
     except ValueError:
         half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
         return [*_points(space, rows.iloc[:half]), *_points(space, rows.iloc[half:])] if half else [None]
-
-
-def _line(done: Done | None) -> Line:
-    """A row of the frame."""
-    if done is None:
-        return Line("unfinished", None, None, math.nan, 0, {}, 0, 0, None)
-    e = done.explanation
-    if e is None:
-        return Line("error", None, None, math.nan, 0, {}, done.paid, 0, done.error)
-    changes = {f: (b, a) for f, b, a in e.changes[["feature", "before", "after"]].itertuples(index=False)}
-    cost = e.costs[0] if e.costs else math.nan
-    return Line(
-        e.outcome, e.label_before, e.label_after, cost, len(changes), changes, done.paid, e.n_reused, done.error
-    )
-
-
-def _changes(explained: list[Explanation]) -> pd.DataFrame:
-    """How often each feature has to change, which way, and how far."""
-    from acex.show.plots.changes import direction
-
-    found = [e for e in explained if e.outcome == "found"]
-    steps = [
-        (name, direction(e.space.features[e.space.index(name)], step), abs(step))
-        for e in found
-        for name, step in zip(e.changes["feature"], e.changes["step"], strict=True)
-    ]
-    lines = []
-    for name, group in pd.DataFrame(steps, columns=pd.Index(["feature", "way", "size"])).groupby("feature"):
-        ways = Counter(group["way"])
-        share, median = round(len(group) / len(found), 3), round(float(group["size"].median()), 3)
-        lines.append((name, len(group), share, ways["up"], ways["down"], ways["other"], median))
-    columns = pd.Index(["feature", "rows", "share", "up", "down", "other", "median_step"])
-    return pd.DataFrame(lines, columns=columns).sort_values("rows", ascending=False, kind="stable", ignore_index=True)
-
-
-def _progress(frame: pd.DataFrame) -> pd.DataFrame:
-    """What rows cost as the work went on, a line for each block of them; `frame` is in the order of finishing."""
-    edges = np.linspace(0, len(frame), min(BLOCKS, len(frame)) + 1).astype(int)
-    blocks = [(a, b, frame.iloc[a:b]) for a, b in pairwise(edges.tolist())]
-    return pd.DataFrame(
-        {
-            "rows": [f"{a + 1}-{b}" for a, b, _ in blocks],
-            "queries": [round(float(block["queries"].mean()), 2) for *_, block in blocks],
-            "reused": [round(float(block["reused"].mean()), 2) for *_, block in blocks],
-            "mean_cost": [round(float(block["cost"].mean()), 4) for *_, block in blocks],
-            "found": [round(float((block["outcome"] == "found").mean()), 3) for *_, block in blocks],
-        }
-    )
-
-
-@contextmanager
-def _progress_bar(wanted: bool | None, n: int) -> Iterator[Callable[[Done], None]]:
-    """What shows the progress of a batch on stderr, with rate and time left; by default where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    if wanted is False or (wanted is None and not console.is_terminal):
-        yield lambda done: None
-        return
-    told, left = TextColumn("{task.description}"), TimeRemainingColumn()
-    columns = (TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), told, left, TextColumn("left"))
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=n)
-        queries = found = failed = 0
-
-        def show(done: Done) -> None:
-            nonlocal queries, found, failed
-            queries += done.paid
-            found += done.explanation is not None and done.explanation.outcome == "found"
-            failed += done.error is not None
-            progress.advance(task)
-            now = progress.tasks[0]
-            rate = "" if not now.speed else f", {now.speed:.2g} rows/s"
-            errors = f", {failed} failed" if failed else ""
-            words = f"{found} found{errors}, {queries / now.completed:.1f} queries a row{rate}"
-            progress.update(task, description=words)
-
-        yield show

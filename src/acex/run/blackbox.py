@@ -12,10 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from acex.arrays import Rows
+from acex.arrays import Rows, row_wise_advice
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Answer, Claim, Ledger, Question, Scores, canonical
-from acex.models.labels import Predict, Scored, as_labels, as_scores
+from acex.models.labels import Predict, as_labels
+from acex.models.scores import Scored, as_scores
 
 HANDED_OUT = "handed out to be asked"  # who holds a claim that a person or another program will answer
 
@@ -46,7 +47,7 @@ class BlackBox:
         self.explanation, self._timeout = explanation, timeout
         self.budget = budget
         self.n_queries = 0  # rows sent
-        self.n_reused = 0  # rows that were known
+        self.sent: set[str] = set()  # which rows these were, as the ledger knows them
 
     @property
     def paid(self) -> int:
@@ -89,21 +90,19 @@ class BlackBox:
         places = sorted(first.values())
         questions = [Question(forms[i]) if why is None else replace(why[i], row=forms[i]) for i in places]
         answers: dict[str, Answer] = {}
-        sent = 0
         while True:
             claims = self.ledger.claim(self.model_id, questions, explanation=self.explanation, most=self.remaining)
             answers.update({c.row: c.answer for c in claims if c.answer is not None})
             mine = [c.row for c in claims if c.state == "mine"]
             if mine:
                 new = [first[form] for form in mine]
-                sent += len(mine)
+                self.sent.update(mine)
                 told = self._send(rows.iloc[new] if isinstance(rows, pd.DataFrame) else rows[new], mine)
                 answers.update({answer.row: answer for answer in told})
             waiting = [c for c in claims if c.state == "in_flight"]
             if not waiting:
                 break
             self._wait(waiting)
-        self.n_reused += len(forms) - sent
         return [answers[form] for form in forms]
 
     def hand_out(self, rows: Rows, why: Sequence[Question]) -> list[Answer | None]:
@@ -123,12 +122,13 @@ class BlackBox:
                 lease=math.inf,
                 holder=HANDED_OUT,
             )
-            self.n_queries += sum(claim.state == "mine" for claim in claims)
+            mine = [claim.row for claim in claims if claim.state == "mine"]
+            self.n_queries += len(mine)
+            self.sent.update(mine)
             waiting = [c for c in claims if c.state == "in_flight" and c.held_by != HANDED_OUT]
             if not waiting:
                 break
             self._wait(waiting)
-        self.n_reused += sum(claim.state == "settled" for claim in claims)
         return [claim.answer for claim in claims]
 
     def ask_again(self, rows: Rows) -> list[Any]:
@@ -199,7 +199,7 @@ class BlackBox:
         except ModelFailed:  # it knows better what was charged
             raise
         except Exception as error:
-            raise ModelFailed(f"The model raised {type(error).__name__}: {error}") from error
+            raise ModelFailed(f"The model raised {type(error).__name__}: {error}{row_wise_advice(error)}") from error
         return _checked(answer, len(rows))
 
     def _within(self, seconds: float, rows: Rows, forms: list[str]) -> Any:
@@ -238,4 +238,4 @@ def _checked(answer: Any, n: int) -> tuple[list[Any], list[Scores] | None]:
             return as_labels(answer.labels, n), scores
         return as_labels(answer, n), None
     except ValueError as error:
-        raise ModelFailed(f"The model's answer is not one label a row: {error}.") from None
+        raise ModelFailed(f"The model's answer is not one label a row: {error}.{row_wise_advice(answer)}") from None

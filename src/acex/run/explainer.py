@@ -1,180 +1,52 @@
-"""From a model, data and a row to an explanation: the loop, and the only place that sees rows and points."""
+"""Explains rows of one model with one reference."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict
-from functools import cache, cached_property, partial
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from acex._version import __version__
-from acex.arrays import Rows
-from acex.ledger import Ledger, canonical, fingerprint
+from acex.arrays import FloatArray, Rows
+from acex.ledger import Ledger, canonical
+from acex.models.fit_check import refuse_misfit
 from acex.models.labels import as_labels, as_predict, known_labels
-from acex.plan.target import Target
+from acex.plan.pinned import pinned
+from acex.plan.plan import Plan
+from acex.plan.step import Ending
+from acex.plan.target import OneOf, Target
+from acex.run import progress as progress_bars
+from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
-from acex.run.pool import Pool
-from acex.run.session import Session, one_blas_thread
-from acex.search.feasible import Feasible
-from acex.search.hints import as_outcomes, outcome_model
-from acex.search.penalty import Penalty
+from acex.run.options import Options, RowOptions
+from acex.run.pool import Lessons, Pool
+from acex.run.reference import Reference
+from acex.run.session import Session
 from acex.search.problem import Hint, Problem
-from acex.search.search import Strategy
-from acex.space.cost import Cost
-from acex.space.kinds import Direction
+from acex.space.columns import as_frame
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
-from acex.space.region import Constraint, Region
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import Label, as_json, is_count, is_finite
+from acex.values import Label, as_json, fingerprint, is_count, is_finite
 
 if TYPE_CHECKING:
-    from acex.run.batch import Explanations
     from acex.run.executors import Executor
 
 Callback = Callable[[Explanation], object]
 MOST_POOLS = 4  # kinds of explanations whose pool is kept
-
-
-class RowOptions(TypedDict, total=False):
-    """The arguments of `explain` that are about a row."""
-
-    target: Any
-    budget: int
-    count: int
-    freeze: Iterable[str | int]
-    ranges: Mapping[Any, Any] | None
-    directions: Mapping[Any, Direction] | None
-    weights: Mapping[Any, float] | None
-    constraint: Constraint | None
-    strategy: Strategy | str
-    beta: float
-    queries_per_round: int
-    seed: int
-
-
-def explain(
-    model: Any,
-    x: Rows,
-    *,
-    data: Rows,
-    labels: Any = None,
-    space: Space | None = None,
-    target: Any = None,
-    budget: int = 60,
-    count: int = 1,
-    freeze: Iterable[str | int] = (),
-    ranges: Mapping[Any, Any] | None = None,
-    directions: Mapping[Any, Direction] | None = None,
-    weights: Mapping[Any, float] | None = None,
-    constraint: Constraint | None = None,
-    strategy: Strategy | str = "feasible",
-    beta: float = 5.0,
-    plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
-    scores: bool = False,
-    queries_per_round: int = 1,
-    pool: bool = True,
-    answers: tuple[Rows, Any] | None = None,
-    ledger: Ledger | str | Path | None = None,
-    model_id: str | None = None,
-    timeout: float | None = None,
-    callback: Callback | None = None,
-    progress: bool | None = None,
-    seed: int = 0,
-) -> Explanation:
-    """The smallest realistic change to the row x that changes the model's decision.
-
-    Args:
-        model: anything with `predict`, or a function from rows to labels. It receives what `data` is: a
-            DataFrame with the same columns and dtypes, or a 2-D array.
-        x: the row to explain: a Series, a mapping, a frame of one row, or a 1-D array.
-        data: known rows of the domain. Scales, plausibility and first guesses come from it.
-        labels: known true outcomes of `data`, one a row, in the words of the model's labels. Hints, not answers of
-            the model: they tell strategy "feasible" where to look first, as far as the model turns out to agree.
-        space: what each feature can hold; by default `Space.infer(data)`.
-        target: the label wanted, or a list of labels that will do; by default any other than the one x has.
-        budget: how many rows may be sent to the model, the first one (x itself) included. A hard cap.
-        count: how many counterfactuals; each rests on a feature that the others do not rest on.
-        freeze: features that must stay as they are.
-        ranges: (low, high) for numbers, a list of allowed categories for the others.
-        directions: "increase" or "decrease" for features that may go one way only.
-        weights: how dear a change of a feature is relative to others; 1 by default.
-        constraint: from rows to one True or False a row; rows where it is False are never asked.
-        strategy: "feasible"; "penalty", which is ACE as published; or `acex.Feasible(...)`, `acex.Penalty(...)` with
-            settings of their own.
-        beta: weight of sparsity (l1) against distance (l2) in the cost.
-        plausibility: how much a counterfactual must look like data; None for not at all.
-        scores: the model gives probabilities (`predict_proba`, or a function that gives a frame with a column for
-            each label): fewer queries than labels alone.
-        queries_per_round: rows that are asked at once, where waiting is dearer than a few queries more.
-        pool: use what the same model was asked for other explanations; it costs nothing.
-        answers: rows, and the labels that the model itself gave them elsewhere: evidence, free of charge.
-        ledger: where answers are written down so that none is paid for twice: a path, a URL of PostgreSQL, an
-            `acex.Ledger`, or None for memory. An explanation that was interrupted goes on from there.
-        model_id: the model's name in the ledger; models from files and endpoints have one of their own.
-        timeout: seconds after which a request to the model counts as failed.
-        callback: called with the explanation so far after each query, or round of them.
-        progress: a progress bar on stderr; by default when that is a terminal.
-        seed: the same seed and answers give the same questions.
-
-    Example:
-        >>> import acex
-        >>> from sklearn.ensemble import RandomForestClassifier
-        >>> loans = acex.datasets.load("loan")
-        >>> forest = RandomForestClassifier(50, random_state=0)
-        >>> codes = loans.codes                              # the forest wants numbers
-        >>> forest = forest.fit(codes, loans.labels)
-        >>> model = lambda rows: forest.predict(loans.space.encode(rows))
-        >>> rejected = loans.rows[model(loans.rows) == "rejected"].iloc[0]
-        >>> e = acex.explain(model, rejected, data=loans.rows, target="approved", freeze=["age"])
-        >>> e.outcome, e.label_after
-        ('found', 'approved')
-    """
-    explainer = Explainer(
-        model,
-        data,
-        labels=labels,
-        space=space,
-        plausibility=plausibility,
-        scores=scores,
-        pool=pool,
-        answers=answers,
-        ledger=ledger,
-        model_id=model_id,
-        timeout=timeout,
-        seed=seed,
-    )
-    try:
-        return explainer.explain(
-            x,
-            target=target,
-            budget=budget,
-            count=count,
-            freeze=freeze,
-            ranges=ranges,
-            directions=directions,
-            weights=weights,
-            constraint=constraint,
-            strategy=strategy,
-            beta=beta,
-            queries_per_round=queries_per_round,
-            callback=callback,
-            progress=progress,
-            seed=seed,
-        )
-    finally:
-        if not isinstance(ledger, Ledger):  # who opened it closes it
-            explainer.ledger.close()
+NOT_PINNED = (
+    "the constraint uses something whose content cannot be written down, so that a later run cannot tell whether it is "
+    "still the same rule: nobody can go on from this explanation. Answers paid for stay free."
+)
 
 
 class Explainer:
@@ -203,43 +75,36 @@ class Explainer:
     ) -> None:
         self.model, self._predict = model, as_predict(model, scores)
         self._known_labels = known_labels(model)
-        if not (space is None or isinstance(space, Space)):
-            raise TypeError(f"space must be an acex.Space or None, got {type(space).__name__}.")
-        if not (plausibility is None or isinstance(plausibility, Plausibility)):
-            raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
         if not (timeout is None or (is_finite(timeout) and timeout > 0)):
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
-        if len(data) == 0:
-            raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
-        self.space = Space.infer(data) if space is None else space.like(data)
-        self.reference = self.space.encode(data)
-        self.scale = Scale.of(self.space, self.reference)
-        self.quantiles = Quantiles.of(self.scale, self.reference)
-        self._outcomes = None if labels is None else as_outcomes(labels, len(self.reference))
-        if self._outcomes is not None and self._known_labels is not None:
-            self._refuse_foreign_outcomes(self._known_labels)
-        self._hints: dict[tuple[Label, ...], Hint | None] = {}
+        if not is_count(seed, least=0):
+            raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
+        self._reference = Reference.of(data, labels, space, plausibility, seed)
+        refuse_misfit(model, data, self._reference.outcomes)
+        if self._known_labels is not None:
+            self._reference.refuse_foreign_outcomes(self._known_labels)
         self._pools: dict[Space, Pool] = {}
-        self.plausibility = plausibility
-        with one_blas_thread():
-            self._density = None if plausibility is None else plausibility.fit(self.reference, self.scale, seed)
-        self._scores, self._pool, self._timeout, self._seed = scores, pool, timeout, seed
-        self.model_id = self._named(model, model_id, is_shared=ledger is not None)
+        self._scores, self._pool, self._timeout = scores, pool, timeout
+        self.model_id = _named(model, model_id, is_shared=ledger is not None)
         self._owns_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
         self._told: list[Label] = [] if answers is None else self._import(answers)
 
-    def _named(self, model: Any, model_id: str | None, is_shared: bool) -> str:
-        model_id = model_id or getattr(model, "model_id", None)
-        if model_id is None and is_shared:
-            raise ValueError(
-                f"A ledger that outlives this explainer needs model_id: a name for this {type(model).__name__}, and "
-                f"another one whenever it is trained anew, such as model_id='loans-2026-11'."
-            )
-        if not (model_id is None or isinstance(model_id, str)):
-            raise TypeError(f"model_id must be text, got {model_id!r}.")
-        return model_id or "model"
+    @property
+    def space(self) -> Space:
+        """What each feature can hold."""
+        return self._reference.space
+
+    @property
+    def scale(self) -> Scale:
+        """The standard deviations of the data."""
+        return self._reference.scale
+
+    @property
+    def reference(self) -> FloatArray:
+        """The data as points, (m, d)."""
+        return self._reference.points
 
     def _import(self, answers: Any) -> list[Label]:
         """The labels of answers that the model gave elsewhere; they are in the ledger now."""
@@ -258,44 +123,21 @@ class Explainer:
         self.ledger.import_answers(self.model_id, canonical(rows), labels, new_labels=True)
         return labels
 
+    # -- one row -------------------------------------------------------------------------------------------------
+
     def explain(
         self,
         x: Rows,
         *,
-        target: Any = None,
-        budget: int = 60,
-        count: int = 1,
-        freeze: Iterable[str | int] = (),
-        ranges: Mapping[Any, Any] | None = None,
-        directions: Mapping[Any, Direction] | None = None,
-        weights: Mapping[Any, float] | None = None,
-        constraint: Constraint | None = None,
-        strategy: Strategy | str = "feasible",
-        beta: float = 5.0,
-        queries_per_round: int = 1,
         callback: Callback | None = None,
         progress: bool | None = None,
-        seed: int = 0,
+        **options: Unpack[RowOptions],
     ) -> Explanation:
         """The explanation of one row; see `acex.explain` for the arguments."""
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be a function of the explanation so far, got {callback!r}.")
-        session = self.search(
-            x,
-            target=target,
-            budget=budget,
-            count=count,
-            freeze=freeze,
-            ranges=ranges,
-            directions=directions,
-            weights=weights,
-            constraint=constraint,
-            strategy=strategy,
-            beta=beta,
-            queries_per_round=queries_per_round,
-            seed=seed,
-        )
-        with _progress_bar(progress, budget) as show:
+        session = self.search(x, **options)
+        with progress_bars.of_queries(progress, session.plan.budget) as show:
 
             def note(session: Session) -> None:
                 show(session)
@@ -303,6 +145,159 @@ class Explainer:
                     callback(session.explanation())
 
             return session.run(note)
+
+    def plan(self, x: Rows, **options: Unpack[RowOptions]) -> Plan:
+        """What an explanation of this row would be, with all that decides what is asked. Asks nothing.
+
+        See `acex.explain` for the arguments.
+        """
+        return self._planned(x, Options.of(options))[0]
+
+    def search(self, x: Rows, **options: Unpack[RowOptions]) -> Session:
+        """The questions of an explanation, step by step, or for code that asks the model itself.
+
+        `for step in explainer.search(x)` asks the model; `ask` gives rows, `tell` takes labels. See `acex.explain` for
+        the arguments.
+        """
+        return self.session(x, Options.of(options))
+
+    def session(self, x: Rows, options: Options) -> Session:
+        """The same, for options that were checked before."""
+        plan, problem = self._planned(x, options)
+        about = {"acex": __version__, "versions": _versions()}
+        explanation, recorded = None, []
+        if not self.ledger.is_memory:
+            explanation = plan.identity
+            form = {"form": plan.space.form()}  # to ask the rows again later, as they were asked
+            recorded = self.ledger.begin(
+                explanation,
+                self.model_id,
+                factual=plan.factual,
+                settings=plan.settings | about | form,
+                space=plan.described_space(),
+            )
+        box = BlackBox(
+            self._predict,
+            self.ledger,
+            plan.budget,
+            model_id=self.model_id,
+            explanation=explanation,
+            timeout=self._timeout,
+        )
+        home = problem.quantiles.coordinates(problem.factual[None])
+        return Session(
+            plan,
+            problem,
+            options.strategy,
+            box,
+            recorded=recorded,
+            learn=lambda before: self._learn(plan.target, before),
+            lessons=Lessons(self._pool_of(plan.space), home, plan.target) if self._pool else None,
+            about=about,
+        )
+
+    def _planned(self, x: Rows, options: Options) -> tuple[Plan, Problem]:
+        """The plan for a row, and the same as a search sees it.
+
+        Raises:
+            ValueError: the row or one of the options is wrong: whatever no query could mend.
+        """
+        space = self._space_for(options)
+        encoded = space.encode(x)
+        if len(encoded) != 1:
+            raise ValueError(f"x must be one row, got {len(encoded)}.")
+        problem = self._reference.problem(
+            space, encoded[0], ranges=options.ranges, constraint=options.constraint, beta=options.beta
+        )
+        constraint, remarks = self._constraint_of(problem)
+        row = space.frame(problem.factual[None]).iloc[0]
+        plan = Plan(
+            factual={str(name): value for name, value in row.items()},
+            space=space,
+            allowed=problem.region.allowed,
+            constraint=constraint,
+            remarks=remarks,
+            **self._said(options, space),
+        )
+        return plan, problem
+
+    def _said(self, options: Options, space: Space) -> dict[str, Any]:
+        """The part of a plan that is the same for all rows."""
+        reference, plausibility = self._reference, self._reference.plausibility
+        limits = space.by_index("ranges", options.ranges)
+        return {
+            "model_id": self.model_id,
+            "target": options.target,
+            "budget": int(options.budget),
+            "scale": reference.scale,
+            "ranges": {space.names[j]: _told(wanted) for j, wanted in limits.items()},
+            "strategy": options.strategy.described,
+            "plausibility": None if plausibility is None else asdict(plausibility),
+            "count": int(options.count),
+            "beta": options.beta,
+            "scores": self._scores,
+            "pool": self._pool,
+            "queries_per_round": int(options.queries_per_round),
+            "seed": int(options.seed),
+            "n_reference": len(reference),
+            "reference": reference.identity,
+            "outcomes": reference.outcomes is not None,
+        }
+
+    def _space_for(self, options: Options) -> Space:
+        """The space with the wishes for a row; what can be checked without the row is checked."""
+        if self._known_labels is not None:
+            options.target.refuse_foreign(self._known_labels)
+        if isinstance(options.target, OneOf):
+            self._reference.refuse_foreign_outcomes(options.target.labels)
+        return self.space.widened(options.ranges).adjust(
+            freeze=options.freeze, directions=options.directions, weights=options.weights
+        )
+
+    def _constraint_of(self, problem: Problem) -> tuple[str | None, tuple[str, ...]]:
+        """What tells the caller's rule from others, and what is to be said about that.
+
+        How it is written, and, since that is not all there is to a function, what it says about known rows. A rule that
+        cannot be pinned down is like no other, also not like itself in a later run.
+        """
+        rule = problem.region.constraint
+        if rule is None:
+            return None, ()
+        traits, complete = pinned(rule)
+        passes = problem.region.contains(problem.region.snap(self.reference))
+        told = [traits, np.packbits(passes).tobytes().hex(), None if complete else uuid.uuid4().hex]
+        return fingerprint(told), () if complete else (NOT_PINNED,)
+
+    def _pool_of(self, space: Space) -> Pool:
+        """What the model was asked before, as points of this space; kept for the next explanation like this one."""
+        pool = self._pools.pop(space, None)
+        if pool is None or pool.ledger is not self.ledger:
+            pool = Pool(self.ledger, self.model_id, space, self._reference.quantiles)
+        self._pools = dict([*self._pools.items(), (space, pool)][-MOST_POOLS:])
+        return pool
+
+    def _learn(self, target: Target, before: Label) -> Hint | None:
+        """What follows from the factual's label: are `answers` in the model's words, and what do known outcomes say?"""
+        _refuse_other_kind(self._told, before)
+        return self._reference.hint(target, before)
+
+    def failed(
+        self, x: Rows, options: Options, error: str, so_far: Explanation | None = None, sent: int = 0
+    ) -> Explanation:
+        """What came of a row that could not be explained, with the steps there were and what was sent for it."""
+        space = self._space_for(options)
+        row = as_frame(x).iloc[0]
+        factual = {str(name): value for name, value in row.items()}
+        rule = None if options.constraint is None else ""  # there was one
+        plan = Plan(factual=factual, space=space, constraint=rule, **self._said(options, space))
+        told = Explanation.of(plan, () if so_far is None else so_far.steps, Ending("failed", error=error))
+        return replace(told, n_queries=sent)
+
+    def spread(self, X: FloatArray) -> FloatArray:
+        """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
+        return self._reference.quantiles.coordinates(X)
+
+    # -- many rows -----------------------------------------------------------------------------------------------
 
     def explain_many(
         self,
@@ -334,20 +329,14 @@ class Explainer:
             >>> explainer.explain_many(rejected, target="approved", budget=10, n_jobs=1).frame()["outcome"].tolist()
             ['found', 'found', 'found']
         """
-        from acex.run.batch import Explanations, executor_for
-
-        unknown = options.keys() - RowOptions.__annotations__.keys()
-        if unknown:
-            raise TypeError(f"explain_many has no argument {min(unknown)!r}; see acex.explain for those of a row.")
-        if not isinstance(options.get("freeze", ""), str):
-            options["freeze"] = list(options["freeze"])  # it is read for each row
-        self._settled(**options)
+        told = Options.of(options)
+        self._space_for(told)  # what is wrong for every row is said before any is asked
         chosen = executor_for(n_jobs, executor)
         if not (budget_total is None or is_count(budget_total)):
             raise ValueError(f"budget_total must be None or a whole number of at least 1, got {budget_total!r}.")
         if budget_total is not None or not chosen.is_here:
             self._move_to_file()
-        return Explanations(self, X, dict(options), chosen, budget_total=budget_total, progress=progress)
+        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress)
 
     def _move_to_file(self) -> None:
         """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.
@@ -371,194 +360,18 @@ class Explainer:
         # The folder stays with its owner, and what was read is read again.
         return {name: value for name, value in vars(self).items() if name != "_folder"} | {"_pools": {}}
 
-    def search(
-        self,
-        x: Rows,
-        *,
-        target: Any = None,
-        budget: int = 60,
-        count: int = 1,
-        freeze: Iterable[str | int] = (),
-        ranges: Mapping[Any, Any] | None = None,
-        directions: Mapping[Any, Direction] | None = None,
-        weights: Mapping[Any, float] | None = None,
-        constraint: Constraint | None = None,
-        strategy: Strategy | str = "feasible",
-        beta: float = 5.0,
-        queries_per_round: int = 1,
-        seed: int = 0,
-    ) -> Session:
-        """The questions of an explanation, for code that asks the model itself: `ask` gives rows, `tell` takes labels.
 
-        See `acex.explain` for the arguments.
-        """
-        wanted, strategy, space = self._settled(
-            target=target,
-            budget=budget,
-            count=count,
-            freeze=freeze,
-            ranges=ranges,
-            directions=directions,
-            weights=weights,
-            strategy=strategy,
-            queries_per_round=queries_per_round,
+def _named(model: Any, model_id: str | None, is_shared: bool) -> str:
+    """The model's name in the ledger."""
+    model_id = model_id or getattr(model, "model_id", None)
+    if model_id is None and is_shared:
+        raise ValueError(
+            f"A ledger that outlives this explainer needs model_id: a name for this {type(model).__name__}, and "
+            f"another one whenever it is trained anew, such as model_id='loans-2026-11'."
         )
-        problem = self._problem(space, x, ranges, constraint, beta)
-        settings = {
-            "acex": __version__,
-            "model_id": self.model_id,
-            "target": wanted.said,
-            "budget": int(budget),
-            "count": int(count),
-            "seed": seed,
-            "strategy": {"name": type(strategy).__name__.lower(), **asdict(strategy)},
-            "beta": beta,
-            "plausibility": None if self.plausibility is None else asdict(self.plausibility),
-            "n_reference": len(self.reference),
-            "constraint": constraint is not None,
-            "scores": self._scores,
-            "pool": self._pool,
-            "queries_per_round": int(queries_per_round),
-        }
-        identity = self._identity(space, problem, settings)
-        # Worth telling, but not part of the identity: the ranges are in it as what they allow.
-        limits = space.by_index("ranges", ranges)
-        settings["ranges"] = {space.names[j]: _told(wanted) for j, wanted in limits.items()}
-        settings["versions"] = _versions()
-        explanation, recorded = None, []
-        if not self.ledger.is_memory:
-            explanation = identity
-            row = space.frame(problem.factual[None]).iloc[0]
-            factual = {str(name): value for name, value in row.items()}
-            kept = settings | {"form": space.form()}  # to ask the rows again later, as they were asked
-            described = {**space.to_dict(), "deviations": self.scale.deviations.tolist()}
-            recorded = self.ledger.begin(explanation, self.model_id, factual=factual, settings=kept, space=described)
-        box = BlackBox(
-            self._predict,
-            self.ledger,
-            budget,
-            model_id=self.model_id,
-            explanation=explanation,
-            timeout=self._timeout,
-        )
-        return Session(
-            box,
-            space,
-            problem,
-            wanted,
-            strategy,
-            settings,
-            seed=seed,
-            count=count,
-            budget=budget,
-            identity=identity,
-            recorded=recorded,
-            hint=lambda before: self._learn(wanted, before),
-            pool=self._pool_of(space) if self._pool else None,
-            per_round=queries_per_round,
-        )
-
-    def _pool_of(self, space: Space) -> Pool:
-        """What the model was asked before, as points of this space; kept for the next explanation like this one."""
-        pool = self._pools.pop(space, None)
-        if pool is None or pool.ledger is not self.ledger:
-            pool = Pool(self.ledger, self.model_id, space, self.quantiles)
-        self._pools = dict([*self._pools.items(), (space, pool)][-MOST_POOLS:])
-        return pool
-
-    def _identity(self, space: Space, problem: Problem, settings: dict[str, Any]) -> str:
-        """What tells this explanation from others: a hash of all that decides what is asked.
-
-        The budget does not, unless it is divided among several counterfactuals: an explanation whose budget was spent
-        goes on with a larger one.
-        """
-        decides = {name: value for name, value in settings.items() if name != "budget" or settings["count"] > 1}
-        decides["factual"] = problem.factual.tolist()
-        decides["space"] = space.to_dict()
-        for feature in decides["space"]["features"]:
-            feature.pop("unit", None)  # a word for people
-        decides["allowed"] = [allowed.tolist() for allowed in problem.region.allowed]
-        decides["data"] = self._data_identity
-        if problem.region.constraint is not None:
-            # How it is written, and, since that is not all there is to a function, what it says about known rows.
-            passes = problem.region.contains(problem.region.snap(self.reference))
-            decides["constraint"] = [_traits(problem.region.constraint), np.packbits(passes).tobytes().hex()]
-        return fingerprint(decides)
-
-    @cached_property
-    def _data_identity(self) -> str:
-        outcomes = None if self._outcomes is None else fingerprint(self._outcomes)
-        return fingerprint([self.reference.astype("<f8").tobytes().hex(), self.reference.shape, outcomes, self._seed])
-
-    def _settled(self, **options: Unpack[RowOptions]) -> tuple[Target, Strategy, Space]:
-        """What follows from options alone, whatever the row.
-
-        Raises:
-            ValueError: one of them is wrong.
-        """
-        strategy = _as_strategy(options.get("strategy", "feasible"))
-        target = Target.of(options.get("target"))
-        self._check(
-            target, options.get("budget", 60), options.get("count", 1), options.get("queries_per_round", 1), strategy
-        )
-        space = self.space.widened(options.get("ranges")).adjust(
-            freeze=options.get("freeze", ()), directions=options.get("directions"), weights=options.get("weights")
-        )
-        return target, strategy, space
-
-    def _check(self, target: Target, budget: int, count: int, per_round: int, strategy: Strategy) -> None:
-        if not is_count(budget, least=2):
-            raise ValueError(
-                f"budget must be a whole number of at least 2 (the row itself, and one more), got {budget!r}."
-            )
-        if not is_count(count):
-            raise ValueError(f"count must be a whole number of at least 1, got {count!r}.")
-        if count > 1 and not isinstance(strategy, Feasible):
-            raise ValueError("count above 1 needs strategy 'feasible'; the published algorithm finds one only.")
-        if not is_count(per_round):
-            raise ValueError(f"queries_per_round must be a whole number of at least 1, got {per_round!r}.")
-        for label in target.wanted or ():
-            if self._known_labels is not None and label not in self._known_labels:
-                raise ValueError(f"target {label!r} is not a label of the model, which gives {self._known_labels}.")
-        if target.wanted is not None and self._outcomes is not None:
-            self._refuse_foreign_outcomes(list(target.wanted))
-
-    def _refuse_foreign_outcomes(self, words: list[Label]) -> None:
-        """Outcomes in other words than the model's would be no hint, and nobody would notice."""
-        outcomes = list(dict.fromkeys(self._outcomes or []))
-        if not any(o in words for o in outcomes):
-            raise ValueError(f"labels must use the model's words: expected some of {words}, got only {outcomes[:12]}.")
-
-    def _problem(
-        self,
-        space: Space,
-        x: Rows,
-        ranges: Mapping[Any, Any] | None,
-        constraint: Constraint | None,
-        beta: float,
-    ) -> Problem:
-        factual = space.encode(x)
-        if len(factual) != 1:
-            raise ValueError(f"x must be one row, got {len(factual)}.")
-        cost = Cost(self.scale, factual[0], space.weights, beta)
-        constant = self.scale.deviations == 0
-        region = Region.of(space, factual[0], ranges=ranges, constant=constant, constraint=constraint)
-        return Problem(region, cost, self.scale, self.reference, self._density, self.quantiles)
-
-    def _learn(self, target: Target, before: Label) -> Hint | None:
-        """What follows from the factual's label: are `answers` in the model's words, and what do known outcomes say?"""
-        _refuse_other_kind(self._told, before)
-        return self._hint(target, before)
-
-    def _hint(self, target: Target, before: Label) -> Hint | None:
-        """P(hit) by the known outcomes; None where there are none, or they know only one side."""
-        if self._outcomes is None:
-            return None
-        wanted = (None, before) if target.wanted is None else target.wanted
-        if wanted not in self._hints:
-            hits = [target.is_hit(outcome, before) for outcome in self._outcomes]
-            self._hints[wanted] = outcome_model(self.space, self.reference, np.array(hits))
-        return self._hints[wanted]
+    if not (model_id is None or isinstance(model_id, str)):
+        raise TypeError(f"model_id must be text, got {model_id!r}.")
+    return model_id or "model"
 
 
 def _refuse_other_kind(labels: list[Label], label: Label) -> None:
@@ -577,55 +390,3 @@ def _versions() -> dict[str, str]:
     """Of what the numbers depend on, beside acex itself."""
     packages = ("numpy", "scipy", "scikit-learn", "pandas")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
-
-
-def _as_strategy(strategy: Strategy | str) -> Strategy:
-    match strategy:
-        case "feasible":
-            return Feasible()
-        case "penalty":
-            return Penalty()
-        case Feasible() | Penalty():
-            return strategy
-    raise ValueError(
-        f"strategy must be 'feasible', 'penalty', acex.Feasible(...) or acex.Penalty(...), got {strategy!r}."
-    )
-
-
-def _traits(value: Any) -> Any:
-    """What can be told of a function or of what it holds, the same in every process."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case tuple() | list():
-            return [_traits(v) for v in value]
-        case CodeType():
-            return [value.co_code.hex(), list(value.co_names), _traits(value.co_consts)]
-        case FunctionType():
-            held = [cell.cell_contents for cell in value.__closure__ or ()]
-            return [_traits(value.__code__), _traits(value.__defaults__), _traits(held)]
-        case partial():
-            return [_traits(value.func), _traits(value.args), _traits(list(value.keywords.items()))]
-    return type(value).__qualname__
-
-
-@contextmanager
-def _progress_bar(wanted: bool | None, budget: int) -> Iterator[Callable[[Session], None]]:
-    """What shows a run's progress on stderr; by default only where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    console = Console(stderr=True)
-    if wanted is False or (wanted is None and not console.is_terminal):
-        yield lambda session: None
-        return
-    columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("no counterfactual yet", total=budget)
-
-        def show(session: Session) -> None:
-            cost = session.best_cost
-            words = "no counterfactual yet" if cost is None else f"best cost {cost:.3g}"
-            progress.update(task, completed=session.box.n_queries, description=words)
-
-        yield show

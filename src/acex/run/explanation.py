@@ -1,33 +1,34 @@
-"""What was found, what it cost, and every step on the way."""
+"""What was found, what it cost, and every step on the way.
+
+An explanation is a plan, its steps and how it ended; everything else follows from these and is worked out when somebody
+wants to see it. `Explanation.of` is the only builder, in a running search and from a ledger or a file alike.
+"""
 
 from __future__ import annotations
 
-import io
 import json
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from acex.errors import NoCounterfactual
-from acex.plan.target import Target
+from acex.plan.plan import Plan
+from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import as_json
+from acex.values import Label, as_json, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from acex.show.plots import Kind
     from acex.show.sentences import Templates
-
-Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "unlikely", "exhausted"]
-StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
 
 ADVICE = {
     "already_target": "The factual already has the label that was asked for: there is nothing to change.",
@@ -37,9 +38,9 @@ ADVICE = {
     "or constraint, choose another target.",
     "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
     "or relax plausibility (a lower threshold, or None).",
+    "failed": "The row could not be explained.",
 }
 FORMAT = 1  # of the JSON form
-WIDTH = 80  # columns of a terminal
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,40 +48,156 @@ class Explanation:
     """The answer for one factual. Every counterfactual in it was labelled by the model itself.
 
     Attributes:
-        factual: the row that was explained.
-        label_before: the model's label of the factual.
-        label_after: the model's label of the best counterfactual; None when there is none.
-        target: the label that was wanted; None for any other than `label_before`.
-        outcome: "found", "already_target", "budget_spent", "unlikely" or "exhausted".
-        stopped_by: "budget", "settled" (more queries would not pay) or "exhausted" (nothing left to ask).
-        counterfactuals: a frame, best first; empty when nothing was found.
-        costs, affinities: cost J of each, and how much it looks like the reference (1: an inlier).
-        steadiness: with a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without.
+        plan: what was to be explained, and how.
+        steps: every row that was asked, in order, with its label and what came of it.
         n_queries: rows paid for. n_reused: rows whose answer was known already.
-        queries: a frame with a row per query: purpose, label, hit, cost, best (cost of the best so far).
-        asked: the rows of these queries.
-        settings: what the search was told: target, budget, seed, strategy, versions and so on.
         warnings: what makes the answers doubtful, such as a model that contradicts itself.
     """
 
-    factual: pd.Series[Any]
-    label_before: Hashable
-    label_after: Hashable
-    target: Hashable
-    outcome: Outcome
-    stopped_by: StoppedBy
-    counterfactuals: pd.DataFrame
-    costs: tuple[float, ...]
-    affinities: tuple[float, ...]
+    plan: Plan
+    steps: tuple[Step, ...]
+    ending: Ending
     n_queries: int
     n_reused: int
-    queries: pd.DataFrame
-    asked: pd.DataFrame
-    settings: dict[str, Any]
-    space: Space
-    scale: Scale
-    steadiness: tuple[float, ...] = ()
     warnings: tuple[str, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)  # versions, and when it ran: not what decides what is asked
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        steps: Sequence[Step],
+        ending: Ending | None = None,
+        *,
+        unanswered: int = 0,
+        warnings: Sequence[str] = (),
+        about: Mapping[str, Any] | None = None,
+    ) -> Explanation:
+        """The explanation that these steps of a plan make.
+
+        Args:
+            ending: how it ended; by default what the steps say by themselves.
+            unanswered: rows that were paid for without an answer.
+            warnings: besides those of the plan and the ending.
+            about: what else is worth telling, such as versions.
+        """
+        ending = Ending.so_far(steps, plan.target) if ending is None else ending
+        return cls(
+            plan=plan,
+            steps=tuple(steps),
+            ending=ending,
+            n_queries=sum(step.paid for step in steps) + unanswered,
+            n_reused=sum(step.paid == 0 for step in steps),
+            warnings=(*plan.remarks, *ending.warnings, *warnings),
+            about=about or {},
+        )
+
+    # -- what was asked --------------------------------------------------------------------------
+
+    @property
+    def space(self) -> Space:
+        """What each feature can hold."""
+        return self.plan.space
+
+    @property
+    def scale(self) -> Scale:
+        """The standard deviations of the reference."""
+        return self.plan.scale
+
+    @property
+    def target(self) -> Any:
+        """The label that was wanted, or a list of them; None for any other than `label_before`."""
+        return self.plan.target.said
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the search was told: target, budget, seed, strategy, and so on; and the versions it ran with."""
+        return {**self.plan.settings, **self.about}
+
+    @cached_property
+    def asked(self) -> pd.DataFrame:
+        """The rows that were asked."""
+        rows = pd.DataFrame([step.row for step in self.steps], columns=pd.Index(self.space.names), dtype=object)
+        return self.space.frame(self.space.encode(rows))
+
+    @cached_property
+    def queries(self) -> pd.DataFrame:
+        """A row per query: purpose, label, hit, cost, best (cost of the best counterfactual so far)."""
+        names = ("purpose", "label", "hit", "cost", "best")
+        return pd.DataFrame({name: [getattr(step, name) for step in self.steps] for name in names})
+
+    @property
+    def trace(self) -> pd.DataFrame:
+        """A row per query: why and what was asked, its label and cost, and the best cost so far.
+
+        Where a feature is called "label" or the like, the query's own is "label of query".
+        """
+        taken = {c: f"{c} of query" for c in self.queries.columns if c in self.asked.columns}
+        return pd.concat([self.queries.rename(columns=taken), self.asked], axis=1)
+
+    # -- what came of it -------------------------------------------------------------------------
+
+    @property
+    def outcome(self) -> Outcome:
+        """ "found", "already_target", "budget_spent", "unlikely", "exhausted" or "failed"."""
+        return self.ending.outcome
+
+    @property
+    def stopped_by(self) -> StoppedBy:
+        """ "budget", "settled" (more queries would not pay) or "exhausted" (nothing left to ask)."""
+        return self.ending.stopped_by
+
+    @property
+    def error(self) -> str | None:
+        """What went wrong; None unless the outcome is "failed"."""
+        return self.ending.error
+
+    @property
+    def _chosen(self) -> list[Step]:
+        return [self.steps[position] for position in self.ending.counterfactuals]
+
+    @cached_property
+    def factual(self) -> pd.Series[Any]:
+        """The row that was explained."""
+        if not self.steps:  # it may be no row of the space: that may be why there are none
+            return pd.Series(dict(self.plan.factual), dtype=object)
+        return self.asked.iloc[0].rename(None)
+
+    @property
+    def label_before(self) -> Label:
+        """The model's label of the factual; None if it was never told."""
+        return self.steps[0].label if self.steps else None
+
+    @property
+    def label_after(self) -> Label:
+        """The model's label of the best counterfactual; None when there is none."""
+        return self._chosen[0].label if self._chosen else None
+
+    @cached_property
+    def counterfactuals(self) -> pd.DataFrame:
+        """The counterfactuals, best first; empty when nothing was found."""
+        return self.asked.iloc[list(self.ending.counterfactuals)].reset_index(drop=True)
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """Cost J of each counterfactual."""
+        return tuple(step.cost for step in self._chosen)
+
+    @property
+    def affinities(self) -> tuple[float, ...]:
+        """How much each looks like the reference (1: an inlier); empty where it was not recorded."""
+        told = [step.note.affinity for step in self._chosen]
+        return () if None in told else tuple(float(a) for a in told if a is not None)
+
+    @property
+    def is_reference_row(self) -> bool:
+        """Is the best counterfactual a row of `data` as it is, found there and not made by the search?"""
+        return bool(self._chosen and self._chosen[0].note.reference)
+
+    @property
+    def steadiness(self) -> tuple[float, ...]:
+        """With a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without."""
+        return self.ending.steadiness
 
     @property
     def counterfactual(self) -> pd.Series[Any]:
@@ -89,30 +206,40 @@ class Explanation:
         Raises:
             NoCounterfactual: there is none; the message says what to relax.
         """
-        if self.counterfactuals.empty:
-            raise NoCounterfactual(f"{self._advice()} ({self._price()})")
+        if not self.ending.counterfactuals:
+            raise NoCounterfactual(self._advice() if self.error else f"{self._advice()} ({self._price()})")
         return self.counterfactuals.iloc[0]
+
+    def alone(self, i: int) -> Explanation:
+        """The explanation as if counterfactual number i were its only one."""
+        steadiness = self.steadiness[i : i + 1]
+        return replace(
+            self,
+            ending=replace(self.ending, counterfactuals=self.ending.counterfactuals[i : i + 1], steadiness=steadiness),
+        )
 
     def _price(self) -> str:
         reused = f", {self.n_reused} known before" if self.n_reused else ""
         return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{reused}"
 
     def _advice(self) -> str:
-        answers = self.queries["label"].unique().tolist()
-        wanted = Target.of(self.target).wanted
-        never = "" if wanted is None or set(wanted) & set(answers) else f", never {self.target!r}"
+        if self.error is not None:
+            return self.error
+        answers = list(dict.fromkeys(step.label for step in self.steps))
+        met = any(self.plan.target.is_hit(label, self.label_before) for label in answers)
+        never = "" if met or self.target is None else f", never {self.target!r}"
         return f"{ADVICE[self.outcome]} The model answered {answers}{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:
         """What the best counterfactual changes: feature, before, after, step in standard deviations."""
-        if self.counterfactuals.empty:
+        if not self.ending.counterfactuals:
             return pd.DataFrame(columns=["feature", "before", "after", "step"])
         return self.changes_of(0)
 
     def changes_of(self, i: int) -> pd.DataFrame:
         """What counterfactual number i changes, in the form of `changes`."""
-        rows = pd.concat([self.asked.iloc[[0]], self.counterfactuals.iloc[[i]]])
+        rows = self.asked.iloc[[0, self.ending.counterfactuals[i]]]
         x, best = self.space.encode(rows)
         steps = self.scale.differences(best[None], x)[0]
         changed = np.flatnonzero(best != x)
@@ -128,14 +255,7 @@ class Explanation:
             }
         )
 
-    @property
-    def trace(self) -> pd.DataFrame:
-        """A row per query: why and what was asked, its label and cost, and the best cost so far.
-
-        Where a feature is called "label" or the like, the query's own is "label of query".
-        """
-        taken = {c: f"{c} of query" for c in self.queries.columns if c in self.asked.columns}
-        return pd.concat([self.queries.rename(columns=taken), self.asked], axis=1)
+    # -- for people ------------------------------------------------------------------------------
 
     def measures(self) -> dict[str, float]:
         """Queries, validity, cost, distances, number of changes and affinity of the best counterfactual."""
@@ -154,10 +274,8 @@ class Explanation:
 
         return draw_explanation(self) if kind is None else draw_kind(self, kind)
 
-    # -- for people ------------------------------------------------------------------------------
-
     def sentences(self, templates: Templates | None = None) -> list[str]:
-        """A sentence for each change, for letters; `acex.show.sentences.Templates` are for other words or languages."""
+        """A sentence for each change, for letters; `acex.sentences.Templates` are for other words or languages."""
         from acex.show.sentences import ENGLISH, sentences
 
         return sentences(self, ENGLISH if templates is None else templates)
@@ -172,16 +290,25 @@ class Explanation:
                 f"{self.label_before} -> {self.label_after} by changing {len(self.changes)} of "
                 f"{len(self.space)} features (cost {self.costs[0]:.3g}, {self._price()})."
             )
+        if self.outcome == "failed":
+            return f"failed: {self.error} ({self._price()})"
         return f"{self.outcome}: still {self.label_before} ({self._price()}). {self._advice()}"
 
     def __str__(self) -> str:
+        from acex.show.text import drawn
+
         if self.outcome != "found":
-            return self.summary()
-        tables = [_drawn(_shown(self.changes_of(i))) for i in range(len(self.counterfactuals))]
+            return printable(self.summary())
+        tables = [drawn(self.changes_in_words(i)) for i in range(len(self.counterfactuals))]
         or_else = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
-        return "\n".join([self.summary(), tables[0], *or_else])
+        return "\n".join([printable(self.summary()), tables[0], *or_else])
 
     __repr__ = __str__
+
+    def changes_in_words(self, i: int = 0) -> list[tuple[str, str, str, str]]:
+        """For each change of counterfactual number i: feature, before, after and step, as people write them."""
+        changes = self.changes_of(i).itertuples(index=False)
+        return [(name, *self.space.feature(name).texts(b, a), f"{step:+.2f} sd") for name, b, a, step in changes]
 
     def _repr_html_(self) -> str:
         from acex.show.report import explanation_html
@@ -201,11 +328,13 @@ class Explanation:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The explanation as JSON text, also written to `path` if given."""
+        queries = _values(self.queries)
         text = json.dumps(
             {
                 "format": FORMAT,
                 "outcome": self.outcome,
                 "stopped_by": self.stopped_by,
+                "error": self.error,
                 "label_before": self.label_before,
                 "label_after": self.label_after,
                 "target": self.target,
@@ -213,12 +342,16 @@ class Explanation:
                 "n_reused": self.n_reused,
                 "factual": _values(self.factual.to_frame().T)[0],
                 "counterfactuals": _values(self.counterfactuals),
+                "positions": self.ending.counterfactuals,
                 "changes": _values(self.changes),
                 "costs": self.costs,
                 "affinities": self.affinities,
                 "steadiness": self.steadiness,
                 "warnings": self.warnings,
-                "queries": _values(self.queries),
+                "queries": [
+                    q | {"paid": s.paid, "at": s.at, "reference": s.note.reference}
+                    for q, s in zip(queries, self.steps, strict=True)
+                ],
                 "asked": [list(row.values()) for row in _values(self.asked)],
                 "settings": self.settings,
                 "space": self.space.to_dict(),
@@ -240,79 +373,40 @@ class Explanation:
         if not text.lstrip().startswith("{"):
             text = Path(source).read_text(encoding="utf-8")
         data = json.loads(text)
-        if data.get("format") != FORMAT:
+        if data.get("format") != FORMAT or "rows" in data:
             raise ValueError(f"expected an explanation of format {FORMAT}, got {data.get('format')!r}.")
-        space = Space.from_dict(data["space"])
-        asked = space.frame(space.encode(pd.DataFrame(data["asked"], columns=space.names)))
-        found = pd.DataFrame(data["counterfactuals"])
-        queries = pd.DataFrame(data["queries"])
-        queries["best"] = queries["best"].astype(float).fillna(math.inf)
-        return cls(
-            factual=space.frame(space.encode(data["factual"])).iloc[0].rename(None),
-            counterfactuals=asked.iloc[:0] if found.empty else space.frame(space.encode(found)),
-            asked=asked,
-            queries=queries,
-            costs=tuple(data["costs"]),
-            affinities=tuple(data["affinities"]),
-            steadiness=tuple(data["steadiness"]),
-            warnings=tuple(data.get("warnings", ())),
-            space=space,
-            scale=Scale(np.array(data["deviations"]), space.is_nominal, space.n_codes),
-            **{
-                name: data[name]
-                for name in (
-                    "label_before", "label_after", "target", "outcome", "stopped_by", "n_queries", "n_reused",
-                    "settings",
-                )
-            },
-        )  # fmt: skip
+        return _from_dict(data)
 
 
-def readable(value: Any, digits: int = 4) -> str:
-    """A value as people write it: four significant digits behind a point, none where it is whole."""
-    if isinstance(value, (float, np.floating)):
-        value = float(value)
-        return f"{value:.0f}" if abs(value) >= 10**digits or value.is_integer() else f"{value:.{digits}g}"
-    return str(value)
-
-
-def readable_pair(before: Any, after: Any) -> tuple[str, str]:
-    """Both values as people write them, with as many digits as it takes to tell them apart."""
-    for digits in range(4, 18):  # 17 tell any two floats apart
-        pair = readable(before, digits), readable(after, digits)
-        if pair[0] != pair[1]:
-            break
-    return pair
-
-
-def _shown(changes: pd.DataFrame) -> pd.DataFrame:
-    """Changes in words."""
-    pairs = [readable_pair(b, a) for b, a in zip(changes["before"], changes["after"], strict=True)]
-    return pd.DataFrame(
-        {
-            "feature": changes["feature"],
-            "before": [before for before, _ in pairs],
-            "after": [after for _, after in pairs],
-            "step": changes["step"].map("{:+.2f} sd".format),
-        }
+def _from_dict(data: Mapping[str, Any]) -> Explanation:
+    """The explanation that `to_json` wrote, in this version or an earlier one."""
+    space = Space.from_dict(data["space"])
+    plan = Plan.from_record(data["settings"], data["factual"], space, data["deviations"])
+    asked = [dict(zip(space.names, row, strict=True)) for row in data["asked"]]
+    # Version 0.1.0 wrote the counterfactuals, but not where they stand among the rows asked.
+    positions = data.get("positions") or [asked.index(row) for row in data["counterfactuals"]]
+    affinities = dict(zip(positions, data["affinities"] or [None] * len(positions), strict=True))
+    steps = [
+        Step(
+            position=i,
+            row=row,
+            purpose=query["purpose"],
+            label=query["label"],
+            hit=query["hit"],
+            best=math.inf if query["best"] is None else query["best"],
+            paid=query.get("paid", 0),
+            at=query.get("at"),
+            seen=0,
+            note=Note(i, query["cost"], query["hit"], affinities.get(i), reference=query.get("reference")),
+        )
+        for i, (row, query) in enumerate(zip(asked, data["queries"], strict=True))
+    ]
+    ending = Ending(
+        data["outcome"], data["stopped_by"], tuple(positions), tuple(data["steadiness"]), error=data.get("error")
     )
-
-
-def _drawn(shown: pd.DataFrame) -> str:
-    """A frame of texts as a table that fits a terminal: long ones are folded, none is cut short."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="none")
-    for name in shown.columns:
-        table.add_column(name, overflow="fold", justify="left" if name == "feature" else "right")
-    for line in shown.itertuples(index=False):
-        table.add_row(*(Text(word) for word in line))
-    console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
-    with console.capture() as capture:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+    about = {name: value for name, value in data["settings"].items() if name not in plan.settings}
+    told = Explanation.of(plan, steps, ending, warnings=data.get("warnings", ()), about=about)
+    return replace(told, n_queries=data["n_queries"], n_reused=data["n_reused"])  # 0.1.0 did not say for which rows
 
 
 def _values(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -17,10 +17,13 @@ import pandas as pd
 
 from acex.arrays import FloatArray, IntArray
 from acex.ledger import Answer, Ledger
+from acex.plan.target import Target
 from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, key
+from acex.search.search import Search
 from acex.space.quantiles import Quantiles
 from acex.space.space import Space
+from acex.values import Label
 
 MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
 NEWEST = 5000  # of all answers are looked at for them
@@ -48,7 +51,7 @@ class _Newest:
         return slice(int(start), int(stop))
 
 
-class Nearest(NamedTuple):
+class _Nearest(NamedTuple):
     """Answers from elsewhere, nearest first, as points, (k, d)."""
 
     X: FloatArray
@@ -72,7 +75,7 @@ class Pool:
         self._hints: dict[tuple[int, Hashable], Hint | None] = {}
         self._turn = RLock()  # a worker may have several threads
 
-    def nearest(self, home: FloatArray, seen: int, asked: Collection[bytes], own: Collection[int]) -> Nearest:
+    def nearest(self, home: FloatArray, seen: int, asked: Collection[bytes], own: Collection[int]) -> _Nearest:
         """The answers nearest to `home`, (1, D), of those up to number `seen` that are not the search's own.
 
         Args:
@@ -84,7 +87,7 @@ class Pool:
         distances = np.linalg.norm(newest.Z[part] - home, axis=1)
         nearest = np.argsort(distances, kind="stable")[: MOST_KNOWN + len(asked)] + part.start
         others = [i for i in nearest.tolist() if newest.keys[i] not in asked][:MOST_KNOWN]
-        return Nearest(newest.X[others], tuple(newest.answers[i] for i in others))
+        return _Nearest(newest.X[others], tuple(newest.answers[i] for i in others))
 
     def hint(self, seen: int, wanted: Hashable, is_hit: IsHit) -> Hint | None:
         """P(hit) of points as the answers up to about number `seen` suggest; None when they are too few.
@@ -136,6 +139,37 @@ class Pool:
             np.vstack([old.X[cut:], new.X]),
             np.vstack([old.Z[cut:], new.Z]),
         )
+
+
+class Lessons:
+    """What one search learns from the pool as it goes on: the answers nearest to its factual, and a hint at its start.
+
+    Args:
+        home: the factual in quantile coordinates, (1, D).
+        target: what is wanted, which decides what is a hit.
+    """
+
+    def __init__(self, pool: Pool, home: FloatArray, target: Target) -> None:
+        self._pool, self._home, self._target = pool, home, target
+        self._nearest: tuple[Answer, ...] = ()
+        self._has_begun = False
+        self.own: set[int] = set()  # the numbers of the answers to the search's own questions
+
+    def taught(self, search: Search, begun: int, seen: int, is_hit: IsHit, before: Label) -> Search:
+        """The search that knows what it may know: a hint from answers up to `begun`, neighbours up to `seen`.
+
+        A hint is only taken at the beginning, and where known outcomes give none.
+        """
+        if not self._has_begun and search.problem.hint is None and search.strategy.uses_hints:
+            hint = self._pool.hint(begun, self._target.same_hits(before), is_hit)
+            if hint is not None:
+                search = replace(search, problem=replace(search.problem, hint=hint, learnt=True))
+        self._has_begun = True
+        nearest = self._pool.nearest(self._home, seen, search.history.asked, self.own)
+        if nearest.answers != self._nearest:
+            self._nearest = nearest.answers
+            search = search.knowing(nearest.known(is_hit))
+        return search
 
 
 def now_and_then(seen: int) -> int:

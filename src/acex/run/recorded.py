@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
+from math import inf
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from acex.arrays import FloatArray
 from acex.ledger import Ask, Ledger, Record
-from acex.plan.target import Target
-from acex.run.explanation import Explanation, Outcome
-from acex.space.scale import Scale
+from acex.plan.plan import Plan
+from acex.plan.step import Ending, Note, Outcome, Step, in_order
+from acex.run.explanation import Explanation
 from acex.space.space import Space
-from acex.values import Label
 
 OLDER = (
     "an older acex began this explanation and did not record the features' ranges and standard deviations, nor what "
     "was frozen or limited: ranges are those of the rows asked, and steps are not known. Explaining the row again with "
-    "the same ledger adds them and costs nothing."
+    "the same ledger records them, and the answers here are free."
 )
 ENDED_OLDER = (
     "an older acex ended this explanation and recorded only its outcome: the cheapest counterfactual is shown, and "
@@ -41,56 +43,25 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
     asks = list(takewhile(lambda ask: ask.answer is not None, everything))
     if not asks:
         raise ValueError(f"explanation {explanation} of {record.model!r} has no answer yet, not even for its own row.")
-    labels = [ask.answer.label for ask in asks if ask.answer is not None]
-    space, scale, older = _space(ledger, record, asks)
-    points = space.encode(pd.DataFrame([json.loads(ask.row) for ask in asks], columns=space.names))
-    target = Target.of(record.settings["target"])
-    hits = np.array([target.is_hit(label, labels[0]) for label in labels])
-    costs = np.array([float(ask.note["cost"]) for ask in asks])
-    hits[0] = False  # the factual is none, also where it has the label that was wanted
-    counts = hits & np.array([bool(ask.note["counts"]) for ask in asks])
     # A result is that of an earlier, smaller budget when more was asked since.
     result = record.result if record.result is not None and record.result["asked"] == len(asks) else None
+    plan, older = _plan(ledger, record, asks)
     if result is not None:
-        chosen, steadiness = result["counterfactuals"], tuple(result["steadiness"])
-    else:
-        chosen, steadiness = [int(i) for i in np.argsort(np.where(counts, costs, np.inf))[: int(counts.any())]], ()
-    affinities = [asks[i].note.get("affinity") for i in chosen]
-    asked = space.frame(points)
-    kept = {name: value for name, value in record.settings.items() if name != "form"}
+        plan = replace(plan, budget=result.get("budget", result.get("settings", {}).get("budget", plan.budget)))
+    steps = in_order((_step(ask, plan) for ask in asks), plan.target)
+    about = {name: value for name, value in record.settings.items() if name not in {*plan.settings, "form"}}
     times = {"explanation": explanation, "started_at": record.started_at, "finished_at": record.finished_at}
-    return Explanation(
-        factual=asked.iloc[0].rename(None),
-        label_before=labels[0],
-        label_after=labels[chosen[0]] if chosen else None,
-        target=record.settings["target"],
-        outcome=_outcome(record, labels[0], target, bool(chosen)),
-        stopped_by="budget" if result is None else result["stopped_by"],
-        counterfactuals=asked.iloc[chosen].reset_index(drop=True),
-        costs=tuple(costs[chosen].tolist()),
-        affinities=() if None in affinities else tuple(affinities),
-        steadiness=steadiness,
-        n_queries=sum(ask.paid for ask in everything),
-        n_reused=sum(ask.paid == 0 for ask in asks),
-        queries=pd.DataFrame(
-            {
-                "purpose": [ask.purpose for ask in asks],
-                "label": labels,
-                "hit": hits,
-                "cost": costs,
-                "best": np.minimum.accumulate(np.where(counts, costs, np.inf)),
-            }
-        ),
-        asked=asked,
-        settings=kept | (result or {}).get("settings", {}) | times,
+    return Explanation.of(
+        plan,
+        steps,
+        _ending(record, result, Ending.so_far(steps, plan.target)),
+        unanswered=sum(ask.paid for ask in everything[len(asks) :]),
         warnings=(
             *older,
             *_unfinished(record, result, len(everything) - len(asks)),
-            *(result or {}).get("warnings", ()),
             *contradictions(ledger, record.model, [ask.row for ask in asks]),
         ),
-        space=space,
-        scale=scale,
+        about=about | times,
     )
 
 
@@ -106,24 +77,45 @@ def contradictions(ledger: Ledger, model: str, asked: Sequence[str]) -> tuple[st
     )
 
 
-def _space(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Space, Scale, tuple[str, ...]]:
-    """Space and scale as recorded; of an older record what its rows show, without a scale, and a warning."""
+def _step(ask: Ask, plan: Plan) -> Step:
+    """The step of a question that was answered; what follows from the order is worked out later."""
+    assert ask.answer is not None
+    return Step(
+        position=ask.position,
+        row=dict(zip(plan.space.names, json.loads(ask.row), strict=True)),
+        purpose=ask.purpose,
+        label=ask.answer.label,
+        hit=False,
+        best=inf,
+        paid=ask.paid,
+        at=ask.answered_at,
+        seen=ask.seen,
+        note=Note.from_dict(ask.note),
+    )
+
+
+def _plan(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tuple[str, ...]]:
+    """The plan as recorded; of an older record with a space of what its rows show, no scale, and a warning."""
+    deviations: FloatArray
+    older: tuple[str, ...] = ()
     if record.space is not None:
-        space = Space.from_dict(record.space)
-        return space, Scale(np.array(record.space["deviations"]), space.is_nominal, space.n_codes), ()
-    values = [json.loads(ask.row) for ask in asks]
-    names = ledger.features(record.model) or [f"x{j}" for j in range(len(values[0]))]
-    space = Space.infer(pd.DataFrame(values, columns=names))
-    return space, Scale(np.zeros(len(space)), space.is_nominal, space.n_codes), (OLDER,)
+        space, deviations = Space.from_dict(record.space), np.array(record.space["deviations"])
+    else:
+        values = [json.loads(ask.row) for ask in asks]
+        names = ledger.features(record.model) or [f"x{j}" for j in range(len(values[0]))]
+        space = Space.infer(pd.DataFrame(values, columns=names))
+        deviations, older = np.zeros(len(space)), (OLDER,)
+    factual = dict(zip(space.names, json.loads(asks[0].row), strict=True))
+    return Plan.from_record(record.settings, factual, space, deviations), older
 
 
-def _outcome(record: Record, before: Label, target: Target, found: bool) -> Outcome:
-    if found:
-        return "found"
-    if target.wanted is not None and before in target.wanted:
-        return "already_target"
+def _ending(record: Record, result: dict[str, Any] | None, so_far: Ending) -> Ending:
+    """How it ended; before it has, or where an older acex did not say more than the outcome, how it stands."""
     ends: dict[str | None, Outcome] = {"unlikely": "unlikely", "exhausted": "exhausted"}
-    return ends.get(record.outcome, "budget_spent")
+    outcome = so_far.outcome if so_far.outcome != "budget_spent" else ends.get(record.outcome, "budget_spent")
+    if result is None:
+        return replace(so_far, outcome=outcome, stopped_by="budget")
+    return Ending.from_dict({"outcome": outcome, **result})
 
 
 def _unfinished(record: Record, result: dict[str, Any] | None, n_waiting: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ Labels go through a classifier; where the model gives scores, their log odds are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -35,7 +35,7 @@ class Belief:
     """What the evidence says about points that were not asked."""
 
     def __init__(self, problem: Problem, history: History) -> None:
-        self.problem, self.ground = problem, _Ground.of(problem)
+        self.problem, self.ground = problem, problem.once(_Ground.of)
         X, self.hits, odds = history.X, history.is_hit, history.odds
         if history.known is not None:
             X, self.hits = np.vstack([X, history.known.X]), np.append(self.hits, history.known.is_hit)
@@ -114,7 +114,6 @@ class _Ground:
     typical_distance: float  # of the reference from it
 
     @classmethod
-    @lru_cache(maxsize=16)
     def of(cls, problem: Problem) -> _Ground:
         factual = problem.quantiles.coordinates(problem.factual[None])[0]
         distances = np.linalg.norm(problem.quantiles.coordinates(problem.reference) - factual, axis=1)

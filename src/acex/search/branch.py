@@ -127,10 +127,7 @@ def _levels(score: Score, cost: Cost, region: Region, relaxed: BoolArray) -> lis
 
 def _added(cost: Cost, j: int, value: float | FloatArray, E: FloatArray) -> FloatArray:
     """Squared distance that feature j adds between this value and each piece of evidence, (e,)."""
-    difference = value - E[:, j]
-    if cost.scale.is_nominal[j]:
-        difference = difference != 0
-    square: FloatArray = (difference * cost.scale.per_unit[j]) ** 2
+    square: FloatArray = (cost.scale.space.features[j].steps(value, E[:, j]) * cost.scale.per_unit[j]) ** 2
     return square
 
 

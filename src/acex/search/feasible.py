@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from acex.search.belief import Belief
 from acex.search.climb import best_position
 from acex.search.families import beyond_hits, everything, from_hits, from_reference
 from acex.search.problem import History, Problem, Query, Stop, key
+from acex.search.strategy import Strategy, best_cost
 from acex.values import is_finite
 
 STEP, LONGER, SHORTER, LONGEST = 0.25, 1.6, 0.85, 0.5  # share of the best cost to save next, and how it changes
@@ -46,7 +48,7 @@ UNLIKELY, PATIENCE = 0.07, 10  # give up when the greatest P(hit) stays below th
 
 
 @dataclass(frozen=True)
-class Feasible:
+class Feasible(Strategy):
     """The settings of strategy "feasible".
 
     Args:
@@ -57,6 +59,11 @@ class Feasible:
             not the model's: no guarantee. Where no hit comes up to it, the steadiest one is given.
     """
 
+    name: ClassVar[str] = "feasible"
+    revision: ClassVar[int] = 1
+    finds_several: ClassVar[bool] = True
+    uses_hints: ClassVar[bool] = True
+
     tolerance: float = 0.01
     margin: float | None = None
 
@@ -66,27 +73,37 @@ class Feasible:
         if not (self.margin is None or (is_finite(self.margin) and 0 < self.margin < 1)):
             raise ValueError(f"margin must be None or a probability between 0 and 1, such as 0.7, got {self.margin!r}.")
 
+    @property
+    def steady(self) -> float | None:
+        return self.margin
 
-def next_query(
-    problem: Problem, settings: Feasible, history: History, seed: int, count: int = 1, budget: float = np.inf
-) -> Query | Stop:
-    """What to ask next: a pure function of its arguments."""
-    begun = [q.round for q in history.queries]
-    for round_ in range(begun[-1], count):
-        start = begun.index(round_) if round_ in begun else len(begun)
-        found = _found(problem, history.until(start), round_) if round_ else ()
-        if len(found) < round_:
-            break  # nothing different was found in the round before
-        # The first counterfactual gets two shares of the budget, each further one a share.
-        over = len(begun) >= budget * (round_ + 2) / (count + 1) and round_ < count - 1
-        if over and _found(problem, history, round_ + 1)[round_:]:
-            continue
-        next_ = _Round(problem.apart_from(found), settings, history, start, seed).next()
-        if isinstance(next_, Query):
-            return replace(next_, round=round_)
-        if round_ == 0 and next_.reason != "settled":
-            return next_
-    return Stop("settled")
+    def next_query(
+        self, problem: Problem, history: History, *, seed: int, count: int = 1, budget: float = np.inf
+    ) -> Query | Stop:
+        """What to ask next: round by round, one for each counterfactual that is wanted."""
+        begun = [q.round for q in history.queries]
+        for round_ in range(begun[-1], count):
+            start = begun.index(round_) if round_ in begun else len(begun)
+            found = _found(problem, history.until(start), round_) if round_ else ()
+            if len(found) < round_:
+                break  # nothing different was found in the round before
+            # The first counterfactual gets two shares of the budget, each further one a share.
+            over = len(begun) >= budget * (round_ + 2) / (count + 1) and round_ < count - 1
+            if over and _found(problem, history, round_ + 1)[round_:]:
+                continue
+            next_ = _Round(problem.apart_from(found), self, history, start, seed).next()
+            if isinstance(next_, Query):
+                return replace(next_, round=round_)
+            if round_ == 0 and next_.reason != "settled":
+                return next_
+        return Stop("settled")
+
+    def worth(self, problem: Problem, history: History) -> float:
+        """The share of the best cost that the search tries to save next, which follows success, times that cost."""
+        best = best_cost(problem, history)
+        asked = zip(history.queries, history.hits, strict=True)
+        tried = [hit for query, hit in asked if query.purpose in ("explore", "refine")]
+        return best if best == np.inf else best * _step_after(tried)
 
 
 def _found(problem: Problem, history: History, count: int) -> tuple[frozenset[int], ...]:
@@ -181,8 +198,8 @@ class _Round:
 
     def _where_to_begin(self) -> FloatArray:
         """Candidates for a first hit, (n, d)."""
-        problem, imagined = self.problem, _imagined_hits(self.problem)
-        families = [_first_candidates(problem)]
+        problem, imagined = self.problem, self.problem.once(_imagined_hits)
+        families = [problem.once(_first_candidates)]
         unsteady = self.history.X[self.history.is_hit]
         if len(unsteady) and self.settings.margin is not None:
             families.append(beyond_hits(problem, self.rng, unsteady, N_CANDIDATES))
@@ -243,7 +260,7 @@ class _Round:
         X = everything(self.problem)
         if X is not None:
             return {"refine": X}
-        parents = np.vstack([hits, _imagined_hits(self.problem)[:2]])
+        parents = np.vstack([hits, self.problem.once(_imagined_hits)[:2]])
         return {
             "explore": from_reference(self.problem, self.rng, N_CANDIDATES),
             "refine": from_hits(self.problem, self.rng, parents, 2 * N_CANDIDATES),
@@ -266,14 +283,14 @@ class _Round:
 
     def _step(self) -> float:
         asked = zip(self.purposes, self.success[self.start :].tolist(), strict=True)
-        return step_after(success for purpose, success in asked if purpose in ("explore", "refine"))
+        return _step_after(success for purpose, success in asked if purpose in ("explore", "refine"))
 
     @property
     def _may_ask(self) -> Callable[[FloatArray], BoolArray]:
         return lambda X: self.problem.admissible(X, self.history.useless)
 
 
-def step_after(successes: Iterable[bool]) -> float:
+def _step_after(successes: Iterable[bool]) -> float:
     """The share of the best cost to save next, from how the asks for cheaper hits have gone in this round."""
     step = STEP
     for success in successes:
@@ -281,12 +298,11 @@ def step_after(successes: Iterable[bool]) -> float:
     return step
 
 
-@lru_cache(maxsize=16)
 def _first_candidates(problem: Problem) -> FloatArray:
     """Where a first hit is looked for, (n, d): everywhere in a small region, else among reference rows and the
     hits that known outcomes suggest."""
     X = everything(problem)
-    return np.vstack([_sample(problem.projected), _imagined_hits(problem)]) if X is None else X
+    return np.vstack([_sample(problem.projected), problem.once(_imagined_hits)]) if X is None else X
 
 
 def _sample(rows: FloatArray) -> FloatArray:
@@ -296,7 +312,6 @@ def _sample(rows: FloatArray) -> FloatArray:
     return rows[np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False)]
 
 
-@lru_cache(maxsize=16)
 def _imagined_hits(problem: Problem) -> FloatArray:
     """The cheapest plausible points that would be hits by the known outcomes, (n, d)."""
     hits = np.empty((0, len(problem.factual)))

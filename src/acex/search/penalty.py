@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import expit, ndtr, ndtri
-from scipy.stats import qmc
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.acquisition import Improvement, expected_improvement, improvement_bound
 from acex.search.kernel import KernelName
 from acex.search.problem import History, Problem, Query, Stop
 from acex.search.propose import maximise
+from acex.search.strategy import Strategy, best_cost
 from acex.search.surrogate import Beside, Posterior, fit
 from acex.space.cost import Cost
 from acex.values import is_count
@@ -35,11 +35,12 @@ BOUNDARY_BAND = 0.2  # Sobol points whose posterior is within this of one half a
 BOUNDARY_SHARE = 0.05  # at least so many of them are, however sure the surrogate is
 PCA_FEATURES = 64  # from here on starts are drawn along principal components (R21)
 ROUNDS_IN_VAIN = 2  # after so many rounds without a closer counterfactual the search ends (R3)
+SHARE = 0.25  # of the best cost that one more query may save: no more than a guess
 UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many asks
 
 
 @dataclass(frozen=True)
-class Penalty:
+class Penalty(Strategy):
     """The settings of ACE, with the paper's values.
 
     Args:
@@ -48,11 +49,14 @@ class Penalty:
         lambda_0: penalty on `|f - 1/2|` at the start of each round.
         lambda_max: penalty at which a round ends.
         growth: power p by which the penalty grows.
-        epsilon: a round also ends when the point moves less than this, in standard deviations.
+        epsilon: a round also ends when the point moves no farther than this, in standard deviations.
         sobol: points at which the posterior is looked at when a round ends.
         kernel: "matern52" or "matern32".
         initial: "reference" rows, or "normal" draws around the factual.
     """
+
+    name: ClassVar[str] = "penalty"
+    revision: ClassVar[int] = 2
 
     n0: int = 30
     lambda_0: float = 10.0
@@ -81,30 +85,35 @@ class Penalty:
         if self.initial not in ("reference", "normal"):
             raise ValueError(f"initial must be 'reference' or 'normal', got {self.initial!r}.")
 
+    def next_query(
+        self, problem: Problem, history: History, *, seed: int, count: int = 1, budget: float = np.inf
+    ) -> Query | Stop:
+        """What to ask next: initial points, then the rest of this round, then another round."""
+        rng = np.random.default_rng([seed, len(history.queries)])
+        last = history.queries[-1]
+        if last.purpose in ("factual", "initial"):
+            query = _initial(problem, self, history, seed, rng)
+            if query is not None:
+                return query
+        if _hopeless(history):
+            return Stop("unlikely")
+        surrogate = _Surrogate(problem, self, history)
+        if last.purpose == "acquire":
+            query = _rest_of_round(surrogate, last.round, last.penalty**self.growth, rng)
+            if query is not None:
+                return query
+        if _rounds_were_in_vain(problem, history):
+            return Stop("settled")
+        query = _rest_of_round(surrogate, last.round + 1, self.lambda_0, rng)
+        if query is not None:
+            return query
+        if surrogate.best_hit is not None:
+            return Stop("settled")
+        return _unasked_reference_row(surrogate, last.round + 1) or Stop("exhausted")
 
-def next_query(problem: Problem, settings: Penalty, history: History, seed: int) -> Query | Stop:
-    """What to ask next: a pure function of its arguments."""
-    rng = np.random.default_rng([seed, len(history.queries)])
-    last = history.queries[-1]
-    if last.purpose in ("factual", "initial"):
-        query = _initial(problem, settings, history, seed, rng)
-        if query is not None:
-            return query
-    if _hopeless(history):
-        return Stop("unlikely")
-    surrogate = _Surrogate(problem, settings, history)
-    if last.purpose == "acquire":
-        query = _rest_of_round(surrogate, last.round, last.penalty**settings.growth, rng)
-        if query is not None:
-            return query
-    if _rounds_were_in_vain(problem, history):
-        return Stop("settled")
-    query = _rest_of_round(surrogate, last.round + 1, settings.lambda_0, rng)
-    if query is not None:
-        return query
-    if surrogate.best_hit is not None:
-        return Stop("settled")
-    return _unasked_reference_row(surrogate, last.round + 1) or Stop("exhausted")
+    def worth(self, problem: Problem, history: History) -> float:
+        """The paper does not say; a share of the best cost, so that rows with dearer counterfactuals go on first."""
+        return SHARE * best_cost(problem, history)
 
 
 def _hopeless(history: History) -> bool:
@@ -167,11 +176,13 @@ def around_factual(
     moves[np.arange(n), rng.choice(movable, n)] = True
     deviation = np.maximum(spread[:, None] * problem.scale.deviations, 1e-300)
     # A step smaller than one would be rounded away.
-    deviation = np.maximum(deviation, 0.5 * region.space.is_discrete)
+    deviation = np.maximum(deviation, 0.5 * region.space.grid)
     low, high = (ndtr((b - problem.factual) / deviation) for b in (region.low, region.high))
     X = problem.factual + deviation * ndtri(low + (high - low) * rng.random((n, d)))
     for j in np.flatnonzero(region.space.is_nominal):
-        X[:, j] = rng.choice(region.allowed[j], n)
+        values = region.values(int(j))
+        assert values is not None  # what has no order can be listed
+        X[:, j] = rng.choice(values, n)
     return region.snap(np.where(moves, X, problem.factual))
 
 
@@ -233,7 +244,7 @@ class ImprovementScore:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         # A nominal feature with thousands of categories makes wide coordinates: a few rows at a time.
-        width = int(self.cost.scale.n_codes.sum()) + len(self.cost.factual)
+        width = int(self.cost.scale.space.n_codes.sum()) + len(self.cost.factual)
         return np.concatenate([self._values(part) for part in np.array_split(X, 1 + len(X) * width // 4_000_000)])
 
     def _values(self, X: FloatArray) -> FloatArray:
@@ -279,25 +290,27 @@ class ImprovementScore:
 def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.random.Generator) -> Query | None:
     """The next acquisition of this round, or its Sobol step; None when both find nothing new."""
     problem, settings, history = surrogate.problem, surrogate.settings, surrogate.history
-    acquired = [q.point for q in history.queries if q.round == round_ and q.purpose == "acquire"]
-    if len(acquired) >= 2:
-        step = problem.scale.differences(acquired[-1][None], acquired[-2])
-        if np.linalg.norm(step) <= settings.epsilon:
-            penalty = np.inf
-    starts = _starts(surrogate, rng)
+    last = len(history.queries) - 1  # the round's iterate so far, if it has one
+    is_iterate = history.queries[last].round == round_ and history.queries[last].purpose == "acquire"
+    starts, elsewhere = _starts(surrogate, rng), surrogate.Z
+    if is_iterate:  # the surroundings of the iterate may be proposed again, which is how a round converges
+        starts, elsewhere = np.vstack([starts, history.X[last]]), elsewhere[:last]
     hope = 1.0  # only a search without a hit needs to know
     if not history.is_hit.any():
         hope = float(surrogate.posterior.probability(problem.scale.coordinates(starts)).max())
 
     def accept(X: FloatArray) -> BoolArray:
-        # A point within epsilon of one that was asked would tell nothing new.
-        apart: BoolArray = cdist(problem.scale.coordinates(X), surrogate.Z).min(axis=1) > settings.epsilon
+        # A point within epsilon of one that was asked earlier would tell nothing new.
+        apart: BoolArray = cdist(problem.scale.coordinates(X), elsewhere).min(axis=1) > settings.epsilon
         apart[apart] = problem.admissible(X[apart], history.asked)
         return apart
 
     while penalty < settings.lambda_max:
         found = maximise(surrogate.improvement(penalty), problem.cost, problem.region, starts, accept)
         if found is not None:
+            step = cdist(problem.scale.coordinates(found.point[None]), surrogate.Z[[last]])
+            if is_iterate and step <= settings.epsilon:
+                break  # |x_k - x_(k-1)| <= epsilon: the round has converged, and no query is spent (R2)
             return Query(found.point, "acquire", round_, penalty, hope)
         penalty = penalty**settings.growth  # nothing improves at this penalty: no query is spent (R19)
     point = _closest_boundary_point(surrogate, rng)
@@ -337,6 +350,8 @@ def _sobol_points(problem: Problem, n: int, rng: np.random.Generator) -> FloatAr
     One or two features: the box. In more dimensions most of the box is empty space: rays from the factual,
     half of them to points of the box and half to reference rows.
     """
+    from scipy.stats import qmc
+
     region, factual = problem.region, problem.factual
     movable = np.flatnonzero(region.movable)
     rays = len(movable) > BOX_DIMENSIONS

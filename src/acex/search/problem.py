@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from acex.space.quantiles import Quantiles
 from acex.space.region import Region
 from acex.space.scale import Scale
 
+T = TypeVar("T")
 Hint: TypeAlias = Callable[[FloatArray], FloatArray]
 
 PCA_ROWS = 1000  # of the reference, evenly spaced, are enough for its principal components
@@ -114,7 +115,7 @@ class Problem:
     reference: FloatArray  # (m, d)
     density: Density | None  # None: everything is plausible
     quantiles: Quantiles
-    hint: Hint | None = None  # P(hit) of points by the known outcomes of the reference, where there are any
+    hint: Hint | None = None  # P(hit) of points by known outcomes of the reference or many answers
     learnt: bool = False  # the hint comes from many answers of the model itself
     taken: tuple[frozenset[int], ...] = ()  # what counterfactuals rest on that a new one must differ from
 
@@ -133,6 +134,25 @@ class Problem:
     def projected(self) -> FloatArray:
         """The different points that reference rows become in the region, (k, d)."""
         return np.unique(self.released(self.region.snap(self.reference)), axis=0)
+
+    def in_reference(self, X: FloatArray) -> BoolArray:
+        """Which points are rows of the reference as they are, (n,)."""
+        return np.array([key(x) in self._reference_keys for x in X], dtype=bool)
+
+    @cached_property
+    def _reference_keys(self) -> frozenset[bytes]:
+        return frozenset(map(key, self.reference))
+
+    def once(self, work: Callable[[Problem], T]) -> T:
+        """What this makes of the problem: worked out once, and kept as long as the problem lives."""
+        if work not in self._made:
+            self._made[work] = work(self)
+        made: T = self._made[work]
+        return made
+
+    @cached_property
+    def _made(self) -> dict[Any, Any]:
+        return {}
 
     @cached_property
     def principal_moves(self) -> FloatArray:

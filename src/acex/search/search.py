@@ -1,25 +1,20 @@
 """A search as a value: what was asked and answered so far, and the next question that follows from it.
 
 `ask` is a pure function of problem, strategy, history and seed: the same answers lead to the same next
-question, in every process. Points only; rows and labels belong to `explainer`.
+question, in every process. Points only; rows and labels belong to the rooms after this one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
 from acex.arrays import FloatArray, IntArray
-from acex.search import feasible, penalty
 from acex.search.belief import Belief
-from acex.search.feasible import Feasible
-from acex.search.penalty import Penalty
 from acex.search.problem import History, Known, Problem, Query, Stop
-
-Strategy: TypeAlias = Feasible | Penalty
+from acex.search.strategy import Strategy
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +79,14 @@ class Search:
 
     @cached_property
     def _next(self) -> Query | Stop:
-        match self.strategy:
-            case Feasible():
-                return feasible.next_query(
-                    self.problem, self.strategy, self.history, self.seed, self.count, self.budget
-                )
-            case Penalty():
-                return penalty.next_query(self.problem, self.strategy, self.history, self.seed)
+        return self.strategy.next_query(
+            self.problem, self.history, seed=self.seed, count=self.count, budget=self.budget
+        )
+
+    @cached_property
+    def worth(self) -> float:
+        """What one more query is expected to save, in cost; infinite while there is no counterfactual."""
+        return self.strategy.worth(self.problem, self.history)
 
     @cached_property
     def best(self) -> FloatArray | None:
@@ -110,14 +106,10 @@ class Search:
         good = np.flatnonzero(self.history.is_hit)
         good = good[self.problem.plausible(X[good]) & self.problem.region.contains(X[good])]
         costs = self.problem.cost(X[good])
-        if self.margin is None or not len(good):
+        steady = self.strategy.steady
+        if steady is None or not len(good):
             return good[np.argsort(costs, kind="stable")]
-        return good[np.lexsort((costs, -np.minimum(self.steadiness(X[good]), self.margin)))]
-
-    @property
-    def margin(self) -> float | None:
-        """How steady a counterfactual has to be, if at all."""
-        return self.strategy.margin if isinstance(self.strategy, Feasible) else None
+        return good[np.lexsort((costs, -np.minimum(self.steadiness(X[good]), steady)))]
 
     def steadiness(self, X: FloatArray) -> FloatArray:
         """The surrogate's P(hit) in a small neighbourhood of points, (n,)."""

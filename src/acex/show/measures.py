@@ -25,8 +25,7 @@ def measures(explanation: Explanation) -> dict[str, float]:
     space, scale = explanation.space, explanation.scale
     x = space.encode(explanation.factual)[0]
     best = space.encode(explanation.counterfactual)
-    z = scale.differences(best, x)[0]
-    step = np.where(scale.is_nominal, best[0] != x, best[0] - x)
+    z, step = scale.differences(best, x)[0], scale.steps(best, x)[0]
     values = (
         float(explanation.costs[0]),
         float(np.linalg.norm(step)),

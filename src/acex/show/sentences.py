@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
-from acex.run.explanation import Explanation, readable_pair
-from acex.space.kinds import Categorical
+from acex.run.explanation import Explanation
 from acex.values import listed
 
 MOST_IN_ONE = 6  # changes that one sentence can hold; the rest is counted
@@ -24,6 +23,7 @@ _PLACES = {
     "label": ("label",),
     "already": ("label",),
     "nothing": ("label",),
+    "failed": ("error",),
 }
 
 
@@ -41,7 +41,8 @@ class Templates:
         comma, last: what stands between two conditions, and before the last one.
         more: the last condition where there are more than a reader can take in; `{n}` is at least 2.
         label: what stands for a label that is no text, such as 1.
-        already, nothing: instead of the opening, when nothing had to be changed or nothing was found.
+        already, nothing, failed: instead of the opening, when nothing had to be changed, nothing was found, or the
+            row could not be explained.
         decimal, thousands: what stands in numbers at the decimal point and between groups of three digits.
         words: what features, categories, units and labels are called; those that are missing keep their name.
 
@@ -49,8 +50,9 @@ class Templates:
         ValueError: a text has a place that nothing fills.
 
     Example:
-        >>> from acex.show.sentences import Templates
-        >>> Templates(switch="{feature}: {after} statt {before}", words={"housing": "Wohnung"}).words["housing"]
+        >>> import acex
+        >>> german = acex.sentences.Templates(switch="{feature}: {after} statt {before}", words={"housing": "Wohnung"})
+        >>> german.words["housing"]
         'Wohnung'
     """
 
@@ -65,6 +67,7 @@ class Templates:
     label: str = "label {label}"
     already: str = "{label} as it is: nothing has to change."
     nothing: str = "{label} as before: no change was found that alters the decision."
+    failed: str = "This row could not be explained. {error}"
     decimal: str = "."
     thousands: str = ""
     words: Mapping[str, str] = field(default_factory=lambda: {"True": "yes", "False": "no"})
@@ -109,6 +112,8 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
 
     Where nothing was found, or nothing has to change, the sentence says so.
     """
+    if explanation.outcome == "failed":
+        return templates.failed.format(error=explanation.error)
     if explanation.outcome != "found":
         text = templates.already if explanation.outcome == "already_target" else templates.nothing
         return _capital(text.format(label=templates.labelled(explanation.label_before)))
@@ -122,17 +127,13 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
 
 def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:
     """Each change of the best counterfactual: the name of its template, and what fills the places in it."""
-    space = explanation.space
     for name, before, after, _ in explanation.changes.itertuples(index=False):
-        feature = space.features[space.index(name)]
-        if isinstance(feature, Categorical):
-            kind, unit, words = "switch", "", (templates.word(before), templates.word(after))
-        else:
-            kind = "increase" if after > before else "decrease"
-            unit = f" {templates.word(feature.unit)}" if feature.unit else ""
-            first, second = readable_pair(before, after)
-            words = templates.number(first), templates.number(second)
-        yield kind, {"feature": templates.word(name), "before": words[0], "after": words[1], "unit": unit}
+        feature = explanation.space.feature(name)
+        write = templates.number if feature.is_number else templates.word
+        first, second = (write(text) for text in feature.texts(before, after))
+        unit = f" {templates.word(feature.unit)}" if feature.unit else ""
+        change = {"feature": templates.word(name), "before": first, "after": second, "unit": unit}
+        yield feature.verb(before, after), change
 
 
 def _capital(sentence: str) -> str:

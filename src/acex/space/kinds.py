@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
+from pandas.api import types
 
-from acex.arrays import FloatArray
-from acex.values import as_json, is_finite, is_hashable, is_missing, listed, plain
-
-Direction: TypeAlias = Literal["increase", "decrease"]
+from acex.arrays import BoolArray, FloatArray
+from acex.space.feature import Direction, Feature, register
+from acex.values import is_finite, is_hashable, is_missing, joined_words, listed, plain
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
 
 
 @dataclass(frozen=True)
-class _Feature:
-    """What all features have: a name, and how far they may be changed."""
-
-    name: str
-    frozen: bool = field(default=False, kw_only=True)
-    direction: Direction | None = field(default=None, kw_only=True)
-    weight: float = field(default=1.0, kw_only=True)
-
-    def __post_init__(self) -> None:
-        self._set(name=str(self.name), weight=plain(self.weight))
-        if self.direction is not None and self.direction not in get_args(Direction):
-            raise ValueError(f"{self.name!r}: direction {self.direction!r} is neither 'increase' nor 'decrease'.")
-        if not (is_finite(self.weight) and self.weight > 0):
-            raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
-
-    def _set(self, **values: Any) -> None:
-        """Replace what was passed by its plain form, while the feature is being made."""
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-
-@dataclass(frozen=True)
-class Numeric(_Feature):
+class Numeric(Feature):
     """What `Continuous` and `Integer` share. `unit` is a word for people, such as "months"; nothing is converted."""
 
     low: float
     high: float
     unit: str = field(default="", kw_only=True)
+
+    is_number = True
+    number: ClassVar[type] = float  # what values are made of
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,25 +41,85 @@ class Numeric(_Feature):
         if not isinstance(self.unit, str):
             raise ValueError(f"{self.name!r}: unit must be text, such as 'months', got {self.unit!r}.")
 
-    def wanted(self, ends: Any) -> tuple[float, float]:
-        """The (low, high) that `ranges` wants of this feature; whole for an integer."""
+    @classmethod
+    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
+        return {"low": cls.number(column.min()), "high": cls.number(column.max())}
+
+    def check(self, dtype: Any) -> None:
+        is_whole = types.is_integer_dtype(dtype)
+        fits_whole = self.grid > 0 and self.grid == int(self.grid)
+        if types.is_float_dtype(dtype) or types.is_object_dtype(dtype) or (is_whole and fits_whole):
+            return
+        raise ValueError(
+            f"{self.name!r}: declared {type(self).__name__}, but the column in data is {dtype}. Declare it "
+            f"{'Integer' if is_whole else 'Nominal or Ordinal'}, or convert the column to float."
+        )
+
+    def encode(self, values: pd.Series[Any]) -> FloatArray:
+        if not types.is_numeric_dtype(values.dtype):
+            strange = [v for v in values.tolist() if not isinstance(v, (Real, Decimal))]
+            if strange:
+                raise ValueError(f"{self.name!r}: expected a number, got {plain(strange[0])!r}.")
+        x = np.asarray(values.astype("float64"), dtype=np.float64)
+        refuse(self.name, values, ~np.isfinite(x), "is not finite.")
+        number = "whole number" if self.grid == 1 else f"multiple of {self.grid:g}"
+        refuse(self.name, values, x != self.snap(x), f"is not a {number}.")
+        return x
+
+    def value(self, code: float) -> Any:
+        return self.number(code)
+
+    def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
+        return pd.Series(x.astype(self.number)).astype(dtype or self.number)
+
+    def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
+        if limits is None:
+            return np.array([low, high])
         try:
-            low, high = (float(v) for v in ends)
+            least, most = (float(v) for v in limits)
         except (TypeError, ValueError):
-            raise ValueError(f"ranges[{self.name!r}]: expected a pair (low, high), got {ends!r}.") from None
-        if not low <= high:
-            raise ValueError(f"ranges[{self.name!r}]: expected low <= high, got {low:g} and {high:g}.")
-        return low, high
+            raise ValueError(f"ranges[{self.name!r}]: expected a pair (low, high), got {limits!r}.") from None
+        if not least <= most:
+            raise ValueError(f"ranges[{self.name!r}]: expected low <= high, got {least:g} and {most:g}.")
+        if self.grid:
+            least, most = np.ceil(least / self.grid) * self.grid, np.floor(most / self.grid) * self.grid
+        return np.array([max(least, low), min(most, high)])
+
+    def widened(self, limits: Any) -> Feature:
+        ends = [end for end in self.allowed(limits).tolist() if np.isfinite(end)]
+        return replace(self, low=min([self.low, *ends]), high=max([self.high, *ends]))
+
+    def verb(self, before: Any, after: Any) -> Direction:
+        return "increase" if after > before else "decrease"
 
 
+@register
 @dataclass(frozen=True)
 class Continuous(Numeric):
     """A real number between `low` and `high`."""
 
+    grid = 0.0
 
+    @classmethod
+    def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
+        if not types.is_float_dtype(column.dtype):
+            return None
+        low, high = float(column.min()), float(column.max())
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise ValueError(f"{name!r}: holds an infinite value, {low if np.isinf(low) else high}.")
+        return cls(name, low, high)
+
+    @classmethod
+    def adopted(cls, column: pd.Series[Any]) -> pd.Series[Any]:
+        return column.astype("float64") if types.is_integer_dtype(column.dtype) else column
+
+
+@register
 @dataclass(frozen=True)
 class Integer(Numeric):
     """A whole number between `low` and `high`."""
+
+    number = int
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,14 +129,14 @@ class Integer(Numeric):
             raise ValueError(f"{self.name!r}: integers beyond 2**53 have no exact float; rescale the column.")
         self._set(low=int(self.low), high=int(self.high))
 
-    def wanted(self, ends: Any) -> tuple[float, float]:
-        low, high = super().wanted(ends)
-        return float(np.ceil(low)), float(np.floor(high))
+    @classmethod
+    def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
+        return cls(name, column.min(), column.max()) if types.is_integer_dtype(column.dtype) else None
 
 
 @dataclass(frozen=True)
-class Categorical(_Feature):
-    """What `Ordinal` and `Nominal` share: values are positions in `categories`."""
+class Categorical(Feature):
+    """What `Ordinal` and `Nominal` share: codes are positions in `categories`, and those allowed are all listed."""
 
     categories: tuple[Hashable, ...]
 
@@ -117,46 +161,123 @@ class Categorical(_Feature):
     def high(self) -> float:
         return len(self.categories) - 1.0
 
-    def wanted(self, categories: Any) -> FloatArray:
-        """The codes, ascending, of the categories that `ranges` wants of this feature."""
+    def check(self, dtype: Any) -> None:
+        unheld = [c for c in self.categories if not _holds(dtype, c)]
+        if unheld:
+            what = f"{self.name!r}: {listed(unheld)}"
+            raise ValueError(f"{what} has no place in the column in data, which is {dtype}.")
+
+    def encode(self, values: pd.Series[Any]) -> FloatArray:
+        codes = {category: code for code, category in enumerate(self.categories)}
+        try:
+            return np.array([codes[v] for v in values.tolist()], dtype=float)
+        except (KeyError, TypeError):
+            unknown = next(v for v in values.tolist() if not is_hashable(v) or v not in codes)
+            known = listed(self.categories)
+            raise ValueError(f"{self.name!r}: {unknown!r} is not a known category; there are {known}.") from None
+
+    def value(self, code: float) -> Any:
+        return self.categories[int(code)]
+
+    def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
         where, known = f"ranges[{self.name!r}]", self.categories
-        if isinstance(categories, str) or not isinstance(categories, Collection):
-            raise ValueError(f"{where}: expected a list of the allowed categories, got {categories!r}.")
-        unknown = [c for c in categories if c not in known]
+        if limits is None:
+            return np.arange(len(known), dtype=float)
+        if isinstance(limits, str) or not isinstance(limits, Collection):
+            raise ValueError(f"{where}: expected a list of the allowed categories, got {limits!r}.")
+        unknown = [c for c in limits if c not in known]
         if unknown:
             raise ValueError(f"{where}: {listed(unknown)} is not a known category; there are {listed(known)}.")
-        if len(categories) == 0:
+        if len(limits) == 0:
             raise ValueError(f"{where}: expected at least one category, got none.")
-        return np.unique([float(known.index(c)) for c in categories])
+        return np.unique([float(known.index(c)) for c in limits])
+
+    def limits(self, allowed: FloatArray) -> Any:
+        return [self.value(code) for code in allowed]
+
+    def limits_in(self, text: str) -> Any:
+        by_text = {str(category): category for category in self.categories}
+        return [by_text.get(word, word) for word in text.split("|")]
+
+    def between(self, allowed: FloatArray, least: float, most: float) -> FloatArray:
+        return allowed[(allowed >= least) & (allowed <= most)]
+
+    def count(self, allowed: FloatArray) -> float:
+        return float(len(allowed))
+
+    def codes(self, allowed: FloatArray) -> FloatArray | None:
+        return allowed
+
+    def confined(self, x: FloatArray, allowed: FloatArray, home: float) -> FloatArray:
+        nearest: FloatArray = allowed[np.abs(x[:, None] - allowed).argmin(axis=1)]
+        return nearest
+
+    def text(self, value: Any, digits: int = 4) -> str:
+        return str(value)
+
+    def span(self, limits: Any = None) -> str:
+        return joined_words([str(c) for c in (self.categories if limits is None else limits)], "or")
 
 
+@register
 @dataclass(frozen=True)
 class Ordinal(Categorical):
     """One of `categories`, listed from lowest to highest."""
 
+    @classmethod
+    def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
+        dtype = column.dtype
+        is_ordinal = isinstance(dtype, pd.CategoricalDtype) and dtype.ordered
+        return cls(name, tuple(column.cat.categories.tolist())) if is_ordinal else None
 
+    def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
+        return super().decode(x, dtype or pd.CategoricalDtype(list(self.categories), ordered=True))
+
+
+@register
 @dataclass(frozen=True)
 class Nominal(Categorical):
     """One of `categories`, in no order."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.direction is not None:
-            raise ValueError(f"{self.name!r}: a nominal feature has no order, so no direction; use Ordinal.")
+    ordered = False
+
+    @classmethod
+    def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
+        dtype = column.dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            return None if dtype.ordered else cls(name, tuple(dtype.categories.tolist()))
+        if types.is_bool_dtype(dtype):
+            return cls(name, (False, True))
+        if not all(isinstance(v, str) for v in column.tolist()):
+            return None
+        values = column.unique().tolist()
+        if len(values) > 100 and len(values) > len(column) / 2:
+            what = f"{name!r}: {len(values)} different texts in {len(column)} rows look like an identifier"
+            raise ValueError(f"{what}. Drop the column, or declare it as acex.Nominal({name!r}, (...)).")
+        return cls(name, tuple(sorted(values)))
+
+    @classmethod
+    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
+        return {"categories": tuple(sorted(column.unique().tolist()))}
+
+    def confined(self, x: FloatArray, allowed: FloatArray, home: float) -> FloatArray:
+        return np.where(np.isin(x, allowed), x, home if home in allowed else allowed[0])
 
 
-Feature: TypeAlias = Continuous | Integer | Ordinal | Nominal
+def refuse(name: str, values: pd.Series[Any], bad: BoolArray, why: str) -> None:
+    """Name the first of the bad values, (n,), if there is one."""
+    if bad.any():
+        raise ValueError(f"{name!r}: {plain(values.iloc[int(bad.argmax())])!r} {why}")
 
 
-def feature_to_json(feature: Feature) -> dict[str, Any]:
-    """The feature in plain values; categories that JSON does not know become text."""
-    written = {"kind": type(feature).__name__.lower(), **asdict(feature)}
-    if isinstance(feature, Categorical):
-        written["categories"] = [as_json(c) for c in feature.categories]
-    return written
-
-
-def feature_from_json(written: Mapping[str, Any]) -> Feature:
-    """The feature that `feature_to_json` wrote down."""
-    kinds: dict[str, type[Feature]] = {kind.__name__.lower(): kind for kind in get_args(Feature)}
-    return kinds[written["kind"]](**{name: value for name, value in written.items() if name != "kind"})
+def _holds(dtype: Any, category: Hashable) -> bool:
+    if isinstance(dtype, pd.CategoricalDtype):
+        return category in dtype.categories
+    if types.is_object_dtype(dtype):
+        return True
+    one = [category]
+    try:
+        array = np.array(one, dtype) if isinstance(dtype, np.dtype) else pd.array(one, dtype)
+    except (ValueError, TypeError, OverflowError):
+        return False
+    return bool(array.tolist() == one)

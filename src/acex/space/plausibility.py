@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.neighbors import LocalOutlierFactor
 
 from acex.arrays import BoolArray, FloatArray
 from acex.space.scale import Scale
@@ -43,6 +42,8 @@ class Plausibility:
 
     def fit(self, reference: FloatArray, scale: Scale, seed: int = 0) -> Density:
         """The filter for these reference points, (m, d); fitted once, used for every candidate."""
+        from sklearn.neighbors import LocalOutlierFactor
+
         if len(reference) > MOST_ROWS:
             chosen = np.random.default_rng(seed).choice(len(reference), MOST_ROWS, replace=False)
             reference = reference[np.sort(chosen)]

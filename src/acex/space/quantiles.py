@@ -41,10 +41,8 @@ class Quantiles:
 
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Points in which the kernel measures distance, (n, D)."""
-        nominal = self.scale.is_nominal
-        numeric = (self.ranks(X) / self.deviations)[:, ~nominal]
-        one_hot = self.scale.coordinates(X)[:, len(self.scale.numeric) :]
-        return np.hstack([numeric, one_hot])
+        numeric = (self.ranks(X) / self.deviations)[:, self.scale.numeric]
+        return np.hstack([numeric, *self.scale.blocks(X)])
 
     def between(self, x: FloatArray, X: FloatArray, share: FloatArray, in_ranks: BoolArray) -> FloatArray:
         """Points a share of the way from x to each of X, (n, d); share broadcasts against (n, d).

@@ -24,19 +24,22 @@ CONSTANT = 1e-10  # a standard deviation below this share of the largest value i
 class Scale:
     """Standard deviations, and the coordinates in which distances are Euclidean."""
 
+    space: Space
     deviations: FloatArray  # (d,), zero where the reference never varies
-    is_nominal: BoolArray  # (d,)
-    n_codes: IntArray  # (d,), categories of each nominal feature, 0 for the others
 
     @classmethod
     def of(cls, space: Space, reference: FloatArray) -> Scale:
         """The scale of reference points, (m, d)."""
         deviations = reference.std(axis=0)
         for j in np.flatnonzero(space.is_nominal):
-            shares = np.bincount(reference[:, j].astype(int)) / len(reference)
-            deviations[j] = np.sqrt(max(1.0 - (shares**2).sum(), 0.0) / 2)
+            deviations[j] = space.features[j].deviation(reference[:, j])
         deviations[deviations < CONSTANT * np.abs(reference).max(axis=0)] = 0.0
-        return cls(deviations, space.is_nominal, space.n_codes)
+        return cls(space, deviations)
+
+    @property
+    def is_nominal(self) -> BoolArray:
+        """Which features have no order, (d,)."""
+        return self.space.is_nominal
 
     @cached_property
     def per_unit(self) -> FloatArray:
@@ -44,10 +47,22 @@ class Scale:
         varies = self.deviations > 0
         return np.where(varies, 1.0 / np.where(varies, self.deviations, 1.0), 0.0)
 
-    def differences(self, X: FloatArray, x: FloatArray) -> FloatArray:
-        """Signed steps from x, (d,), to each point in standard deviations, (n, d)."""
+    def steps(self, X: FloatArray, x: FloatArray) -> FloatArray:
+        """Signed steps from x, (d,), to each point, (n, d); 1 from one category to another."""
         steps = X - x
-        return np.where(self.is_nominal, steps != 0, steps) * self.per_unit
+        steps = np.where(self.is_nominal, steps != 0, steps)
+        for j in self._own_steps:
+            steps[:, j] = self.space.features[j].steps(X[:, j], x[j])
+        return steps
+
+    @cached_property
+    def _own_steps(self) -> list[int]:
+        """The features without an order whose categories are not all equally far apart."""
+        return [j for j, f in enumerate(self.space.features) if not f.ordered and f.has_own("steps")]
+
+    def differences(self, X: FloatArray, x: FloatArray) -> FloatArray:
+        """The same in standard deviations, (n, d)."""
+        return self.steps(X, x) * self.per_unit
 
     @cached_property
     def numeric(self) -> IntArray:
@@ -57,14 +72,13 @@ class Scale:
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Points in which Euclidean distance is the length of `differences`, (n, D).
 
-        Numeric features come first, then a one-hot block for each nominal one, scaled so that two
-        different categories lie 1 / s apart.
+        Numeric features come first, then a block for each nominal one.
         """
-        blocks = [X[:, self.numeric] * self.per_unit[self.numeric]]
-        for j in np.flatnonzero(self.is_nominal):
-            one_hot = X[:, j, None] == np.arange(self.n_codes[j])
-            blocks.append(one_hot * (self.per_unit[j] / np.sqrt(2)))
-        return np.hstack(blocks)
+        return np.hstack([X[:, self.numeric] * self.per_unit[self.numeric], *self.blocks(X)])
+
+    def blocks(self, X: FloatArray) -> list[FloatArray]:
+        """The coordinates of each nominal feature, (n, k) each: two different categories lie 1 / s apart."""
+        return [self.space.features[j].block(X[:, j], self.per_unit[j]) for j in np.flatnonzero(self.is_nominal)]
 
     def pull_back(self, gradient: FloatArray) -> FloatArray:
         """A gradient in coordinates, (..., D), as one in features, (..., d); 0 for nominal ones."""

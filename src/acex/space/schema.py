@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any
 
 import pandas as pd
 from pandas.api import types
 
 from acex.space.columns import infer_feature
-from acex.space.kinds import Categorical, Continuous, Direction, Feature, Integer, Nominal, Numeric, Ordinal
+from acex.space.feature import Feature, kind_named
 from acex.space.space import Space
 from acex.values import listed
-
-Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "nominal"]
 
 HEADER = """\
 # What each column holds. A column that is not listed here is taken as its values suggest.
@@ -29,67 +27,67 @@ HEADER = """\
 #   weight      how dear a change is relative to other columns; 1 by default
 #   unit        what a number counts, such as "months": a word for sentences and reports
 """
+WRITTEN: dict[str, Any] = {
+    "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
+    "weight": (int, float), "unit": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class FeatureSchema:
-    """What a file says about one column."""
+    """What a file says about one column: its kind, and some of the kind's fields."""
 
     name: str
-    kind: Kind
-    categories: tuple[Any, ...] = ()
-    range: tuple[float, float] | None = None
-    frozen: bool = False
-    direction: Direction | None = None
-    weight: float = 1.0
-    unit: str = ""
+    kind: type[Feature]
+    given: Mapping[str, Any]
 
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ValueError(f"{self.name!r}: kind {self.kind!r} is not one of {listed(get_args(Kind))}.")
-        is_number = self.kind in ("continuous", "integer")
-        if self.range is not None and not (is_number and len(self.range) == 2):
-            what = "[lowest, highest]" if is_number else f"categories, not a range, for kind {self.kind!r}"
-            raise ValueError(f"{self.name!r}: expected {what}, got range = {list(self.range)}.")
-        if self.kind == "ordinal" and not self.categories:
-            raise ValueError(f"{self.name!r}: an ordinal column needs categories, from lowest to highest.")
-        if self.unit and not is_number:
-            raise ValueError(
-                f"{self.name!r}: only numbers have a unit, got unit = {self.unit!r} for kind {self.kind!r}."
-            )
+    @property
+    def missing(self) -> list[str]:
+        """The fields that a feature needs and that are not given."""
+        return [f.name for f in fields(self.kind)[1:] if f.default is MISSING and f.name not in self.given]
 
     def feature(self, values: pd.Series[Any]) -> Feature:
         """The feature; where the file does not say so, with the range or categories of these values."""
-        limits: dict[str, Any] = {"frozen": self.frozen, "direction": self.direction, "weight": self.weight}
-        match self.kind:
-            case "continuous":
-                low, high = self.range or (float(values.min()), float(values.max()))
-                return Continuous(self.name, low, high, unit=self.unit, **limits)
-            case "integer":
-                low, high = self.range or (int(values.min()), int(values.max()))
-                return Integer(self.name, low, high, unit=self.unit, **limits)
-            case "ordinal":
-                return Ordinal(self.name, self.categories, **limits)
-            case "nominal":
-                return Nominal(self.name, self.categories or tuple(sorted(values.unique().tolist())), **limits)
+        if self.kind.is_number and not types.is_numeric_dtype(values.dtype):
+            word = self.kind.__name__.lower()
+            raise ValueError(f"{self.name!r}: kind {word!r} is for numbers, and the column is {values.dtype}.")
+        said = self.kind.fields_of(values) if self.missing else {}
+        return self.kind(self.name, **{**said, **self.given})
 
 
-Described = TypeVar("Described", bound=FeatureSchema)
-
-
-def described(entry: Mapping[str, Any], kind: type[Described]) -> Described:
-    """One column from its table in the file.
+def described(entry: Any) -> FeatureSchema:
+    """One column from its table in the file, which has a range for low and high.
 
     Raises:
-        ValueError: a key is missing or unknown.
+        ValueError: a key is missing or unknown, or does not fit the kind.
     """
-    known = [f.name for f in fields(kind)]
-    strange = [key for key in entry if key not in known]
-    if strange or "name" not in entry or "kind" not in entry:
-        what = f"unknown {listed(strange)}; there are {listed(known)}" if strange else "name and kind are needed"
-        raise ValueError(f"features: {dict(entry)}: {what}.")
-    values: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in entry.items()}
-    return kind(**values)
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"features: expected a table such as {{ name = 'age', kind = 'integer' }}, got {entry!r}.")
+    if "name" not in entry or "kind" not in entry:
+        raise ValueError(f"features: {entry!r}: name and kind are needed.")
+    for key, value in entry.items():
+        if not isinstance(value, WRITTEN.get(key, object)):
+            raise ValueError(f"features: {entry['name']!r}: {key} = {value!r} is of the wrong type; see acex schema.")
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if v != []}
+    name, word = given.pop("name"), given.pop("kind")
+    kind = kind_named(name, word)
+    keys = [f.name for f in fields(kind)[1:]]
+    limits = given.pop("range", None)
+    if limits is not None:
+        if "low" not in keys or len(limits) != 2:
+            what = "[lowest, highest]" if "low" in keys else f"categories, not a range, for kind {word!r}"
+            raise ValueError(f"{name!r}: expected {what}, got range = {list(limits)}.")
+        given["low"], given["high"] = limits
+    if "unit" in given and not kind.is_number:
+        raise ValueError(f"{name!r}: only numbers have a unit, got unit = {given['unit']!r} for kind {word!r}.")
+    strange = [key for key in given if key not in keys]
+    if strange:
+        known = ["name", "kind", *dict.fromkeys("range" if key in ("low", "high") else key for key in keys)]
+        raise ValueError(f"features: {entry}: unknown {listed(strange)}; there are {listed(known)}.")
+    schema = FeatureSchema(name, kind, given)
+    if schema.missing and not kind.has_own("fields_of"):
+        raise ValueError(f"{name!r}: an {word} column needs {', '.join(schema.missing)}, from lowest to highest.")
+    return schema
 
 
 def read_schema(path: Path) -> list[FeatureSchema]:
@@ -103,8 +101,12 @@ def read_schema(path: Path) -> list[FeatureSchema]:
         features = written.get("features")
         if not isinstance(features, list) or set(written) != {"features"}:
             raise ValueError(f"expected features = [...] and nothing else, got {listed(written)}.")
-        return [described(entry, FeatureSchema) for entry in features]
-    except ValueError as error:
+        columns = [described(entry) for entry in features]
+        names = [column.name for column in columns]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{max(names, key=names.count)!r} is described twice.")
+        return columns
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from None
 
 
@@ -117,8 +119,9 @@ def with_schema(frame: pd.DataFrame, schema: Iterable[FeatureSchema]) -> tuple[p
     strange = [name for name in by_name if name not in frame.columns]
     if strange:
         raise ValueError(f"schema: {listed(strange)} is not a column of the data; there are {listed(frame.columns)}.")
-    whole = [n for n, c in by_name.items() if c.kind == "continuous" and types.is_integer_dtype(frame[n].dtype)]
-    frame = frame.astype(dict.fromkeys(whole, "float64"))
+    frame = frame.copy(deep=False)
+    for name, column in by_name.items():
+        frame[name] = column.kind.adopted(frame[name])
     features = [
         by_name[name].feature(frame[name]) if name in by_name else infer_feature(str(name), frame[name])
         for name in frame.columns
@@ -133,22 +136,14 @@ def schema_text(space: Space) -> str:
 
 
 def _entry(feature: Feature) -> list[str]:
-    words = [f"name = {_toml(feature.name)}", f"kind = {_toml(type(feature).__name__.lower())}"]
-    if isinstance(feature, Categorical):
-        words.append(f"categories = [{', '.join(_toml(c) for c in feature.categories)}]")
-    else:
-        words.append(f"range = [{_toml(feature.low)}, {_toml(feature.high)}]")
-    if feature.frozen:
-        words.append("frozen = true")
-    if feature.direction is not None:
-        words.append(f"direction = {_toml(feature.direction)}")
-    if feature.weight != 1:
-        words.append(f"weight = {_toml(feature.weight)}")
-    if isinstance(feature, Numeric) and feature.unit:
-        words.append(f"unit = {_toml(feature.unit)}")
-    return words
+    """What is as by default goes without saying; what has no default comes first."""
+    said = sorted(fields(feature)[1:], key=lambda f: f.default is not MISSING)
+    entry = {f.name: getattr(feature, f.name) for f in said if getattr(feature, f.name) != f.default}
+    if "low" in entry:
+        entry = {"range": (entry.pop("low"), entry.pop("high")), **entry}
+    return [f"{key} = {_toml(value)}" for key, value in {"name": feature.name, "kind": feature.kind, **entry}.items()]
 
 
 def _toml(value: Any) -> str:
-    """A text, number or truth value: TOML writes them as JSON does, but for one character."""
+    """A value, or a list of them: TOML writes them as JSON does, but for one character."""
     return json.dumps(value, default=str, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,7 +1,7 @@
 """Rows outside, points inside: `Space` crosses between the two.
 
-A *row* is what people read; a *point* is one float a feature: the value itself for continuous and
-integer features, the position in `categories` for ordinal and nominal ones.
+A *row* is what people read; a *point* is one float a feature, the code of its value (see `feature`): the number itself,
+or the position in `categories`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import difflib
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
 from acex.space.columns import Column, as_data, as_frame, dtype_from_json, dtype_to_json, infer_feature
-from acex.space.kinds import Continuous, Direction, Feature, Nominal, Numeric, feature_from_json, feature_to_json
+from acex.space.feature import Direction, Feature, feature_from_json, feature_to_json
 from acex.values import as_json, listed
 
 
@@ -47,7 +47,7 @@ class Space:
         if not self.features:
             raise ValueError("A space needs at least one feature.")
         for feature in self.features:
-            if not isinstance(feature, get_args(Feature)):
+            if not isinstance(feature, Feature):
                 raise TypeError(f"expected features such as acex.Continuous('age', 18, 99), got {feature!r}.")
         if len(set(self.names)) < len(self):
             raise ValueError(f"Feature names must differ, got {listed(self.names)}.")
@@ -62,17 +62,17 @@ class Space:
     @cached_property
     def is_nominal(self) -> BoolArray:
         """Which features have no order, (d,)."""
-        return np.array([isinstance(f, Nominal) for f in self.features])
+        return np.array([not f.ordered for f in self.features])
 
     @cached_property
     def n_codes(self) -> IntArray:
-        """Categories of each nominal feature, 0 for the others, (d,)."""
-        return np.array([len(f.categories) if isinstance(f, Nominal) else 0 for f in self.features])
+        """How many codes each feature without an order has, 0 for the others, (d,)."""
+        return np.array([0 if f.ordered else int(f.high) + 1 for f in self.features])
 
     @cached_property
-    def is_discrete(self) -> BoolArray:
-        """Which features hold whole codes or numbers only, (d,)."""
-        return np.array([not isinstance(f, Continuous) for f in self.features])
+    def grid(self) -> FloatArray:
+        """What the codes of each feature are multiples of, (d,); 0 for any float."""
+        return np.array([float(f.grid) for f in self.features])
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -126,7 +126,7 @@ class Space:
                 raise ValueError(f"data has {frame.shape[1]} columns, the space {len(self)} features.")
             written = replace(self, columns=None, dtypes=None, array_dtype=np.asarray(data).dtype)
         for column in written.held:
-            column.check()
+            column.feature.check(column.dtype)
         return written
 
     def adjust(
@@ -144,15 +144,13 @@ class Space:
         for name in freeze:
             j = self.index(name)
             features[j] = replace(features[j], frozen=True)
-        for j, direction in self.by_index("directions", directions).items():
-            features[j] = replace(features[j], direction=direction)
-        for j, weight in self.by_index("weights", weights).items():
-            features[j] = replace(features[j], weight=weight)
-        for j, unit in self.by_index("units", units).items():
-            feature = features[j]
-            if not isinstance(feature, Numeric):
-                raise ValueError(f"{feature.name!r}: only numbers have a unit, got {unit!r} for categories.")
-            features[j] = replace(feature, unit=unit)
+        given: dict[str, Any] = {"direction": directions, "weight": weights, "unit": units}
+        for what, by_name in given.items():
+            for j, value in self.by_index(f"{what}s", by_name).items():
+                if what == "unit" and not features[j].is_number:
+                    raise ValueError(f"{features[j].name!r}: only numbers have a unit, got {value!r} for categories.")
+                new: dict[str, Any] = {what: value}
+                features[j] = replace(features[j], **new)
         return replace(self, features=tuple(features))
 
     def widened(self, ranges: Mapping[str | int, Any] | None) -> Space:
@@ -162,10 +160,7 @@ class Space:
         """
         features = list(self.features)
         for j, wanted in self.by_index("ranges", ranges).items():
-            feature = features[j]
-            if isinstance(feature, Numeric):
-                ends = [end for end in feature.wanted(wanted) if np.isfinite(end)]
-                features[j] = replace(feature, low=min([feature.low, *ends]), high=max([feature.high, *ends]))
+            features[j] = features[j].widened(wanted)
         return replace(self, features=tuple(features))
 
     def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
@@ -187,6 +182,10 @@ class Space:
         close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
         hint = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
         raise ValueError(f"{name!r} is not a feature; there are {listed(self.names)}.{hint}")
+
+    def feature(self, name: str | int) -> Feature:
+        """The feature of this name; see `index`."""
+        return self.features[self.index(name)]
 
     # -- rows to points and back -----------------------------------------------------------------
 
@@ -230,9 +229,9 @@ class Space:
         if self.array_dtype is not None:
             out = np.empty(X.shape, dtype=self.array_dtype)
             for j, (column, x) in enumerate(zip(self.held, X.T, strict=True)):
-                out[:, j] = x if isinstance(column.feature, Numeric) else column.decode(x).to_numpy()
+                out[:, j] = x if column.feature.is_number else column.feature.decode(x, None)
             return out
-        columns = [column.decode(x) for column, x in zip(self.held, X.T, strict=True)]
+        columns = [column.feature.decode(x, column.dtype) for column, x in zip(self.held, X.T, strict=True)]
         frame = pd.DataFrame(dict(enumerate(columns)))
         frame.columns = pd.Index(self.columns or self.names)
         return frame
@@ -243,10 +242,17 @@ class Space:
         For each such point, `encode(decode(point))` is that point: also when the data are float32 or int8.
         """
         X = np.clip(X, self.low, self.high)
-        X = np.where(self.is_discrete, np.rint(X), X)
+        X = np.where(self.grid == 1, np.rint(X), X)
+        for j in self._own_grid:
+            X[:, j] = self.features[j].snap(X[:, j])
         for j in self._narrow:
             X[:, j] = self.held[j].nearest(X[:, j])
         return X
+
+    @cached_property
+    def _own_grid(self) -> list[int]:
+        """The features whose codes are neither all floats nor all whole numbers."""
+        return [j for j, f in enumerate(self.features) if f.grid not in (0, 1) or f.has_own("snap")]
 
     @cached_property
     def _narrow(self) -> list[int]:

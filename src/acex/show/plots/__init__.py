@@ -6,7 +6,7 @@ colour differs in shape too.
 """
 
 from acex.show.plots.batch import Batch, Changed, batch_record, draw_batch
-from acex.show.plots.boundary import Axis, Boundary, boundary_record, draw_boundary
+from acex.show.plots.boundary import Boundary, boundary_record, draw_boundary
 from acex.show.plots.changes import Change, Changes, changes_record, draw_changes
 from acex.show.plots.counterfactuals import (
     Cell,
@@ -19,6 +19,7 @@ from acex.show.plots.images import Board, Images, board_record, draw_board, draw
 from acex.show.plots.plane import Plane, draw_plane, plane_record
 from acex.show.plots.trace import Trace, draw_trace, trace_record
 from acex.show.plots.whole import Kind, Picture, draw_explanation, draw_explanations, draw_kind
+from acex.space.axis import Axis
 
 __all__ = [
     "Axis",

@@ -14,14 +14,16 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.run.explanation import Explanation, Outcome
-from acex.show.plots.changes import SIGN, Direction, direction
+from acex.plan.step import Outcome
+from acex.run.explanation import Explanation
+from acex.show.plots.changes import SIGN
 from acex.show.plots.style import BLUE, DARK_GREY, LIGHT_GREY, VERMILLION, Style, plain, short, wrapped
+from acex.space.feature import Way
 
 MOST_FEATURES = 15  # bars
 ROUND = (1, 2, 5, 10)  # steps between ticks
 MOST_ROWS = 60  # of which each has a bar of its own; more become a line
-WAYS: dict[Direction, tuple[str, Style]] = {
+WAYS: dict[Way, tuple[str, Style]] = {
     "up": ("higher", {"facecolor": BLUE, "edgecolor": "white"}),
     "down": ("lower", {"facecolor": "#F0B98D", "edgecolor": "black", "hatch": "///"}),
     "other": ("another category", {"facecolor": LIGHT_GREY, "edgecolor": "black", "hatch": "..."}),
@@ -65,10 +67,10 @@ def batch_record(explanations: Iterable[Explanation], most: int = MOST_FEATURES)
     every = list(explanations)
     if not every:
         raise ValueError("explanations is empty: expected at least one.")
-    ways: dict[str, Counter[Direction]] = {}
+    ways: dict[str, Counter[Way]] = {}
     for e in every:
         for name, step in zip(e.changes["feature"], e.changes["step"], strict=True):
-            ways.setdefault(name, Counter())[direction(e.space.features[e.space.index(name)], step)] += 1
+            ways.setdefault(name, Counter())[e.space.feature(name).way(step)] += 1
     changed = [Changed(name, way["up"], way["down"], way["other"]) for name, way in ways.items()]
     changed.sort(key=lambda c: -c.n)
     ended = Counter(e.outcome for e in every)

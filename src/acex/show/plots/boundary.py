@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,39 +28,12 @@ from acex.show.plots.style import (
     short,
     wrapped,
 )
-from acex.space.kinds import Categorical
+from acex.space.axis import Axis
 
-STEPS = 101  # values of a number at which the slice is looked at
-MARGIN = 0.15  # around the points, as a share of what they span
-MOST_CATEGORIES = 12  # on an axis
 FAINT = 0.3
 GOLDEN = 0.618034  # its multiples fill an interval evenly
 PROBES = 9  # values of a feature at which its relevance is looked at
 SHADES = LinearSegmentedColormap.from_list("hit", ["#FFFFFF", "#8FBBD9"])  # dark enough to tell, light enough for marks
-
-
-@dataclass(frozen=True, eq=False)
-class Axis:
-    """One side of the slice: a feature and the values shown; for categories their codes, and their words."""
-
-    name: str
-    values: FloatArray  # ascending, (k,)
-    words: tuple[str, ...] = ()  # one a value; empty for numbers
-
-    def places(self, values: FloatArray) -> FloatArray:
-        """Where values lie on the axis: numbers as they are, categories by their position among those shown."""
-        return np.searchsorted(self.values, values).astype(float) if self.words else values
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        """Where the axis begins and ends."""
-        return (-0.5, len(self.values) - 0.5) if self.words else (float(self.values[0]), float(self.values[-1]))
-
-    def shows(self, values: FloatArray) -> BoolArray:
-        """Which values the axis shows, (n,)."""
-        if self.words:
-            return np.isin(values, self.values)
-        return np.asarray((values >= self.values[0]) & (values <= self.values[-1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +70,10 @@ def boundary_record(explanation: Explanation, features: Sequence[str | int] | No
     surrogate = Surrogate(scale, X, is_hit)
     pair = _chosen(explanation, features, surrogate, end, X)
     plane = Slice(scale, factual, end, pair)
-    first, second = (_axis(explanation, j, np.vstack([X, end]), whole=len(space) == 2) for j in pair)
+    first, second = (
+        space.features[j].axis(np.append(X[:, j], end[j]), space.low[j], space.high[j], whole=len(space) == 2)
+        for j in pair
+    )
     grid = np.stack(np.meshgrid(first.values, second.values), axis=-1).reshape(-1, 2)
     probability = surrogate.probability(plane.points(grid)).reshape(len(second.values), len(first.values))
     rest = (factual != X).any(axis=1) & (end != X).any(axis=1)
@@ -133,7 +108,7 @@ def _chosen(
     changed = [space.index(name) for name in explanation.changes["feature"]]
     ranked = sorted(range(len(space)), key=lambda j: (space.features[j].frozen, -_relevance(surrogate, end, X, j)))
     pair = list(dict.fromkeys([*changed[:2], *ranked]))[:2]
-    return sorted(pair, key=lambda j: isinstance(space.features[j], Categorical))  # words have more room at the side
+    return sorted(pair, key=lambda j: not space.features[j].is_number)  # words have more room at the side
 
 
 def _relevance(surrogate: Surrogate, x: FloatArray, X: FloatArray, j: int) -> float:
@@ -143,25 +118,6 @@ def _relevance(surrogate: Surrogate, x: FloatArray, X: FloatArray, j: int) -> fl
     probes = np.tile(x, (len(values), 1))
     probes[:, j] = values
     return float(np.ptp(surrogate.probability(probes)))
-
-
-def _axis(explanation: Explanation, j: int, X: FloatArray, whole: bool) -> Axis:
-    """The axis of feature j: around the points X, (n, d), or over the whole range."""
-    space = explanation.space
-    feature, values = space.features[j], X[:, j]
-    if isinstance(feature, Categorical):
-        # All there are, or the factual's, the counterfactual's and those asked most often.
-        often = [code for code, _ in Counter([values[0], values[-1]] * len(values) + values.tolist()).most_common()]
-        rest = [code for code in range(len(feature.categories)) if code not in often]
-        codes = sorted([*often, *rest][:MOST_CATEGORIES])
-        return Axis(feature.name, np.array(codes, dtype=float), tuple(str(feature.categories[int(c)]) for c in codes))
-    low, high = float(space.low[j]), float(space.high[j])
-    if not whole:
-        room = MARGIN * float(np.ptp(values)) or MARGIN * (high - low)
-        low, high = max(low, float(values.min()) - room), min(high, float(values.max()) + room)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return Axis(feature.name, np.linspace(low, high, STEPS))
 
 
 def draw_boundary(boundary: Boundary, figure: FigureBase) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import pandas as pd
 from matplotlib.figure import FigureBase
 
-from acex.run.explanation import Explanation, readable, readable_pair
+from acex.run.explanation import Explanation
 from acex.show.plots.style import AFTER, BEFORE, BLUE, DARK_GREY, LIGHT_GREY, legend, plain, short, wrapped
-from acex.space.kinds import Categorical, Feature, Nominal
+from acex.space.feature import Way
 
 MOST_CHANGES = 20  # of the changes are shown; more rows than this nobody reads
 LEAST_ROWS = 4  # with fewer changes than these, rows come no further apart
 
-Direction: TypeAlias = Literal["up", "down", "other"]
-SIGN: dict[Direction, str] = {"up": "▲", "down": "▼", "other": "●"}
+SIGN: dict[Way, str] = {"up": "▲", "down": "▼", "other": "●"}
 
 
 @dataclass(frozen=True)
@@ -42,38 +42,16 @@ class Changes:
 
 def changes_record(explanation: Explanation, most: int = MOST_CHANGES) -> Changes:
     """The changes of the best counterfactual, the `most` largest of them; none when nothing was found."""
-    space = explanation.space
     changes = explanation.changes
     shown = []
     for name, before, after, step in changes.head(most).itertuples(index=False):
-        feature = space.features[space.index(name)]
-        words = readable_pair(before, after)
-        start, end = (_place(feature, value) for value in (before, after))
-        low, high = _range(feature)
-        shown.append(Change(name, *words, float(step), start, end, low, high))
+        feature = explanation.space.feature(name)
+        width = feature.high - feature.low or np.inf
+        codes = feature.encode(pd.Series([before, after], dtype=object))
+        start, end = ((codes - feature.low) / width).tolist()
+        low, high = (feature.text(feature.value(c)) if feature.ordered else "" for c in (feature.low, feature.high))
+        shown.append(Change(name, *feature.texts(before, after), float(step), start, end, low, high))
     return Changes(tuple(shown), n_more=len(changes) - len(shown))
-
-
-def direction(feature: Feature, step: float) -> Direction:
-    """Which way a change goes; categories without an order go nowhere but to another."""
-    if isinstance(feature, Nominal):
-        return "other"
-    return "up" if step > 0 else "down"
-
-
-def _place(feature: Feature, value: Any) -> float:
-    """Where a value lies within the feature's range, 0 to 1."""
-    code = feature.categories.index(value) if isinstance(feature, Categorical) else float(value)
-    width = feature.high - feature.low
-    return (code - feature.low) / width if width > 0 else 0.5
-
-
-def _range(feature: Feature) -> tuple[str, str]:
-    if isinstance(feature, Nominal):
-        return "", ""
-    if isinstance(feature, Categorical):
-        return str(feature.categories[0]), str(feature.categories[-1])
-    return readable(float(feature.low)), readable(float(feature.high))
 
 
 def draw_changes(changes: Changes, figure: FigureBase) -> None:

@@ -8,9 +8,10 @@ from matplotlib.figure import FigureBase
 from matplotlib.patches import Rectangle
 
 from acex.errors import NoCounterfactual
-from acex.run.explanation import Explanation, readable, readable_pair
-from acex.show.plots.changes import SIGN, Direction, direction
+from acex.run.explanation import Explanation
+from acex.show.plots.changes import SIGN
 from acex.show.plots.style import DARK_GREY, LIGHT_BLUE, LIGHT_GREY, inches, plain, short, wrapped
+from acex.space.feature import Way
 
 MOST_FEATURES = 30  # rows that fit on a page
 MOST_COLUMNS = 6  # counterfactuals that can be compared
@@ -23,7 +24,7 @@ class Cell:
     """What a feature becomes."""
 
     value: str
-    direction: Direction
+    direction: Way
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,14 @@ def counterfactuals_record(
     shown = names[:most_features]
     before = {name: value for table in tables for name, value in table["before"].items()}
 
+    feature = explanation.space.feature
+
     def cell(name: str, after: object, step: float) -> Cell:
-        feature = explanation.space.features[explanation.space.index(name)]
-        return Cell(readable_pair(before[name], after)[1], direction(feature, step))
+        return Cell(feature(name).texts(before[name], after)[1], feature(name).way(step))
 
     return Counterfactuals(
         features=tuple(shown),
-        factual=tuple(readable(before[name]) for name in shown),
+        factual=tuple(feature(name).text(before[name]) for name in shown),
         columns=tuple(
             Counterfactual(
                 tuple(cell(n, table["after"][n], table["step"][n]) if n in table.index else None for n in shown),

@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
 from acex.arrays import FloatArray
-from acex.run.explanation import Explanation, readable
+from acex.run.explanation import Explanation
 from acex.show.plots.style import plain, short
+from acex.values import readable
 
 MOST_SIGNED = 16  # pixels a side, up to which an image has room for signs
 

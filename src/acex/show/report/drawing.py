@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from acex.run.explanation import readable
 from acex.show.plots import Change, Trace
 from acex.show.report.markup import Markup, tag
+from acex.values import readable
 
 WIDTH, HEIGHT = 560.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 8.0, 10.0, 34.0  # margins around the costs

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from acex.run.explanation import Explanation, readable, readable_pair
+from acex.run.explanation import Explanation
 from acex.show.report.markup import Child, Markup, joined, tag
-from acex.show.report.words import joined_words
 from acex.show.sentences import one_sentence
-from acex.space.kinds import Categorical, Feature
+from acex.space.feature import Feature
 from acex.space.space import Space
+from acex.values import joined_words, readable
 
 MOST_LINES = 60  # of a table are shown
 PLAIN = "color:inherit;background:transparent"
@@ -20,7 +20,7 @@ QUIET = "opacity:.75"
 
 def space_html(space: Space) -> str:
     """The features of a space: kind, values, and how far they may be changed."""
-    rows = [(f.name, type(f).__name__.lower(), _values(f), _freedom(f)) for f in space.features]
+    rows = [(f.name, f.kind, f.span(), _freedom(f)) for f in space.features]
     title = f"{len(space)} {'feature' if len(space) == 1 else 'features'}"
     return _block(tag("p", title, style=QUIET), _table(("feature", "kind", "values", "may change"), rows))
 
@@ -31,12 +31,7 @@ def explanation_html(explanation: Explanation) -> str:
     for i in range(len(explanation.costs)):
         if i > 0:
             parts.append(tag("p", f"or, at a cost of {explanation.costs[i]:.3g}:"))
-        changes = explanation.changes_of(i)
-        rows = [
-            (feature, *readable_pair(before, after), f"{step:+.2f} sd")
-            for feature, before, after, step in changes.itertuples(index=False)
-        ]
-        parts.append(_table(("feature", "before", "after", "step"), rows))
+        parts.append(_table(("feature", "before", "after", "step"), explanation.changes_in_words(i)))
     return _block(*parts, tag("p", explanation.summary(), style=QUIET))
 
 
@@ -63,12 +58,6 @@ def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_ro
     title = f"{done}: {found} found, {sum(e.n_queries for e in told)} queries paid"
     header = ("row", "outcome", "label", "what has to change", "cost", "queries")
     return _block(tag("p", tag("strong", title)), _table(header, rows))
-
-
-def _values(feature: Feature) -> str:
-    if isinstance(feature, Categorical):
-        return joined_words([str(category) for category in feature.categories], "or")
-    return f"{readable(float(feature.low))} to {readable(float(feature.high))}"
 
 
 def _freedom(feature: Feature) -> str:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from acex.run.explanation import Explanation, readable, readable_pair
+from acex.run.explanation import Explanation
 from acex.show.plots import Change, changes_record, trace_record
 from acex.show.report import drawing, words
 from acex.show.report.markup import Child, Markup, joined, table, tag
 from acex.show.sentences import one_sentence
-from acex.space.kinds import Numeric
+from acex.space.feature import Feature
 
 # Browsers then run no script and load nothing, whatever a text from outside might be.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -50,6 +49,8 @@ def explanation_page(explanation: Explanation, *, price_per_row: float | None = 
         price_per_row: what a query costs, if that is known.
     """
     sentence = one_sentence(explanation)
+    if not explanation.steps:  # it failed before anything was asked
+        return _document(sentence, _head(explanation, sentence), _record(explanation))
     sections = (
         _changes(explanation),
         _alternatives(explanation),
@@ -113,7 +114,7 @@ def _head(explanation: Explanation, sentence: str) -> Markup:
     after = explanation.label_after if explanation.outcome == "found" else None
     becomes = [tag("span", " becomes ", class_="becomes"), tag("b", str(after))] if after is not None else None
     n = len(explanation.changes)
-    facts: list[Child] = [joined(tag("b", str(explanation.label_before)), becomes)]
+    facts: list[Child] = [joined(tag("b", str(explanation.label_before)), becomes)] if explanation.steps else []
     if explanation.outcome == "found":
         facts += [f"{n} of {len(explanation.space)} features changed", f"cost {explanation.costs[0]:.3g}"]
     facts.append(f"{explanation.n_queries} {'query' if explanation.n_queries == 1 else 'queries'} paid")
@@ -157,15 +158,13 @@ def _changes_table(explanation: Explanation, i: int) -> Markup:
 
 def _with_unit(explanation: Explanation, name: str) -> Child:
     """The feature's name, and in what it is counted."""
-    feature = explanation.space.features[explanation.space.index(name)]
-    if isinstance(feature, Numeric) and feature.unit:
-        return [name, tag("span", f" in {feature.unit}", class_="note")]
-    return name
+    unit = explanation.space.feature(name).unit
+    return [name, tag("span", f" in {unit}", class_="note")] if unit else name
 
 
 def _led_by(explanation: Explanation, i: int) -> Explanation:
     """The explanation with counterfactual number i as its best."""
-    return explanation if i == 0 else replace(explanation, counterfactuals=explanation.counterfactuals.iloc[[i]])
+    return explanation if i == 0 else explanation.alone(i)
 
 
 def _step(change: Change) -> str:
@@ -231,15 +230,17 @@ def _queries_table(explanation: Explanation) -> Markup:
     ):
         changed = np.flatnonzero(X[i] != X[0])
         changed = changed[np.argsort(-steps[i, changed], kind="stable")]
-        lines.append((i + 1, purpose, _differences(space.names, columns, changed.tolist(), i), str(label), hit, cost))
+        lines.append(
+            (i + 1, purpose, _differences(space.features, columns, changed.tolist(), i), str(label), hit, cost)
+        )
     shown = [(*line, "hit" if hit else "miss", f"{cost:.3g}") for *line, hit, cost in lines]
     return table(("query", "why", "what was different", "label", "", "cost"), shown, class_="lines queries")
 
 
-def _differences(names: list[str], columns: list[list[Any]], changed: list[int], i: int) -> Child:
+def _differences(features: Sequence[Feature], columns: list[list[Any]], changed: list[int], i: int) -> Child:
     """What is different in row i, the largest step first."""
-    told = [(names[j], readable_pair(columns[j][0], columns[j][i])[1]) for j in changed[:MOST_TOLD]]
-    parts = [joined(name, " ", tag("b", value)) for name, value in told]
+    told = [(features[j], columns[j][0], columns[j][i]) for j in changed[:MOST_TOLD]]
+    parts = [joined(feature.name, " ", tag("b", feature.texts(before, after)[1])) for feature, before, after in told]
     more = [Markup(f"and {len(changed) - MOST_TOLD} more")] if len(changed) > MOST_TOLD else []
     return Markup(", ".join([*parts, *more])) if parts else "nothing"
 
@@ -250,12 +251,12 @@ def _held_fixed(explanation: Explanation) -> Markup:
     best = explanation.counterfactuals.iloc[0].tolist() if explanation.outcome == "found" else None
     changed = set(explanation.changes["feature"])
     lines: list[tuple[Child, ...]] = []
-    for j, name in enumerate(space.names):
-        now = readable(row[j])
+    for j, feature in enumerate(space.features):
+        name, now = feature.name, feature.text(row[j])
         if best is None:
             lines.append((name, now, words.may_become(explanation, j)))
             continue
-        before, after = readable_pair(row[j], best[j]) if name in changed else (now, "")
+        before, after = feature.texts(row[j], best[j]) if name in changed else (now, "")
         lines.append((name, before, tag("b", after) if after else "same", words.may_become(explanation, j)))
     header = ("feature", "now", "could become") if best is None else ("feature", "now", "instead", "could become")
     drawn = _scrolling(table(header, lines, class_="lines"), "The whole row")

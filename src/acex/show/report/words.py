@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from acex.plan.target import Target
-from acex.run.explanation import ADVICE, Explanation, readable
-from acex.space.kinds import Categorical, Feature
-from acex.values import is_missing
+from acex.run.explanation import ADVICE, Explanation
+from acex.values import is_missing, joined_words, readable
 
 LATELY = 10  # queries at the end, over which progress is told
-MOST_LISTED = 8  # categories or names in a sentence
 
 ENDED = {
     "budget": "The budget was spent.",
@@ -22,16 +16,9 @@ ENDED = {
 }
 
 
-def joined_words(parts: Sequence[str], last: str = "and") -> str:
-    """The parts as a list within a sentence; those beyond the first few are counted."""
-    shown = list(parts) if len(parts) <= MOST_LISTED else [*parts[: MOST_LISTED - 1], f"{len(parts) - 7} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
-
-
 def wanted(explanation: Explanation) -> str:
     """The label that was wanted."""
-    labels = Target.of(explanation.target).wanted
-    return "any other" if labels is None else joined_words([str(label) for label in labels], "or")
+    return joined_words(explanation.plan.target.words, "or")
 
 
 def price(explanation: Explanation, per_row: float | None) -> str:
@@ -64,21 +51,12 @@ def may_become(explanation: Explanation, j: int) -> str:
         return "frozen: stays"
     if explanation.scale.deviations[j] == 0:
         return "stays: the same in all known rows"
-    bounds = _bounds(feature, (explanation.settings.get("ranges") or {}).get(feature.name))
+    limits = (explanation.settings.get("ranges") or {}).get(feature.name)
+    bounds = feature.span(limits) if limits is None else f"limited to {feature.span(limits)}"
     if feature.direction is not None:
         way = "more" if feature.direction == "increase" else "less"
-        return f"{bounds}; only {way} than {readable(now)}" if bounds else f"only {way} than {readable(now)}"
+        return f"{bounds}; only {way} than {feature.text(now)}"
     return bounds
-
-
-def _bounds(feature: Feature, limits: list[Any] | None) -> str:
-    if isinstance(feature, Categorical):
-        allowed = feature.categories if limits is None else limits
-        named = joined_words([str(category) for category in allowed], "or")
-        return named if limits is None else f"limited to {named}"
-    ends = [feature.low, feature.high]
-    low, high = ends if limits is None else [e if m is None else m for e, m in zip(ends, limits, strict=True)]
-    return f"{'' if limits is None else 'limited to '}{readable(float(low))} to {readable(float(high))}"
 
 
 def held_fixed(explanation: Explanation) -> list[str]:
@@ -155,10 +133,12 @@ def _progress(explanation: Explanation) -> str:
 
 def _plausibility(explanation: Explanation) -> str:
     settings = explanation.settings
-    if "plausibility" in settings and settings["plausibility"] is None:
-        return "Nobody checked: the filter for plausibility was turned off."
     n = settings.get("n_reference")
     among = "the known rows" if n is None else f"the {n} known rows"
+    if explanation.is_reference_row:
+        return f"It is one of {among}, as it stands there."
+    if "plausibility" in settings and settings["plausibility"] is None:
+        return "Nobody checked: the filter for plausibility was turned off."
     if not explanation.affinities:
         return f"It passed the filter (local outlier factor among {among}); how clearly is not recorded."
     return (

@@ -1,0 +1,147 @@
+"""One asked row as a value, and how an explanation ended.
+
+A *step* is what progress bars, callbacks, the ledger, reports and live pages read; nobody works out anew what is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from math import inf
+from typing import Any, Literal, TypeAlias
+
+from acex.plan.target import Target
+from acex.values import Label
+
+Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "unlikely", "exhausted", "failed"]
+StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is known of a row before it is asked; the ledger keeps it with the question.
+
+    Args:
+        first: position of the first row of its round: rows of a round are asked at once.
+        cost: J of the row. counts: would it be a counterfactual, if it is a hit?
+        affinity: how much it looks like the reference (1: an inlier); None where nobody has recorded it.
+        reference: is it a row of the reference, as it is? None where nobody has recorded it.
+        round, penalty, hope: what the strategy needs to go on from here.
+    """
+
+    first: int
+    cost: float
+    counts: bool
+    affinity: float | None = None
+    round: int = 0
+    penalty: float = 0.0
+    hope: float = 1.0
+    reference: bool | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain values, as JSON holds them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> Note:
+        """What `to_dict` wrote, in this version or an earlier one."""
+        known = [field.name for field in fields(cls)]
+        return cls(**{name: written[name] for name in known if name in written})
+
+
+@dataclass(frozen=True)
+class Step:
+    """A row that was asked, and what came of it.
+
+    Attributes:
+        position: its place among the rows of its explanation; 0 is the factual.
+        row: its values by feature, as the model saw them.
+        purpose: why it was asked, in a word.
+        label: the model's answer. hit: is it wanted? The factual is none, also where it has the label wanted.
+        cost: J of the row. best: cost of the best counterfactual so far; infinite before there is one.
+        paid: how often it was paid for; 0: the answer was known.
+        at: when the answer was written down (ISO 8601, UTC); None where nobody noted it.
+        seen: number of the newest answer in the ledger that could influence the question.
+        note: what was known of it before.
+    """
+
+    position: int
+    row: Mapping[str, Any]
+    purpose: str
+    label: Label
+    hit: bool
+    best: float
+    paid: int
+    at: str | None
+    seen: int
+    note: Note
+
+    @property
+    def cost(self) -> float:
+        """J of the row."""
+        return self.note.cost
+
+    @property
+    def is_counterfactual(self) -> bool:
+        """Is it a hit that looks real and respects every constraint?"""
+        return self.hit and self.note.counts
+
+
+def in_order(steps: Iterable[Step], target: Target) -> list[Step]:
+    """Steps, the factual's first, with what follows from the labels and the order: hit, and best so far."""
+    done: list[Step] = []
+    for step in steps:
+        done.append(judged(step, done, target))
+    return done
+
+
+def judged(step: Step, before: Sequence[Step], target: Target) -> Step:
+    """A step that comes after these, with what follows from its label and its place."""
+    if not before:
+        return replace(step, hit=False, best=inf)
+    step = replace(step, hit=target.is_hit(step.label, before[0].label))
+    best = min(before[-1].best, step.cost) if step.is_counterfactual else before[-1].best
+    return replace(step, best=best)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an explanation ended, or stands now.
+
+    Attributes:
+        counterfactuals: positions of the steps that are the answer, best first.
+        steadiness: with a margin, the surrogate's P(hit) in a small neighbourhood of each.
+        worth: what one more query is expected to save, in cost; infinite without a counterfactual.
+        warnings: what a reader should know.
+        error: what went wrong, of an explanation that failed.
+    """
+
+    outcome: Outcome
+    stopped_by: StoppedBy = "budget"
+    counterfactuals: tuple[int, ...] = ()
+    steadiness: tuple[float, ...] = ()
+    worth: float = inf
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+
+    @classmethod
+    def so_far(cls, steps: Sequence[Step], target: Target) -> Ending:
+        """Where these steps have got to, by themselves: the cheapest counterfactual is the answer."""
+        best = min((s for s in steps if s.is_counterfactual), key=lambda s: s.cost, default=None)
+        if best is not None:
+            return cls("found", counterfactuals=(best.position,))
+        met = bool(steps) and target.is_met(steps[0].label)
+        return cls("already_target", stopped_by="settled") if met else cls("budget_spent")
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain values, as JSON holds them."""
+        written = asdict(self)
+        return written | {"worth": None if self.worth == inf else self.worth}
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> Ending:
+        """What `to_dict` wrote, in this version or an earlier one."""
+        known = {field.name: written[field.name] for field in fields(cls) if field.name in written}
+        for name in ("counterfactuals", "steadiness", "warnings"):
+            known[name] = tuple(known.get(name, ()))
+        return cls(**known | {"worth": inf if known.get("worth") is None else known["worth"]})

@@ -1,0 +1,116 @@
+"""The face of the library: from a model, data and a row to an explanation, in one call."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Unpack
+
+from acex.arrays import Rows
+from acex.ledger import Ledger
+from acex.run.explainer import Callback, Explainer
+from acex.run.explanation import Explanation
+from acex.run.options import Options, RowOptions
+from acex.space.plausibility import Plausibility
+from acex.space.space import Space
+
+
+class EveryOption(RowOptions, total=False):
+    """What may be said to `explain`, for type checkers: of the row, and of the model and its data."""
+
+    labels: Any
+    space: Space | None
+    plausibility: Plausibility | None
+    scores: bool
+    pool: bool
+    answers: tuple[Rows, Any] | None
+    ledger: Ledger | str | Path | None
+    model_id: str | None
+    timeout: float | None
+
+
+def explain(
+    model: Any,
+    x: Rows,
+    *,
+    data: Rows,
+    callback: Callback | None = None,
+    progress: bool | None = None,
+    **options: Unpack[EveryOption],
+) -> Explanation:
+    """The smallest realistic change to the row x that changes the model's decision.
+
+    Args:
+        model: anything with `predict`, or a function from rows to labels. It receives what `data` is: a
+            DataFrame with the same columns and dtypes, or a 2-D array.
+        x: the row to explain: a Series, a mapping, a frame of one row, or a 1-D array.
+        data: known rows of the domain. Scales, plausibility and first guesses come from it.
+        labels: known true outcomes of `data`, one a row, in the words of the model's labels. Hints, not answers of
+            the model: they tell strategy "feasible" where to look first, as far as the model turns out to agree.
+        space: what each feature can hold; by default `Space.infer(data)`.
+        target: the label wanted, or a list of labels that will do; by default any other than the one x has.
+        budget: how many rows may be sent to the model, the first one (x itself) included. A hard cap.
+        count: how many counterfactuals; each rests on a feature that the others do not rest on.
+        freeze: features that must stay as they are.
+        ranges: (low, high) for numbers, a list of allowed categories for the others.
+        directions: "increase" or "decrease" for features that may go one way only.
+        weights: how dear a change of a feature is relative to others; 1 by default.
+        constraint: from rows to one True or False a row; rows where it is False are never asked.
+        strategy: "feasible"; "penalty", which is ACE as published; or `acex.Feasible(...)`, `acex.Penalty(...)` with
+            settings of their own.
+        beta: weight of sparsity (l1) against distance (l2) in the cost.
+        plausibility: how much a counterfactual must look like data; None for not at all.
+        scores: the model gives probabilities (`predict_proba`, or a function that gives a frame with a column for
+            each label): fewer queries than labels alone.
+        queries_per_round: rows that are asked at once, where waiting is dearer than a few queries more.
+        pool: use what the same model was asked for other explanations; it costs nothing.
+        answers: rows, and the labels that the model itself gave them elsewhere: evidence, free of charge.
+        ledger: where answers are written down so that none is paid for twice: a path, a URL of PostgreSQL, an
+            `acex.Ledger`, or None for memory. An explanation that was interrupted goes on from there.
+        model_id: the model's name in the ledger; models from files and endpoints have one of their own.
+        timeout: seconds after which a request to the model counts as failed.
+        callback: called with the explanation so far after each query, or round of them.
+        progress: a progress bar on stderr; by default when that is a terminal.
+        seed: the same seed and answers give the same questions.
+
+    Example:
+        >>> import acex
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> loans = acex.datasets.load("loan")
+        >>> forest = RandomForestClassifier(50, random_state=0)
+        >>> codes = loans.codes                              # the forest wants numbers
+        >>> forest = forest.fit(codes, loans.labels)
+        >>> model = lambda rows: forest.predict(loans.space.encode(rows))
+        >>> rejected = loans.rows[model(loans.rows) == "rejected"].iloc[0]
+        >>> e = acex.explain(model, rejected, data=loans.rows, target="approved", freeze=["age"])
+        >>> e.outcome, e.label_after
+        ('found', 'approved')
+    """
+    setup = {name: options.pop(name) for name in SETUP if name in options}  # type: ignore[misc]
+    Options.of(options)  # what is wrong with them is said before the data are worked through
+    explainer = Explainer(model, data, seed=options.get("seed", 0), **setup)
+    try:
+        return explainer.explain(x, callback=callback, progress=progress, **options)  # type: ignore[misc]
+    finally:
+        if not isinstance(setup.get("ledger"), Ledger):  # who opened it closes it
+            explainer.ledger.close()
+
+
+SETUP = EveryOption.__annotations__.keys() - RowOptions.__annotations__.keys()
+
+
+def _signature() -> inspect.Signature:
+    """Every argument of `explain` by its name, with its default, for people and their editors."""
+    own = [p for p in inspect.signature(explain).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    about_model = [p for name, p in inspect.signature(Explainer).parameters.items() if name in SETUP]
+    defaults = {f.name: f.default for f in fields(Options)} | {"target": None, "strategy": "feasible"}
+    kinds = {name: kind.__forward_arg__ for name, kind in RowOptions.__annotations__.items()}
+    about_row = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
+        for name, default in defaults.items()
+    ]
+    return inspect.Signature([*own[:3], *about_model, *about_row, *own[3:]], return_annotation="Explanation")
+
+
+explain.__signature__ = _signature()  # type: ignore[attr-defined]

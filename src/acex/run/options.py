@@ -1,0 +1,88 @@
+"""The arguments of `explain` that are about a row: their names, defaults and checks, said once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypedDict
+
+from acex.plan.target import Target
+from acex.search.strategies import as_strategy
+from acex.search.strategy import Strategy
+from acex.space.feature import Direction
+from acex.space.region import Constraint
+from acex.values import is_count
+
+BUDGET = 60
+
+
+class RowOptions(TypedDict, total=False):
+    """What may be said of a row, for type checkers; `Options` has the defaults."""
+
+    target: Any
+    budget: int
+    count: int
+    freeze: Iterable[str | int]
+    ranges: Mapping[Any, Any] | None
+    directions: Mapping[Any, Direction] | None
+    weights: Mapping[Any, float] | None
+    constraint: Constraint | None
+    strategy: Strategy | str
+    beta: float
+    queries_per_round: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was said of a row, checked as far as it can be without the row and the model."""
+
+    target: Target = field(default_factory=lambda: Target.of(None))
+    budget: int = BUDGET
+    count: int = 1
+    freeze: tuple[str | int, ...] | str = ()
+    ranges: Mapping[Any, Any] | None = None
+    directions: Mapping[Any, Direction] | None = None
+    weights: Mapping[Any, float] | None = None
+    constraint: Constraint | None = None
+    strategy: Strategy = field(default_factory=lambda: as_strategy("feasible"))
+    beta: float = 5.0
+    queries_per_round: int = 1
+    seed: int = 0
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Options:
+        """What a caller said, by name.
+
+        Raises:
+            TypeError: there is no argument of this name.
+            ValueError: one of them is wrong.
+        """
+        known = [f.name for f in fields(cls)]
+        for name in said:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise TypeError(f"There is no argument {name!r}; see acex.explain for those of a row.{hint}")
+        given = dict(said)
+        if not isinstance(given.get("freeze"), str):  # a text is refused where features are known
+            given["freeze"] = tuple(given.get("freeze", ()))
+        given["target"] = Target.of(given.get("target"))
+        given["strategy"] = as_strategy(given.get("strategy", "feasible"))
+        return cls(**given)
+
+    def __post_init__(self) -> None:
+        if not is_count(self.budget, least=2):
+            raise ValueError(
+                f"budget must be a whole number of at least 2 (the row itself, and one more), got {self.budget!r}."
+            )
+        for name in ("count", "queries_per_round"):
+            if not is_count(getattr(self, name)):
+                raise ValueError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}.")
+        if not is_count(self.seed, least=0):
+            raise ValueError(f"seed must be a whole number, 0 or more, got {self.seed!r}.")
+        if self.count > 1 and not self.strategy.finds_several:
+            raise ValueError(
+                f"count above 1 needs strategy 'feasible'; strategy {self.strategy.name!r} finds one only."
+            )

@@ -1,0 +1,105 @@
+"""The known rows of a domain, and all that is worked out from them once for every explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from acex.arrays import FloatArray, Rows
+from acex.plan.target import Target
+from acex.run.threads import one_blas_thread
+from acex.search.hints import as_outcomes, outcome_model
+from acex.search.problem import Hint, Problem
+from acex.space.cost import Cost
+from acex.space.plausibility import Density, Plausibility
+from acex.space.quantiles import Quantiles
+from acex.space.region import Constraint, Region
+from acex.space.scale import Scale
+from acex.space.space import Space
+from acex.values import Label, fingerprint
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Points of known rows, (m, d), how they are spread, what looks like them, and their true outcomes."""
+
+    space: Space
+    points: FloatArray
+    scale: Scale
+    quantiles: Quantiles
+    plausibility: Plausibility | None
+    density: Density | None  # None: everything is plausible
+    outcomes: list[Label] | None  # None: not known
+    seed: int
+
+    @classmethod
+    def of(
+        cls, data: Rows, labels: Any, space: Space | None, plausibility: Plausibility | None, seed: int
+    ) -> Reference:
+        """What is known of these rows.
+
+        Raises:
+            ValueError: a value is missing or impossible, or the outcomes are not one a row.
+        """
+        if not (space is None or isinstance(space, Space)):
+            raise TypeError(f"space must be an acex.Space or None, got {type(space).__name__}.")
+        if not (plausibility is None or isinstance(plausibility, Plausibility)):
+            raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
+        if len(data) == 0:
+            raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
+        space = Space.infer(data) if space is None else space.like(data)
+        points = space.encode(data)
+        scale = Scale.of(space, points)
+        outcomes = None if labels is None else as_outcomes(labels, len(points))
+        with one_blas_thread():
+            density = None if plausibility is None else plausibility.fit(points, scale, seed)
+        return cls(space, points, scale, Quantiles.of(scale, points), plausibility, density, outcomes, seed)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @cached_property
+    def identity(self) -> str:
+        """What tells these rows and outcomes from others."""
+        outcomes = None if self.outcomes is None else fingerprint(self.outcomes)
+        return fingerprint([self.points.astype("<f8").tobytes().hex(), self.points.shape, outcomes, self.seed])
+
+    def refuse_foreign_outcomes(self, words: Sequence[Label]) -> None:
+        """Outcomes in other words than the model's would be no hint, and nobody would notice."""
+        outcomes = list(dict.fromkeys(self.outcomes or words))
+        if not any(o in words for o in outcomes):
+            raise ValueError(
+                f"labels must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
+            )
+
+    def problem(
+        self,
+        space: Space,
+        factual: FloatArray,
+        *,
+        ranges: Mapping[Any, Any] | None,
+        constraint: Constraint | None,
+        beta: float,
+    ) -> Problem:
+        """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row."""
+        region = Region.of(space, factual, ranges=ranges, constant=self.scale.deviations == 0, constraint=constraint)
+        cost = Cost(self.scale, factual, space.weights, beta)
+        return Problem(region, cost, self.scale, self.points, self.density, self.quantiles)
+
+    def hint(self, target: Target, before: Label) -> Hint | None:
+        """P(hit) by the known outcomes; None where there are none, or they know only one side."""
+        if self.outcomes is None:
+            return None
+        wanted = target.same_hits(before)
+        if wanted not in self._hints:
+            hits = [target.is_hit(outcome, before) for outcome in self.outcomes]
+            self._hints[wanted] = outcome_model(self.space, self.points, np.array(hits))
+        return self._hints[wanted]
+
+    @cached_property
+    def _hints(self) -> dict[Hashable, Hint | None]:
+        return {}

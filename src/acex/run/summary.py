@@ -1,0 +1,136 @@
+"""What many explanations say together: a line for each row, and what the lines have in common."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from acex.run.explanation import Explanation
+from acex.values import printable
+
+BLOCKS = 10  # of rows, in the order in which they finished, in a summary
+MOST_LINES = 12  # of a table of a summary are shown
+
+
+class Line(NamedTuple):
+    """What is kept of each row, however many there are."""
+
+    outcome: str
+    label_before: Any
+    label_after: Any
+    cost: float
+    n_changes: int
+    changes: dict[str, tuple[Any, Any]]  # from what to what, by feature
+    queries: int
+    reused: int
+    error: str | None
+    ways: tuple[tuple[str, str, float], ...] = ()  # of each change: feature, up, down or other, and its length
+
+    @classmethod
+    def of(cls, e: Explanation, paid: int) -> Line:
+        """The line of an explanation for which so many rows were sent, by all runs together."""
+        changes = list(e.changes[["feature", "before", "after", "step"]].itertuples(index=False, name=None))
+        ways = ((f, e.space.feature(f).way(s), abs(s)) for f, _, _, s in changes)
+        return cls(
+            e.outcome,
+            e.label_before,
+            e.label_after,
+            e.costs[0] if e.costs else math.nan,
+            len(changes),
+            {f: (b, a) for f, b, a, _ in changes},
+            paid,
+            e.n_reused,
+            e.error,
+            tuple(ways),
+        )
+
+
+NOT_DONE = Line("unfinished", None, None, math.nan, 0, {}, 0, 0, None)
+
+
+def frame_of(lines: Sequence[Line], index: pd.Index[Any]) -> pd.DataFrame:
+    """A row for each line, by these names."""
+    return pd.DataFrame(list(lines), index=index, columns=Line._fields).drop(columns="ways")
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What many explanations say together.
+
+    Attributes:
+        outcomes: how many rows ended how.
+        changes: a line for each feature that has to change, most often first: in how many rows, their share of those
+            found, how often up, down or to another category, and the median step in standard deviations.
+        not_found: the names of rows for which nothing was found, with the outcome or the error.
+        progress: blocks of rows in the order in which they finished: rows, queries a row, mean cost, share found.
+        queries: rows sent to the model for all of them.
+    """
+
+    outcomes: pd.Series[int]
+    changes: pd.DataFrame
+    not_found: pd.Series[str]
+    progress: pd.DataFrame
+    queries: int
+
+    @classmethod
+    def of(cls, lines: Sequence[Line], index: pd.Index[Any], finished: Sequence[int]) -> Summary:
+        """The summary of these lines, whose rows finished in this order."""
+        frame = frame_of(lines, index)
+        missed = frame[~frame["outcome"].isin(["found", "already_target"])]
+        return cls(
+            outcomes=frame["outcome"].value_counts(),
+            changes=_changes([line for line in lines if line.outcome == "found"]),
+            not_found=missed["error"].fillna(missed["outcome"]),
+            progress=_progress(frame.iloc[list(finished)]),
+            queries=int(frame["queries"].sum()),
+        )
+
+    def __str__(self) -> str:
+        n = int(self.outcomes.sum())
+        ends = ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.items())
+        parts = [f"{n} rows: {ends}. {self.queries} queries, {self.queries / max(n, 1):.1f} a row."]
+        if len(self.changes):
+            parts += ["", "What has to change:", self.changes.head(MOST_LINES).to_string(index=False)]
+        if len(self.not_found):
+            shown = [f"  {name}: {why}" for name, why in self.not_found.head(MOST_LINES).items()]
+            more = len(self.not_found) - len(shown)
+            parts += ["", "Nothing was found for:", *shown, *([f"  ... and {more} more"] if more else [])]
+        if len(self.progress) > 1:
+            parts += ["", "As the work went on:", self.progress.to_string(index=False)]
+        return printable("\n".join(parts))
+
+    __repr__ = __str__
+
+
+def _changes(found: Sequence[Line]) -> pd.DataFrame:
+    """How often each feature has to change, which way, and how far."""
+    steps = pd.DataFrame([way for line in found for way in line.ways], columns=pd.Index(["feature", "way", "size"]))
+    lines = []
+    for name, group in steps.groupby("feature"):
+        ways = Counter(group["way"])
+        share, median = round(len(group) / len(found), 3), round(float(group["size"].median()), 3)
+        lines.append((name, len(group), share, ways["up"], ways["down"], ways["other"], median))
+    columns = pd.Index(["feature", "rows", "share", "up", "down", "other", "median_step"])
+    return pd.DataFrame(lines, columns=columns).sort_values("rows", ascending=False, kind="stable", ignore_index=True)
+
+
+def _progress(frame: pd.DataFrame) -> pd.DataFrame:
+    """What rows cost as the work went on, a line for each block of them; `frame` is in the order of finishing."""
+    edges = np.linspace(0, len(frame), min(BLOCKS, len(frame)) + 1).astype(int)
+    blocks = [(a, b, frame.iloc[a:b]) for a, b in pairwise(edges.tolist())]
+    return pd.DataFrame(
+        {
+            "rows": [f"{a + 1}-{b}" for a, b, _ in blocks],
+            "queries": [round(float(block["queries"].mean()), 2) for *_, block in blocks],
+            "reused": [round(float(block["reused"].mean()), 2) for *_, block in blocks],
+            "mean_cost": [round(float(block["cost"].mean()), 4) for *_, block in blocks],
+            "found": [round(float((block["outcome"] == "found").mean()), 3) for *_, block in blocks],
+        }
+    )

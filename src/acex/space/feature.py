@@ -1,0 +1,232 @@
+"""What every kind of feature tells the rest of the house; a kind is one class, and `kinds` has four.
+
+    value   what a row holds, such as "cook"        code   the float that stands for it in a point
+
+Codes of an *ordered* kind say where values lie: between two there is a way, as long as their difference. Those of any
+other kind count from 0, and it says itself how far two of them are apart.
+
+A new kind is a frozen dataclass with `register` above it. It says what raises NotImplementedError here, its `low` and
+`high`, and whatever else it does in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, get_args
+
+import numpy as np
+import pandas as pd
+
+from acex.arrays import FloatArray
+from acex.space.axis import Axis
+from acex.values import as_json, is_finite, listed, plain, readable, readable_pair
+
+Direction: TypeAlias = Literal["increase", "decrease"]
+Way: TypeAlias = Literal["up", "down", "other"]
+
+MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column: its name, how far it may be changed, and what depends on its kind."""
+
+    name: str
+    frozen: bool = field(default=False, kw_only=True)
+    direction: Direction | None = field(default=None, kw_only=True)
+    weight: float = field(default=1.0, kw_only=True)
+
+    ordered = True  # is there a way between two values?
+    is_number = False  # are codes the numbers that people read?
+    grid = 1.0  # codes are multiples of it; 0 for any float
+    unit = ""  # what a number counts
+
+    if TYPE_CHECKING:  # the least and the greatest code, fields of some kinds and properties of others
+
+        @property
+        def low(self) -> float: ...
+        @property
+        def high(self) -> float: ...
+
+    def __post_init__(self) -> None:
+        self._set(name=str(self.name), weight=plain(self.weight))
+        if self.direction is not None and self.direction not in get_args(Direction):
+            raise ValueError(f"{self.name!r}: direction {self.direction!r} is neither 'increase' nor 'decrease'.")
+        if self.direction is not None and not self.ordered:
+            raise ValueError(f"{self.name!r}: a {self.kind} feature has no order, so no direction; use Ordinal.")
+        if not (is_finite(self.weight) and self.weight > 0):
+            raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
+
+    def _set(self, **values: Any) -> None:
+        """Replace what was passed by its plain form, while the feature is being made."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def kind(self) -> str:
+        """What files call the kind."""
+        return type(self).__name__.lower()
+
+    @classmethod
+    def has_own(cls, method: str) -> bool:
+        """Does the kind do this in its own way? What it does not, arrays do for all features at once."""
+        return next(c for c in cls.__mro__ if method in vars(c)) is not Feature
+
+    # -- its column ------------------------------------------------------------------------------
+
+    @classmethod
+    def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
+        """The feature whose values these are; None unless the column is surely of this kind."""
+        return None
+
+    @classmethod
+    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
+        """Fields that a file may leave to the column."""
+        return {}
+
+    @classmethod
+    def adopted(cls, column: pd.Series[Any]) -> pd.Series[Any]:
+        """A column that a file declares to be of this kind, as the kind wants it."""
+        return column
+
+    def check(self, dtype: Any) -> None:
+        """Refuse a dtype that cannot hold the feature's values: the model would be asked something else."""
+        raise NotImplementedError
+
+    def encode(self, values: pd.Series[Any]) -> FloatArray:
+        """The codes of values, none of which is missing, (n,); they may lie beyond `low` and `high`."""
+        raise NotImplementedError
+
+    def value(self, code: float) -> Any:
+        """What a code stands for."""
+        raise NotImplementedError
+
+    def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
+        """The column for codes, (n,)."""
+        column: pd.Series[Any] = pd.Series([self.value(code) for code in x.tolist()], dtype=dtype)
+        return column
+
+    # -- what it may become ----------------------------------------------------------------------
+    # The codes allowed are an ascending array: both ends of a box here, every single one for categories.
+
+    def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
+        """The codes from low to high that `ranges` leaves, None all of them; descending if there are none."""
+        raise NotImplementedError
+
+    def limits(self, allowed: FloatArray) -> Any:
+        """The codes allowed, as `ranges` would be given them."""
+        return self.value(allowed[0]), self.value(allowed[-1])
+
+    def limits_in(self, text: str) -> Any:
+        """What `ranges` would be given for a text of the shell's, such as "5:10"."""
+        try:
+            low, high = text.split(":")
+            ends = float(low or "-inf"), float(high or "inf")
+            if not (ends[0] < np.inf and ends[1] > -np.inf):  # also where one is no number
+                raise ValueError
+            return ends
+        except ValueError:
+            raise ValueError("expected LOW:HIGH, either of which may be left out.") from None
+
+    def widened(self, limits: Any) -> Feature:
+        """The feature with room for what `ranges` wants, where it can have more."""
+        return self
+
+    def between(self, allowed: FloatArray, least: float, most: float) -> FloatArray:
+        """The codes allowed from `least` to `most`; empty or descending if there are none."""
+        return np.array([max(allowed[0], least), min(allowed[-1], most)])
+
+    def count(self, allowed: FloatArray) -> float:
+        """How many codes are allowed."""
+        width = float(allowed[-1] - allowed[0])
+        return 1.0 if width == 0 else 1.0 + round(width / self.grid) if self.grid else np.inf
+
+    def codes(self, allowed: FloatArray) -> FloatArray | None:
+        """All codes allowed, ascending; None where they are too many to be listed."""
+        count = self.count(allowed)
+        return allowed[0] + self.grid * np.arange(count) if count <= MOST_LISTED else None
+
+    def snap(self, x: FloatArray) -> FloatArray:
+        """The nearest codes to numbers between `low` and `high`, (n,)."""
+        return np.rint(x / self.grid) * self.grid if self.grid else x
+
+    def confined(self, x: FloatArray, allowed: FloatArray, home: float) -> FloatArray:
+        """The nearest of the codes allowed to each code, (n,); `home` is the factual's."""
+        return np.clip(x, allowed[0], allowed[-1])
+
+    # -- how far apart codes are, where they have no order -----------------------------------------
+
+    def steps(self, x: FloatArray | float, y: FloatArray | float) -> FloatArray:
+        """How far it is from codes y to codes x, (n,): without an order 1 to any other."""
+        return np.asarray(x - y if self.ordered else x != y, dtype=float)
+
+    def deviation(self, x: FloatArray) -> float:
+        """The standard deviation of codes, (n,): its square is half of the mean squared step between two of them."""
+        shares = np.bincount(x.astype(int)) / len(x)
+        return float(np.sqrt(max(1.0 - (shares**2).sum(), 0.0) / 2))
+
+    def block(self, x: FloatArray, unit: float) -> FloatArray:
+        """Coordinates of codes, (n, k), whose Euclidean distances are the steps times `unit`."""
+        one_hot: FloatArray = (x[:, None] == np.arange(self.high + 1)) * (unit / np.sqrt(2))
+        return one_hot
+
+    # -- words and pictures ------------------------------------------------------------------------
+
+    def text(self, value: Any, digits: int = 4) -> str:
+        """A value as people write it."""
+        return readable(value, digits)
+
+    def texts(self, before: Any, after: Any) -> tuple[str, str]:
+        """Both values as people write them, so that they can be told apart."""
+        return readable_pair(before, after, self.text)
+
+    def way(self, step: float) -> Way:
+        """Which way a change goes; without an order nowhere but to another value."""
+        return "other" if not self.ordered else "up" if step > 0 else "down"
+
+    def verb(self, before: Any, after: Any) -> Direction | Literal["switch"]:
+        """What a sentence says of a change."""
+        return "switch"
+
+    def span(self, limits: Any = None) -> str:
+        """All values, or those that `ranges` leaves, in words; None is an end without a limit."""
+        ends = self.value(self.low), self.value(self.high)
+        low, high = ends if limits is None else (e if m is None else m for e, m in zip(ends, limits, strict=True))
+        return f"{self.text(low)} to {self.text(high)}"
+
+    def axis(self, x: FloatArray, low: float, high: float, *, whole: bool) -> Axis:
+        """An axis for these codes, (n,), of those from low to high; the first and the last are shown in any case."""
+        if self.is_number:
+            return Axis.of_numbers(self.name, x, low, high, whole=whole)
+        every = self.codes(self.allowed(None, low, high))
+        return Axis.of_words(self.name, x, x if every is None else every, lambda c: self.text(self.value(c)))
+
+
+AnyKind = TypeVar("AnyKind", bound=type[Feature])
+KINDS: dict[str, type[Feature]] = {}
+
+
+def register(kind: AnyKind) -> AnyKind:
+    """Make a kind known to files, and to `Space.infer`, which asks the newest first."""
+    KINDS[kind.__name__.lower()] = kind
+    return kind
+
+
+def kind_named(name: str, kind: Any) -> type[Feature]:
+    """The kind that a file names for a column."""
+    if kind not in KINDS:
+        raise ValueError(f"{name!r}: kind {kind!r} is not one of {listed(KINDS)}.")
+    return KINDS[kind]
+
+
+def feature_to_json(feature: Feature) -> dict[str, Any]:
+    """The feature in plain values; those that JSON does not know become text."""
+    said = asdict(feature).items()
+    return {"kind": feature.kind, **{k: [as_json(v) for v in x] if isinstance(x, tuple) else x for k, x in said}}
+
+
+def feature_from_json(written: Mapping[str, Any]) -> Feature:
+    """The feature that `feature_to_json` wrote down."""
+    given = {key: value for key, value in written.items() if key != "kind"}
+    return kind_named(given["name"], written["kind"])(**given)

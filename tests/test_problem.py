@@ -1,0 +1,149 @@
+"""What stays the same while one factual is explained."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.decomposition import PCA
+
+from acex.arrays import BoolArray, FloatArray
+from acex.search.problem import History, Known, Problem, Query, key
+from acex.space.kinds import Continuous, Nominal
+from acex.space.space import Space
+from problems import DISCRETE, MIXED, all_points, answered, problem, reference_rows
+
+
+def by_definition(p: Problem, x: FloatArray, whole: FloatArray) -> bool:
+    """Does x change nothing that the whole does not change at least as far, the same way?"""
+    for j, feature in enumerate(p.region.space.features):
+        home, a, b = p.factual[j], x[j], whole[j]
+        if isinstance(feature, Nominal):
+            if a not in (home, b):
+                return False
+        elif not min(home, b) <= a <= max(home, b):
+            return False
+    return True
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), space=st.sampled_from([MIXED, DISCRETE]))
+def test_part_of_a_whole_is_what_the_definition_says(seed: int, space: Space) -> None:
+    p = problem(space, plausible=False)
+    rng = np.random.default_rng(seed)
+    wholes = reference_rows(space, 4, seed)
+    # Random points are hardly ever part of a whole: mix them with the factual and with wholes.
+    parts = [p.factual[None], wholes, reference_rows(space, 4, seed + 1)]
+    X = np.array([[rng.choice(np.vstack(parts)[:, j]) for j in range(len(space))] for _ in range(30)])
+    expected = [any(by_definition(p, x, whole) for whole in wholes) for x in X]
+    assert p.is_part_of(X, wholes).tolist() == expected
+
+
+def test_what_was_asked_lies_outside_or_looks_unreal_may_not_be_asked() -> None:
+    p = problem(MIXED)
+    X = np.vstack([p.projected[:40], p.factual + 1e6])
+    asked = {key(X[0]), key(X[1])}
+    expected = [
+        key(x) not in asked and bool(p.region.contains(x[None])[0]) and bool(p.plausible(x[None])[0]) for x in X
+    ]
+    assert p.admissible(X, asked).tolist() == expected
+    assert 0 < sum(expected) < len(X)
+
+
+def test_plausibility_of_a_point_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = problem(MIXED)
+    assert p.density is not None
+    judged: list[int] = []
+    real = p.density.plausible
+
+    def counted(density: object, X: FloatArray) -> BoolArray:
+        judged.append(len(X))
+        return real(X)
+
+    monkeypatch.setattr(type(p.density), "plausible", counted)
+    first, again = p.plausible(p.projected[:10]), p.plausible(p.projected[:12])
+    assert judged == [10, 2]
+    assert first.tolist() == again[:10].tolist()
+
+
+def test_what_is_worked_out_once_lives_as_long_as_its_problem() -> None:
+    made: list[FloatArray] = []
+
+    def work(p: Problem) -> FloatArray:
+        made.append(p.factual)
+        return np.arange(3.0)
+
+    p = problem(plausible=False)
+    assert p.once(work) is p.once(work)
+    assert len(made) == 1
+    gone = weakref.ref(p)
+    del p
+    gc.collect()
+    assert gone() is None
+
+
+def test_principal_moves_are_those_of_scikit_learn() -> None:
+    space = Space(tuple(Continuous(f"x{j}", -100, 100) for j in range(4)))
+    p = problem(space, plausible=False)
+    Z = p.reference * p.scale.per_unit
+    pca = PCA().fit(Z)
+    expected = pca.components_ * np.sqrt(pca.explained_variance_ * (len(Z) - 1) / len(Z))[:, None]
+    moves = p.principal_moves * p.scale.per_unit
+    assert_allclose(np.abs(moves), np.abs(expected), atol=1e-9)
+
+
+def test_a_point_of_the_region_is_projected_to_itself_and_no_point_comes_twice() -> None:
+    p = problem(DISCRETE, plausible=False)
+    assert len(np.unique(p.projected, axis=0)) == len(p.projected)
+    assert p.region.contains(p.projected).all()
+    kept = {key(x) for x in p.projected}
+    assert {key(x) for x in p.reference if p.region.contains(x[None])[0]} <= kept
+
+
+def test_alternatives_are_the_first_that_rest_on_something_of_their_own() -> None:
+    p = problem(DISCRETE, plausible=False)
+    X = all_points(DISCRETE)
+    X = X[np.argsort(p.cost(X), kind="stable")][1:200]
+    chosen: list[int] = []
+    for i, x in enumerate(X):  # by the definition, one after the other
+        mine = p.rests_on(x)
+        if all(mine - p.rests_on(X[k]) and p.rests_on(X[k]) - mine for k in chosen):
+            chosen.append(i)
+    assert p.alternatives(X, 3) == chosen[:3]
+    apart = p.apart_from((p.rests_on(X[0]),))
+    assert apart is p.apart_from((p.rests_on(X[0]),))
+    assert not apart.different(X[:1])[0] and apart.different(X[chosen[1:2]])[0]
+
+
+def test_released_points_leave_a_feature_of_every_set_alone() -> None:
+    p = problem(MIXED, plausible=False)
+    taken = (frozenset({0, 1}), frozenset({4}))
+    apart = p.apart_from(taken)
+    for x in apart.released(p.projected[:50]):
+        for features in taken:
+            assert any(x[j] == p.home[j] for j in features)
+
+
+def test_a_history_is_a_value() -> None:
+    p = problem(plausible=False)
+    history = answered(p, 5)
+    more = history.told(Query(p.projected[-1], "row"), True)
+    assert (len(history.queries), len(more.queries)) == (5, 6)
+    assert more.until(5).hits == history.hits
+    assert more.is_hit[-1] and key(p.projected[-1]) in more.asked
+
+
+def test_known_misses_are_useless_and_known_hits_are_not() -> None:
+    p = problem(plausible=False)
+    X = p.projected[:2]
+    history = History((Query(p.factual, "factual"),), (False,), known=Known(X, np.array([True, False])))
+    assert history.useless == {key(p.factual), key(X[1])}
+
+
+def test_minus_zero_and_zero_are_one_point() -> None:
+    assert key(np.array([0.0, 1.0])) == key(np.array([-0.0, 1.0])) != key(np.array([0.0, 2.0]))
