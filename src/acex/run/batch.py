@@ -26,6 +26,7 @@ from acex.run.recorded import recorded
 from acex.run.session import Session
 from acex.run.summary import NOT_DONE, Line, Summary, frame_of
 from acex.space.columns import as_frame
+from acex.space.metric import EUCLIDEAN, Metric
 from acex.space.space import Space
 from acex.values import as_json, is_count
 
@@ -57,7 +58,7 @@ class Desk(Protocol):
     def failed(self, x: Rows, options: Options, error: str, so_far: Explanation | None = None) -> Explanation:
         """What came of a row that could not be explained."""
 
-    def spread(self, X: FloatArray) -> FloatArray:
+    def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
 
 
@@ -264,8 +265,8 @@ class Explanations(Sequence[Explanation]):
         bad = [i for i, x in enumerate(points) if x is None]
         if not good:
             return bad, twins
-        Z = desk.spread(np.array([points[i] for i in good]))
-        return [good[i] for i in order_of_work(Z)] + bad, twins
+        Z, metric = desk.spread(np.array([points[i] for i in good]))
+        return [good[i] for i in order_of_work(Z, metric)] + bad, twins
 
     def _pass(self, allowances: Mapping[int, int | None]) -> Iterator[tuple[int, Done]]:
         """What comes of these rows with these allowances, as they finish."""
@@ -371,18 +372,16 @@ class Explanations(Sequence[Explanation]):
         return f"<acex.Explanations of {len(self)} rows, {len(self._lines)} done>"
 
 
-def order_of_work(Z: FloatArray) -> IntArray:
+def order_of_work(Z: FloatArray, metric: Metric = EUCLIDEAN) -> IntArray:
     """The order in which points with these coordinates, (n, D), are best explained, (n,).
 
     First the leaders: rows that together are near to all others, each chosen for what it adds. Then, leader by leader,
     the rows nearest to it, near ones first: each has a neighbour from which to learn, and the newest answers, which are
     the ones that are read, are from close by.
     """
-    from scipy.spatial.distance import cdist
-
     n = len(Z)
     sample = np.sort(np.random.default_rng(0).choice(n, min(n, SAMPLE), replace=False))
-    apart = cdist(Z[sample], Z[sample])
+    apart = np.sqrt(metric.squared(Z[sample], Z[sample]))
     nearest = np.full(len(sample), apart.max(initial=0.0) + 1.0)  # distance to the nearest leader so far
     chosen: list[int] = []
     for _ in range(min(MOST_LEADERS, len(sample))):
@@ -392,7 +391,7 @@ def order_of_work(Z: FloatArray) -> IntArray:
         nearest = np.minimum(nearest, apart[chosen[-1]])
     leaders = sample[chosen]
     rest = np.setdiff1d(np.arange(n), leaders)
-    blocks = (cdist(Z[part], Z[leaders]) for part in np.array_split(rest, len(rest) // 10_000 + 1))
+    blocks = (np.sqrt(metric.squared(Z[part], Z[leaders])) for part in np.array_split(rest, len(rest) // 10_000 + 1))
     nearest_leader = [(block.min(axis=1), block.argmin(axis=1)) for block in blocks]
     distances, leader = (np.concatenate(parts) for parts in zip(*nearest_leader, strict=True))
     return np.concatenate([leaders, rest[np.lexsort((distances, leader))]])

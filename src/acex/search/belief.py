@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from scipy.special import logit
 
 from acex.arrays import FloatArray
 from acex.search.problem import Hint, History, Problem
 from acex.search.surrogate import Hyperprior, Posterior, fit, regress
+from acex.space.metric import Metric
 
 PRIOR_FAR, PRIOR_DEPTH = -0.7, 4.0  # latent prior mean a typical distance away, and how much lower at the factual
 HYPERPRIOR = Hyperprior(variance=(9.0, 0.3))  # labels have no noise, but much larger variances are too sure
@@ -56,18 +57,17 @@ class Belief:
             self.posterior = hinted if self.hinted else self.posterior
 
     def _fit(self, Z: FloatArray, prior: FloatArray) -> Posterior:
-        typical, n = np.sqrt(len(self.problem.factual)), self.n_tuning
+        typical = float(np.sqrt(len(self.problem.factual)))
+        common: Any = {"prior_mean": prior, "typical": typical, "n_tuning": self.n_tuning, "metric": self.ground.metric}
         if self.is_scored:
-            return regress(
-                Z, self.odds, noise=SCORE_NOISE, prior_mean=prior, typical=typical, hyperprior=SCORED, n_tuning=n
-            )
-        return fit(Z, self.hits.astype(float), prior_mean=prior, typical=typical, hyperprior=HYPERPRIOR, n_tuning=n)
+            return regress(Z, self.odds, noise=SCORE_NOISE, hyperprior=SCORED, **common)
+        return fit(Z, self.hits.astype(float), hyperprior=HYPERPRIOR, **common)
 
     def probability(self, X: FloatArray) -> FloatArray:
         """P(hit) of points to ask, (n,)."""
         Z = self.problem.quantiles.coordinates(X)
         reach = REPULSION * self.ground.distance(Z) + 1e-9
-        nearest_miss = cdist(Z, self.missed).min(axis=1)
+        nearest_miss = np.sqrt(self.ground.metric.squared(Z, self.missed).min(axis=1))
         apart: FloatArray = -np.expm1(-((nearest_miss / reach) ** 2))
         part = self.problem.is_part_of(X, self.misses)
         return self._by_posterior(X, Z) * apart * np.where(part, PART_OF_MISS, 1.0)
@@ -112,13 +112,15 @@ class _Ground:
 
     factual: FloatArray  # in quantile coordinates, (D,)
     typical_distance: float  # of the reference from it
+    metric: Metric
 
     @classmethod
     def of(cls, problem: Problem) -> _Ground:
         factual = problem.quantiles.coordinates(problem.factual[None])[0]
-        distances = np.linalg.norm(problem.quantiles.coordinates(problem.reference) - factual, axis=1)
-        return cls(factual, max(float(np.median(distances)), 1e-9))
+        metric = problem.scale.metric
+        distances = metric.from_one(problem.quantiles.coordinates(problem.reference), factual)
+        return cls(factual, max(float(np.median(distances)), 1e-9), metric)
 
     def distance(self, Z: FloatArray) -> FloatArray:
         """Distance to the factual, (n,)."""
-        return np.asarray(np.linalg.norm(Z - self.factual, axis=1))
+        return self.metric.from_one(Z, self.factual)
