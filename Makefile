@@ -1,14 +1,17 @@
-# `make demo`, `make test` and `make docs` set everything up by themselves, in .venv.
+# `make demo`, `make test` and `make docs` set up what they need by themselves, in .venv: the first of them only acex and
+# its own dependencies, the others what developers need as well.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # Small matrices are slower on several threads, and much slower on a busy machine.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo test test-slow lint check bench bench-quick peers docs format clean
 
-demo: .venv/installed
-	$(BIN)/acex demo
+demo: .venv/core
+	@echo "Explaining a rejected loan: a model is trained on the spot and asked."
+	@$(BIN)/acex demo
 
 test: .venv/installed
 	$(BIN)/pytest -n 2
@@ -25,16 +28,19 @@ check: lint test
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/startup.py
 
 docs: .venv/installed
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs site
 	@echo "Read it: site/index.html"
 
 # Methods of others for the benchmark. Without their dependencies, since NICE declares old versions of numpy and pandas,
-# and DiCE declares xgboost and lightgbm, which what is used here does not need; the second line has what they do need.
+# DiCE declares xgboost and lightgbm, and CFNOW windows for pictures, which what is used here does not need; the second
+# line has what they do need.
 peers: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps NICEx dice-ml raiutils
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt adversarial-robustness-toolbox jsonschema tqdm requests
+	$(PIP) --no-deps NICEx dice-ml raiutils cfnow
+	$(PIP) adversarial-robustness-toolbox jsonschema tqdm requests scikit-image opencv-python-headless nltk counterplots
+	$(PIP) -e '.[optimum]'
 
 # Every method on three rows of two data sets: minutes. The whole benchmark: docs/benchmark.md.
 bench-quick: peers
@@ -50,9 +56,15 @@ format: .venv/installed
 clean:
 	rm -rf .venv site
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "acex needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@echo "Installing acex and the dozen packages it needs into .venv, once: half a minute to two."
+	@$(PYTHON) -m venv .venv
+	@$(PIP) -e .
+	@touch $@
+
+.venv/installed: .venv/core
+	@echo "Installing what tests, checks and documentation need as well, once: some minutes."
+	@$(PIP) -e '.[dev]'
 	@touch $@

@@ -16,7 +16,9 @@ A second table says how "feasible" does by itself: rows that have a counterfactu
 queries, the mean number of queries when it may stop ("settled"; what that loses: median of the cost then over the cost
 at 60), the mean affinity of what was found, and where there is no counterfactual how many queries it took to give up.
 
-Writes the median curves to benchmarks/results/anytime-MODEL-SEED.csv. Needs the data sets: set ACEX_DATA.
+Writes the curves to benchmarks/results/anytime-MODEL-SEED.csv: for each number of queries the median ratio, the share
+of rows with a hit, the mean J of those, and the median ratio to the least of any hit. Data sets that are not run keep
+the lines they have. Needs the data sets: set ACEX_DATA.
 """
 
 from __future__ import annotations
@@ -171,7 +173,7 @@ def main() -> None:
     known = {}
     if args.model == "forest" and args.seed == 0 and not args.nominal:
         known = pd.read_csv(HERE / "best_known.csv").set_index(["dataset", "row"])["J"].to_dict()
-    medians, alone = [], []
+    curve_lines, alone = [], []
     for name in args.data.split(","):
         settings = (name, args.model, args.nominal, args.seed)
         jobs = (joblib.delayed(curves_of_row)(*settings, r, max(BUDGETS)) for r in range(args.rows))
@@ -191,14 +193,37 @@ def main() -> None:
             J = {f"J@{b}": f"{np.mean(curves[np.isfinite(curves[:, b]), b]):.2f}" for b in (15, 30, 60)}
             worst = f"{np.median(curves[:, 60] / least):.2f}"
             lines.append({"data": name, "method": method, **cells, "any": worst, **J})
-            medians += [(name, method, q, np.median(ratios[:, q])) for q in range(1, max(BUDGETS) + 1)]
+            curve_lines.append(curve_frame(name, method, curves, best[has_one], least))
         print(pd.DataFrame(lines).to_string(index=False), flush=True)
         alone.append(_alone(name, rows, has_one, best))
     print(pd.DataFrame(alone).to_string(index=False))
     out = HERE / "results" / f"anytime-{args.model}{'-nominal' if args.nominal else ''}-{args.seed}.csv"
-    out.parent.mkdir(exist_ok=True)
-    pd.DataFrame(medians, columns=["data", "method", "queries", "median_ratio"]).to_csv(out, index=False)
+    update(out, pd.concat(curve_lines))
     print(f"curves: {out.relative_to(HERE.parent)}")
+
+
+def curve_frame(name: str, method: str, curves: FloatArray, best: FloatArray, least: FloatArray) -> pd.DataFrame:
+    """A line for each number of queries of the curves of a method, (rows, queries + 1)."""
+    found = np.isfinite(curves)
+    total = np.where(found, curves, 0.0).sum(axis=0)
+    columns = {
+        "queries": np.arange(curves.shape[1]),
+        "rows": len(curves),
+        "median_ratio": np.median(curves / best[:, None], axis=0),
+        "found": found.mean(axis=0),
+        "mean_J": total / np.maximum(found.sum(axis=0), 1),
+        "any_ratio": np.median(curves / least[:, None], axis=0),
+    }
+    return pd.DataFrame({"data": name, "method": method, **columns}).iloc[1:]
+
+
+def update(path: Path, lines: pd.DataFrame) -> None:
+    """Write these lines into the file, in place of those of the same data sets; the others stay."""
+    if path.exists():
+        before = pd.read_csv(path)
+        lines = pd.concat([before[~before["data"].isin(lines["data"])], lines])
+    path.parent.mkdir(exist_ok=True)
+    lines.to_csv(path, index=False, float_format="%.6g")
 
 
 def _alone(name: str, rows: list[dict[str, Any]], has_one: BoolArray, best: FloatArray) -> dict[str, Any]:

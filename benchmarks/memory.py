@@ -2,7 +2,7 @@
 
     python benchmarks/memory.py                 # 10,000 and 100,000 rows, each in a process of its own
 
-No model is asked: an executor hands out explanations that are written into the ledger beforehand, the same for all rows,
+No model is asked: an executor hands out an explanation that was written into the ledger before, the same for all rows,
 so that the numbers are those of the batch alone. Printed are the peak resident memory, what is left of it after the
 process's own (a batch of 10 rows), a row's share of that, and the same for a batch that keeps everything, as 0.1.0 did.
 """

@@ -15,6 +15,12 @@ needs_data = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What ledgers on a server keep on this machine goes to a folder of the tests."""
+    os.environ["ACEX_STATE"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Where a new ledger may be made: a file, and a PostgreSQL server."""

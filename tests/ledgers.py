@@ -19,13 +19,14 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import make_url
 
 from acex.ledger import Ledger, Question
+from acex.ledger.owner import Moment
 from acex.ledger.store import Store
 
 MODEL = "loans-v1"
 
 # Imports once, then starts each process from there.
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["acex.ledger.ledger"])
+processes.set_forkserver_preload(["acex.ledger"])
 
 
 @contextmanager
@@ -50,11 +51,17 @@ class Clock:
     """The time of every ledger, to be moved by hand."""
 
     now: datetime = field(default_factory=lambda: datetime(2030, 1, 1, tzinfo=UTC))
+    ticks: float = 0.0
 
-    def __call__(self, store: Store, connection: Connection) -> datetime:
-        return self.now
+    def __call__(self, store: Store, connection: Connection) -> Moment:
+        return Moment(self.now, None if connection.dialect.name == "postgresql" else "this machine", self.ticks)
 
     def forward(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+        self.ticks += seconds
+
+    def set(self, seconds: float) -> None:
+        """What happens to the time of day when somebody sets the clock."""
         self.now += timedelta(seconds=seconds)
 
 
@@ -110,13 +117,13 @@ def ask_all(address: str, seed: int, numbers: Sequence[int], bill: Bill, ready: 
         assert ask(ledger, wanted, bill) == {row: true_label(row) for row in wanted}
 
 
-def run(target: Any, argument_lists: Sequence[tuple[Any, ...]]) -> list[int | None]:
+def run(target: Any, argument_lists: Sequence[tuple[Any, ...]], seconds: float = 300) -> list[int | None]:
     """The exit codes of processes that run side by side."""
     started = [processes.Process(target=target, args=arguments) for arguments in argument_lists]
     for process in started:
         process.start()
     for process in started:
-        process.join(300)
+        process.join(seconds)
         process.kill()  # one that hangs has no exit code of 0
         process.join()
     return [process.exitcode for process in started]

@@ -29,7 +29,7 @@ class Handler(BaseHTTPRequestHandler):
     def reply(self, status: int, text: str | bytes, **headers: str) -> None:
         content = text.encode() if isinstance(text, str) else text
         self.send_response(status)
-        for name, value in {"content-length": str(len(content)), **headers}.items():
+        for name, value in {"content_length": str(len(content)), **headers}.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         self.wfile.write(content)
@@ -51,6 +51,7 @@ class Server(ThreadingHTTPServer):
         self.deeds, self.lock, self.over = deeds, threading.Lock(), threading.Event()
         self.bodies: list[Any] = []  # what was received, a request each
         self.headers: list[dict[str, str]] = []
+        self.poured = 0
 
     @property
     def url(self) -> str:
@@ -106,6 +107,21 @@ def drips(start: bytes) -> Deed:
             pass
 
     return drip
+
+
+def pours(start: bytes) -> Deed:
+    """Sends as fast as it is taken, and never comes to an end; how much was taken is in the server's `poured`."""
+
+    def pour(handler: Handler) -> None:
+        try:
+            handler.wfile.write(start)
+            while not handler.server.over.is_set():
+                handler.wfile.write(b"a" * 65_536)
+                handler.server.poured += 65_536
+        except OSError:  # the other side has had enough
+            pass
+
+    return pour
 
 
 drip_body = drips(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")

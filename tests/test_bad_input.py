@@ -72,6 +72,11 @@ def test_without_a_mistake_a_counterfactual_is_found() -> None:
     assert rule(e.counterfactuals).tolist() == ["good"]
 
 
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", None, True])
+def test_a_bad_seed_is_told_before_anything_is_asked(seed: Any) -> None:
+    refused(r"seed must be a whole number, 0 or more", seed=seed)
+
+
 # -- data ----------------------------------------------------------------------------------------------
 
 
@@ -427,7 +432,7 @@ def test_a_constraint_that_forbids_everything_ends_after_the_factual() -> None:
 
 @pytest.mark.parametrize("strategy", ["genetic", Penalty, None])
 def test_an_unknown_strategy_is_refused(strategy: Any) -> None:
-    refused("strategy must be 'feasible', 'penalty', acex.Feasible", strategy=strategy)
+    refused("strategy must be one of 'feasible', 'penalty', or such as acex.Feasible", strategy=strategy)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ from scipy.spatial.distance import cdist
 import acex
 from acex.arrays import FloatArray
 from acex.ledger import canonical
-from acex.run.batch import Done, Standing, next_grants, order_of_work
+from acex.run.batch import Done, Standing, next_grants
 from acex.run.executors import InProcess, Lost
+from acex.run.order import order_of_work
 from ledgers import Bill
 
 X = np.random.default_rng(0).normal(size=(150, 3)).round(6)
@@ -134,19 +135,21 @@ def test_later_rows_learn_from_earlier_ones() -> None:
 
 
 def test_an_error_is_that_row_s_own(bill: Bill) -> None:
-    rows = pd.DataFrame(LOW[:4], columns=["a", "b", "c"], index=["ann", "bob", "cyd", "dee"])
+    rows = pd.DataFrame(LOW[:4].copy(), columns=["a", "b", "c"], index=["ann", "bob", "cyd", "dee"])
     rows.loc["cyd", "b"] = 99.0  # out of range
     data = pd.DataFrame(X, columns=["a", "b", "c"])
     many = acex.Explainer(Framed(Billed(bill, LOW[1])), data).explain_many(rows, budget=5, n_jobs=1)
     frame = many.frame()
     assert frame.index.tolist() == ["ann", "bob", "cyd", "dee"]
-    assert frame["outcome"].tolist() == ["found", "error", "error", "budget_spent"]
+    assert frame["outcome"].tolist() == ["found", "failed", "failed", "budget_spent"]
     assert many.errors.keys() == {1, 2}
     assert "ModelFailed: The model raised RuntimeError: out of order" in many.errors[1]
     assert "99.0" in many.errors[2] and "'b'" in many.errors[2]
-    assert [e.factual.tolist() for e in many] == [LOW[0].tolist(), LOW[3].tolist()]
-    with pytest.raises(acex.NoCounterfactual, match=r"Row 'bob' \(position 1\): ModelFailed"):
-        many[1]
+    assert [e.factual.tolist() for e in many] == rows.to_numpy().tolist()  # one for each row, whatever happened
+    assert [e.outcome for e in many] == frame["outcome"].tolist()
+    with pytest.raises(acex.NoCounterfactual, match="ModelFailed: The model raised RuntimeError: out of order"):
+        _ = many[1].counterfactual
+    assert "ModelFailed" in str(many[1]) and "failed" in many[2].to_html()
 
 
 class Framed:
@@ -189,7 +192,7 @@ def test_what_is_written_can_be_read(tmp_path: Path) -> None:
     many.to_parquet(tmp_path / "many.parquet")
     table, frame = pd.read_parquet(tmp_path / "many.parquet"), many.frame()
     assert table.index.tolist() == ["a", "b", "c"]
-    assert table["cost"].tolist() == frame["cost"].tolist()
+    pd.testing.assert_series_equal(table["cost"], frame["cost"], check_index_type=False)
     for text, changes in zip(table["changes"], frame["changes"], strict=True):
         assert {name: tuple(pair) for name, pair in json.loads(text).items()} == changes
 
@@ -320,7 +323,7 @@ def test_a_row_that_kills_every_worker_is_given_up(bill: Bill) -> None:
     with pytest.warns(UserWarning, match="A worker process died"):
         frame = many.frame()
     assert many.errors.keys() == {1} and "died 3 times at this row" in many.errors[1]
-    assert (frame["outcome"] == "error").sum() == 1
+    assert (frame["outcome"] == "failed").sum() == 1
 
 
 def test_what_was_stopped_goes_on_from_the_ledger(tmp_path: Path, bill: Bill) -> None:
@@ -351,9 +354,11 @@ def test_an_interrupt_leaves_what_is_finished(bill: Bill) -> None:
         many.frame()
     frame = many.frame()
     assert (frame["outcome"] == "unfinished").sum() == len(LOW) - 3
-    assert len(many[:]) == 3
+    assert len(many[:]) == len(LOW)
+    stopped = [e for e in many if e.outcome == "failed"]
+    assert len(stopped) == len(LOW) - 3
     with pytest.raises(acex.NoCounterfactual, match="stopped before"):
-        _ = [many[i] for i in range(len(LOW))]
+        _ = stopped[0].counterfactual
 
 
 def test_a_lost_row_counts_as_paid() -> None:
@@ -367,6 +372,46 @@ def test_a_lost_row_counts_as_paid() -> None:
     frame = many.frame()
     assert many.errors == {1: "gone"}
     assert frame["queries"].sum() <= 12 and frame["queries"].iloc[1] > 0
+
+
+def test_a_row_whose_first_query_fails_counts_it(bill: Bill) -> None:
+    many = explainer(asked=Billed(bill, LOW[1])).explain_many(LOW[:3], budget=4, n_jobs=1)
+    assert [e.n_queries > 0 for e in many] == [True, True, True]  # it may have been charged
+    assert sum(e.n_queries for e in many) == many.frame()["queries"].sum() == len(bill.lines()) + 1
+
+
+def test_a_total_does_not_rest_on_a_guess_when_the_ledger_cannot_be_read(
+    tmp_path: Path, bill: Bill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger.db"
+    explainer(path, Billed(bill)).explain_many(LOW[:4], budget=6, budget_total=20, n_jobs=1).frame()
+    paid = bill.lines()
+
+    def unreadable(self: acex.Ledger, explanation: str) -> int:
+        raise acex.LedgerFailed("Ledger: the server is gone.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(acex.Ledger, "paid", unreadable)
+        with pytest.raises(acex.LedgerFailed, match="the server is gone"):
+            explainer(path, Billed(bill)).explain_many(LOW[:4], budget=9, budget_total=20, n_jobs=1).frame()
+    assert bill.lines() == paid
+
+
+def test_a_row_that_fails_in_a_later_round_gives_no_money_back(bill: Bill) -> None:
+    own, begun = explainer(asked=Billed(bill)), Counter[int]()
+
+    class FailsLater(InProcess):
+        def run(self, tool: Any, task: Any, items: Any) -> Any:
+            for item in items:
+                begun[item.position] += 1
+                if item.position == 1 and begun[1] == 3:  # after the look into the ledger, and a first share
+                    yield item, Done(own.failed(item.row, tool.options, "LedgerFailed: the server is gone"), 0)
+                else:
+                    yield item, task(tool, item)
+
+    frame = own.explain_many(LOW[:3], budget=12, budget_total=24, executor=FailsLater()).frame()
+    assert begun[1] == 3
+    assert len(bill.lines()) == frame["queries"].sum() <= 24
 
 
 def test_progress_is_shown_on_stderr(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from acex.arrays import FloatArray, IntArray
-from acex.bench import figures, run, score, table
+from acex.bench import figures, records, run, score, table
 from acex.bench.ground import Ground, ground
 from acex.bench.methods import METHODS
 from acex.bench.task import CapReached, Door, Task
@@ -35,7 +35,7 @@ class Counting:
 
 def moons_with(model: Any) -> Ground:
     g = MOONS
-    return Ground(g.name, g.space, model, g.rows, g.reference, g.labels, g.deviations)
+    return Ground(g.name, g.space, model, g.rows, g.reference, g.labels, g.deviations, g.is_category)
 
 
 # -- the door --------------------------------------------------------------------------------------------
@@ -135,13 +135,15 @@ def test_a_killed_run_goes_on_and_gives_what_one_run_gives(tmp_path: Path) -> No
     assert left == todo()[2:]
     run.run(left, part, n_jobs=1)
     assert run.unfinished(todo(), part) == []
-    whole, resumed = ({run._job(r): (r["queries"], r["J"]) for r in run.read(tmp_path / d)} for d in ("whole", "part"))
+    whole, resumed = (
+        {run._job(r): (r["queries"], r["J"]) for r in records.read(tmp_path / d)} for d in ("whole", "part")
+    )
     assert whole == resumed
 
 
 def test_a_line_says_what_was_measured(tmp_path: Path) -> None:
     run.run(todo(1, ["nearest"]), tmp_path, n_jobs=1)
-    (record,) = run.read(tmp_path)
+    (record,) = records.read(tmp_path)
     x, best = np.array(record["factual"]), np.array(record["counterfactual"])
     assert MOONS.predict(best[None])[0] != MOONS.predict(x[None])[0]
     z = (best - x) / MOONS.deviations
@@ -162,7 +164,7 @@ def test_a_method_that_fails_is_written_down_and_tried_again(tmp_path: Path, mon
 
     monkeypatch.setitem(METHODS, "nearest", METHODS["nearest"].__class__("nearest", broken))
     run.run(todo(1, ["nearest"]), tmp_path, n_jobs=1)
-    (record,) = run.read(tmp_path)
+    (record,) = records.read(tmp_path)
     assert record["error"] == "RuntimeError: no such thing" and not record["valid"] and record["queries"] == 2
     assert run.unfinished(todo(1, ["nearest"]), tmp_path)
 
@@ -194,6 +196,7 @@ def results(*lines: tuple[str, int, int, float]) -> pd.DataFrame:
         [
             {
                 "suite": "mixed", "data": "blood", "row": row, "seed": row, "method": method, "cap": 9, "seconds": 1.0,
+                "label": row % 2, "reference": 100, "is_reference_row": J > 1,
                 "queries": queries, "valid": bool(np.isfinite(J)), "J": J if np.isfinite(J) else None,
                 "d2n": J, "g1n": J, "d2": J, "g1": J, "affinity": 1.0,
                 "curve": [[queries, J]] if np.isfinite(J) else [],
@@ -203,18 +206,26 @@ def results(*lines: tuple[str, int, int, float]) -> pd.DataFrame:
     )  # fmt: skip
 
 
+def test_labels_of_the_reference_are_shared_by_the_rows_where_a_method_asks_for_them() -> None:
+    frame = results(("nice", 0, 110, 2.0), ("nice", 1, 130, 1.0), ("nearest", 0, 110, 2.0), ("nearest", 1, 130, 1.0))
+    found = score.means(frame).set_index("method")
+    assert found.loc["nice", "amortised"] == 120 - 100 + 100 / 2
+    assert found.loc["nearest", "amortised"] == 120
+    assert found.loc["nice", "reference_rows"] == 0.5
+
+
 def test_queries_needed_are_medians_over_rows_that_have_a_counterfactual() -> None:
     frame = results(
-        ("a", 0, 10, 1.0), ("b", 0, 4, 2.0), ("a", 1, 20, 1.0), ("b", 1, 6, 1.0), ("a", 2, 99, np.inf),
-        ("b", 2, 99, np.inf), ("a", 3, 30, 1.0), ("b", 3, 99, np.inf),
+        ("nearest", 0, 10, 1.0), ("nearest", 1, 20, 1.0), ("nearest", 2, 99, np.inf), ("nearest", 3, 30, 1.0),
+        ("nice", 0, 4, 2.0), ("nice", 1, 6, 1.0), ("nice", 2, 99, np.inf), ("nice", 3, 99, np.inf),
     )  # fmt: skip
     needed = {line["method"]: line for line in score.needed(frame).to_dict("records")}
-    assert [needed["a"][name] for name in ("n", "2x", "1.1x")] == [3, 20, 20]
-    assert needed["b"]["2x"] == 6 and np.isnan(needed["b"]["1.1x"])
+    assert [needed["nearest"][name] for name in ("n", "2x", "1.1x")] == [3, 20, 20]
+    assert needed["nice"]["2x"] == 6 and np.isnan(needed["nice"]["1.1x"])
 
 
 def test_a_result_made_again_counts_once() -> None:
-    frame = results(("a", 0, 10, 3.0), ("a", 0, 12, 1.0))
+    frame = results(("nearest", 0, 10, 3.0), ("nearest", 0, 12, 1.0))
     assert score.means(frame)["queries"].tolist() == [12]
 
 
@@ -233,11 +244,35 @@ def test_tables_have_the_papers_figure_beside_ours_and_the_best_in_bold() -> Non
     frame = results(("penalty", 0, 60, 2.0), ("growing-spheres", 0, 2000, 1.0))
     first = table.tables(frame)[0]
     lines = {row[0].text: [c.text for c in row] for row in first.rows}
-    assert lines["penalty"][2:4] == ["60 (0)", "63"]
-    assert [row[2].best for row in first.rows if row[0].text == "penalty"] == [True]
+    assert lines["penalty"][1] == "rows" and lines["growing-spheres"][1] == "ranges"
+    assert lines["penalty"][3:5] == ["60 (0)", "63"]
+    assert [row[3].best for row in first.rows if row[0].text == "penalty"] == [True]
     assert "**60 (0)**" in table.markdown(first)
     assert r"\textbf{60 (0)}" in table.latex(first) and r"\bottomrule" in table.latex(first)
     assert "<b>60 (0)</b>" in table.html(first)
+
+
+def test_in_the_fixed_test_the_papers_figure_stands_beside_the_row_of_its_label() -> None:
+    frame = results(("penalty", 3, 60, 2.0), ("penalty", 8, 80, 1.0)).assign(suite="fixed")
+    shown = {t.title: t.rows[0] for t in table.tables(frame) if "label" in t.title}
+    assert list(shown) == ["fixed: blood, label 1", "fixed: blood, label 0"]
+    # Row 3 has label 1, the paper's "Label 2".
+    assert [c.text for c in shown["fixed: blood, label 1"][3:5]] == ["60 (0)", "57"]
+    assert [c.text for c in shown["fixed: blood, label 0"][3:5]] == ["80 (0)", "54"]
+
+
+def test_packed_results_are_read_as_if_they_had_been_written_line_by_line(tmp_path: Path) -> None:
+    run.run(todo(), tmp_path / "lines", n_jobs=1)
+    lines = records.read(tmp_path / "lines")
+    records.pack([*lines, lines[0] | {"row": 9, "error": "no"}], tmp_path / "packed" / "moons.csv")
+    packed = records.read(tmp_path / "packed")
+    assert run.unfinished(todo(), tmp_path / "packed") == []
+    one, other = score.means(score.frame(lines)), score.means(score.frame(packed))
+    pd.testing.assert_frame_equal(one.sort_values("method"), other.sort_values("method"), atol=1e-4, check_like=True)
+    for line in lines:
+        (again,) = [r for r in packed if (r["row"], r["method"]) == (line["row"], line["method"])]
+        assert [asked for asked, _ in again["curve"]] == [asked for asked, _ in line["curve"]]
+        assert again["valid"] is line["valid"] and again["is_reference_row"] is line["is_reference_row"]
 
 
 def test_the_commands_run_resume_and_draw(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acex.bench import run, score
+from acex.bench import records, score
 from acex.bench.methods import METHODS
 from commands import run as command
 from conftest import needs_data
@@ -18,7 +18,7 @@ def test_all_methods_run_on_two_data_sets_within_a_cap(tmp_path: Path) -> None:
     out = tmp_path / "results"
     line = ("bench", "run", "--data", "diabetes,cmc", "--rows", "3", "--cap", "2000", "--out", str(out))
     assert command(*line).exit_code == 0
-    results = score.frame(run.read(out))
+    results = score.frame(records.read(out))
     present = {name for name, method in METHODS.items() if method.missing() is None}
     assert set(results["method"]) == present and results["error"].isna().all()
     assert results["queries"].max() <= 2000

@@ -60,7 +60,7 @@ def test_what_is_exported_can_be_imported_and_is_not_asked_again() -> None:
 
 def test_a_budget_holds_in_rows_and_in_money() -> None:
     words = ("ledger", "budget", "l.db", "--model-id", "bank-1", "--price-per-row", "0.1")
-    assert answer(*words, "--money", "0.5") == {"model_id": "bank-1", "remaining": 5}
+    assert answer(*words, "--money", "0.5", "--new") == {"model_id": "bank-1", "remaining": 5}
     assert run(*EXPLAIN).exit_code == 3
     assert len(bill()) == 5
     assert "3 more rows may be sent to bank-1" in run(*words, "--rows", "8").stdout

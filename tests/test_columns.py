@@ -110,7 +110,7 @@ def test_a_column_of_identifiers_is_refused() -> None:
         (Continuous("c", 0, 9), [1, 2], "'c': declared Continuous, but the column in data is int64.*Integer"),
         (Continuous("c", 0, 9), [True, False], "'c': declared Continuous, but .* bool.*Nominal"),
         (Integer("c", 0, 9), pd.Categorical([1, 2]), "'c': declared Integer, but .* category"),
-        (Integer("c", 0, 9), ["1", "2"], "'c': declared Integer, but .* str"),
+        (Integer("c", 0, 9), pd.array(["1", "2"], dtype="string"), "'c': declared Integer, but .* str"),
         (Nominal("c", ("x", "y")), pd.Categorical(["x", "x"]), "'c': 'y' has no place in the column"),
         (Nominal("c", (1, 2.5)), [1, 1], "'c': 2.5 has no place in the column in data, which is int64"),
         (Ordinal("c", (1, 300)), np.array([1, 1], dtype=np.int8), "'c': 300 has no place .* int8"),

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,12 +20,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import acex
+from chats import chat
 from commands import run
 from servers import Handler, serving
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
-ENDPOINT = "https://host/score"  # in the pages; here a server on this machine answers
+PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+HOST = re.compile("https://host(?=/score|/v1/chat)")  # in the pages; here a server on this machine answers
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
@@ -47,7 +49,7 @@ def test_every_code_block_runs(page: str) -> None:
     with serving(decide) as server:
         names: dict[str, object] = {}
         for language, text in blocks(page):
-            text = text.replace(ENDPOINT, server.url)
+            text = HOST.sub(server.url.removesuffix("/score"), text)
             if language == "python":
                 exec(compile(text, page, "exec"), names)
             elif language == "bash":
@@ -83,9 +85,19 @@ def set_up_files() -> None:
 def decide(handler: Handler) -> None:
     """The endpoint of the pages: approves who scores enough or has a guarantor."""
     assert handler.headers["Authorization"] == "Bearer 0123456789"
+    if handler.path.endswith("/chat/completions"):
+        clerk(handler)
+        return
     records = handler.body["instances"]
-    labels = ["approved" if r["credit_score"] > 640 or r["has_guarantor"] else "rejected" for r in records]
+    labels = ["approved" if is_approved(record) else "rejected" for record in records]
     handler.reply(200, json.dumps({"predictions": [{"label": label} for label in labels]}))
+
+
+def is_approved(record: dict[str, Any]) -> bool:
+    return bool(record["credit_score"] > 640 or record["has_guarantor"])
+
+
+clerk = chat(lambda record: {"approved": float(is_approved(record)), "rejected": float(not is_approved(record))})
 
 
 def test_the_readme_has_an_example() -> None:

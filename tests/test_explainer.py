@@ -50,6 +50,18 @@ def test_a_rejected_loan_is_explained() -> None:
     assert set(e.changes["feature"]) == {c for c in rows.columns if e.counterfactual[c] != x[c]}
 
 
+def test_a_counterfactual_that_is_a_row_of_the_data_says_so() -> None:
+    data = pd.DataFrame({"a": [0, 5, 9], "b": [1, 1, 1]})
+    row = data.iloc[0]
+    known = acex.explain(lambda rows: rows["a"] == 9, row, data=data, plausibility=None)
+    assert known.counterfactual.to_dict() == {"a": 9, "b": 1}
+    assert known.is_reference_row
+    made = acex.explain(lambda rows: rows["a"] > 5, row, data=data, plausibility=None)
+    assert made.counterfactual["a"] == 6 and not made.is_reference_row
+    none = acex.explain(lambda rows: rows["a"] > 9, row, data=data, plausibility=None)
+    assert not none.is_reference_row
+
+
 def test_every_row_asked_keeps_to_the_constraints() -> None:
     model, rows, x = loan()
     asked: list[pd.DataFrame] = []

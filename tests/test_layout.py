@@ -13,14 +13,13 @@ import pytest
 import acex
 
 SOURCE = Path(acex.__file__).parent
-ORDER = ["_version", "errors", "arrays", "values", "space", "search", "plan", "ledger", "models", "run", "show"]
-ORDER += ["datasets", "bench", "studio", "cli"]
+ORDER = ["_version", "errors", "arrays", "values", "spreadsheets", "space", "search", "plan", "ledger", "models"]
+ORDER += ["run", "show", "datasets", "bench", "studio", "cli"]
 # What a person types without a further import (`e.plot()`, `e.to_html()`); the work is done when they do.
 CONVENIENCE = {
     ("acex.space.space", "acex.show"),
     ("acex.run.explanation", "acex.show"),
     ("acex.run.batch", "acex.show"),
-    ("acex.run.summary", "acex.show"),
 }
 POINTS_ONLY = sorted((SOURCE / "search").glob("*.py"))
 
@@ -82,14 +81,41 @@ def test_no_file_is_too_long_to_read_in_one_sitting() -> None:
     assert not {m: n for m, n in lengths.items() if n > 450}
 
 
-def test_importing_acex_leaves_what_only_some_need() -> None:
-    some = {
-        "httpx2", "skops", "onnxruntime", "dask", "distributed", "pyarrow.parquet", "matplotlib", "sqlalchemy",
-        "sklearn", "scipy", "rich", "typer", "joblib",
-    }  # fmt: skip
-    code = f"import acex, sys; print(*{some} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+def loaded_after(code: str) -> set[str]:
+    """The modules that a new process has after this code."""
+    told = f"{code}\nimport sys; print(*sys.modules, sep='\\n', file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+HELP = """
+from acex.cli import app
+from typer.main import get_command
+
+def helps(command, *words):
+    app([*words, "--help"], prog_name="acex", standalone_mode=False)
+    parts = getattr(command, "commands", {})
+    return 1 + sum(helps(part, *words, name) for name, part in parts.items())
+
+assert helps(get_command(app)) >= 20
+"""
+FOR_SOME = {"httpx2", "skops", "onnxruntime", "dask", "distributed", "joblib", "matplotlib", "sklearn", "scipy.stats"}
+
+
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        ("import acex", FOR_SOME | {"numpy", "pandas", "sqlalchemy", "scipy", "rich", "typer"}),
+        (HELP, FOR_SOME | {"numpy", "pandas", "sqlalchemy", "scipy", "rich.progress"}),
+        ("from acex import Space, Continuous, Plausibility, Region", FOR_SOME | {"sqlalchemy", "scipy", "rich"}),
+        ("from acex import HttpModel", FOR_SOME | {"sqlalchemy", "scipy", "rich"}),
+        ("from acex import Ledger", FOR_SOME | {"scipy", "rich"}),
+        ("from acex import Explainer", FOR_SOME | {"rich", "typer"}),
+    ],
+    ids=["acex", "help of every command", "space", "http", "ledger", "explainer"],
+)
+def test_what_only_some_need_is_left_until_it_is_used(code: str, left: set[str]) -> None:
+    assert loaded_after(code) & left == set()
 
 
 def test_every_public_name_can_be_had() -> None:

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger import Ledger, Question, label_text, query_id
-from acex.ledger import tables as ledger_tables
+from acex.ledger import Ledger, Question, label_text, migrations, query_id
 from acex.ledger.store import Store
 from acex.values import fingerprint
 from ledgers import MODEL, Clock, postgres, questions, rows
@@ -510,14 +509,14 @@ def test_an_older_ledger_is_taken_to_the_newest_version(tmp_path: Path, monkeypa
     def add_a_column(connection: Any) -> None:
         connection.exec_driver_sql("ALTER TABLE models ADD COLUMN colour TEXT")
 
-    monkeypatch.setattr(ledger_tables, "MIGRATIONS", [*ledger_tables.MIGRATIONS, add_a_column])
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, add_a_column])
     for _ in range(2):  # once only
         with Ledger(tmp_path / "l.db") as ledger:
             assert states(ledger, 1) == ["settled"]
             with ledger._store.read() as connection:
                 steps = connection.exec_driver_sql("SELECT version FROM ledger_versions ORDER BY version").all()
                 colours = connection.exec_driver_sql("SELECT colour FROM models").all()
-    assert [tuple(step) for step in steps] == [(2,), (3,)]
+    assert [tuple(step) for step in steps] == [(3,), (4,)]
     assert len(colours) == 1
 
 

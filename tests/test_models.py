@@ -9,12 +9,18 @@ import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from acex.models.labels import as_labels, as_predict, known_labels
+import acex
+from acex import ModelFailed
+from acex.models.labels import as_labels, as_predict, class_words, known_labels, refuse_lookalike
+from acex.models.scores import as_scores
 
 X = np.array([[0.0], [1.0], [2.0], [3.0]])
 
@@ -80,6 +86,81 @@ def test_labels_are_unknown_before_the_fit_or_without_classes(model: Any) -> Non
     assert known_labels(model) is None
 
 
+# -- scores ------------------------------------------------------------------------------------------------
+
+
+class Billed:
+    """A client of somebody's service: each row of each call is on the bill."""
+
+    def __init__(self, price_list: LogisticRegression) -> None:
+        self.inner, self.classes_, self.billed = price_list, price_list.classes_, 0
+
+    def predict(self, rows: Any) -> Any:
+        self.billed += len(rows)
+        return self.inner.predict(rows)
+
+    def predict_proba(self, rows: Any) -> Any:
+        self.billed += len(rows)
+        return self.inner.predict_proba(rows)
+
+
+def test_with_scores_each_row_is_sent_once() -> None:
+    client = Billed(LogisticRegression().fit(X, ["no", "no", "yes", "yes"]))
+    e = acex.explain(client, X[0], data=X, target="yes", scores=True, budget=8)
+    assert e.outcome == "found"
+    assert client.billed == e.n_queries <= 8
+    assert client.predict([e.counterfactual]).tolist() == ["yes"]
+
+
+def test_with_scores_labels_are_the_likeliest_of_the_probabilities() -> None:
+    model = LogisticRegression().fit(X, ["a", "b", "c", "c"])
+    scored = as_predict(model, scores=True)(X)
+    assert list(scored.labels) == model.predict(X).tolist()
+    assert as_scores(scored, 4)[0] == list(zip("abc", model.predict_proba(X)[0].tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        FixedThresholdClassifier(LogisticRegression(), threshold=0.9),
+        TunedThresholdClassifierCV(LogisticRegression(), cv=2),
+        make_pipeline(StandardScaler(), FixedThresholdClassifier(LogisticRegression(), threshold=0.9)),
+        GridSearchCV(FixedThresholdClassifier(LogisticRegression()), {"threshold": [0.2, 0.9]}, cv=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_decision_that_is_not_the_likeliest_label_is_not_passed_over(model: Any) -> None:
+    rows, outcome = np.repeat(X, 5, axis=0), ["no", "no", "yes", "yes"] * 5
+    model.fit(rows, np.repeat(outcome[:4], 5))
+    for asked in (model, FrozenEstimator(model)):
+        with pytest.raises(TypeError, match=r"ThresholdClassifier\w*\.predict decides by a rule of its own"):
+            as_predict(asked, scores=True)
+    assert as_predict(model)(X).tolist() == model.predict(X).tolist()  # without scores it is asked as it is
+
+
+def test_probabilities_fitted_to_margins_do_not_decide_for_a_support_vector_machine() -> None:
+    with pytest.raises(TypeError, match=r"^\w*\.predict decides by a rule of its own"):
+        as_predict(WithProbabilities().fit(X, [0, 0, 1, 1]), scores=True)
+
+
+class WithProbabilities(SVC):  # type: ignore[misc]
+    """As `SVC(probability=True)`, which comes with warnings of its own."""
+
+    def predict_proba(self, rows: Any) -> Any:
+        return np.full((len(rows), 2), 0.5)
+
+
+@pytest.mark.parametrize("answer", [[[0.2, 0.3, 0.5]], [0.5, 0.5], [[[0.5, 0.5]]]])
+def test_probabilities_of_another_shape_are_none(answer: Any) -> None:
+    client = Billed(LogisticRegression().fit(X, ["no", "no", "yes", "yes"]))
+    client.predict_proba = lambda rows: np.array(answer)  # type: ignore[method-assign]
+    with pytest.raises(ModelFailed, match="expected a row each, with one for each of the 2 labels"):
+        as_predict(client, scores=True)(X[:1])
+
+
+# -- labels ------------------------------------------------------------------------------------------------
+
+
 def test_several_outputs_at_once_have_no_labels() -> None:
     several = RandomForestClassifier(2).fit(X, [[0, 0], [1, 1], [0, 2], [1, 2]])
     assert known_labels(several) is None
@@ -131,8 +212,161 @@ def test_labels_of_any_make_become_plain(answer: Any, expected: list[Any]) -> No
         (["a", np.nan], "got nan, which is not a label"),
         (pd.Series([True, None], dtype="boolean"), "got <NA>, which is not a label"),
         (pd.Series([{}, {}]), "got {}, which is not a label"),
+        (["a", "\ud800"], r"got '\\ud800', which is not a label: half of a character"),
     ],
 )
 def test_what_is_not_one_label_a_row_is_refused(answer: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         as_labels(answer, 2)
+
+
+# -- a function of one row -----------------------------------------------------------------------------------
+
+FRAME = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0], "job": ["a", "b", "a", "b"]})
+
+
+def by_income(row: Any) -> str:
+    return "yes" if row["income"] > 2 else "no"
+
+
+def by_job(row: Any) -> str:
+    return "yes" if row["job"].startswith("a") else "no"
+
+
+def by_both(row: Any) -> bool:
+    return bool(row["income"] > 2 and row["job"] == "a")
+
+
+def always(row: Any) -> str:
+    return "yes"
+
+
+def by_number(row: Any) -> bool:
+    return float(row["income"]) > 2
+
+
+def as_key(row: Any) -> str:
+    return {"a": "yes", "b": "no"}[row["job"]]
+
+
+@pytest.mark.parametrize("function", [by_income, by_job, by_both, by_number, as_key, always])
+def test_a_function_of_one_row_is_told_that_it_gets_a_table(function: Any) -> None:
+    with pytest.raises(ModelFailed, match=r"function of one row.*lambda rows: \[f\(row\) for _, row in rows\.iterrows"):
+        acex.explain(function, FRAME.iloc[0], data=FRAME)
+    explained = acex.explain(lambda rows: [function(row) for _, row in rows.iterrows()], FRAME.iloc[0], data=FRAME)
+    assert explained.n_queries  # the advice is good
+
+
+def test_a_function_of_one_row_of_an_array_is_told_too() -> None:
+    rows = FRAME[["income", "income"]].to_numpy()
+    with pytest.raises(ModelFailed, match=r"for arrays lambda rows: \[f\(row\) for row in rows\]"):
+        acex.explain(lambda row: "yes" if row[0] > 2 else "no", rows[0], data=rows)
+
+
+@pytest.mark.parametrize(
+    "constraint", [by_both, lambda row: row["income"] > 1 or row["job"] == "b", lambda row: row["income"].item() > -1]
+)
+def test_a_constraint_of_one_row_is_told_before_anything_is_asked(constraint: Any) -> None:
+    asked: list[Any] = []
+    with pytest.raises(ValueError, match=r"constraint .*It looks like a function of one row"):
+        acex.explain(asked.append, FRAME.iloc[0], data=FRAME, constraint=constraint)
+    assert asked == []
+
+
+def test_other_failures_get_no_such_advice() -> None:
+    for function in (lambda rows: rows["incme"], lambda rows: None, lambda rows: ["yes"] * 99):
+        with pytest.raises(ModelFailed) as caught:
+            acex.explain(function, FRAME.iloc[0], data=FRAME)
+        assert "one row" not in str(caught.value)
+
+
+# -- labels that only look the same --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("label", "wanted", "instead"),
+    [
+        (False, ["True"], True),
+        ("False", [True], "True"),
+        (0, ["1"], 1),
+        (0.0, ["1"], 1),
+        ("0", [1], "1"),
+        ("0", [1.0], "1.0"),
+        ("no", ["yes", 1], None),
+        (np.bool_(False), ["TRUE"], True),
+        (2, ["a", "1"], 1),
+    ],
+)
+def test_a_label_of_another_type_that_looks_the_same_is_told_at_the_first_answer(
+    label: Any, wanted: list[Any], instead: Any
+) -> None:
+    if instead is None:
+        refuse_lookalike(label, wanted)
+        return
+    with pytest.raises(ValueError, match=rf"is never met: the model gives .*Write {instead!r} instead") as caught:
+        refuse_lookalike(label, wanted)
+    assert type(instead).__name__ in {"str", "bool", "int"} and repr(label) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("label", "wanted"),
+    [(False, [True]), (0, [True]), (1, [0.0]), ("no", ["yes"]), ("no", [1]), (0, ["yes"]), ("1", ["2"]), (True, ["1"])],
+)
+def test_labels_that_may_be_met_are_let_pass(label: Any, wanted: list[Any]) -> None:
+    refuse_lookalike(label, wanted)
+
+
+# -- words for labels ----------------------------------------------------------------------------------------
+
+
+def test_labels_have_words_by_mapping_or_in_the_order_of_the_classes() -> None:
+    assert class_words({0: "no", 1: "yes"}, [0, 1]) == class_words(["no", "yes"], [0, 1]) == {0: "no", 1: "yes"}
+    assert class_words({0: "no"}, None) == {0: "no"}
+
+
+@pytest.mark.parametrize(
+    ("class_names", "classes", "message"),
+    [
+        (["no", "yes"], None, "a list has no order: write a mapping"),
+        (["no"], [0, 1], r"a word for each of the labels 0, 1, got \['no'\]"),
+        ("no", [0, 1], "a word for each of the labels 0, 1, got 'no'"),
+        ({0: "no"}, [0, 1], "no word for 1; the labels are 0, 1"),
+        ({0: "no", 1: "no"}, [0, 1], "each label needs a word of its own, got 'no', 'no'"),
+        ({0: "no", 1: "yes", 2: "?"}, [0, 1], "2 is not a label of the model, which gives 0, 1"),
+        ({0: "no", 1: 3}, [0, 1], "words must be texts, got 3"),
+        ({0: "no", 1: " "}, None, "words must be texts, got ' '"),
+    ],
+)
+def test_words_that_do_not_fit_the_labels_are_refused(class_names: Any, classes: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        class_words(class_names, classes)
+
+
+# -- bound methods -------------------------------------------------------------------------------------------
+
+
+def test_the_method_of_an_estimator_stands_for_it() -> None:
+    model = LogisticRegression().fit(X, ["no", "no", "yes", "yes"])
+    best = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2).fit(X, ["no", "yes", "no", "yes"])
+    for owner in (model, make_pipeline(StandardScaler(), model).fit(X, ["no", "no", "yes", "yes"]), best):
+        for method in (owner.predict, owner.predict_proba):
+            assert known_labels(method) == ["no", "yes"]
+            assert as_labels(as_predict(method)(X), 4) == owner.predict(X).tolist()
+            scored = as_predict(method, scores=True)(X)
+            np.testing.assert_allclose(scored.probabilities, owner.predict_proba(X))
+    e = acex.explain(model.predict_proba, X[0], data=X, target="yes", budget=8)
+    assert e.label_after == "yes"
+
+
+def test_the_method_of_a_regressor_or_of_nothing_fitted_is_refused_like_its_owner() -> None:
+    with pytest.raises(TypeError, match="LinearRegression is a regressor"):
+        as_predict(LinearRegression().predict)
+    with pytest.raises(NotFittedError):
+        as_predict(LogisticRegression().predict)
+    with pytest.raises(TypeError, match=r"LogisticRegression\.predict_proba .* without classes_ nobody knows of which"):
+        as_predict(LogisticRegression().predict_proba)
+
+
+def test_other_methods_are_functions() -> None:
+    assert as_predict("x".join)(["a", "b"]) == "axb"
+    assert known_labels("x".join) is None

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import logging
 import pickle
+import re
 import socket
 import sys
+import tracemalloc
+import warnings
+from base64 import b64encode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pandas as pd
@@ -15,12 +24,16 @@ import pytest
 
 import acex
 from acex import HttpModel, MissingExtra, ModelFailed
+from acex.models import exchange
 from acex.models import http as remote
-from servers import Deed, drip_body, drip_headers, half, hang_up, labels, reset, says, serving
+from acex.run.blackbox import BlackBox
+from commands import run
+from servers import Deed, drip_body, drip_headers, half, hang_up, labels, pours, reset, says, serving
 
 ROWS = np.array([[1.0], [-1.0], [2.0], [-2.0], [3.0]])
 RIGHT = ["yes", "no", "yes", "no", "yes"]
 NOT_NOW = says(503, "starting")
+TOKEN = "s3cr3t-t0ken+7f9Kd2"
 
 
 @pytest.fixture(autouse=True)
@@ -104,10 +117,10 @@ def test_retry_after_is_honoured(waits: list[float]) -> None:
 
 def test_retry_after_may_be_a_date() -> None:
     now = datetime.now(UTC)
-    assert remote._seconds(format_datetime(now - timedelta(days=1))) == 0.0
-    assert 3000 < (remote._seconds(format_datetime(now + timedelta(hours=1))) or 0) <= 3600
+    assert exchange._seconds(format_datetime(now - timedelta(days=1))) == 0.0
+    assert 3000 < (exchange._seconds(format_datetime(now + timedelta(hours=1))) or 0) <= 3600
     for garbage in ("", "-1", "1.5", "nan", "9" * 5000, "Wed, 99 Oct 2015 07:28:00 GMT"):
-        wait = remote._seconds(garbage)
+        wait = exchange._seconds(garbage)
         assert wait is None or wait > remote.PATIENCE, garbage
 
 
@@ -163,7 +176,10 @@ def test_who_is_turned_away_was_not_charged_and_does_not_insist(status: int) -> 
         (reset, "gave no complete answer: ReadError"),
         (hang_up, "gave no complete answer: RemoteProtocolError"),
         (half, "gave no complete answer: RemoteProtocolError"),
-        (says(200, b"not zipped", content_encoding="gzip"), "gave no complete answer: DecodingError"),
+        (
+            says(200, b"not zipped", content_encoding="gzip"),
+            "gave no complete answer: its body cannot be unpacked: .*incorrect header",
+        ),
         (says(200, "<html>"), "not with one label a row: Expecting value.*It said: '<html>'"),
         (says(200, ""), "not with one label a row: Expecting value"),
         (says(200, "[" * 100_000), "not with one label a row: maximum recursion depth"),
@@ -198,6 +214,116 @@ def test_a_server_that_drips_is_left_at_the_timeout(deed: Deed) -> None:
         assert caught.value.in_doubt == 5
 
 
+# -- bodies that are too long, packed or written otherwise ---------------------------------------------------
+
+CHUNKS = b"HTTP/1.1 %s\r\ntransfer-encoding: chunked\r\n\r\n1000000000\r\n"
+UNTIL_CLOSED = b"HTTP/1.1 %s\r\n\r\n"
+
+
+@pytest.mark.parametrize("start", [CHUNKS, UNTIL_CLOSED], ids=["chunked", "until closed"])
+def test_an_endless_body_is_cut_while_it_is_read(start: bytes) -> None:
+    with serving(pours(start % b"200 OK"), labels) as server:
+        with pytest.raises(ModelFailed, match=r"more than 1,000,000 bytes \(answer_limit\).*may have been charged"):
+            asking(server.url, answer_limit=1_000_000).predict(ROWS)
+        assert asking(server.url).predict(ROWS) == RIGHT
+        assert server.poured < 20_000_000  # the limit, and what was under way
+
+
+def test_who_says_no_at_endless_length_has_said_no() -> None:
+    with serving(pours(UNTIL_CLOSED % b"401 Unauthorized")) as server:
+        with pytest.raises(ModelFailed, match=r"answered 401: 'aaa.*Nothing was charged") as caught:
+            asking(server.url, answer_limit=1_000_000).predict(ROWS)
+        assert not caught.value.charged
+
+
+def test_a_busy_server_that_breaks_off_is_asked_again() -> None:
+    with serving(says(503, "sta", content_length="1000"), labels) as server:
+        assert asking(server.url).predict(ROWS) == RIGHT
+
+
+def test_a_gzip_bomb_is_not_unpacked() -> None:
+    bomb = gzip.compress(bytes(10**7)) * 100  # 1 MB that unpacks to 1 GB
+    with serving(says(200, bomb, content_encoding="gzip")) as server:
+        model = asking(server.url)
+        tracemalloc.start()
+        try:
+            with pytest.raises(ModelFailed, match=r"more than 16,000,000 bytes \(answer_limit\)"):
+                model.predict(ROWS)
+            assert tracemalloc.get_traced_memory()[1] < 100_000_000
+        finally:
+            tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "message"),
+    [
+        (gzip.compress(gzip.compress(b"{}")), "gzip, gzip", "packed as 'gzip, gzip', and gzip was asked for"),
+        (b"{}", "br", "packed as 'br', and gzip was asked for"),
+        (gzip.compress(b"{}")[:-3], "gzip", "its packed body breaks off"),
+        (gzip.compress(b"{}") + b"more", "gzip", "cannot be unpacked"),
+        (b"", "gzip", "its packed body breaks off"),
+    ],
+    ids=["twice", "otherwise", "cut off", "with more behind", "empty"],  # what is packed holds the time
+)
+def test_what_is_packed_in_another_way_is_told(body: bytes, encoding: str, message: str) -> None:
+    with serving(says(200, body, content_encoding=encoding)) as server:
+        with pytest.raises(ModelFailed, match=f"{message}.*may have been charged"):
+            asking(server.url).predict(ROWS)
+        assert server.headers[0]["accept-encoding"] == "gzip"
+
+
+def test_a_packed_answer_is_unpacked() -> None:
+    long = json.dumps({"labels": RIGHT, "noise": np.random.default_rng(0).random(50_000).tolist()}).encode()
+    for packed in (gzip.compress(long), gzip.compress(long[:1000]) + gzip.compress(long[1000:])):
+        with serving(says(200, packed, content_encoding="gzip")) as server:
+            assert asking(server.url).predict(ROWS) == RIGHT
+
+
+def test_a_body_as_long_as_the_limit_is_taken() -> None:
+    body = json.dumps({"labels": RIGHT})
+    with serving(says(200, body)) as server:
+        assert asking(server.url, answer_limit=len(body)).predict(ROWS) == RIGHT
+        with pytest.raises(ModelFailed, match="answer_limit"):
+            asking(server.url, answer_limit=len(body) - 1).predict(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("charset", "content_type"),
+    [
+        ("utf-8", "application/json"),
+        ("utf-8-sig", "application/json"),
+        ("utf-8-sig", "application/json; charset=utf-8"),
+        ("latin-1", "application/json; charset=ISO-8859-1"),
+        ("utf-16", 'application/json; charset="utf-16"'),
+        ("shift-jis", "text/plain; charset=Shift_JIS"),
+    ],
+)
+def test_text_is_read_as_its_header_says(charset: str, content_type: str) -> None:
+    word = "大丈夫" if charset == "shift-jis" else "genügend"
+    answer = json.dumps({"labels": [word]}, ensure_ascii=False).encode(charset)
+    with serving(says(200, answer, content_type=content_type)) as server:
+        assert asking(server.url).predict(ROWS[:1]) == [word]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "message"),
+    [
+        ("application/json", "its bytes are not UTF-8, and its content-type names no other charset"),
+        ("application/json; charset=utf-8", "its bytes are not utf-8, as its content-type says"),
+        ("application/json; charset=ascii", "its bytes are not ascii, as its content-type says"),
+        ("application/json; charset=klingon", "its charset is 'klingon', which is none that is known"),
+        ("application/json; charset=rot13", "its charset is 'rot13', which is none that is known"),
+        ("application/json; charset=unicode_escape", "its charset is 'unicode_escape', which is none that is known"),
+    ],
+)
+def test_text_that_is_not_what_it_says_is_no_answer(content_type: str, message: str) -> None:
+    """A byte that was guessed could be another label."""
+    answer = '{"labels": ["genügend"]}'.encode("latin-1")
+    what = f"{message}.*It said: .*gen.gend.*may have been charged"
+    with serving(says(200, answer, content_type=content_type)) as server, pytest.raises(ModelFailed, match=what):
+        asking(server.url).predict(ROWS[:1])
+
+
 def test_long_words_of_a_server_are_cut() -> None:
     with serving(says(500, "x" * 10_000)) as server, pytest.raises(ModelFailed) as caught:
         asking(server.url).predict(ROWS)
@@ -222,7 +348,7 @@ def test_labels_that_were_paid_for_before_a_failure_are_not_lost(deed: Deed, in_
 
 def test_the_black_box_keeps_what_was_answered_before_a_failure() -> None:
     with serving(labels, half, labels) as server:
-        box = acex.run.blackbox.BlackBox(asking(server.url, rows_per_request=2).predict, acex.Ledger(), 10)
+        box = BlackBox(asking(server.url, rows_per_request=2).predict, acex.Ledger(), 10)
         with pytest.raises(ModelFailed, match="gave no complete answer") as caught:
             box.ask(ROWS)
         assert caught.value.in_doubt == 2
@@ -295,6 +421,77 @@ def test_a_secret_is_nowhere(deed: Deed, monkeypatch: pytest.MonkeyPatch) -> Non
     assert b"s3cr3t" not in pickle.dumps(model) + pickle.dumps(caught.value)
 
 
+ENCODED = {
+    "as it is": TOKEN,
+    "in part": f"...{TOKEN[2:17]}...",
+    "in capitals": TOKEN.upper(),
+    "in pieces": "-".join(TOKEN),
+    "base64": b64encode(TOKEN.encode()).decode(),
+    "base64 of more": b64encode(f"Authorization: Bearer {TOKEN}".encode()).decode(),
+    "base64 in lines": "\\n".join(re.findall("..?.?.?", b64encode(TOKEN.encode()).decode())),
+    "base64 for a URL": urlsafe_b64encode(f"??>>{TOKEN}".encode()).decode().rstrip("="),
+    "base64 twice": b64encode(b64encode(TOKEN.encode())).decode(),
+    "base64 of UTF-16": b64encode(TOKEN.encode("utf-16-le")).decode(),
+    "for a URL": "".join(f"%{ord(c):02x}" for c in TOKEN),
+    "base64 for a form": quote(b64encode(TOKEN.encode()).decode(), safe=""),
+    "hexadecimal": TOKEN.encode().hex(),
+    "hexadecimal with colons": TOKEN.encode().hex(":").upper(),
+    "for JSON": "".join(f"\\u{ord(c):04x}" for c in TOKEN),
+    "for JSON twice": "".join(f"\\\\u{ord(c):04X}" for c in TOKEN),
+    "for HTML": "".join(f"&#{ord(c)};" for c in TOKEN),
+    "numbers": str(list(TOKEN.encode())),
+    "quoted printable": "".join(f"={ord(c):02X}" for c in TOKEN),
+    "wide letters": "".join(chr(ord(c) + 0xFEE0) for c in TOKEN),
+}
+
+
+@pytest.mark.parametrize("status", [200, 401])
+@pytest.mark.parametrize("echo", ENCODED.values(), ids=ENCODED)
+def test_a_secret_in_another_writing_is_nowhere_either(
+    echo: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither in messages nor in the ledger nor in logs: as a label, in an error, in a header."""
+    monkeypatch.setenv("MY_TOKEN", f"Bearer {TOKEN}")
+    caplog.set_level(logging.DEBUG)
+    with serving(says(status, f'{{"labels": ["{echo}"]}}', x_echo=quote(echo, safe=" %=:-[],&#;"))) as server:
+        model = asking(server.url, headers_from_env={"Authorization": "MY_TOKEN"}, retries=0)
+        with acex.Ledger(tmp_path / "answers.db") as ledger, pytest.raises(ModelFailed) as caught:
+            BlackBox(model.predict, ledger, 10).ask(ROWS[:1])
+    words = f"{caught.value} {vars(caught.value)} {caplog.text}"
+    assert "***" in words
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir()).decode("latin-1")
+    for shown in (words, written):
+        assert echo not in shown and TOKEN[2:17] not in shown
+        assert TOKEN not in unquote(shown)
+
+
+def test_a_secret_in_another_charset_is_nowhere_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", f"Bearer {TOKEN}")
+    for charset in ("utf-16-le", "utf-16", "utf-32-be", "cp037", "utf-7"):
+        for content_type in ("application/json", f"application/json; charset={charset}"):
+            echo = f"denied: {TOKEN}".encode(charset)
+            with serving(says(401, echo, content_type=content_type)) as server, pytest.raises(ModelFailed) as caught:
+                asking(server.url, headers_from_env={"Authorization": "MY_TOKEN"}).predict(ROWS)
+            bare = re.sub(r"\W|x00", "", str(caught.value)).lower()
+            assert re.sub(r"\W", "", TOKEN)[:8] not in bare, (charset, content_type)
+
+
+def test_the_password_inside_a_login_is_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_LOGIN", "Basic " + b64encode(b"me:h0rse").decode())
+    no = says(403, "me may not come in with h0rse")
+    with serving(no) as server, pytest.raises(ModelFailed, match=r"'me may not come in with \*\*\*'"):
+        asking(server.url, headers_from_env={"Authorization": "MY_LOGIN"}).predict(ROWS)
+
+
+def test_plain_words_are_shown_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", f"Bearer {TOKEN}")
+    words = (
+        "Bearer realm=api: 3 of 5 rows at %20 /v1/models/loans-2026, id 0b5e22aa-9c1f, c29tZXRoaW5nIGVsc2U= [115, 101]"
+    )
+    with serving(says(500, words)) as server, pytest.raises(ModelFailed, match=re.escape(words)):
+        asking(server.url, headers_from_env={"Authorization": "MY_TOKEN"}).predict(ROWS)
+
+
 def test_a_model_travels_to_a_worker() -> None:
     with serving(labels) as server:
         model = asking(server.url, rate_limit=1000.0, classes=["no", "yes"])
@@ -318,6 +515,127 @@ def test_the_id_is_the_address_the_version_and_what_is_asked() -> None:
     assert len({m.model_id for m in (model, *others)}) == 6
 
 
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (lambda: asking("http://host/score", version="7"), "http://host/score 7 1a9362756931"),
+        (
+            lambda: asking("http://host/score", version="7", headers_from_env={"Authorization": "T"}),
+            "http://host/score 7 1a9362756931",
+        ),
+        (
+            lambda: HttpModel("http://host:8080/v2/models/m/infer", protocol="v2"),
+            "http://host:8080/v2/models/m/infer 2c6994a83ba0",
+        ),
+        (
+            lambda: HttpModel("http://host:5000/invocations", protocol="mlflow"),
+            "http://host:5000/invocations b422d1eb8f2a",
+        ),
+    ],
+)
+def test_the_id_is_the_one_of_version_0_1_0_so_that_its_ledgers_stay_free(model: Any, expected: str) -> None:
+    assert model().model_id == expected
+
+
+def selecting(url: str, **settings: Any) -> HttpModel:
+    headers = {"Authorization": "MY_TOKEN", "X-Model": "MY_MODEL"}
+    return asking(url, headers_from_env=headers, identity_headers=["X-Model"], **settings)
+
+
+def test_another_model_behind_the_same_address_does_not_get_the_answers_of_the_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def by_model(handler: Any) -> None:
+        word = "yes" if handler.headers["X-Model"] == "a" else "no"
+        handler.reply(200, json.dumps({"labels": [word] * len(handler.body["rows"])}))
+
+    monkeypatch.setenv("MY_TOKEN", TOKEN)
+    told = []
+    with serving(by_model) as server, acex.Ledger(tmp_path / "answers.db") as ledger:
+        for name in ("a", "b", "a"):
+            monkeypatch.setenv("MY_MODEL", name)
+            model = selecting(server.url)
+            box = BlackBox(model.predict, ledger, 10, model_id=model.model_id)
+            told.append((box.ask(ROWS[:1])[0].label, box.n_queries))
+    assert told == [("yes", 1), ("no", 1), ("yes", 0)]
+
+
+def test_a_rotated_key_pays_for_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_MODEL", "loans-7")
+    ids = set()
+    for token in ("one", "two"):
+        monkeypatch.setenv("MY_TOKEN", token)
+        ids.add(selecting("http://host/score").model_id)
+    assert len(ids) == 1
+    assert "loans-7" not in ids.pop()  # a mark of it will do
+
+
+def test_a_model_that_was_exchanged_under_way_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", TOKEN)
+    monkeypatch.setenv("MY_MODEL", "a")
+    with serving(labels) as server:
+        model = pickle.loads(pickle.dumps(selecting(server.url)))
+        assert model.predict(ROWS) == RIGHT
+        monkeypatch.setenv("MY_MODEL", "b")  # or a worker has another environment
+        with pytest.raises(ModelFailed, match=r"another value for 'X-Model' now than when .* Make a new one") as caught:
+            model.predict(ROWS)
+        assert len(server.bodies) == 1 and not caught.value.charged
+
+
+def test_what_selects_the_model_is_no_secret_and_may_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", TOKEN)
+    monkeypatch.setenv("MY_MODEL", "loans-2026-11")
+    words = "there is no model loans-2026-11"
+    with serving(says(404, words)) as server, pytest.raises(ModelFailed, match=f"answered 404: '{words}'"):
+        selecting(server.url).predict(ROWS)
+
+
+def test_a_header_that_may_select_the_model_gets_a_remark() -> None:
+    with pytest.warns(
+        UserWarning, match=r"does 'X-Tenant' select the model\? Then name it in identity_headers"
+    ) as told:
+        asking("http://host/score", headers_from_env={"X-Tenant": "TENANT", "api-key": "KEY"})
+    assert [str(w.message).split("'")[1] for w in told] == ["X-Tenant"]
+    assert told[0].filename == __file__
+
+
+def test_in_a_shell_the_remark_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENANT", "a")
+    pd.DataFrame(ROWS, columns=["a"]).to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "remote.toml").write_text('request = {rows = "$rows"}\nlabels = "labels"')
+    with serving(labels) as server:
+        model = ("--model", server.url, "--protocol", "json", "--model-config", tmp_path / "remote.toml")
+        done = run("explain", tmp_path / "rows.csv", "--row", 0, *model, "--header-from-env", "X-Tenant=TENANT")
+    assert done.exit_code == 0, done.stderr
+    assert "warning: headers_from_env: does 'X-Tenant' select the model?" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"headers_from_env": dict.fromkeys(["Authorization", "X-API-Key", "Ocp-Apim-Subscription-Key", "Cookie"], "V")},
+        {"headers_from_env": {"X-Acme": "V"}, "key_headers": ["X-Acme"]},
+        {"headers_from_env": {"X-Model": "MY_MODEL"}, "identity_headers": ["X-Model"]},
+    ],
+)
+def test_a_key_or_a_header_that_was_named_gets_none(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_MODEL", "a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asking("http://host/score", **settings)
+
+
+def test_patience_is_a_number(waits: list[float]) -> None:
+    assert asking("http://host/score", timeout=30.0).patience == 390.0
+    assert asking("http://host/score", timeout=1.0, retries=0).patience == 1.0
+    assert asking("http://host/score", timeout=1.0, retries=1, rate_limit=2.0).patience == 63.0
+    with serving(says(503, "", retry_after="60")) as server:
+        model = asking(server.url, retries=3)
+        with pytest.raises(ModelFailed):
+            model.predict(ROWS)
+    assert sum(waits) + 4 * model.timeout == model.patience  # no server can make it wait longer
+
+
 # -- wrong settings are told before anything is sent ---------------------------------------------------------
 
 
@@ -331,14 +649,31 @@ def test_the_id_is_the_address_the_version_and_what_is_asked() -> None:
         ("http://me:pw@host/score", {}, r"^url: a password in the address would be stored[^@]*$"),
         ("http://host", {"protocol": "v2"}, r"the whole address, such as http://host:8080/v2/models/NAME/infer"),
         ("http://host", {"protocol": "mlflow"}, r"the whole address, such as http://host:5000/invocations"),
-        ("http://host", {"protocol": "v1"}, "protocol must be 'v2', 'mlflow' or 'json', got 'v1'"),
+        ("http://host", {"protocol": "v1"}, "protocol must be 'v2', 'mlflow', 'json' or 'chat', got 'v1'"),
         ("http://host", {"labels": None}, "protocol 'json' needs request="),
         ("http://host", {"request": {"x": 1}}, "has no place for the rows"),
         ("http://host/infer", {"protocol": "v2", "inputs": "rows"}, "inputs must be 'matrix' or 'columns', got 'rows'"),
         ("http://host", {"rows_per_request": 0}, "rows_per_request must be 1 or more, got 0"),
         ("http://host", {"retries": -1}, "retries must be 0 or more, got -1"),
         ("http://host", {"timeout": 0}, "timeout must be a number above 0, got 0"),
+        ("http://host", {"answer_limit": 0}, "answer_limit must be 1 byte or more, got 0"),
         ("http://host", {"rate_limit": -2.0}, "rate_limit must be a number above 0 or None, got -2.0"),
+        (
+            "http://host",
+            {"identity_headers": ["X-Model"]},
+            "identity_headers: 'X-Model' is not among headers_from_env: ",
+        ),
+        ("http://host", {"key_headers": ["X-Acme"]}, "key_headers: 'X-Acme' is not among headers_from_env"),
+        (
+            "http://host",
+            {"headers_from_env": {"Authorization": "V"}, "identity_headers": ["Authorization"]},
+            "identity_headers: 'Authorization' is a key: with a new one all would be paid for again",
+        ),
+        (
+            "http://host",
+            {"headers_from_env": {"X-Model": "NOT_SET_AT_ALL"}, "identity_headers": ["X-Model"]},
+            "The environment variable NOT_SET_AT_ALL for 'X-Model' is not set",
+        ),
         (
             "http://host",
             {"headers_from_env": {"X": "Bearer abc"}},

@@ -289,6 +289,9 @@ def test_certainty_follows_margin_and_plausibility() -> None:
     told = dict(words.certainty(steady))
     assert "83% of the rows close to it" in told["Does it stay?"] and "margin of 0.7" in told["Does it stay?"]
     assert "turned off" in told["Does it look real?"]
+    known = tuple(replace(step, note=replace(step.note, reference=True)) for step in found().steps)
+    told = dict(words.certainty(replace(found(), steps=known)))
+    assert told["Does it look real?"].endswith("known rows, as it stands there.")
     unknown = tuple(replace(step, note=replace(step.note, affinity=None)) for step in found().steps)
     told = dict(words.certainty(replace(found(), steps=unknown)))
     assert "how clearly is not recorded" in told["Does it look real?"]
@@ -300,7 +303,7 @@ def test_long_tables_are_folded_and_complete() -> None:
     X = pd.DataFrame(rng.normal(size=(50, 40)), columns=pd.Index(names))
     e = acex.explain(lambda rows: (rows[names[0]] > 1).astype(int), X.iloc[0], data=X, budget=3, target=1)
     last = replace(e.steps[0], row={name: X[name].iloc[1] for name in names})
-    e = replace(e, steps=(*[e.steps[0]] * 199, last))
+    e = replace(e, steps=(*e.steps, *[e.steps[0]] * (199 - len(e.steps)), last))
     page = Page(e.to_html())
     assert page.texts["summary"] == [
         f"{len(e.changes) - 12} smaller changes",

@@ -1,7 +1,8 @@
-"""Types of what goes round: arrays by what they hold, and rows."""
+"""Types of what goes round: arrays by what they hold, and rows; and what to say to a function of one row."""
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,3 +12,29 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 IntArray: TypeAlias = npt.NDArray[np.intp]
 Rows: TypeAlias = Any  # DataFrame, Series, mapping, list of mappings, 1-D or 2-D array
+
+# What is said by pandas and numpy where a whole column stands in the place of one value.
+COLUMN_FOR_A_VALUE = re.compile(
+    r"truth value of an? \w+|cannot convert the series|only length-1 arrays|only 0-dimensional arrays|unhashable type: "
+    r"'(Series|numpy\.ndarray)'|'(Series|numpy\.ndarray)' object has no attribute|, not 'Series'"
+)
+
+
+def row_wise_advice(came: Any) -> str:
+    """What to say when a function that is called with a table of rows seems to have been written for one; else "".
+
+    Args:
+        came: what came of calling it: an exception, or an answer that should be a list.
+    """
+    if isinstance(came, BaseException):
+        is_for_one = COLUMN_FOR_A_VALUE.search(str(came)) is not None
+    else:
+        is_for_one = isinstance(came, (str, int, float, np.generic)) or (
+            isinstance(came, np.ndarray) and came.ndim == 0
+        )
+    if not is_for_one:
+        return ""
+    return (
+        " It looks like a function of one row, and it is called with a table of rows: let it work on whole columns, or "
+        "pass lambda rows: [f(row) for _, row in rows.iterrows()], for arrays lambda rows: [f(row) for row in rows]."
+    )

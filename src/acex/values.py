@@ -1,30 +1,41 @@
-"""One value, of whatever make: is it what was expected, and how is it written down?"""
+"""One value, of whatever make: is it what was expected, and how is it written down?
+
+numpy and pandas are imported where a value is looked at: the command line needs the words here before any table.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
-import pandas as pd
-
 Label: TypeAlias = Hashable  # what a model says of a row: text, a whole number or a truth value
+
+# What makes a terminal do something, or stand still, instead of showing it: control characters but tab and newline,
+# characters that turn the order of writing around, other ends of lines, and halves of characters.
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def is_finite(value: Any) -> bool:
     """Is this a number, and a finite one?"""
+    import numpy as np
+
     return isinstance(value, (int, float, np.number)) and bool(np.abs(value) < np.inf)
 
 
 def is_count(value: Any, least: int = 1) -> bool:
     """Is this a whole number, `least` or more?"""
+    import numpy as np
+
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
 
 
 def is_missing(value: Any) -> bool:
     """Is this None, NaN, NaT or pandas' NA?"""
+    import pandas as pd
+
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
@@ -37,8 +48,19 @@ def is_hashable(value: Any) -> bool:
     return True
 
 
+def is_unicode(text: str) -> bool:
+    """Can this be written to a file? Half of a character, as a broken escape leaves it, cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def plain(value: Any) -> Any:
     """A scalar of numpy's as Python's own."""
+    import numpy as np
+
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -69,6 +91,8 @@ def joined_words(parts: Sequence[str], last: str = "and", most: int = 8) -> str:
 
 def readable(value: Any, digits: int = 4) -> str:
     """A value as people write it: four significant digits behind a point, none where it is whole."""
+    import numpy as np
+
     if isinstance(value, (float, np.floating)):
         value = float(value)
         return f"{value:.0f}" if abs(value) >= 10**digits or value.is_integer() else f"{value:.{digits}g}"
@@ -82,3 +106,11 @@ def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = rea
         if pair[0] != pair[1]:
             break
     return pair
+
+
+def printable(text: str) -> str:
+    """The text as it may go to a terminal; what is no sign is written as in JSON, such as \\u001b.
+
+    JSON stays the same value: outside of its texts it has no such characters.
+    """
+    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -27,12 +27,16 @@ STYLES: dict[str, dict[str, Any]] = {
     "random": {"color": "#0072B2", "linestyle": ":"},
     "growing-spheres": {"color": "#D55E00"},
     "moc": {"color": "#009E73"},
+    "moc-stop": {"color": "#009E73", "linestyle": ":"},
     "baycon": {"color": "#CC79A7"},
     "gradient": {"color": "#8A6D00", "linestyle": "-."},
     "nice": {"color": "#E69F00"},
     "dice-random": {"color": "#56B4E9"},
     "dice-genetic": {"color": "#56B4E9", "linestyle": "--"},
+    "dice-kdtree": {"color": "#56B4E9", "linestyle": ":"},
+    "cfnow": {"color": "#CC79A7", "linestyle": "--"},
     "hopskipjump": {"color": "#D55E00", "linestyle": ":"},
+    "treecf": {"color": "#8A6D00", "linestyle": ":"},
 }
 BANDED = ("feasible",)  # a band for each of twelve methods hides all of them; the others have whiskers
 WORST = 12.0  # times the best known: what is worse is cut off

@@ -23,6 +23,7 @@ from acex.space.scale import Scale
 from acex.space.space import Space
 
 N_WITHHELD = 100
+PAPERS_POINT = (0.55, 0.25)  # the instance of the paper's picture of moons, explained first
 N_IMAGES = 2000  # of the train images are the reference
 
 
@@ -37,7 +38,7 @@ class Ground:
     reference: FloatArray  # what the model was trained on, (m, d)
     labels: IntArray  # its true labels, (m,)
     deviations: FloatArray  # of the whole data set, (d,)
-    has_categories: bool = False  # which count as numbers here
+    is_category: BoolArray  # which features are, though their codes count as numbers here, (d,)
 
     def predict(self, X: FloatArray) -> IntArray:
         """Hard labels of points, (n,)."""
@@ -56,6 +57,10 @@ class Ground:
         constant: BoolArray = np.ptp(self.reference, axis=0) == 0
         return constant
 
+    def in_reference(self, x: FloatArray) -> bool:
+        """Is this point, (d,), a row of the reference as it is?"""
+        return bool((self.reference == x).all(axis=1).any())
+
     @cached_property
     def density(self) -> Density:
         """The paper's plausibility: the local outlier factor on raw codes."""
@@ -65,8 +70,8 @@ class Ground:
 def ground(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITHHELD) -> Ground:
     """The ground of one of the paper's data sets, with a forest of 100 trees unless told otherwise.
 
-    "moons" has the paper's support vector machine and "mnist" a network, and for the latter the reference is a sample
-    of the official train images, the rows are official test images of an 8.
+    "moons" has the paper's support vector machine and begins with its instance. "mnist" has a network, its reference is
+    a sample of the official train images, and its rows are official test images of an 8.
     """
     if name == "mnist":
         return _mnist(seed, model)
@@ -78,9 +83,10 @@ def ground(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITH
     if model is None:
         model = SVC(gamma=1.0) if name == "moons" else RandomForestClassifier(100, random_state=seed, n_jobs=1)
     model.fit(X[keep], y[keep])
-    has_categories = any(not f.is_number for f in data.space.features)
+    is_category = np.array([not f.is_number for f in data.space.features])
     space = _coded(data.space).like(X)
-    return Ground(name, space, model, X[withheld], X[keep], y[keep], _deviations(X), has_categories)
+    rows = np.vstack([PAPERS_POINT, X[withheld]]) if name == "moons" else X[withheld]
+    return Ground(name, space, model, rows, X[keep], y[keep], _deviations(X), is_category)
 
 
 def _mnist(seed: int, model: Any) -> Ground:
@@ -92,7 +98,9 @@ def _mnist(seed: int, model: Any) -> Ground:
     keep = rng.choice(len(X), N_IMAGES, replace=False)
     eights = test.codes[(test.binary == 0) & (model.predict(test.codes) == 0)]
     rows = rng.permutation(eights)[:N_WITHHELD]
-    return Ground("mnist", train.space.like(X), model, rows, X[keep], y[keep], _deviations(X))
+    return Ground(
+        "mnist", train.space.like(X), model, rows, X[keep], y[keep], _deviations(X), np.zeros(X.shape[1], bool)
+    )
 
 
 def _deviations(X: FloatArray) -> FloatArray:

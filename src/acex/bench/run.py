@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +19,13 @@ from acex.arrays import FloatArray
 from acex.bench.ground import Ground, ground
 from acex.bench.methods import METHODS
 from acex.bench.methods.method import CAP
+from acex.bench.records import Record, append, read
 from acex.bench.task import CapReached, Door, Task
 from acex.datasets import PAPER
 from acex.space.cost import n_changed
 
 SUITES: dict[str, tuple[str, ...]] = {"mixed": PAPER, "fixed": PAPER, "moons": ("moons",), "mnist": ("mnist",)}
 PLANE = 2  # features: with so few, all that was asked is kept for the picture
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -76,36 +73,14 @@ def run(todo: Sequence[Job], out: Path, n_jobs: int = -1, told: Callable[[Record
         joblib.delayed(explained)(job) for job in todo
     )
     for record in results:
-        _append(out / f"{record['suite']}.jsonl", json.dumps(record))
+        append(out / f"{record['suite']}.jsonl", record)
         told(record)
-
-
-def _append(path: Path, line: str) -> None:
-    """Add a line, also after one that a killed run left half written."""
-    with path.open("ab+") as file:
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-        file.write(line.encode() + b"\n")
 
 
 def unfinished(todo: Sequence[Job], out: Path) -> list[Job]:
     """The jobs that have no result yet."""
     done = {_job(record) for record in read(out) if "error" not in record}
     return [job for job in todo if job not in done]
-
-
-def read(out: Path) -> list[Record]:
-    """All results in a folder; a line that a killed run left half written is skipped."""
-    records = []
-    for path in sorted(out.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                records.append(json.loads(line))
-            except json.JSONDecodeError:
-                continue
-    return records
 
 
 def _job(record: Record) -> Job:
@@ -134,11 +109,23 @@ def explained(job: Job) -> Record:
         "distinct": door.distinct,
         "candidates": len(candidates),
         "curve": door.curve,
+        "label": door.before,
+        "reference": len(g.reference),
         "factual": task.x.tolist(),
     }
     if len(task.x) == PLANE:
         record["asked"] = door.answers
-    return record | _measured(task, candidates)
+    record |= _measured(task, candidates)
+    if job.suite == "mnist" and record.get("is_reference_row"):
+        record["made"] = _made(task, door)
+    return record
+
+
+def _made(task: Task, door: Door) -> Record:
+    """The measures of the best hit that the method made itself, where its answer is an image of the reference."""
+    asked = np.array([row for row, label in door.answers if label != door.before])
+    own = asked[[not task.ground.in_reference(x) for x in asked]]
+    return _measured(task, own)
 
 
 def _measured(task: Task, candidates: FloatArray) -> Record:
@@ -160,6 +147,7 @@ def _measured(task: Task, candidates: FloatArray) -> Record:
         "g1n": float(np.abs(z).sum()),
         "n_changed": int(n_changed(best[None], task.x)[0]),
         "affinity": float(g.density.affinity(best[None])[0]),
+        "is_reference_row": g.in_reference(best),
         "counterfactual": best.tolist(),
     }
 
@@ -173,7 +161,6 @@ def _settings(g: Ground, task: Task) -> dict[str, Any]:
     """What was the same for every method of this task; what a method decides by itself is in its file."""
     return {
         "model": type(g.model).__name__,
-        "reference": len(g.reference),
         "movable": [f.name for f, moves in zip(g.space.features, task.movable, strict=True) if moves],
         "beta": 5.0,
         "plausibility": asdict(g.density.settings),

@@ -10,10 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from acex.bench.methods import METHODS
 from acex.bench.score import RATIOS, means, needed, paper
 
 MEASURES = {"queries": 0, "d2": 2, "g1": 2, "affinity": 2, "validity": 2, "score": 2}  # with digits
-GRIDS = {"score": ("CFE score S", 3), "queries": ("mean queries", 0), "J": ("mean cost J", 2)}
+GRIDS = {
+    "score": ("CFE score S", 3),
+    "queries": ("mean queries", 0),
+    "amortised": ("mean queries, labels of the reference asked once for all rows", 0),
+    "J": ("mean cost J", 2),
+    "reference_rows": ("share of answers that are rows of the reference", 2),
+}
 HIGHER_IS_BETTER = ("affinity", "validity")
 NAMES = {"score": "S"}
 NOTHING = "–"
@@ -37,19 +44,18 @@ class Table:
 
 
 def tables(results: pd.DataFrame) -> list[Table]:
-    """For each data set (and row, in the fixed test) the means beside the paper's, then methods by data sets."""
+    """For each data set (and label, in the fixed test) the means beside the paper's, then methods by data sets."""
     found, published = means(results), paper()
     out = []
     for suite, part in found.groupby("suite", sort=False):
-        keys = ["data", "row"] if suite == "fixed" else ["data"]
+        keys = ["data", "label"] if suite == "fixed" else ["data"]
         for where, block in part.groupby(keys, sort=False):
             data = str(where[0])
             theirs = published[(published["suite"] == suite) & (published["data"] == data)]
             title = f"{suite}: {data}"
             if suite == "fixed":
-                number = sorted(part[part["data"] == data]["row"].unique()).index(where[1])
-                theirs = theirs[theirs["label"] == number + 1]
-                title += f", row {number + 1}"
+                theirs = theirs[theirs["label"] == where[1]]
+                title += f", label {where[1]}"
             out.append(_beside(title, block, theirs.set_index("method")))
     for suite, part in found[found["suite"] != "fixed"].groupby("suite", sort=False):
         out += [_grid(f"{suite}: {words}", part, name, digits) for name, (words, digits) in GRIDS.items()]
@@ -61,7 +67,7 @@ def tables(results: pd.DataFrame) -> list[Table]:
 
 
 def _beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
-    header = ["method", "n"]
+    header = ["method", "told", "n"]
     best: dict[str, float] = {}
     for name in MEASURES:
         header += [NAMES.get(name, name), "paper"]
@@ -69,7 +75,7 @@ def _beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
         best[name] = values.max() if name in HIGHER_IS_BETTER else values.min()
     rows = []
     for line in ours.sort_values("score").to_dict("records"):
-        cells = [Cell(str(line["method"])), Cell(str(line["n"]))]
+        cells = [Cell(str(line["method"])), Cell(METHODS[line["method"]].told), Cell(str(line["n"]))]
         for name, digits in MEASURES.items():
             text = _number(line[name], digits)
             if f"{name}_std" in line and text != NOTHING:
@@ -77,8 +83,9 @@ def _beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
             cells.append(Cell(text, best=bool(np.isclose(line[name], best[name]))))
             known = theirs[name].get(line["method"]) if len(theirs) else None
             cells.append(Cell("" if known is None else _number(known, digits)))
+        cells.append(Cell(_number(line["reference_rows"], 2)))
         rows.append(tuple(cells))
-    return Table(title, tuple(header), tuple(rows))
+    return Table(title, (*header, "reference rows"), tuple(rows))
 
 
 def _grid(title: str, lines: pd.DataFrame, measure: str, digits: int) -> Table:

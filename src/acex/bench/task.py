@@ -107,6 +107,12 @@ class Door:
             raise CapReached
         return labels
 
+    def scores(self, X: FloatArray) -> FloatArray:
+        """The model's probabilities of labels 0 and 1, (n, 2), for methods that are told them; each row is a query."""
+        self.predict(X)
+        probabilities: FloatArray = self.task.ground.model.predict_proba(X)
+        return probabilities
+
     def is_hit(self, X: FloatArray) -> BoolArray:
         """Which points the model gives another label than the row to explain, (n,)."""
         hits: BoolArray = self.predict(X) != self.before

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import acex
@@ -13,10 +12,6 @@ from acex.cli.ledgers import Where, chosen, opened
 from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, AsJson
 from acex.cli.show import console, print_json, table
-from acex.ledger import canonical
-from acex.models.labels import as_predict
-from acex.run.blackbox import BlackBox
-from acex.space.columns import rows_in_form
 
 
 def audit(
@@ -34,6 +29,13 @@ def audit(
     Each row is paid for. Labels that changed are kept as contradictions; the
     first ones stand. Exit code 1: some changed.
     """
+    import numpy as np
+
+    from acex.ledger import canonical
+    from acex.models.labels import as_predict
+    from acex.run.blackbox import BlackBox
+    from acex.space.columns import rows_in_form
+
     model = black_box.open()
     with opened(where) as book:
         name = chosen(book, model_id or getattr(model, "model_id", None))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
 import acex
@@ -16,8 +15,11 @@ from acex.cli.ledgers import price_of
 from acex.cli.models import Model
 from acex.cli.program import FAILED, NOTHING_FOUND, STOPPED, AsJson, say
 from acex.cli.show import as_money, console, print_json
-from acex.models.labels import known_labels
+from acex.cli.tables import apart
 from acex.values import is_missing, plain
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TABLES = (".json", ".parquet")
 
@@ -66,6 +68,9 @@ def batch(
     and pays for nothing twice. Exit code 1: no row has a counterfactual; 3: some
     rows failed.
     """
+    from acex.models.labels import known_labels
+
+    apart(out, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()
     prepared = case.prepare(known_labels(model))
     case = named(case, model)

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from acex.cli.program import say
+from acex.cli.show import echo
 from acex.values import listed
 
 bench = typer.Typer(help="Measure acex and its rivals on the paper's ground. Example: acex bench run --rows 3")
@@ -42,8 +41,12 @@ def run(
 
     Example: acex bench run --suite mixed --data diabetes,cmc --rows 20 --out results
     """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     from acex.bench import run as runner
     from acex.bench.methods import METHODS
+    from acex.bench.records import Record
 
     if suite not in runner.SUITES:
         raise ValueError(f"--suite {suite!r}: expected one of {listed(runner.SUITES)}.")
@@ -62,7 +65,7 @@ def run(
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("explaining", total=len(todo))
 
-        def told(record: runner.Record) -> None:
+        def told(record: Record) -> None:
             if "error" in record:
                 failed[record["method"]] = record["error"]
             progress.update(bar, advance=1, description=f"{record['data']} {record['method']}")
@@ -86,16 +89,17 @@ def table(
     """
     from acex.bench.score import frame, means
     from acex.bench.table import FORMATS, tables
+    from acex.spreadsheets import write_csv
 
     if form not in (*FORMATS, "csv"):
         raise ValueError(f"--format {form!r}: expected one of {listed((*FORMATS, 'csv'))}.")
     found = frame(_read(results, rows))
     if form == "csv":
-        text = means(found).to_csv(index=False, float_format="%.5g")
+        text = write_csv(means(found), float_format="%.5g")
     else:
         text = "\n".join(FORMATS[form](one) for one in tables(found))
     if out is None:
-        typer.echo(text)
+        echo(text)
     else:
         out.write_text(text, encoding="utf-8")
 
@@ -116,12 +120,13 @@ def plot(
     from acex.bench import figures
     from acex.bench.ground import ground
     from acex.bench.score import frame
+    from acex.spreadsheets import write_csv
 
     folder = results if out is None else out
     folder.mkdir(parents=True, exist_ok=True)
     for suite, part in frame(_read(results, rows)).groupby("suite", sort=False):
         curves = figures.curves_record(part)
-        figures.curves_frame(curves).to_csv(folder / f"{suite}-curves.csv", index=False, float_format="%.5g")
+        write_csv(figures.curves_frame(curves), folder / f"{suite}-curves.csv", float_format="%.5g")
         drawn = {suite: figures.draw_curves(curves)}
         one = part[part["row"] == row]
         if suite == "moons":
@@ -134,12 +139,12 @@ def plot(
         for name, figure in drawn.items():
             path = folder / f"{name}.png"
             figure.savefig(path)
-            typer.echo(path)
+            echo(str(path))
 
 
 def _read(results: Path, rows: int) -> list[dict[str, Any]]:
     """The results; in the fixed test, which has two rows anywhere, all of them."""
-    from acex.bench.run import read
+    from acex.bench.records import read
 
     records = [record for record in read(results) if record["suite"] == "fixed" or record["row"] < rows]
     if not records:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
 import acex
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
-from acex.space.feature import Direction
-from acex.space.schema import read_schema, with_schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from acex.space.feature import Direction
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class Case:
 
     def prepare(self, known_labels: Sequence[Any] | None = None) -> Prepared:
         """Data and row as `acex.Explainer` takes them, with the labels the model can give where it says so."""
+        from acex.space.schema import read_schema, with_schema
+
         table = read_table(self.data)
         hidden = column_names(self.drop, table.columns, "--drop")
         if self.labels is not None:
@@ -89,7 +93,7 @@ class Case:
             labels=None if outcomes is None else outcomes.tolist(),
             space=space,
             factual=self._factual(table, rows, hidden),
-            target=[as_label(text, words) for text in self.target] if self.target else None,
+            target=[_wanted(text, words) for text in self.target] if self.target else None,
             freeze=column_names(self.freeze, rows.columns, "--freeze"),
             directions=self._directions(space),
             ranges=dict(_range(text, space) for text in self.range or ()),
@@ -199,7 +203,15 @@ class Prepared:
     ranges: dict[str, Any]
 
 
+def _wanted(text: str, known: list[Any]) -> Any:
+    try:
+        return as_label(text, known)
+    except ValueError as error:
+        raise ValueError(f"--target: {error}") from None
+
+
 def _range(text: str, space: acex.Space) -> tuple[str, Any]:
+
     name, equals, values = text.partition("=")
     if not equals:
         raise ValueError(f'--range {text!r}: expected COLUMN=LOW:HIGH, such as "income=0:90000", or COLUMN=A|B.')

@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 import acex
-from acex.arrays import Rows
 from acex.cli.explaining import picture_path
 from acex.cli.program import NOTHING_FOUND
 from acex.cli.show import changes_table, console
-from acex.datasets import Dataset
-from acex.models.labels import Predict
-from acex.run.explanation import Explanation
 
 if TYPE_CHECKING:
+    from acex.arrays import Rows
+    from acex.datasets import Dataset
+    from acex.models.labels import Predict
     from acex.show.plots import Changes, Picture
 
 MOST_CHANGES = 8  # of the changes are listed; the picture shows more
@@ -43,7 +41,7 @@ class _Question:
     words: str
     row: int | Mapping[str, float]  # a position in the data, or a row of its own
     options: Mapping[str, Any] = field(default_factory=dict)  # of acex.explain
-    strategy: acex.Penalty | str = "feasible"
+    penalty: Mapping[str, Any] | None = None  # of acex.Penalty, where that strategy shows more
 
 
 MEASURED = (
@@ -80,7 +78,7 @@ QUESTIONS = {
         "This point lies in one of two moons. What is the shortest way into the other?",
         row={"x0": 0.55, "x1": 0.25},
         options={"beta": 0.0},
-        strategy=acex.Penalty(n0=4, initial="normal"),
+        penalty={"n0": 4, "initial": "normal"},
     ),
     Demo.BREAST_CANCER: _Question(
         "This sample was called malignant. Which of its worst values would have to differ for benign? "
@@ -100,7 +98,7 @@ QUESTIONS = {
         "This image was read as an 8. Which pixels would make it a 9?",
         row=0,
         options={"target": "9", "beta": 0.0, "budget": 80},
-        strategy=acex.Penalty(n0=50),
+        penalty={"n0": 50},
     ),
 }
 
@@ -131,9 +129,8 @@ def demo(
     predict = _model(name, data)
     row = data.rows.iloc[question.row] if isinstance(question.row, int) else question.row
     options = {**question.options} | ({} if budget is None else {"budget": budget})
-    explanation = acex.explain(
-        predict, row, data=data.rows, space=data.space, strategy=question.strategy, seed=seed, **options
-    )
+    strategy = "feasible" if question.penalty is None else acex.Penalty(**question.penalty)
+    explanation = acex.explain(predict, row, data=data.rows, space=data.space, strategy=strategy, seed=seed, **options)
     if explanation.outcome != "found":
         terminal.print(explanation.summary())
         raise typer.Exit(NOTHING_FOUND)
@@ -168,7 +165,7 @@ def _model(name: Demo, data: Dataset) -> Predict:
     return lambda rows: model.predict(data.space.encode(rows))
 
 
-def _picture(name: Demo, explanation: Explanation, predict: Predict) -> Picture:
+def _picture(name: Demo, explanation: acex.Explanation, predict: Predict) -> Picture:
     """What shows this explanation best."""
     from acex.show import plots
 
@@ -183,8 +180,8 @@ def _picture(name: Demo, explanation: Explanation, predict: Predict) -> Picture:
             return plots.changes_record(explanation)
 
 
-def _as_sentence(changes: Changes) -> Text:
+def _as_sentence(changes: Changes) -> str:
     """The largest changes in a line: for pixels, which say little one by one."""
     largest = ", ".join(f"{change.feature} ({change.before} to {change.after})" for change in changes.shown)
     rest = f", and {changes.n_more} less" if changes.n_more else ""
-    return Text(f"Most of all: {largest}{rest}.\n")
+    return f"Most of all: {largest}{rest}.\n"

@@ -13,9 +13,9 @@ import acex
 from acex.cli.case import Case, Prepared
 from acex.cli.ledgers import exists, price_of
 from acex.cli.models import Model
-from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, say
-from acex.cli.show import as_money, console, print_explanation, print_json, table
-from acex.models.labels import known_labels
+from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, finite, say
+from acex.cli.show import as_money, console, echo, print_explanation, print_json, table
+from acex.cli.tables import apart
 from acex.values import plain
 
 C = TypeVar("C", bound=Case)
@@ -49,7 +49,7 @@ def explain(
         Path | None, typer.Option(dir_okay=False, callback=picture_path, help="Draw the explanation here.")
     ] = None,
     price_per_row: Annotated[
-        float | None, typer.Option(min=0, help="What a row costs; by default as the ledger has it.")
+        float | None, typer.Option(min=0, callback=finite, help="What a row costs; by default as the ledger has it.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and the most it can cost; ask nothing.")
@@ -66,6 +66,10 @@ def explain(
     with the same DATA, and pays for nothing twice. Exit code 1: there is no
     counterfactual.
     """
+    from acex.models.labels import known_labels
+
+    for written in (out, plot):
+        apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()
     prepared = case.prepare(known_labels(model))
     case = named(case, model)
@@ -93,7 +97,7 @@ def explain(
         raise
     # Stdout first: a disk that is full must not swallow what was paid for.
     if as_json:
-        typer.echo(explanation.to_json())
+        echo(explanation.to_json())
     elif not quiet:
         price = price_per_row if price_per_row is not None else price_of(ledger, explainer.model_id)
         print_explanation(explanation, price)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import pandas as pd
 import typer
 
 import acex
-from acex.arrays import Rows
 from acex.cli.case import Case
 from acex.cli.explaining import writable
 from acex.cli.ledgers import Where, chosen, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
-from acex.cli.show import console, counted, print_explanation, print_json, records, shortened, table
+from acex.cli.show import console, counted, echo, print_explanation, print_json, records, shortened, table
 from acex.cli.tables import as_label
-from acex.ledger import Asked, canonical, query_id
-from acex.run.recorded import recorded
 from acex.values import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from acex.arrays import Rows
+    from acex.ledger import Asked
 
 KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one where a feature is called "label"
 ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
@@ -45,6 +46,9 @@ def ask(
     """
     if case.ledger is None or case.model_id is None:
         raise ValueError("acex ask needs --ledger and --model-id: what was asked is kept there under that name.")
+    from acex.ledger import canonical, query_id
+    from acex.spreadsheets import write_csv
+
     prepared = case.prepare()
     with acex.Ledger(case.ledger) as book:
         if out is not None:
@@ -54,23 +58,22 @@ def ask(
     if rows is None:
         explanation = session.explanation()
         if as_json:
-            typer.echo(explanation.to_json())
+            echo(explanation.to_json())
         else:
             print_explanation(explanation)
         if explanation.outcome != "found":
             raise typer.Exit(NOTHING_FOUND)
         return
-    assert isinstance(rows, pd.DataFrame)
     keys = [query_id(case.model_id, form) for form in canonical(rows)]
-    todo = rows.reset_index(drop=True)
+    todo: pd.DataFrame = rows.reset_index(drop=True)  # as DATA is
     todo.insert(0, KEY, keys)
     todo[OWN_LABEL if LABEL in rows.columns else LABEL] = ""
     if out is not None:
-        todo.to_csv(out, index=False)
+        write_csv(todo, out)
     if as_json:
         print_json({"explanation": session.identity, "waiting": len(todo), "rows": records(todo)})
     elif out is None:
-        typer.echo(todo.to_csv(index=False), nl=False)
+        echo(write_csv(todo), nl=False)
     where = "URL" if "://" in case.ledger else case.ledger  # a URL may hold a password
     say(f"{counted(len(todo), 'row')} to label. Fill it in, then: acex tell {out or 'FILE'} --ledger {where}")
 
@@ -87,16 +90,22 @@ def tell(
     A label is a number, true, false, or else a text. Exit code 1: a row had
     another label before, which stands.
     """
+    from acex.models.labels import as_labels
+
     filled = _filled_in(_read_answers(answers))
+    try:
+        told = as_labels([as_label(str(line["label"])) for line in filled.values()], len(filled))
+    except ValueError as error:
+        raise ValueError(f"{answers}: {str(error).removesuffix('.')}. Nothing was told.") from None
+    labels = dict(zip(filled, told, strict=True))
     with opened(ledger) as book:
         asked = book.by_key(list(filled))
         _refuse_foreign(book, answers, filled, asked)
         differ = 0
         for model in dict.fromkeys(a.model for a in asked.values()):
             keys = [key for key, a in asked.items() if a.model == model]
-            labels = [as_label(str(filled[key]["label"])) for key in keys]
-            stand = book.settle(model, [asked[key].row for key in keys], labels)
-            differ += sum(answer.label != label for answer, label in zip(stand, labels, strict=True))
+            stand = book.settle(model, [asked[key].row for key in keys], [labels[key] for key in keys])
+            differ += sum(answer.label != labels[key] for answer, key in zip(stand, keys, strict=True))
         waiting = sum(line["waiting"] for line in _lines(book))
     new = sum(a.answer is None for a in asked.values())
     if as_json:
@@ -118,7 +127,7 @@ def status(
     Example: acex status lab.db
     """
     with opened(where) as book:
-        lines = _lines(book, model_id and chosen(book, model_id))
+        lines = _lines(book, None if model_id is None else chosen(book, model_id))
     if as_json:
         print_json(lines)
         return
@@ -144,10 +153,12 @@ def _nobody(rows: Rows) -> Any:
 
 def _read_answers(path: Path) -> pd.DataFrame:
     """The file as text, so that a label stays as it was typed."""
+    from acex.spreadsheets import read_csv
+
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file.")
     try:
-        lines = pd.read_csv(path, dtype="str", keep_default_na=False)
+        lines = read_csv(path, dtype=str, keep_default_na=False)
     except ValueError as error:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
     label = OWN_LABEL if OWN_LABEL in lines.columns else LABEL
@@ -162,10 +173,10 @@ def _filled_in(lines: pd.DataFrame) -> dict[str, dict[str, Any]]:
     twice = told[KEY][told[KEY].duplicated()]
     if len(twice):
         raise ValueError(f"{KEY} {twice.iloc[0]!r} has a label in two lines; keep one.")
-    values = told.drop(columns=[KEY, OWN_LABEL]).to_dict("records")
+    names = [name for name in told.columns if name not in (KEY, OWN_LABEL)]
     return {
-        key: {"label": label, "values": line}
-        for key, label, line in zip(told[KEY], told[OWN_LABEL], values, strict=True)
+        line[KEY]: {"label": line[OWN_LABEL], "values": {name: line[name] for name in names}}
+        for line in told.to_dict("records")
     }
 
 
@@ -199,6 +210,8 @@ def _refuse_foreign(book: acex.Ledger, path: Path, filled: dict[str, dict[str, A
 
 
 def _alike(value: Any, text: str) -> bool:
+    import numpy as np
+
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value).strip().lower() == text.strip().lower()
     try:
@@ -209,6 +222,8 @@ def _alike(value: Any, text: str) -> bool:
 
 def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any]]:
     """For each explanation of the ledger how far it is."""
+    from acex.run.recorded import recorded
+
     lines = []
     for line in records(book.explanations(model_id)):
         asks = book.asks(line["id"])

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
 import acex
-from acex.cli.program import AsJson, say
-from acex.cli.show import console, counted, print_json, records, table
-from acex.cli.tables import column_names, read_table
-from acex.ledger import canonical
+from acex.cli.program import NOTHING_FOUND, AsJson, say
+from acex.cli.show import console, counted, echo, print_json, records, table
+from acex.cli.tables import apart, column_names, read_answers
 from acex.values import is_missing, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger stats l.db")
 
@@ -22,24 +23,36 @@ Where = Annotated[str, typer.Argument(metavar="LEDGER", help="An SQLite file, or
 ModelId = Annotated[str | None, typer.Option(help="The model's name; needed where the ledger has several.")]
 
 
+LARGEST = 2**63 - 1  # that a database counts
+
+
+def spoken(where: str) -> str:
+    """The ledger as it may be named to people: of a URL, which may hold a password anywhere, only the kind."""
+    kind, address, _ = where.partition("://")
+    return f"{kind}://..." if address else where
+
+
 def exists(where: str) -> bool:
     """Is there something at this path? A server is taken at its word."""
     return "://" in where or Path(where).exists()
 
 
-def opened(where: str) -> acex.Ledger:
+def opened(where: str, checked: bool = True) -> acex.Ledger:
     """The ledger that is there: a typing error must not make a new one."""
     if not exists(where):
-        raise ValueError(f"{where}: there is no such ledger.")
-    return acex.Ledger(where)
+        raise ValueError(f"{spoken(where)}: there is no such ledger.")
+    return acex.Ledger(where, checked=checked)
 
 
 def chosen(book: acex.Ledger, model_id: str | None) -> str:
-    """The model that is meant: the one named, or the only one there is."""
-    known = book.stats()["model"].tolist()
-    if model_id in known or (model_id is None and len(known) == 1):
-        return model_id or str(known[0])
+    """The model that is meant: the one named, the only one whose name begins so, or the only one there is."""
+    known = [str(name) for name in book.stats()["model"]]
+    begins = [name for name in known if model_id is None or (model_id and name.startswith(model_id))]
+    meant = [model_id] if model_id in known else begins
+    if len(meant) == 1:
+        return str(meant[0])
     what = "--model-id is needed" if model_id is None else f"{model_id!r} is not a model of this ledger"
+    what = f"{model_id!r} begins several names" if model_id and meant else what
     changed = (
         " (a file that was changed has another name: say --model-id)" if str(model_id).startswith("sha256:") else ""
     )
@@ -56,6 +69,8 @@ def price_of(book: acex.Ledger | None, model_id: str) -> float | None:
 
 def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
     """Canonical rows of a model as a frame with the names of its features."""
+    import pandas as pd
+
     values = [json.loads(row) for row in rows]
     names = book.features(model) or [f"x{j}" for j in range(len(values[0]) if values else 0)]
     return pd.DataFrame(values, columns=names, dtype=object)
@@ -65,7 +80,7 @@ def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
 def show(
     where: Where,
     model_id: ModelId = None,
-    newest: Annotated[int, typer.Option(min=1, help="At most so many, the latest.")] = 20,
+    newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="At most so many, the latest.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """The newest questions and their answers.
@@ -73,7 +88,7 @@ def show(
     Example: acex ledger show loans.db --newest 5
     """
     with opened(where) as book:
-        lines = book.show(model_id and chosen(book, model_id), newest=newest)
+        lines = book.show(None if model_id is None else chosen(book, model_id), newest=newest)
     if as_json:
         print_json(records(lines))
         return
@@ -108,8 +123,16 @@ def export(
 ) -> None:
     """Every answer of a model as CSV, a column for each feature.
 
+    A text that a spreadsheet would run as a formula has an apostrophe in front;
+    acex ledger import takes it away again.
+
     Example: acex ledger export loans.db --model-id loans-v1 --out answers.csv
     """
+    import pandas as pd
+
+    from acex.spreadsheets import write_csv
+
+    apart(out, where)
     with opened(where) as book:
         model = chosen(book, model_id)
         lines = book.export(model)
@@ -119,9 +142,9 @@ def export(
     if as_json:
         print_json(records(answers))
     elif out is None:
-        typer.echo(answers.to_csv(index=False), nl=False)
+        echo(write_csv(answers), nl=False)
     else:
-        answers.to_csv(out, index=False)
+        write_csv(answers, out)
         say(f"{len(answers)} answers of {model} are in {out}.")
 
 
@@ -132,32 +155,61 @@ def import_(
     model_id: Annotated[str, typer.Option(help="The model that gave them.")],
     label: Annotated[str, typer.Option(metavar="COLUMN", help="The column with its labels.")] = "label",
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns it did not see.")] = None,
+    new_labels: Annotated[
+        bool, typer.Option("--new-labels", help="Take labels that the model has not given before.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Take in answers that the model gave elsewhere: they cost nothing.
 
     The columns must be those of the model's rows; where the ledger knows them,
-    other columns are left out.
+    other columns are left out. So must be its labels, or --new-labels is needed.
 
     Example: acex ledger import loans.db answers.csv --model-id loans-v1
     """
-    lines = read_table(answers)
+    from acex.ledger import canonical
+    from acex.models.labels import as_labels
+
+    lines = read_answers(answers)
     [label] = column_names([label], lines.columns, "--label", whole=True)
     blank = lines[label].isna()
     if blank.any():
         raise ValueError(f"{answers}: {int(blank.sum())} of {len(lines)} labels in {label!r} are missing.")
+    try:
+        labels = as_labels(lines[label].tolist(), len(lines))
+    except ValueError as error:
+        raise ValueError(f"{answers}: {label!r}: {error}.") from None
     with acex.Ledger(where) as book:
         rows = lines.drop(columns=[label, *column_names(drop, lines.columns, "--drop")])
         known = book.features(model_id)
         if known is not None:
             column_names(known, rows.columns, f"{answers}", whole=True)
             rows = rows[known]
+        labels = _in_its_words(labels, book, model_id, new_labels)
         book.register(model_id, features=[str(name) for name in rows.columns])
-        new = book.import_answers(model_id, canonical(rows), lines[label].tolist())
+        new = book.import_answers(model_id, canonical(rows), labels, new_labels=new_labels)
     if as_json:
         print_json({"model_id": model_id, "rows": len(rows), "new": new})
     else:
         console().print(f"{new} of {len(rows)} answers were new to {model_id}.")
+
+
+def _in_its_words(labels: list[Any], book: acex.Ledger, model_id: str, new_labels: bool) -> list[Any]:
+    """The labels as the model gives them: CSV does not tell the text "1" from the number.
+
+    Raises:
+        ValueError: some are none that it has given before, and new ones are not wanted.
+    """
+    given = list({(type(a.label) is bool, a.label): a.label for a in book.answers(model_id)}.values())
+    by_text = {str(label): label for label in given}
+    told = [by_text.get(str(label), label) for label in labels]
+    strange = [label for label in dict.fromkeys(told) if label not in given]
+    if given and strange and not new_labels:
+        raise ValueError(
+            f"{listed(strange)} is not a label of {model_id!r} so far, which gave {listed(given)}. Nothing was "
+            f"imported; --new-labels takes them all the same."
+        )
+    return told
 
 
 @ledger.command()
@@ -178,10 +230,11 @@ def abandon(where: Where, model_id: ModelId = None, as_json: AsJson = False) -> 
 @ledger.command()
 def budget(
     where: Where,
-    model_id: Annotated[str, typer.Option(help="The model, also one that was never asked.")],
-    rows: Annotated[int | None, typer.Option(min=0, help="Most rows it may ever be sent.")] = None,
+    model_id: Annotated[str, typer.Option(help="The model, or how its name begins.")],
+    rows: Annotated[int | None, typer.Option(min=0, max=LARGEST, help="Most rows it may ever be sent.")] = None,
     money: Annotated[float | None, typer.Option(min=0, help="The same in money, with a price.")] = None,
     price_per_row: Annotated[float | None, typer.Option(help="What a row costs.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="The model was never asked: that is its whole name.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Limit what may be sent to a model over its lifetime, by anybody.
@@ -190,10 +243,65 @@ def budget(
 
     Example: acex ledger budget loans.db --model-id loans-v1 --rows 1000
     """
-    with acex.Ledger(where) as book:
-        book.budget(model_id, rows=rows, money=money, price_per_row=price_per_row)
-        left: Any = int(book.remaining(model_id))
+    with acex.Ledger(where) if new else opened(where) as book:
+        try:
+            model = model_id if new else chosen(book, model_id)
+        except ValueError as error:
+            raise ValueError(f"{error} Say --new to limit one before it is asked.") from None
+        price = price_of(book, model) if price_per_row is None else price_per_row
+        if money is not None and price and money / price > LARGEST:
+            raise ValueError(f"--money {money:g} buys more than {LARGEST} rows at {price:g} each; expected less.")
+        book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
+        left: Any = int(book.remaining(model))
     if as_json:
-        print_json({"model_id": model_id, "remaining": left})
+        print_json({"model_id": model, "remaining": left})
     else:
-        console().print(f"{left} more rows may be sent to {model_id}.")
+        console().print(f"{left} more rows may be sent to {model}.")
+
+
+@ledger.command()
+def check(where: Where, as_json: AsJson = False) -> None:
+    """Read every line and say which are damaged or missing.
+
+    Example: acex ledger check loans.db
+    """
+    with opened(where, checked=False) as book:
+        findings = book.check()
+    if as_json:
+        print_json({"sound": not findings, "findings": findings})
+    elif findings:
+        _tell(findings)
+    else:
+        console().print("The ledger is sound: every line is as it was written.")
+    if findings:
+        say("the ledger is damaged. Save what is sound: acex ledger repair LEDGER NEW.")
+        raise typer.Exit(NOTHING_FOUND)
+
+
+@ledger.command()
+def repair(
+    where: Where,
+    to: Annotated[str, typer.Argument(metavar="NEW", help="Where the sound lines go: a new file, or a URL.")],
+    as_json: AsJson = False,
+) -> None:
+    """Copy what is sound of a damaged ledger to a new one.
+
+    The damaged one is left as it is. What was lost is asked again when it is
+    wanted.
+
+    Example: acex ledger repair loans.db mended.db
+    """
+    with opened(where, checked=False) as book:
+        findings = book.repair(to)
+    with acex.Ledger(to) as mended:
+        n = int(mended.stats()["settled"].sum())
+    if as_json:
+        print_json({"answers": n, "findings": findings})
+        return
+    _tell(findings)
+    console().print(f"{counted(n, 'answer')} saved. {counted(len(findings), 'thing')} wrong with the old one.")
+
+
+def _tell(findings: list[str]) -> None:
+    for finding in findings:
+        console().print(finding, soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 import warnings
 from dataclasses import dataclass
@@ -12,7 +13,10 @@ from typing import Annotated, Any
 import typer
 
 import acex
-from acex.cli.program import say
+from acex.cli.program import finite, say
+
+# What of a --model-config is not looked at before a row is sent.
+KINDS = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
 
 
 class Protocol(StrEnum):
@@ -21,6 +25,7 @@ class Protocol(StrEnum):
     V2 = "v2"
     MLFLOW = "mlflow"
     JSON = "json"
+    CHAT = "chat"
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,10 @@ class Model:
 
     model: Annotated[
         str,
-        typer.Option(help="A file (.skops, .onnx; .joblib, .pkl), module:name for Python code, or http(s)://..."),
+        typer.Option(
+            help="A file (.skops, .onnx, .json, .ubj, .txt, .cbm; .joblib, .pkl), module:name for Python code, or "
+            "http(s)://..."
+        ),
     ]
     protocol: Annotated[Protocol | None, typer.Option(help="How an http address is asked.")] = None
     model_config: Annotated[
@@ -44,7 +52,7 @@ class Model:
         bool, typer.Option("--allow-pickle", help="Load .joblib and .pkl, which run any code inside.")
     ] = False
     timeout: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds after which a request counts as failed.")
+        float | None, typer.Option(min=0.001, callback=finite, help="Seconds after which a request counts as failed.")
     ] = None
 
     def open(self) -> Any:
@@ -53,10 +61,15 @@ class Model:
         Raises:
             ValueError: the options do not lead to one.
         """
-        try:
-            return self._remote() if self._is_remote else self._local()
-        except TypeError as error:
-            raise ValueError(f"--model {self.model}: {error}") from error
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                model = self._remote() if self._is_remote else self._local()
+            except TypeError as error:
+                raise ValueError(f"--model {self.model}: {error}") from error
+        for warning in told:
+            say(f"warning: {warning.message}")
+        return model
 
     @property
     def _is_remote(self) -> bool:
@@ -71,32 +84,34 @@ class Model:
         for option, value in (("protocol", self.protocol), ("model-config", self.model_config)):
             if value is not None:
                 raise ValueError(f"--{option} is for an http address, not for --model {self.model}.")
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", UserWarning)
-            try:
-                model = acex.load_model(self.model, allow_pickle=self.allow_pickle)
-            except FileNotFoundError:
-                raise ValueError(f"--model {self.model}: there is no such file.") from None
-            except (ValueError, OSError, acex.AcexError):
-                raise
-            except Exception as error:  # whatever a user's own module or a pickle raises
-                raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
-        for warning in told:
-            say(f"warning: {warning.message}")
-        return model
+        try:
+            return acex.load_model(self.model, allow_pickle=self.allow_pickle)
+        except FileNotFoundError:
+            raise ValueError(f"--model {self.model}: there is no such file.") from None
+        except (ValueError, OSError, acex.AcexError):
+            raise
+        except Exception as error:  # whatever a user's own module or a pickle raises
+            raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
 
     def _remote(self) -> Any:
         if self.protocol is None:
-            raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow or json.")
+            raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow, json or chat.")
+        # Also where a password with a slash makes it look like a host with a strange port.
+        if re.match(r"https?://[^/:@]*:(?!\d*[/?#])\S*@", self.model):
+            raise ValueError("--model: a password in the address would be stored; give it with --header-from-env.")
         more: dict[str, Any] = {}
         if self.model_config is not None:
             try:
                 more = tomllib.loads(self.model_config.read_text(encoding="utf-8"))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ValueError(f"--model-config {self.model_config}: {error}") from None
+            for name, kind in KINDS.items():
+                if not isinstance(more.get(name, kind()), kind):
+                    what = {str: "a text", list: "a list", dict: "a table"}[kind]
+                    raise ValueError(f"--model-config {self.model_config}: expected {what} for {name!r}.")
         if self.timeout is not None:
             more["timeout"] = self.timeout
-        headers = dict(more.pop("headers_from_env", {}))
+        headers = {header: str(variable) for header, variable in more.pop("headers_from_env", {}).items()}
         for text in self.header_from_env or ():
             header, equals, variable = text.partition("=")
             if not (equals and header and variable):

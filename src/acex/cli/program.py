@@ -1,9 +1,16 @@
-"""The program `acex`: its exit codes, how errors are told, and commands that share options."""
+"""The program `acex`: its exit codes, how errors are told, and commands that share options.
+
+A command's module imports at its top only what describes the command; what does the work is imported when it runs,
+so that help comes at once.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
@@ -12,6 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 import acex
+from acex.cli.show import echo
 from acex.errors import AcexError, BudgetSpent, ExecutorFailed, LedgerFailed, ModelFailed
 
 # 0 is an answer.
@@ -21,25 +29,39 @@ FAILED = 3  # the model, the ledger, the workers, or no budget left
 STOPPED = 130  # by Ctrl-C, as shells count it
 
 UsageError: Any = typer.BadParameter.__bases__[0]  # of click, or of typer's own copy of it
+PASSWORD = re.compile(r"(:/{1,3}[^\s/:@]*):\S*@")  # in a URL, also one with a slash too few or an @ in the password
+SECRET = re.compile(r"([?&;]\w*(?:pass|pwd|secret|token|key)\w*=)[^&;\s'\"]*", re.IGNORECASE)
 
 
 class Commands(TyperGroup):
     """The commands, where an error a user can mend is one line and no traceback."""
 
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        with _told():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with _told():
             return super().invoke(ctx)
-        except BrokenPipeError:  # whoever read the output has seen enough
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:  # whoever read the output has seen enough
+        raise
+    except UsageError as error:
+        if not error.format_message():  # it shows the help instead
             raise
-        except UsageError as error:
-            where = error.ctx.command_path if error.ctx else "acex"
-            raise _end(f"{error.format_message()} See {where} --help.", WRONG) from error
-        except (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent) as error:
-            raise _end(str(error), FAILED) from error
-        except (ValueError, OSError, AcexError) as error:
-            raise _end(str(error), WRONG) from error
-        except KeyboardInterrupt:
-            raise _end("stopped.", STOPPED) from None
+        where = error.ctx.command_path if error.ctx else "acex"
+        raise _end(f"{error.format_message().removesuffix('.')}. See {where} --help.", WRONG) from error
+    except (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent) as error:
+        raise _end(str(error), FAILED) from error
+    except (ValueError, OSError, AcexError) as error:
+        raise _end(str(error), WRONG) from error
+    except KeyboardInterrupt:
+        raise _end("stopped.", STOPPED) from None
 
 
 def _end(words: str, code: int) -> typer.Exit:
@@ -48,8 +70,9 @@ def _end(words: str, code: int) -> typer.Exit:
 
 
 def say(words: str) -> None:
-    """One line for people, on stderr."""
-    typer.echo(f"acex: {' '.join(words.split())}", err=True)
+    """One line for people, on stderr, without passwords of addresses."""
+    words = SECRET.sub(r"\1***", PASSWORD.sub(r"\1:***@", " ".join(words.split())))
+    echo(f"acex: {words}", err=True)
 
 
 app = typer.Typer(
@@ -63,7 +86,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"acex {acex.__version__}")
+        echo(f"acex {acex.__version__}")
         raise typer.Exit
 
 
@@ -115,6 +138,13 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
         )
         for field in fields(group)
     ]
+
+
+def finite(number: float | None) -> float | None:
+    """The number, when it is one that can be counted with."""
+    if number is not None and not math.isfinite(number):
+        raise typer.BadParameter(f"expected a finite number, got {number}.")
+    return number
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON, for machines.")]

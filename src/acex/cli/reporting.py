@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import acex
-from acex.cli.ledgers import ModelId, chosen, opened, price_of
+from acex.cli.ledgers import ModelId, chosen, opened, price_of, spoken
 from acex.cli.program import AsJson, say
 from acex.cli.show import console, counted, print_json
-from acex.run.recorded import recorded
-from acex.show.report import explanation_page, index_page
+from acex.cli.tables import apart
 from acex.values import listed
 
 LENGTH = 12  # characters of an explanation's name that are part of a file's
 
 
 def report(
-    source: Annotated[str, typer.Argument(help="A ledger, or a .json file that acex explain --out wrote.")],
+    source: Annotated[str, typer.Argument(help="A ledger, or a .json file that --out of acex explain or batch wrote.")],
     explanation: Annotated[
         str | None, typer.Option(metavar="ID", help="Only this one; the beginning of its name is enough.")
     ] = None,
@@ -36,13 +37,14 @@ def report(
     Neither model nor data are needed, and nothing is asked. Each page is one
     file that needs no network. Several explanations get a page each and an index.
     """
+    from acex.show.report import explanation_page
+
+    apart(out, source)
     if source.endswith(".json"):
         if explanation is not None or model_id is not None:
-            raise ValueError("--explanation and --model-id choose from a ledger; a .json file holds one explanation.")
-        if not Path(source).is_file():
-            raise ValueError(f"{source}: there is no such file.")
-        told = {"": acex.Explanation.from_json(Path(source))}
-        prices: dict[str, float | None] = {"": None}
+            raise ValueError("--explanation and --model-id choose from a ledger, not from a .json file.")
+        told = _written(Path(source))
+        prices: dict[str, float | None] = dict.fromkeys(told)
     else:
         told, prices = _recorded(source, explanation, model_id)
     pages = {name: explanation_page(e, price_per_row=prices[name]) for name, e in told.items()}
@@ -56,17 +58,45 @@ def report(
         console().print(f"{counted(len(written), 'report')}: open {_entrance(written)}", soft_wrap=True)
 
 
+def _written(path: Path) -> dict[str, acex.Explanation]:
+    """The explanations in a file: one without a name, or those of a batch by the names of their rows."""
+    if not path.is_file():
+        raise ValueError(f"{path}: there is no such file.")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, dict):
+            raise ValueError(f"expected an object, got {type(data).__name__}")
+        if "rows" not in data:
+            return {"": acex.Explanation.from_json(path)}
+        told = {}
+        for i, line in enumerate(data["rows"]):
+            if line["explanation"] is None:
+                say(f"left out: row {line['row']}: {line['error'] or 'it was not asked'}")
+            else:
+                name = f"row-{line['row']}"
+                whole = acex.Explanation.from_json(json.dumps(line["explanation"]))
+                told[f"{name}-{i}" if name in told else name] = whole
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        why = f": {error}" if isinstance(error, ValueError) else "."
+        raise ValueError(f"{path} is nothing that --out of acex explain or batch wrote{why}") from None
+    if not told:
+        raise ValueError(f"{path}: none of its {len(data['rows'])} rows has an explanation.")
+    return told
+
+
 def _recorded(
     where: str, name: str | None, model_id: str | None
 ) -> tuple[dict[str, acex.Explanation], dict[str, float | None]]:
     """The explanations that are wanted of a ledger, and the price of a row of each one's model, by name."""
+    from acex.run.recorded import recorded
+
     with opened(where) as book:
         lines = book.explanations(None if model_id is None else chosen(book, model_id))
         known = dict(zip(lines["id"].tolist(), lines["model_id"].tolist(), strict=True))
         names = [i for i in known if name is None or i.startswith(name)]
         if not names or (name is not None and len(names) > 1):
             wanted = "an explanation" if name is None else f"exactly one explanation whose name begins with {name!r}"
-            raise ValueError(f"{where}: expected {wanted}; there are {listed(known) or 'none'}.")
+            raise ValueError(f"{spoken(where)}: expected {wanted}; there are {listed(known) or 'none'}.")
         told = {}
         for i in names:
             try:
@@ -76,7 +106,7 @@ def _recorded(
                     raise
                 say(f"left out: {error}")
         if not told:
-            raise ValueError(f"{where}: none of its {len(names)} explanations has an answer yet.")
+            raise ValueError(f"{spoken(where)}: none of its {len(names)} explanations has an answer yet.")
         return told, {i: price_of(book, known[i]) for i in told}
 
 
@@ -84,22 +114,47 @@ def _one(pages: dict[str, str], out: Path | None, stem: str) -> dict[str, Path]:
     [(name, page)] = pages.items()
     path = Path(f"{stem}.html") if out is None else out
     if path.is_dir():
-        path = path / f"{name[:LENGTH] or stem}.html"
+        [path] = _inside(path, [name or stem])
     path.write_text(page, encoding="utf-8")
     return {name: path}
 
 
 def _several(pages: dict[str, str], told: dict[str, acex.Explanation], out: Path | None, stem: str) -> dict[str, Path]:
+    from acex.show.report import index_page
+
     folder = Path(f"{stem}-report") if out is None else out
     if folder.is_file() or (not folder.exists() and folder.suffix.lower() in (".html", ".htm")):
         raise ValueError(f"--out {folder}: expected a folder for {len(pages)} reports; --explanation chooses one.")
     folder.mkdir(exist_ok=True)
-    written = {name: folder / f"{name[:LENGTH]}.html" for name in pages}
+    first, *others = _inside(folder, ["index", *pages])
+    written = dict(zip(pages, others, strict=True))
     for name, path in written.items():
         path.write_text(pages[name], encoding="utf-8")
-    index = index_page([(written[name].name, e) for name, e in told.items()])
-    (folder / "index.html").write_text(index, encoding="utf-8")
+    first.write_text(index_page([(written[name].name, e) for name, e in told.items()]), encoding="utf-8")
     return written
+
+
+def _inside(folder: Path, names: list[str]) -> list[Path]:
+    """A page for each name, all different and all in the folder.
+
+    Names come from ledgers and files of others: of them only letters, digits, _ and - become part of a path.
+
+    Raises:
+        ValueError: a page would be written elsewhere, through a link that lies in the folder.
+    """
+    paths: list[Path] = []
+    taken: set[str] = set()
+    for name in names:
+        stem = free = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:LENGTH]
+        n = 1
+        while free.lower() in taken:  # some file systems do not tell a from A
+            n += 1
+            free = f"{stem}-{n}"
+        taken.add(free.lower())
+        paths.append(folder / f"{free}.html")
+        if not paths[-1].resolve().is_relative_to(folder.resolve()):
+            raise ValueError(f"{paths[-1]} is a link to a place outside of {folder}; take it away first.")
+    return paths
 
 
 def _entrance(written: dict[str, Path]) -> Path:

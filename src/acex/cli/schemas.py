@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
+import acex
 from acex.cli.explaining import writable
 from acex.cli.program import AsJson, say
-from acex.cli.show import print_json
+from acex.cli.show import echo, print_json
 from acex.cli.tables import column_names, read_table
-from acex.space.schema import schema_text
-from acex.space.space import Space
 
 
 def schema(
@@ -30,8 +29,10 @@ def schema(
 
     Example: acex schema loans.csv --drop decision --out loans.toml
     """
+    from acex.space.schema import schema_text
+
     table = read_table(data)
-    space = Space.infer(table.drop(columns=column_names(drop, table.columns, "--drop")))
+    space = acex.Space.infer(table.drop(columns=column_names(drop, table.columns, "--drop")))
     if out is not None:
         if out.exists():
             raise ValueError(f"{out} exists and may have been edited; name another file for --out.")
@@ -40,4 +41,4 @@ def schema(
     if as_json:
         print_json(space.to_dict()["features"])
     elif out is None:
-        typer.echo(schema_text(space), nl=False)
+        echo(schema_text(space), nl=False)

@@ -1,29 +1,47 @@
-"""What the commands print: tables and sentences within 80 columns, and JSON."""
+"""What the commands print: tables and sentences within 80 columns, and JSON.
+
+All text goes to the terminal through `echo` or `console`: names, labels and messages come from files and models of
+others, and a terminal obeys some characters instead of showing them.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from acex.run.explanation import Explanation
-from acex.show.text import changes_in_words
-from acex.values import as_json, is_missing, readable
+from acex.values import as_json, is_missing, printable, readable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    import acex
 
 WIDTH = 80
 MOST_CHANGES = 12  # of the changes are listed
 
 
-def console() -> Console:
+def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
+    """Text to stdout or stderr, without what a terminal would obey."""
+    typer.echo(printable(text), nl=nl, err=err)
+
+
+class Terminal(Console):
+    """A console for texts as they are, without what a terminal would obey."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
+
+
+def console() -> Terminal:
     """Stdout, for text as it is."""
-    out = Console(highlight=False, markup=False)
+    out = Terminal(highlight=False, markup=False, emoji=False)
     out.width = min(out.width, WIDTH)
     return out
 
@@ -35,18 +53,18 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     for column in columns:
         drawn.add_column(column, overflow="fold")
     for row in rows:
-        drawn.add_row(*(Text("" if is_missing(value) else readable(value)) for value in row))
+        drawn.add_row(*("" if is_missing(value) else readable(value) for value in row))
     return drawn
 
 
-def changes_table(explanation: Explanation, i: int = 0, most: int = MOST_CHANGES) -> Table:
+def changes_table(explanation: acex.Explanation, i: int = 0, most: int = MOST_CHANGES) -> Table:
     """What counterfactual number i changes, from what to what, the largest step first."""
-    changes = changes_in_words(explanation, i)
+    changes = explanation.changes_in_words(i)
     more = [(f"... and {len(changes) - most} smaller changes", "", "", "")] if len(changes) > most else []
     return table(("change", "from", "to", "step"), [*changes[:most], *more])
 
 
-def print_explanation(explanation: Explanation, price: float | None = None) -> None:
+def print_explanation(explanation: acex.Explanation, price: float | None = None) -> None:
     """The answer for people."""
     out = console()
     if explanation.outcome != "found":
@@ -84,7 +102,7 @@ def as_money(amount: float) -> str:
 
 def print_json(value: Any) -> None:
     """A value for machines, on stdout."""
-    typer.echo(json.dumps(value, indent=1, ensure_ascii=False, default=as_json))
+    echo(json.dumps(value, indent=1, ensure_ascii=False, default=as_json))
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

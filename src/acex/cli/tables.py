@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+from acex.values import is_unicode, listed
 
-from acex.values import listed
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -18,10 +20,25 @@ def read_table(path: Path) -> pd.DataFrame:
     Raises:
         ValueError: there is no such file, or it is no table.
     """
+    import pandas as pd
+
+    return _read(path, pd.read_csv)
+
+
+def read_answers(path: Path) -> pd.DataFrame:
+    """The same of a file that acex may have written: texts in CSV are as they were before that."""
+    from acex.spreadsheets import read_csv
+
+    return _read(path, read_csv)
+
+
+def _read(path: Path, read_csv: Callable[[Path], pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file.")
     try:
-        table = pd.read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else pd.read_csv(path)
+        table = pd.read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else read_csv(path)
     except ImportError:
         raise ValueError(f"{path}: reading Parquet needs pyarrow: pip install pyarrow.") from None
     except Exception as error:  # of whichever parser
@@ -29,6 +46,13 @@ def read_table(path: Path) -> pd.DataFrame:
     if table.empty:
         raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
     return table
+
+
+def apart(out: Path | None, *read: str | Path | None) -> None:
+    """Refuse to write over a file that the same command reads, such as the ledger."""
+    for path in read:
+        if out is not None and path is not None and out.exists() and Path(path).exists() and out.samefile(path):
+            raise ValueError(f"{out} is read by this command and would be lost; name another file to write.")
 
 
 def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str, *, whole: bool = False) -> list[str]:
@@ -44,29 +68,55 @@ def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str,
 
 
 def as_label(text: str, known: Iterable[Any] = ()) -> Any:
-    """The label that a text stands for: one that is known by this text, or a number, true or false, or the text."""
+    """The label that a text stands for: one that is known by this text, or a number, true or false, or the text.
+
+    Raises:
+        ValueError: it is nothing, no number, an infinite one, or a text that no file can hold.
+    """
     for label in known:
         if str(label) == text:
             return label
+    if not text or _is_no_number(text):
+        raise ValueError(f"{text!r} is not a label; write '\"{text}\"' if the model does say so.")
     try:
         value = json.loads(text.lower() if text.lower() in ("true", "false") else text)
-    except ValueError:
-        return text
+    except (ValueError, RecursionError):
+        value = text
     if isinstance(value, float) and value.is_integer():
         return int(value)  # a spreadsheet writes 1.0 where some labels are still blank
-    return value if isinstance(value, (str, bool, int, float)) else text
+    if not isinstance(value, (str, bool, int, float)):
+        value = text
+    if isinstance(value, str) and not is_unicode(value):
+        raise ValueError(f"{value!r} is not a label: half of a character cannot be written down.")
+    return value
+
+
+def _is_no_number(text: str) -> bool:
+    """Is this how programs write a number that is missing or beyond all limits?"""
+    try:
+        return not math.isfinite(float(text))
+    except (ValueError, OverflowError):
+        return False
 
 
 def matching(table: pd.DataFrame, where: str) -> list[int]:
     """The positions of the rows for which a query holds."""
+    import pandas as pd
+    from pandas.api import types
+
     try:
-        return table.reset_index(drop=True).query(where).index.tolist()
+        holds: Any = table.reset_index(drop=True).eval(where)
     except Exception as error:  # pandas raises a dozen kinds
         raise ValueError(f"--where {where!r}: {error}. Columns are {listed(table.columns)}.") from error
+    if not (isinstance(holds, pd.Series) and types.is_bool_dtype(holds.dtype)):
+        raise ValueError(f'--where {where!r}: expected what is true or false of a row, such as "age > 30".')
+    return holds.index[holds.fillna(False).astype(bool)].tolist()
 
 
 def read_row(path: Path) -> pd.DataFrame:
     """The one row in a file."""
+    import pandas as pd
+
     if path.suffix.lower() != ".json":
         table = read_table(path)
     elif not path.is_file():
@@ -74,7 +124,7 @@ def read_row(path: Path) -> pd.DataFrame:
     else:
         try:
             row = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"--x {path}: {error}") from None
         if not isinstance(row, dict):
             raise ValueError(f'--x {path}: expected one row, {{"column": value, ...}}, got {type(row).__name__}.')

@@ -14,31 +14,37 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, Row, bindparam, select
 
-from acex.errors import BudgetSpent
+from acex.errors import BudgetSpent, LedgerFailed
 from acex.ledger.entries import Answer
 from acex.ledger.forms import iso
 from acex.ledger.owner import owner
+from acex.ledger.seal import ADVICE, changed, lines, sealed
 from acex.ledger.store import Store
 from acex.ledger.tables import models, queries
 from acex.values import is_count, is_finite
 
 LEASE_SECONDS = 120.0  # longer than most endpoints take to answer or to give up
 AT_ONCE = 500  # values in one statement; databases have a limit
+MOST = 2**63 - 1  # the largest number that a database keeps
 
 # Statements that every question needs: putting one together takes longer than running it.
 _ACCOUNT = select(models).where(models.c.id == bindparam("model")).with_for_update()
-_CHARGE = models.update().where(models.c.id == bindparam("model")).values(n_charged=models.c.n_charged + bindparam("n"))
+_GLANCE = select(models).where(models.c.id == bindparam("model"))
+_CHANGE = models.update().where(models.c.id == bindparam("_id"))
+_ANY_QUERY = select(queries.c.id).where(queries.c.model_id == bindparam("model")).limit(1)
 _BY_ID = select(queries).where(queries.c.id.in_(bindparam("ids", expanding=True)))
 
 
 class Book:
     """A database of answers, with an account for each model: budget, price, what was charged."""
 
-    def __init__(self, where: str | os.PathLike[str] | None = None, *, lease: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self, where: str | os.PathLike[str] | None = None, *, lease: float = LEASE_SECONDS, checked: bool = True
+    ) -> None:
         if not lease > 0:
             raise ValueError(f"lease must be a positive number of seconds, got {lease!r}.")
         self.lease = lease
-        self._store = Store(where)
+        self._store = Store(where, checked=checked)
         self._token = uuid.uuid4().hex[:8]
 
     def __repr__(self) -> str:
@@ -91,14 +97,17 @@ class Book:
                     f"Model {model!r} is known with the features {account.features}, not {wanted}. "
                     f"Use the same columns in the same order, or another model_id."
                 )
-            values = {"description": description or account.description, "features": wanted or account.features}
-            connection.execute(models.update().where(models.c.id == model).values(**values))
+            self._change(
+                connection,
+                account,
+                description=description or account.description,
+                features=wanted or account.features,
+            )
 
     def features(self, model: str) -> list[str] | None:
         """What the values of a model's rows are called; None where nobody has said so."""
-        with self._store.read() as connection:
-            written = connection.scalar(select(models.c.features).where(models.c.id == model))
-        return None if written is None else [str(name) for name in json.loads(written)]
+        account = self._glance(model)
+        return None if account is None or account.features is None else list(map(str, json.loads(account.features)))
 
     def budget(
         self,
@@ -116,8 +125,8 @@ class Book:
             raise ValueError(f"price_per_row must be a positive number, got {price_per_row!r}.")
         if (rows is None) == (money is None):
             raise ValueError(f"budget takes rows or money, one of them; got rows={rows!r}, money={money!r}.")
-        if rows is not None and not is_count(rows, least=0):
-            raise ValueError(f"rows must be a whole number, 0 or more, got {rows!r}.")
+        if rows is not None and not (is_count(rows, least=0) and rows <= MOST):
+            raise ValueError(f"rows must be a whole number from 0 to {MOST:.1g}, got {rows!r}.")
         if money is not None and not (is_finite(money) and money >= 0):
             raise ValueError(f"money must be a number, 0 or more, got {money!r}.")
         with self._store.write() as connection:
@@ -127,14 +136,15 @@ class Book:
                 if price is None:
                     raise ValueError("A budget in money needs price_per_row.")
                 # As people write them: 0.3 buys three rows at 0.1, which binary fractions deny.
-                rows = int(Decimal(str(money)) // Decimal(str(price)))
-            limits = {"row_budget": rows, "price_per_row": price}
-            connection.execute(models.update().where(models.c.id == model).values(**limits))
+                whole, each = Decimal(str(money)), Decimal(str(price))
+                if whole > MOST * each:
+                    raise ValueError(f"{money!r} at {price!r} a row buys more than {MOST:.1g} rows: that is no limit.")
+                rows = int(whole // each)
+            self._change(connection, account, row_budget=rows, price_per_row=price)
 
     def remaining(self, model: str) -> float:
         """How many rows the model's budget still allows; infinity without one."""
-        with self._store.read() as connection:
-            account = connection.execute(select(models).where(models.c.id == model)).one_or_none()
+        account = self._glance(model)
         return math.inf if account is None else _left(account)
 
     def charge(self, model: str, rows: int) -> None:
@@ -148,13 +158,25 @@ class Book:
 
     def _account(self, connection: Connection, model: str) -> Row[Any]:
         """The model's line, locked until the transaction ends; made if it is new."""
-        account = connection.execute(_ACCOUNT, {"model": model}).one_or_none()
-        if account is None:
-            created = iso(self._store.now(connection))
+        found = lines(connection, models, _ACCOUNT, {"model": model})
+        if not found:
+            created = iso(self._store.now(connection).at)
             new = {"id": model, "description": "", "n_charged": 0, "last_sequence": 0, "created_at": created}
-            connection.execute(self._store.insert(models, new))
-            account = connection.execute(_ACCOUNT, {"model": model}).one()
-        return account
+            was_asked = connection.scalar(_ANY_QUERY, {"model": model}) is not None
+            if was_asked and account_of(connection, model) is None:  # nor did anybody make it just now
+                raise LedgerFailed(f"the line of model {model!r} is missing, though it was asked. {ADVICE}")
+            connection.execute(self._store.insert(models, sealed(models, new)))
+            found = lines(connection, models, _ACCOUNT, {"model": model})
+        return found[0]
+
+    def _glance(self, model: str) -> Row[Any] | None:
+        """The model's line as it is now; None if there is none."""
+        with self._store.read() as connection:
+            return account_of(connection, model)
+
+    def _change(self, connection: Connection, account: Row[Any], **values: Any) -> None:
+        """Write to a model's line, as it was read in this transaction."""
+        connection.execute(_CHANGE, {"_id": account.id, **changed(models, account, values)})
 
     def _charge(self, connection: Connection, account: Row[Any], rows: int) -> None:
         if rows > _left(account):
@@ -164,14 +186,19 @@ class Book:
                 f"rows it may be sent over its lifetime{price}. Raise it with ledger.budget({account.id!r}, rows=...)."
             )
         if rows:
-            connection.execute(_CHARGE, {"model": account.id, "n": rows})
+            self._change(connection, account, n_charged=account.n_charged + rows)
+
+
+def account_of(connection: Connection, model: str) -> Row[Any] | None:
+    """The model's line as it is now; None if there is none."""
+    return next(iter(lines(connection, models, _GLANCE, {"model": model})), None)
 
 
 def by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Row[Any]]:
     """The queries there are with these keys."""
     found: dict[str, Row[Any]] = {}
     for chunk in chunks(ids):
-        found.update((query.id, query) for query in connection.execute(_BY_ID, {"ids": list(chunk)}))
+        found.update((query.id, query) for query in lines(connection, queries, _BY_ID, {"ids": list(chunk)}))
     return found
 
 

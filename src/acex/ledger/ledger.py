@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from acex.ledger.answers import Answers
 from acex.ledger.claims import Claims
+from acex.ledger.copies import Copies
 from acex.ledger.records import Records
 from acex.ledger.views import Views
 
 
-class Ledger(Claims, Answers, Records, Views):
+class Ledger(Claims, Records, Views, Copies):
     """Every answer of every model, with claims, budgets and the questions of each explanation.
 
     Args:
         where: a path (an SQLite file), a URL (`postgresql://user@host/database`), or None: memory, for this process.
-        lease: for how many seconds a claim holds. Longer than any request takes, or it will be paid for twice.
+        lease: for how many seconds a claim holds that nobody renews.
+        checked: refuse a file that is damaged; False opens it all the same, to `check` or `repair` it.
 
     Example:
         >>> from acex.ledger import Ledger, Question

@@ -24,7 +24,6 @@ from sqlalchemy import (
     create_engine,
     event,
     func,
-    inspect,
     make_url,
     select,
 )
@@ -32,10 +31,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from acex.errors import LedgerFailed
-from acex.ledger.tables import migrate, newest_version, version_of
+from acex.ledger.journal import Journal, state_folder
+from acex.ledger.migrations import migrate, newest_version, version_of
+from acex.ledger.owner import Moment, now_here
+from acex.ledger.seal import lines
+from acex.ledger.tables import identity
 
 BUSY_SECONDS = 60.0  # how long to queue for SQLite's one writer; transactions here take milliseconds
 CHECKED_BYTES = 64 * 2**20  # files up to this size are checked whole when opened, in well under a second
+SECRETS = ("password", "sslpassword")  # what the query of a URL may hold that nobody shall read
 MIGRATION_LOCK = 0x61636578  # "acex"
 
 ADVICE = {
@@ -45,8 +49,8 @@ ADVICE = {
     "SQLITE_READONLY": "it is read-only; nothing was asked or changed. Make the file and its folder writable",
     "SQLITE_CANTOPEN": "it cannot be opened. The folder must exist and be writable, for SQLite keeps files beside it",
     "SQLITE_NOTADB": "it is not an SQLite file; it was left as it is. Name another file for the ledger",
-    "SQLITE_CORRUPT": "the file is damaged; it was left as it is. Take it from a backup, or save what can be read: "
-    "sqlite3 FILE .recover",
+    "SQLITE_CORRUPT": "the file is damaged; it was left as it is. Take it from a backup, or save what is sound with: "
+    "acex ledger repair",
     "SQLITE_BUSY": f"another program has kept it locked for more than {BUSY_SECONDS:.0f} seconds",
 }
 
@@ -56,17 +60,19 @@ class Store:
 
     Args:
         where: None or ":memory:" for memory, a path for an SQLite file, a URL for PostgreSQL.
+        checked: refuse a file that is damaged, and take an older ledger to the newest version.
     """
 
-    def __init__(self, where: str | os.PathLike[str] | None) -> None:
+    def __init__(self, where: str | os.PathLike[str] | None, *, checked: bool = True) -> None:
         self.url = _as_url(where)
         self._inherited: list[Engine] = []
         if self.path is not None:
             with self._faults():
-                _refuse_what_is_no_ledger(self.path)
+                _refuse_what_is_no_ledger(self.path, checked)
         self._connect()
         try:
-            self._prepare()
+            if checked:
+                self._prepare()
         except BaseException:
             self.close()
             raise
@@ -89,7 +95,18 @@ class Store:
     @property
     def name(self) -> str:
         """The address as it may be shown."""
-        return "in memory" if self.is_memory else str(self.path or self.url.render_as_string())
+        return "in memory" if self.is_memory else str(self.path or _without_secrets(self.url))
+
+    def journal(self) -> Journal:
+        """Where answers are kept until this store has them."""
+        if self.is_memory:  # whatever ends the process ends the ledger too
+            return Journal(None, "")
+        with self.read() as connection:
+            [line] = lines(connection, identity, select(identity))
+        if self.path is not None:
+            return Journal(Path(f"{self.path}-answers-"), line.id)
+        with self._faults():
+            return Journal(state_folder() / f"{line.id}-", line.id)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -103,12 +120,12 @@ class Store:
         with self._transaction(writes=True) as connection:
             yield connection
 
-    def now(self, connection: Connection) -> datetime:
+    def now(self, connection: Connection) -> Moment:
         """The time by the one clock that every user of this store goes by."""
         if connection.dialect.name == "postgresql":
             told: datetime = connection.scalars(select(func.clock_timestamp())).one()
-            return told.astimezone(UTC)
-        return datetime.now(UTC)
+            return Moment(told.astimezone(UTC))
+        return now_here()
 
     def insert(self, table: Table, values: dict[str, Any]) -> Insert:
         """A statement that adds a line unless there is one with its key."""
@@ -126,8 +143,10 @@ class Store:
         turn = self._turn if self.is_memory else nullcontext()
         with turn, self._faults(), self._engine.connect() as plain:
             connection = plain.execution_options(acex_writes=writes)
-            with connection.begin():
+            with connection.begin() as transaction:
                 yield connection
+                if not writes:
+                    transaction.rollback()  # there is nothing to commit, which a damaged file may refuse
 
     def _connect(self) -> None:
         self._pid = os.getpid()
@@ -172,10 +191,10 @@ class Store:
     def _faults(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, SQLAlchemyError) as error:
+        except (sqlite3.Error, SQLAlchemyError, UnicodeDecodeError) as error:  # the last of a driver's own words
             cause = error.orig if isinstance(error, DBAPIError) else error
             code = "_".join(getattr(cause, "sqlite_errorname", "").split("_")[:2])
-            words = str(cause).strip()
+            words = _scrubbed(str(cause).strip(), self.url)
             said = f"{ADVICE[code]} ({words})" if code in ADVICE else words
             raise LedgerFailed(f"Ledger {self.name}: {said}.") from error
         except LedgerFailed as error:
@@ -198,7 +217,25 @@ def _as_url(where: str | os.PathLike[str] | None) -> URL:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite":
         return _as_url(url.database)
-    raise ValueError(f"ledger: expected a path or a URL of sqlite or postgresql, got {url.render_as_string()!r}.")
+    raise ValueError(f"ledger: expected a path or a URL of sqlite or postgresql, got {_without_secrets(url)!r}.")
+
+
+def shown(where: str | os.PathLike[str]) -> str:
+    """A path or URL of a ledger as it may be shown, without passwords."""
+    return _without_secrets(_as_url(where)) if "://" in os.fspath(where) else os.fspath(where)
+
+
+def _without_secrets(url: URL) -> str:
+    hidden = {name: "***" for name in url.query if name.lower() in SECRETS}
+    return url.update_query_dict(hidden).render_as_string()
+
+
+def _scrubbed(words: str, url: URL) -> str:
+    """Words of a driver without the passwords of the URL, should it repeat them."""
+    for secret in (url.password, *(url.query.get(name) for name in SECRETS)):
+        if isinstance(secret, str) and secret:
+            words = words.replace(secret, "***").replace(quote(secret, safe=""), "***")
+    return words
 
 
 def _postgres_engine(url: URL) -> Engine:
@@ -242,7 +279,7 @@ def _write_ahead(engine: Engine) -> None:
             raw.close()
 
 
-def _refuse_what_is_no_ledger(path: Path) -> None:
+def _refuse_what_is_no_ledger(path: Path, checked: bool) -> None:
     """Raise, and leave the folder as it is, when the file is damaged, newer than this acex, or somebody else's."""
     if not path.exists() or path.stat().st_size == 0:
         return
@@ -255,9 +292,11 @@ def _refuse_what_is_no_ledger(path: Path) -> None:
         "sqlite://", poolclass=NullPool, creator=lambda: sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)
     )
     with engine.connect() as connection:
-        if inspect(connection).get_table_names() and version_of(connection) == 0:
+        holds = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar()  # views and others too
+        if holds and version_of(connection) == 0:
             raise LedgerFailed("it is an SQLite file of something else; it was left as it is. Name another file.")
-        if path.stat().st_size <= CHECKED_BYTES:
-            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if checked and path.stat().st_size <= CHECKED_BYTES:
+            # Also whether the indexes agree with the tables: a row that is not found would be paid for again.
+            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
             if found != "ok":
                 raise LedgerFailed(f"{ADVICE['SQLITE_CORRUPT']} ({found}).")

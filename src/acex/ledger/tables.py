@@ -1,31 +1,13 @@
-"""The tables of a ledger, the same in SQLite and PostgreSQL, and how an older ledger becomes a newer one.
+"""The tables of a ledger, the same in SQLite and PostgreSQL.
 
 Everything is text or a number, so that `sqlite3` or `psql` and a reader's eyes are enough: times are ISO 8601 in UTC,
-and rows, labels, settings and notes are JSON as text, which keeps 1, 1.0, true and "1" apart.
+and rows, labels, settings and notes are JSON as text, which keeps 1, 1.0, true and "1" apart. The last column is the
+checksum of the line (see `seal`); a space needs none, for its key is a hash of all it says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
-
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    inspect,
-    select,
-)
-
-from acex._version import __version__
-from acex.errors import LedgerFailed
+from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, MetaData, Table, Text
 
 metadata = MetaData()
 
@@ -35,6 +17,13 @@ versions = Table(
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("acex", Text, nullable=False),  # the version of acex that took the step
     Column("migrated_at", Text, nullable=False),
+)
+
+identity = Table(
+    "ledger_identity",  # one line
+    metadata,
+    Column("id", Text, primary_key=True),  # what tells this ledger from others, wherever it is moved
+    Column("checksum", BigInteger),
 )
 
 models = Table(
@@ -48,6 +37,7 @@ models = Table(
     Column("n_charged", BigInteger, nullable=False),  # rows that were sent, or may have been
     Column("last_sequence", BigInteger, nullable=False),  # number of the newest answer
     Column("created_at", Text, nullable=False),
+    Column("checksum", BigInteger),
 )
 
 spaces = Table(
@@ -69,6 +59,8 @@ explanations = Table(
     Column("outcome", Text),
     Column("space_id", Text, ForeignKey("spaces.id")),  # null where an acex before version 2 began it
     Column("result", Text),  # JSON: what was found, and how sure it is; null until it ended
+    Column("seen_at_end", BigInteger),  # the newest answer there was when it ended
+    Column("checksum", BigInteger),
     Index("explanations_of_model", "model_id"),
 )
 
@@ -89,6 +81,9 @@ queries = Table(
     Column("leased_until", Text),
     Column("settled_at", Text),
     Column("sequence", BigInteger),  # 1, 2, 3, ... for each model, in the order of settling
+    Column("lease_clock", Text),  # whose ticks `lease_ends` counts; null: only `leased_until` is known
+    Column("lease_ends", Float),  # in seconds of that clock, which no one sets
+    Column("checksum", BigInteger),
     # Finds the newest answers of a model without reading the others.
     Index("queries_by_sequence", "model_id", "sequence", unique=True),
 )
@@ -103,76 +98,16 @@ asks = Table(
     Column("seen", BigInteger, nullable=False),  # the newest answer it could know of
     Column("note", Text, nullable=False),  # JSON: what else is worth keeping, such as the cost of the row
     Column("paid", Integer, nullable=False),  # how often this explanation paid for it; 0: it was known
+    Column("checksum", BigInteger),
 )
 
 contradictions = Table(
     "contradictions",  # answers that differ from the one settled first, which stands
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", Integer, primary_key=True, autoincrement=True),
     Column("query_id", Text, ForeignKey("queries.id"), nullable=False),
     Column("label", Text, nullable=False),
     Column("told_by", Text, nullable=False),
     Column("told_at", Text, nullable=False),
+    Column("checksum", BigInteger),
 )
-
-Migration = Callable[[Connection], None]
-
-
-def _keep_spaces_and_results(connection: Connection) -> None:
-    """Version 2: what it takes to show an explanation without its model and data."""
-    for statement in (
-        "CREATE TABLE spaces (id TEXT NOT NULL PRIMARY KEY, description TEXT NOT NULL)",
-        "ALTER TABLE explanations ADD COLUMN space_id TEXT REFERENCES spaces (id)",
-        "ALTER TABLE explanations ADD COLUMN result TEXT",
-    ):
-        connection.exec_driver_sql(statement)
-
-
-# Step i takes a ledger from version i + 1 to version i + 2. A new ledger starts with the tables above, so whoever
-# changes them adds the step that does the same to an old one.
-MIGRATIONS: list[Migration] = [_keep_spaces_and_results]
-
-
-def newest_version() -> int:
-    """The version this acex writes."""
-    return 1 + len(MIGRATIONS)
-
-
-def version_of(connection: Connection) -> int:
-    """The version of the ledger in this database; 0 when there is none yet.
-
-    Raises:
-        LedgerFailed: the ledger is newer than this acex, or the database belongs to something else.
-    """
-    names = set(inspect(connection).get_table_names())
-    if versions.name not in names:
-        taken = sorted(names & set(metadata.tables))
-        if taken:
-            raise LedgerFailed(
-                f"it is a database of something else, with tables named {', '.join(taken)}; it was left as it is."
-            )
-        return 0
-    version = max(connection.scalars(select(versions.c.version)), default=0)
-    if version > newest_version():
-        raise LedgerFailed(
-            f"it is a ledger of version {version}, and acex {__version__} knows versions up to "
-            f"{newest_version()}. Use a newer acex; nothing was changed."
-        )
-    return version
-
-
-def migrate(connection: Connection) -> None:
-    """Take a ledger, or an empty database, to the newest version."""
-    version = version_of(connection)
-    if version == 0:
-        metadata.create_all(connection)
-        _note(connection, newest_version())
-        return
-    for step in range(version, newest_version()):
-        MIGRATIONS[step - 1](connection)
-        _note(connection, step + 1)
-
-
-def _note(connection: Connection, version: int) -> None:
-    now = datetime.now(UTC).isoformat(timespec="microseconds")
-    connection.execute(versions.insert().values(version=version, acex=__version__, migrated_at=now))

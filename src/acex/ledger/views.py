@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import func, select
+from sqlalchemy import Table, func, select
 
-from acex.ledger.book import Book
+from acex.errors import LedgerFailed
+from acex.ledger.book import MOST, Book, by_id
+from acex.ledger.seal import ADVICE, described, lines
 from acex.ledger.tables import asks, contradictions, explanations, models, queries
 
 
@@ -36,70 +38,69 @@ class Views(Book):
             .subquery()
         )
         numbers = ("settled", "unsettled", "imported", "asked_again")
-        frame = self._frame(
-            select(
-                models.c.id.label("model"),
-                models.c.description,
-                models.c.row_budget,
-                models.c.price_per_row,
-                models.c.n_charged.label("charged"),
-                (models.c.n_charged * models.c.price_per_row).label("spent"),
-                *(func.coalesce(counts.c[name], 0).label(name) for name in numbers),
-                func.coalesce(differing.c.contradictions, 0).label("contradictions"),
-            )
-            .outerjoin(counts, counts.c.model_id == models.c.id)
-            .outerjoin(differing, differing.c.model_id == models.c.id)
-            .order_by(models.c.id)
+        names = ("id", "description", "row_budget", "price_per_row", "n_charged")
+        accounts = self._lines(models, select(models).order_by(models.c.id))[[*names]]
+        accounts = accounts.rename(columns={"id": "model", "n_charged": "charged"})
+        accounts["spent"] = accounts["charged"] * accounts["price_per_row"].astype("Float64")
+        frame = (
+            accounts.merge(self._frame(select(counts)), "left", left_on="model", right_on="model_id")
+            .merge(self._frame(select(differing)), "left", left_on="model", right_on="model_id", suffixes=("", "_"))
+            .astype({"row_budget": "Int64", "price_per_row": "Float64"})
         )
-        return frame.astype({"row_budget": "Int64", "price_per_row": "Float64", "spent": "Float64"})
+        counted = [*numbers, "contradictions"]
+        frame[counted] = frame[counted].astype("Float64").fillna(0).astype("int64")
+        return frame[[*accounts.columns, *counted]]
 
     def show(self, model: str | None = None, *, newest: int | None = None) -> pd.DataFrame:
         """Queries as they stand in the ledger, the latest at the end; labels as the model gave them."""
         happened = func.coalesce(queries.c.settled_at, queries.c.claimed_at)
-        wanted = select(queries).order_by(happened.desc(), queries.c.sequence.desc()).limit(newest)
+        most = None if newest is None else min(newest, MOST)
+        wanted = select(queries).order_by(happened.desc(), queries.c.sequence.desc()).limit(most)
         if model is not None:
             wanted = wanted.where(queries.c.model_id == model)
-        return _with_labels(self._frame(wanted).iloc[::-1].reset_index(drop=True))
+        return _with_labels(self._lines(queries, wanted).iloc[::-1].reset_index(drop=True))
 
     def export(self, model: str) -> pd.DataFrame:
         """Every settled answer of a model in order: sequence, row, label, scores, and where it came from."""
         names = ("sequence", "row", "label", "scores", "purpose", "explanation_id", "attempts", "settled_at")
         settled = (queries.c.model_id == model, queries.c.sequence.is_not(None))
-        wanted = select(*(queries.c[name] for name in names)).where(*settled).order_by(queries.c.sequence)
-        return _with_labels(self._frame(wanted))
+        wanted = select(queries).where(*settled).order_by(queries.c.sequence)
+        return _with_labels(self._lines(queries, wanted)[[*names]])
 
     def explanations(self, model: str | None = None) -> pd.DataFrame:
         """A line for each explanation: when it ran, how it ended, what it asked and paid."""
-        wanted = (
-            select(
-                explanations,
-                func.count(asks.c.position).label("asked"),
-                func.coalesce(func.sum(asks.c.paid), 0).label("paid"),
-            )
-            .outerjoin(asks, asks.c.explanation_id == explanations.c.id)
-            .group_by(explanations.c.id)
-            .order_by(explanations.c.started_at, explanations.c.id)
-        )
+        wanted = select(explanations).order_by(explanations.c.started_at, explanations.c.id)
+        counts = select(asks.c.explanation_id, func.count().label("asked"), func.sum(asks.c.paid).label("paid"))
         if model is not None:
             wanted = wanted.where(explanations.c.model_id == model)
-        return self._frame(wanted)
+            counts = counts.join(explanations).where(explanations.c.model_id == model)
+        frame = self._lines(explanations, wanted)
+        counted = self._frame(counts.group_by(asks.c.explanation_id)).set_index("explanation_id").astype("Float64")
+        for name in ("asked", "paid"):
+            frame[name] = frame["id"].map(counted[name]).fillna(0).astype("int64")
+        return frame
 
     def contradictions(self, model: str) -> pd.DataFrame:
         """Rows to which the model gave another answer later: the label that stands, and the other."""
-        wanted = (
-            select(
-                queries.c.row,
-                queries.c.label,
-                queries.c.settled_at,
-                contradictions.c.label.label("other_label"),
-                contradictions.c.told_at,
-                contradictions.c.told_by,
-            )
-            .join(contradictions, contradictions.c.query_id == queries.c.id)
-            .where(queries.c.model_id == model)
-            .order_by(contradictions.c.id)
-        )
-        return _with_labels(self._frame(wanted))
+        # Also those of no row: what they name may be damaged.
+        of_model = (queries.c.model_id == model) | queries.c.id.is_(None)
+        wanted = select(contradictions).outerjoin(queries).where(of_model).order_by(contradictions.c.id)
+        with self._store.read() as connection:
+            told = lines(connection, contradictions, wanted)
+            standing = by_id(connection, [line.query_id for line in told])
+            for line in told:
+                if line.query_id not in standing:
+                    raise LedgerFailed(f"the row of {described(contradictions, line)} is missing. {ADVICE}")
+        names = ("row", "label", "settled_at", "other_label", "told_at", "told_by")
+        pairs = ((standing[line.query_id], line) for line in told)
+        found = [(q.row, q.label, q.settled_at, line.label, line.told_at, line.told_by) for q, line in pairs]
+        return _with_labels(pd.DataFrame(found, columns=names))
+
+    def _lines(self, table: Table, wanted: Any) -> pd.DataFrame:
+        """Whole lines of a table, each as it was written."""
+        with self._store.read() as connection:
+            found = lines(connection, table, wanted)
+        return pd.DataFrame(found, columns=table.c.keys()).drop(columns="checksum")
 
     def _frame(self, wanted: Any) -> pd.DataFrame:
         with self._store.read() as connection:

@@ -18,10 +18,13 @@ import pandas as pd
 
 from acex.arrays import FloatArray, Rows
 from acex.errors import MissingExtra
+from acex.models.adapters import adapted
 from acex.models.labels import Predict, as_predict, known_labels
 from acex.values import Label, listed
 
 PICKLES = (".joblib", ".pkl", ".pickle")
+BOOSTERS = (".json", ".ubj", ".txt", ".cbm")  # XGBoost, XGBoost, LightGBM, CatBoost, as they write them themselves
+TORCH = (".pt", ".pth")
 
 # Types of scikit-learn that skops does not trust by itself. They hold arrays and numbers and call nothing
 # that the file names (as `functools.partial` would). A crafted file may still crash the process:
@@ -58,17 +61,23 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
     itself.
 
     Args:
-        spec: a path ending in .skops, .onnx, .joblib, .pkl or .pickle; or "module:name", where the module
-            may lie in the current folder.
+        spec: a path ending in .skops or .onnx; in .json or .ubj (XGBoost), .txt (LightGBM) or .cbm (CatBoost); in
+            .joblib, .pkl or .pickle; or "module:name", where the module may lie in the current folder.
         allow_pickle: load .joblib, .pkl and .pickle too. They run any code that their author put in.
     """
     path = Path(spec)
-    if path.suffix.lower() not in (".skops", ".onnx", *PICKLES):
+    if path.suffix.lower() in TORCH:
+        raise ValueError(
+            f"{path}: a {path.suffix} file is a pickle, which runs any code that its author put in, and mostly holds "
+            f"weights without the network. Build the network and load them in a module of your own, and name it as "
+            f"module:name; or save the model as .onnx."
+        )
+    if path.suffix.lower() not in (".skops", ".onnx", *BOOSTERS, *PICKLES):
         module, colon, name = str(spec).partition(":")
         if colon and name:
             return _from_code(module, name)
         raise ValueError(
-            f"{str(spec)!r} is no model: expected a file ending in .skops, .onnx, {', '.join(PICKLES)}, "
+            f"{str(spec)!r} is no model: expected a file ending in .skops, .onnx, {', '.join((*BOOSTERS, *PICKLES))}, "
             f"or module:name for one in Python code."
         )
     if path.suffix.lower() in PICKLES and not allow_pickle:
@@ -82,8 +91,15 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
             model = _from_skops(content, path)
         case ".onnx":
             model = OnnxModel(content)
+        case ".json" | ".ubj":
+            model = _from_xgboost(content, path)
+        case ".txt":
+            model = _from_lightgbm(content, path)
+        case ".cbm":
+            model = _from_catboost(content, path)
         case _:
             model = _from_pickle(content, path)
+    model = adapted(model)
     return FileModel(
         model_id=f"sha256:{hashlib.sha256(content).hexdigest()}",
         predict=as_predict(model),
@@ -139,6 +155,47 @@ def _from_pickle(content: bytes, path: Path) -> Any:
     return joblib.load(io.BytesIO(content))  # reads plain pickles too
 
 
+# -- boosters, as their packages write them ----------------------------------------------------------------
+
+
+def _from_xgboost(content: bytes, path: Path) -> Any:
+    xgboost = _booster_package("xgboost", path)
+    if path.suffix.lower() == ".json" and b'"learner"' not in content:
+        raise ValueError(f"{path} is no XGBoost model: there is no 'learner' in it.")
+    booster = xgboost.Booster()
+    try:
+        booster.load_model(bytearray(content))
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read as an XGBoost model: {str(error).splitlines()[0]}") from error
+    return booster
+
+
+def _from_lightgbm(content: bytes, path: Path) -> Any:
+    lightgbm = _booster_package("lightgbm", path)
+    if not content.startswith(b"tree"):
+        raise ValueError(f"{path} is no LightGBM model: its first line is not 'tree'.")
+    try:
+        return lightgbm.Booster(model_str=content.decode())
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read as a LightGBM model: {error}") from error
+
+
+def _from_catboost(content: bytes, path: Path) -> Any:
+    model = _booster_package("catboost", path).CatBoostClassifier()
+    try:
+        model.load_model(blob=content)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read as a CatBoost model: {error}") from error
+    return model
+
+
+def _booster_package(name: str, path: Path) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise MissingExtra(f"A {path.suffix} file", "models") from None
+
+
 # -- ONNX ------------------------------------------------------------------------------------------------
 
 ELEMENTS = {
@@ -169,6 +226,8 @@ class OnnxModel:
         except Exception as error:
             raise ValueError(f"The file cannot be read as ONNX: {error}") from error
         self._inputs = {tensor.name: tensor.type for tensor in self._session.get_inputs()}
+        if len(self._inputs) > 1:
+            self.feature_names_in_ = list(self._inputs)
         outputs = self._session.get_outputs()
         self._label = next((output.name for output in outputs if output.type in LABELS), None)
         if self._label is None:

@@ -7,27 +7,29 @@ the caller may decide to ask again.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from decimal import Decimal
+from pathlib import Path
+from threading import Lock
 from time import monotonic, sleep
-from types import ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.errors import MissingExtra, ModelFailed
+from acex.errors import ModelFailed
+from acex.models.chat import Chat
+from acex.models.exchange import Lost, NotReached, Reply, client_library, exchange
+from acex.models.headers import Headers, mark
 from acex.models.labels import as_labels
+from acex.models.purse import Purse
+from acex.models.scores import Scored
+from acex.models.secrets import Secrets
 from acex.models.wire import Inputs, JsonTemplate, MLflow, OpenInference, Wire
-from acex.values import Label, is_count, is_finite
+from acex.values import Label, is_count, is_finite, listed
 
 NOT_NOW = {429, 503}  # too many requests, unavailable: the server asks to come back
 # Turned away at the door: credentials, address, method, size or type, before a model saw the rows.
@@ -35,6 +37,11 @@ NOT_NOW = {429, 503}  # too many requests, unavailable: the server asks to come 
 TURNED_AWAY = NOT_NOW | {301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 413, 415}
 FIRST_WAIT = 0.5  # seconds before the first repetition, doubled each time
 PATIENCE = 60.0  # seconds: a server that asks for a longer wait is reported instead
+WHOLE_ADDRESSES = {
+    "v2": "http://host:8080/v2/models/NAME/infer",
+    "mlflow": "http://host:5000/invocations",
+    "chat": "https://host/v1/chat/completions",
+}
 EXCERPT = 300  # characters of a server's words that an error repeats
 
 
@@ -44,23 +51,34 @@ class HttpModel:
 
     Args:
         url: the address that requests are posted to, in full: ".../v2/models/NAME/infer" for "v2",
-            ".../invocations" for "mlflow", anything for "json".
-        protocol: "v2" (Open Inference Protocol), "mlflow" or "json" (any other, by template).
+            ".../invocations" for "mlflow", ".../chat/completions" for "chat", anything for "json".
+        protocol: "v2" (Open Inference Protocol), "mlflow", "chat" (a language model) or "json" (others, by template).
         request: for "json", the request with a place for the rows, such as {"instances": "$rows"}; see
-            `acex.models.wire.PLACES` for the places there are.
+            `acex.models.wire.PLACES` for the places there are. For "chat", the request with a prompt that has places
+            for columns, such as {"model": "...", "messages": [{"role": "user", "content": "Income $income. ..."}]};
+            see `acex.models.chat.Prompt`.
         labels: where the labels are in the answer. For "json" and "mlflow" a dotted path, such as
             "predictions" or "results.label" (a key is looked up in each item of a list); for "v2" the
             name of the output, needed if there are several.
         inputs: for "v2", one tensor for all rows ("matrix") or one for each column ("columns"; texts too).
         input_name: for "v2", the name of the matrix.
-        classes: the labels that the model can give, if they are known.
+        classes: the labels that the model can give, if they are known; "chat" needs them.
         version: the declared version of the model; a part of `model_id`.
         rows_per_request: most rows in a request.
         timeout: seconds from sending a request to the end of its answer.
+        answer_limit: most bytes of an answer, as sent and unpacked; a longer one is cut off and counts as lost.
         rate_limit: most requests a second, in each process.
         retries: how often a refused request is repeated. A lost one never is.
         headers_from_env: header to environment variable, such as {"Authorization": "MY_TOKEN"}. Values
             are read when a request is sent and kept nowhere.
+        identity_headers: those of `headers_from_env` that select the model, such as ["X-Model"]: a mark of their values
+            is a part of `model_id`, so that another model never gets this one's answers.
+        key_headers: those that are keys although their names do not say so. Keys are no part of `model_id`: with a new
+            one nothing is paid for again.
+        token_prices: for "chat", the prices of a million tokens read and of a million written.
+        money: for "chat", the most that may be spent on tokens: a request that could cost more is not sent.
+        account: a file where what was spent is kept, for several processes and runs; without it `money` holds for this
+            HttpModel in this process.
 
     Example:
         >>> acex.HttpModel(  # doctest: +SKIP
@@ -70,7 +88,7 @@ class HttpModel:
 
     url: str
     _: KW_ONLY
-    protocol: Literal["v2", "mlflow", "json"]
+    protocol: Literal["v2", "mlflow", "json", "chat"]
     request: Any = None
     labels: str | None = None
     inputs: Inputs = "matrix"
@@ -79,11 +97,20 @@ class HttpModel:
     version: str | None = None
     rows_per_request: int = 100
     timeout: float = 30.0
+    answer_limit: int = 16_000_000
     rate_limit: float | None = None
     retries: int = 4
     headers_from_env: Mapping[str, str] = field(default_factory=dict)
+    identity_headers: Sequence[str] = ()
+    key_headers: Sequence[str] = ()
+    token_prices: Sequence[float] | None = None
+    money: float | None = None
+    account: str | Path | None = None
+    _headers: Headers = field(init=False, repr=False)
+    _selects: str | None = field(init=False, repr=False)
     _wire: Wire = field(init=False, repr=False)
     _pace: _Pace = field(init=False, repr=False)
+    _purse: Purse | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_url(self.url, self.protocol)
@@ -93,13 +120,16 @@ class HttpModel:
             raise ValueError(f"retries must be 0 or more, got {self.retries!r}.")
         if not (is_finite(self.timeout) and self.timeout > 0):
             raise ValueError(f"timeout must be a number above 0, got {self.timeout!r}.")
+        if not is_count(self.answer_limit):
+            raise ValueError(f"answer_limit must be 1 byte or more, got {self.answer_limit!r}.")
         if self.rate_limit is not None and not (is_finite(self.rate_limit) and self.rate_limit > 0):
             raise ValueError(f"rate_limit must be a number above 0 or None, got {self.rate_limit!r}.")
-        for header, variable in self.headers_from_env.items():
-            if not re.fullmatch(r"[A-Za-z_]\w*", variable):  # not shown: it may be the secret itself
-                raise ValueError(f"headers_from_env[{header!r}] must be the name of an environment variable.")
+        headers = Headers(self.headers_from_env, self.identity_headers, self.key_headers)
+        object.__setattr__(self, "_headers", headers)
+        object.__setattr__(self, "_selects", headers.mark())
         object.__setattr__(self, "_wire", self._chosen_wire())
         object.__setattr__(self, "_pace", _Pace(self.rate_limit))
+        object.__setattr__(self, "_purse", self._filled_purse())
 
     def _chosen_wire(self) -> Wire:
         match self.protocol:
@@ -113,19 +143,54 @@ class HttpModel:
                 if self.request is None or self.labels is None:
                     raise ValueError("protocol 'json' needs request={'instances': '$rows'} and labels='predictions'.")
                 return JsonTemplate(self.request, self.labels)
-        raise ValueError(f"protocol must be 'v2', 'mlflow' or 'json', got {self.protocol!r}.")
+            case "chat":
+                if self.labels is not None:
+                    raise ValueError("labels says where labels are in an answer: with protocol 'chat' that is known.")
+                return Chat(self.request, self.classes or ())
+        raise ValueError(f"protocol must be 'v2', 'mlflow', 'json' or 'chat', got {self.protocol!r}.")
+
+    def _filled_purse(self) -> Purse | None:
+        if self.token_prices is None:
+            if self.money is not None or self.account is not None:
+                raise ValueError("money and account need token_prices, (a million tokens read, a million written).")
+            return None
+        if not isinstance(self._wire, Chat):
+            raise ValueError("token_prices are for protocol 'chat'; elsewhere a ledger counts rows and money.")
+        if self.money is not None and self._wire.most_tokens is None:
+            raise ValueError("money needs a limit to what an answer may cost: 'max_completion_tokens' in request.")
+        return Purse(self.token_prices, self.money, self.account)
 
     @property
     def model_id(self) -> str:
         """The name in the ledger: address and declared version, and a mark of what is asked there."""
         asked = [self.protocol, self.request, self.labels, self.inputs, self.input_name]
-        mark = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
-        return " ".join(filter(None, (self.url, self.version, mark)))
+        if isinstance(self._wire, Chat):
+            asked.append(self.classes_)  # they are in the request
+        return " ".join(filter(None, (self.url, self.version, mark(asked), self._selects)))
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a request has succeeded or failed for good, every repetition and wait included.
+
+        By default 5 requests of 30 seconds and 4 waits of at most a minute: 390 seconds.
+        """
+        turns = 0.0 if self.rate_limit is None else 1 / self.rate_limit
+        return (self.retries + 1) * (self.timeout + turns) + self.retries * PATIENCE
 
     @property
     def classes_(self) -> list[Label] | None:
         """The labels that the model can give, where they were declared."""
         return None if self.classes is None else list(self.classes)
+
+    @property
+    def spent(self) -> float | None:
+        """What was spent on tokens, with what is set aside for requests under way; None without `token_prices`."""
+        return None if self._purse is None else float(self._purse.spent)
+
+    @property
+    def predict_scored(self) -> Callable[[Rows], Any] | None:
+        """As `predict`, with the probability of each label; None where requests do not ask for log probabilities."""
+        return self._predict_scored if isinstance(self._wire, Chat) and self._wire.gives_scores else None
 
     def predict(self, rows: Rows) -> list[Label]:
         """One label a row, for a DataFrame or a 2-D array.
@@ -134,58 +199,107 @@ class HttpModel:
             ModelFailed: with `answered`, the labels of the first rows if some requests had succeeded, and
                 `in_doubt`, how many of the rows after them may have been charged.
         """
+        return [label for labels, _ in self._in_parts(rows) for label in labels]
+
+    def _predict_scored(self, rows: Rows) -> Scored | list[Label]:
+        """Labels with their probabilities; labels alone, which are paid for, where an answer came without them."""
+        assert isinstance(self._wire, Chat)
+        labels: list[Label] = []
+        table: list[list[float]] = []
+        for told, answer in self._in_parts(rows):
+            labels += told
+            table += self._wire.probabilities(answer) or []
+        return labels if len(table) < len(labels) else Scored(labels, list(self.classes or ()), table)
+
+    def _in_parts(self, rows: Rows) -> Iterator[tuple[list[Label], Any]]:
+        """The labels of a request's rows, and the whole answer, request by request."""
         size = 1 if self._wire.one_by_one else self.rows_per_request
         answered: list[Label] = []
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
             try:
-                answered += self._ask(rows.iloc[part] if isinstance(rows, pd.DataFrame) else rows[part])
+                labels, answer = self._ask(rows.iloc[part] if isinstance(rows, pd.DataFrame) else rows[part])
             except ModelFailed as error:
                 error.answered = answered
                 raise
-        return answered
+            answered += labels
+            yield labels, answer
 
-    def _ask(self, rows: Rows) -> list[Label]:
+    def _ask(self, rows: Rows) -> tuple[list[Label], Any]:
         n = len(rows)
         try:
             content = json.dumps(self._wire.body(rows), allow_nan=False)
         except ValueError as error:
             raise ModelFailed(f"The rows cannot be written for {self.url}: {error}", in_doubt=0) from error
-        secrets = self._secrets()
-        text = self._post(content.encode(), secrets, n)
         try:
-            return as_labels(self._wire.labels(json.loads(text)), n)
+            headers, selects = self._headers.read(), self._headers.mark()
+        except ValueError as error:
+            raise ModelFailed(str(error), in_doubt=0) from None
+        if selects != self._selects:
+            raise ModelFailed(
+                f"The environment has another value for {listed(self.identity_headers)} now than when this HttpModel "
+                f"was made: another model would answer in its name. Make a new one.",
+                in_doubt=0,
+            )
+        secrets = self._headers.secrets(headers)
+        aside = self._set_aside(content)
+        try:
+            reply = self._post(content.encode(), headers, secrets, n)
+        except ModelFailed as error:
+            if not error.charged:
+                self._put_back(aside)
+            raise
+        try:
+            answer = json.loads(reply.text)
+            self._put_back(aside, answer)
+            labels = as_labels(self._wire.labels(answer), n)
         except (ValueError, RecursionError) as error:
-            why = _excerpt(str(error), secrets)
-        said = _excerpt(text, secrets)
+            why = secrets.blotted(str(error))[:EXCERPT]
+        else:
+            if not any(secrets.repeated_in(text) for text in {str(label) for label in labels}):
+                return labels, answer
+            why = "a label repeats a secret of headers_from_env, which must not be written down"
+        said = secrets.blotted(reply.words)[:EXCERPT]
         raise self._failed(f"answered, but not with one label a row: {why}. It said: {said!r}", in_doubt=n)
 
-    def _secrets(self) -> dict[str, str]:
-        """The headers with the values that the environment has for them now."""
-        headers = {}
-        for header, variable in self.headers_from_env.items():
-            value = os.environ.get(variable, "").strip()
-            if not value or not (value.isascii() and value.isprintable()):
-                how = "is not set" if not value else "holds characters that a header cannot"
-                raise ModelFailed(f"The environment variable {variable} for {header!r} {how}.", in_doubt=0)
-            headers[header] = value
-        return headers
+    def _set_aside(self, content: str) -> Decimal:
+        """Money for the most that this request can cost. A token has at least a byte."""
+        if self._purse is None or not isinstance(self._wire, Chat):
+            return Decimal(0)
+        most = self._purse.price(len(content.encode()), self._wire.most_tokens or 0)
+        try:
+            self._purse.set_aside(most)
+        except ValueError as error:
+            raise ModelFailed(f"Not sent to {self.url}: {error}. Nothing was charged.", in_doubt=0) from None
+        return most
 
-    def _post(self, content: bytes, secrets: Mapping[str, str], n: int) -> str:
-        """The text of the answer."""
+    def _put_back(self, aside: Decimal, answer: Any = None) -> None:
+        """What of it was not needed: all, or as the answer tells; if it does not, it is taken for spent."""
+        if self._purse is None or not isinstance(self._wire, Chat):
+            return
+        used = (0, 0) if answer is None else self._wire.tokens(answer)
+        if used is not None:
+            with suppress(ValueError):  # then it counts as spent, and the answer, which is paid for, is not lost
+                self._purse.put_back(aside - self._purse.price(*used))
+
+    def _post(self, content: bytes, headers: Mapping[str, str], secrets: Secrets, n: int) -> Reply:
+        """The answer to a request about n rows."""
         for attempt in range(self.retries + 1):
             self._pace.wait()
-            match _within(self.timeout, lambda: _exchange(self.url, content, secrets, self.timeout)):
-                case _Reply(status, text) if 200 <= status < 300:
-                    return text
-                case _Reply(status, text, retry_after):
-                    what = f"answered {status}: {_excerpt(text, secrets)!r}"
+            outcome = exchange(
+                self.url, content, headers, secrets=secrets, timeout=self.timeout, limit=self.answer_limit
+            )
+            match outcome:
+                case Reply(status) if 200 <= status < 300:
+                    return outcome
+                case Reply(status, retry_after=retry_after):
+                    what = f"answered {status}: {secrets.blotted(outcome.words)[:EXCERPT]!r}"
                     if status not in NOT_NOW:
                         raise self._failed(what, in_doubt=0 if status in TURNED_AWAY else n)
-                case _NotReached(why):
-                    what, retry_after = f"cannot be reached: {why}", None
-                case _Lost(why):
-                    raise self._failed(f"gave no complete answer: {_excerpt(why, secrets)}", in_doubt=n)
+                case NotReached(why):
+                    what, retry_after = f"cannot be reached: {secrets.blotted(why)[:EXCERPT]}", None
+                case Lost(why):
+                    raise self._failed(f"gave no complete answer: {secrets.blotted(why)[:EXCERPT]}", in_doubt=n)
             wait = min(FIRST_WAIT * 2**attempt, PATIENCE) if retry_after is None else retry_after
             if wait > PATIENCE:
                 what += f" (it asks to wait {wait:.0f} seconds)"
@@ -199,17 +313,8 @@ class HttpModel:
         return ModelFailed(f"{self.url} {what.removesuffix('.')}. {end}", in_doubt=in_doubt)
 
 
-def _excerpt(words: str, secrets: Mapping[str, str]) -> str:
-    """The first of a server's words, without the secrets that it may have repeated."""
-    for value in secrets.values():
-        # The token may also come back without what stands before it ("Bearer").
-        for secret in (value, *(part for part in value.split() if len(part) > 6)):
-            words = words.replace(secret, "***")
-    return words[:EXCERPT]
-
-
 def _check_url(url: str, protocol: str) -> None:
-    httpx2 = _httpx2()
+    httpx2 = client_library()
     try:
         parts = httpx2.URL(url)
     except (httpx2.InvalidURL, TypeError) as error:
@@ -218,92 +323,9 @@ def _check_url(url: str, protocol: str) -> None:
         raise ValueError(f"url: expected http://... or https://..., got {url!r}.")
     if parts.userinfo:
         raise ValueError("url: a password in the address would be stored; give it with headers_from_env instead.")
-    ending = {"v2": "/infer", "mlflow": "/invocations"}.get(protocol, "")
-    if not parts.path.endswith(ending):
-        example = {"v2": "http://host:8080/v2/models/NAME/infer", "mlflow": "http://host:5000/invocations"}[protocol]
+    example = WHOLE_ADDRESSES.get(protocol)
+    if example is not None and not parts.path.endswith(example[example.rindex("/") :]):
         raise ValueError(f"url: expected the whole address, such as {example}, got {url!r}.")
-
-
-def _httpx2() -> ModuleType:
-    try:
-        import httpx2
-    except ImportError:
-        raise MissingExtra("acex.HttpModel", "http") from None
-    return httpx2
-
-
-# -- one request ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Reply:
-    status: int
-    text: str
-    retry_after: float | None = None  # seconds
-
-
-@dataclass(frozen=True)
-class _NotReached:
-    why: str  # no connection: nothing was sent
-
-
-@dataclass(frozen=True)
-class _Lost:
-    why: str  # it was sent, or may have been
-
-
-_Outcome: TypeAlias = _Reply | _NotReached | _Lost
-
-
-def _exchange(url: str, content: bytes, secrets: Mapping[str, str], timeout: float) -> _Outcome:
-    """What became of one request.
-
-    Each has a connection of its own: on a kept one that the server has just dropped, a request fails in a
-    way that cannot be told from one that was charged.
-    """
-    httpx2 = _httpx2()
-    headers = {"content-type": "application/json", "accept": "application/json", **secrets}
-    deadline = monotonic() + timeout
-    # Connecting ends first: what fails there is known to have cost nothing.
-    limits = httpx2.Timeout(timeout, connect=timeout / 2)
-    try:
-        with httpx2.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
-            received = bytearray()
-            for chunk in response.iter_bytes():
-                received += chunk
-                if monotonic() > deadline:
-                    return _Lost("out of time")  # nobody waits for it any more: see `_within`
-            text = received.decode(response.encoding or "utf-8", errors="replace")
-            return _Reply(response.status_code, text, _seconds(response.headers.get("retry-after")))
-    except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-        return _NotReached(str(error) or type(error).__name__)
-    except Exception as error:  # whatever it was, the request may have arrived
-        return _Lost(f"{type(error).__name__}: {error}")
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """How long to wait, from the header's number of seconds or date; None if it says neither."""
-    if retry_after is None:
-        return None
-    try:
-        if retry_after.isdecimal():
-            return float(retry_after)
-        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
-
-
-def _within(seconds: float, work: Callable[[], _Outcome]) -> _Outcome:
-    """What the work gave; when it takes longer it is left behind, and its request is lost.
-
-    A timeout of a socket starts anew with each byte, so a server that drips would hold us for ever.
-    """
-    done: SimpleQueue[_Outcome] = SimpleQueue()
-    Thread(target=lambda: done.put(work()), daemon=True).start()
-    try:
-        return done.get(timeout=seconds)
-    except Empty:
-        return _Lost(f"out of time after {seconds:g} seconds")
 
 
 class _Pace:

@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, is_regressor
-from sklearn.utils.validation import check_is_fitted
 
 from acex.arrays import Rows
 from acex.errors import ModelFailed
-from acex.values import Label, is_missing, plain
+from acex.models.adapters import adapted
+from acex.models.scores import Scored, likeliest
+from acex.values import Label, is_missing, is_unicode, listed, plain
 
 Predict: TypeAlias = Callable[[Rows], Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """An answer with the probability of each label: labels of n rows, and probabilities, (n, classes)."""
-
-    labels: Any
-    classes: Sequence[Label]
-    probabilities: Any
 
 
 def as_predict(model: Any, scores: bool = False) -> Predict:
     """What turns rows into labels: the model's `predict`, or the model itself if it is a function.
 
-    With scores the answer is `Scored`: the labels of `predict` with `predict_proba`, or the likeliest labels of a
-    function that gives a frame of probabilities.
+    With scores the answer is `Scored`, from one call a row: `predict_proba` with its likeliest labels, or a function
+    that gives a frame of probabilities.
     """
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted
+
     if inspect.isclass(model):
         raise TypeError(f"model is the class {model.__name__}; pass a fitted {model.__name__}() instead.")
+    model = adapted(model)
     predict = getattr(model, "predict", None)
     if callable(predict):
         if _is_regressor(model):
@@ -52,13 +46,53 @@ def as_predict(model: Any, scores: bool = False) -> Predict:
 
 
 def _estimator_scores(model: Any) -> Predict:
+    if callable(together := getattr(model, "predict_scored", None)):
+        return cast("Predict", together)
     classes = known_labels(model)
     if classes is None or not callable(getattr(model, "predict_proba", None)):
         raise TypeError(
             f"scores=True needs a model with predict_proba and classes_, or a function that gives a DataFrame of "
             f"probabilities with a column for each label; {type(model).__name__} is neither."
         )
-    return lambda rows: Scored(model.predict(rows), classes, model.predict_proba(rows))
+    if (decider := _with_a_rule_of_its_own(model)) is not None:
+        raise TypeError(
+            f"{type(decider).__name__}.predict decides by a rule of its own, and with scores=True the decision is the "
+            f"likeliest label of predict_proba: a counterfactual could be none for predict. Leave scores out, or pass "
+            f"a function that gives a DataFrame of probabilities in which the likeliest label is the decision you mean."
+        )
+    return lambda rows: likeliest(classes, model.predict_proba(rows))
+
+
+# A threshold other than the middle; margins, where probabilities were fitted to them afterwards.
+OWN_RULES = {"FixedThresholdClassifier", "TunedThresholdClassifierCV", "SVC", "NuSVC"}
+
+
+def _with_a_rule_of_its_own(model: Any) -> Any:
+    """The estimator that decides, if its `predict` is not the likeliest label of its `predict_proba`; else None."""
+    while model is not None:
+        if OWN_RULES & {kind.__name__ for kind in type(model).__mro__} or _has_moved_threshold(model):
+            return model
+        model = _inside(model)
+    return None
+
+
+def _has_moved_threshold(model: Any) -> bool:
+    """Of CatBoost's classifiers: does it decide elsewhere than in the middle?"""
+    threshold = getattr(model, "get_probability_threshold", None)
+    return callable(threshold) and len(model.classes_) == 2 and threshold() != 0.5
+
+
+def _inside(model: Any) -> Any:
+    """The model that this one hands its rows on to, be it after changing them; None if it decides by itself."""
+    owner = getattr(model.predict, "__self__", model)
+    if owner is not model:  # a model from a file
+        return owner
+    kinds = {kind.__name__ for kind in type(model).__mro__}
+    if "Pipeline" in kinds:
+        return model.steps[-1][1]
+    if "FrozenEstimator" in kinds:
+        return model.estimator
+    return getattr(model, "best_estimator_", None)  # of a search over parameters
 
 
 def _function_scores(function: Predict) -> Predict:
@@ -69,14 +103,14 @@ def _function_scores(function: Predict) -> Predict:
                 f"scores=True needs a DataFrame of probabilities with a column for each label, and the model gave "
                 f"{type(answer).__name__}."
             )
-        return Scored(answer.columns[answer.to_numpy().argmax(axis=1)], answer.columns.tolist(), answer.to_numpy())
+        return likeliest(answer.columns.tolist(), answer)
 
     return scored
 
 
 def known_labels(model: Any) -> list[Label] | None:
     """The labels the model can give, where it says so (`classes_`); else None."""
-    classes = getattr(model, "classes_", None)
+    classes = getattr(adapted(model), "classes_", None)
     if classes is None:
         return None
     try:
@@ -84,20 +118,6 @@ def known_labels(model: Any) -> list[Label] | None:
     except ValueError:  # a list for each of several outputs
         return None
     return array.tolist() if array.ndim == 1 else None
-
-
-def as_scores(scored: Scored, n: int) -> list[list[tuple[Label, float]]]:
-    """Pairs of label and probability for each of n rows.
-
-    Raises:
-        ValueError: they are not one probability for each row and label.
-    """
-    table = np.asarray(scored.probabilities, dtype=float)
-    if table.shape != (n, len(scored.classes)):
-        raise ValueError(f"expected probabilities of shape {(n, len(scored.classes))}, got {table.shape}")
-    if not ((table >= 0) & (table <= 1)).all():
-        raise ValueError(f"expected probabilities from 0 to 1, got {table[~((table >= 0) & (table <= 1))][0]}")
-    return [list(zip(scored.classes, row, strict=True)) for row in table.tolist()]
 
 
 def as_labels(answer: Any, n: int) -> list[Label]:
@@ -122,6 +142,8 @@ def as_labels(answer: Any, n: int) -> list[Label]:
     for label in labels:
         if is_missing(label) or not isinstance(label, (str, bool, int, float)):
             raise ValueError(f"got {label!r}, which is not a label: text, a whole number or a truth value")
+        if isinstance(label, str) and not is_unicode(label):
+            raise ValueError(f"got {label!r}, which is not a label: half of a character cannot be written down")
         if isinstance(label, float) and not label.is_integer():
             raise ValueError(
                 f"got {label!r}, which is a score, not a label; turn scores into labels first, such as "
@@ -130,7 +152,81 @@ def as_labels(answer: Any, n: int) -> list[Label]:
     return labels
 
 
+# -- labels and words ------------------------------------------------------------------------------------
+
+
+def refuse_lookalike(label: Label, wanted: Iterable[Label]) -> None:
+    """Raise when the model's labels are of another type than those wanted, and only look like them: "1" is not 1.
+
+    One label is enough to tell: a model that says False never says "True".
+
+    Raises:
+        ValueError: with what to write instead.
+    """
+    for word in wanted:
+        if isinstance(word, str) == isinstance(label, str):
+            continue
+        text, other = (word, label) if isinstance(word, str) else (label, word)
+        look = _look(str(text))
+        if look is not None and look is _look(str(plain(other))):
+            kind = {str: "texts", bool: "truth values"}.get(type(plain(label)), "numbers")
+            raise ValueError(
+                f"target {word!r} is never met: the model gives {kind} such as {label!r}, which only look the same. "
+                f"Write {_as_type_of(label, word)!r} instead."
+            )
+
+
+def _look(text: str) -> type | None:
+    """What a text could be taken for: a truth value, a number, or nothing but a text."""
+    if text.strip().casefold() in ("true", "false"):
+        return bool
+    try:
+        return float if np.isfinite(float(text)) else None
+    except ValueError:
+        return None
+
+
+def _as_type_of(label: Label, word: Label) -> Label:
+    """The word as a label of the same type as this one."""
+    if isinstance(label, str):
+        return str(plain(word))
+    if isinstance(plain(label), bool):
+        return str(word).strip().casefold() == "true"
+    number = float(str(word))
+    return int(number) if number.is_integer() else number
+
+
+def class_words(class_names: Any, classes: Sequence[Label] | None) -> dict[Label, str]:
+    """What each label is called: from a mapping of labels to words, or a list in the order of the model's `classes`.
+
+    Raises:
+        ValueError: a label or a word is missing or there twice, or the labels are not the model's.
+    """
+    if isinstance(class_names, Mapping):
+        words = dict(class_names)
+    elif classes is None:
+        raise ValueError(
+            "class_names: this model does not say which labels it gives (classes_), so that a list has no order: write "
+            "a mapping, such as {0: 'rejected', 1: 'approved'}."
+        )
+    elif isinstance(class_names, (str, bytes)) or len(class_names) != len(classes):
+        raise ValueError(f"class_names must have a word for each of the labels {listed(classes)}, got {class_names!r}.")
+    else:
+        words = dict(zip(classes, class_names, strict=True))
+    if foreign := [word for word in words.values() if not isinstance(word, str) or not word.strip()]:
+        raise ValueError(f"class_names: words must be texts, got {foreign[0]!r}.")
+    if len(set(words.values())) < len(words):
+        raise ValueError(f"class_names: each label needs a word of its own, got {listed(words.values())}.")
+    if classes is not None and (missing := [label for label in classes if label not in words]):
+        raise ValueError(f"class_names has no word for {listed(missing)}; the labels are {listed(classes)}.")
+    if classes is not None and (extra := [label for label in words if label not in classes]):
+        raise ValueError(f"class_names: {extra[0]!r} is not a label of the model, which gives {listed(classes)}.")
+    return words
+
+
 def _is_regressor(model: Any) -> bool:
+    from sklearn.base import is_regressor
+
     try:
         return bool(is_regressor(model))
     except Exception:  # not an estimator of scikit-learn's kind

@@ -1,6 +1,6 @@
 """What is said to a model server: from rows to the body of a request, and from its answer to labels.
 
-Nothing is sent here; `remote` does that.
+Nothing is sent here; `http` does that.
 """
 
 from __future__ import annotations

@@ -76,6 +76,8 @@ class Plan:
         space = self.space.to_dict()
         for feature in space["features"]:
             feature.pop("unit", None)  # a word for people
+        # A column of texts is "object" to pandas 2 and "str" to pandas 3.
+        space["dtypes"] = space["dtypes"] and ["str" if dtype == "object" else dtype for dtype in space["dtypes"]]
         decides |= {"space": space, "factual": dict(self.factual), "allowed": [a.tolist() for a in self.allowed]}
         return fingerprint(decides | {"reference": self.reference})
 
@@ -106,8 +108,7 @@ class Plan:
         x = self.space.encode(dict(self.factual))[0]
         out: dict[str, Any] = {}
         for feature, allowed, value in zip(self.space.features, self.allowed, x, strict=True):
-            stays = allowed[0] == value == allowed[-1]
-            out[feature.name] = None if stays else feature.limits(allowed)
+            out[feature.name] = None if allowed[0] == value == allowed[-1] else feature.limits(allowed)
         return out
 
     def described_space(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ class Note:
         first: position of the first row of its round: rows of a round are asked at once.
         cost: J of the row. counts: would it be a counterfactual, if it is a hit?
         affinity: how much it looks like the reference (1: an inlier); None where nobody has recorded it.
+        reference: is it a row of the reference, as it is? None where nobody has recorded it.
         round, penalty, hope: what the strategy needs to go on from here.
     """
 
@@ -35,6 +36,7 @@ class Note:
     round: int = 0
     penalty: float = 0.0
     hope: float = 1.0
+    reference: bool | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """In plain values, as JSON holds them."""

@@ -15,26 +15,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
-from acex.arrays import FloatArray, IntArray, Rows
-from acex.errors import MissingExtra
+from acex.arrays import FloatArray, Rows
+from acex.errors import LedgerFailed, MissingExtra
 from acex.ledger import Ledger
 from acex.run import progress
-from acex.run.executors import Executor, InProcess, JoblibExecutor, Lost
+from acex.run.executors import Executor, InProcess, JoblibExecutor, Lost, Task
 from acex.run.explanation import Explanation
 from acex.run.options import Options
+from acex.run.order import order_of_work
 from acex.run.recorded import recorded
 from acex.run.session import Session
 from acex.run.summary import NOT_DONE, Line, Summary, frame_of
 from acex.space.columns import as_frame
-from acex.space.metric import EUCLIDEAN, Metric
+from acex.space.metric import Metric
 from acex.space.space import Space
 from acex.values import as_json, is_count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_LEADERS = 64  # rows that are explained first, one for each part of the domain
-SAMPLE = 1000  # rows among which they are chosen
 SHARE = 5  # queries of a budget for all rows that a row gets at a time
 ROUND = 4  # one in so many of the rows that could use more gets more in a round
 LEAST_ROUND = 8  # rows, so that several workers have something to do
@@ -55,8 +54,10 @@ class Desk(Protocol):
     def session(self, x: Rows, options: Options) -> Session:
         """The questions of the explanation of one row."""
 
-    def failed(self, x: Rows, options: Options, error: str, so_far: Explanation | None = None) -> Explanation:
-        """What came of a row that could not be explained."""
+    def failed(
+        self, x: Rows, options: Options, error: str, so_far: Explanation | None = None, sent: int = 0
+    ) -> Explanation:
+        """What came of a row that could not be explained, for which so many rows were sent."""
 
     def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
@@ -87,7 +88,7 @@ class Work(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What came of a row, and how many rows were sent for it, by all runs together. None: it was only looked up."""
+    """What came of a row, None if it was only looked up, and how many rows were sent for it by all runs together."""
 
     explanation: Explanation | None
     paid: int = 0
@@ -95,22 +96,34 @@ class Done(NamedTuple):
 
 def explain_row(tool: Tool, work: Work) -> Done:
     """What comes of a row; an error is that row's own."""
-    paid, desk = 0, tool.desk
+    paid, sent, desk = 0, 0, tool.desk
     try:
         session = desk.session(work.row, tool.options)
         paid = session.box.paid
-        if work.allowance == 0:  # only what was paid before
-            return Done(None, paid)
         if work.allowance is not None:
             session.box.budget = work.allowance
         try:
             explanation = session.run()
         finally:
-            paid += session.box.n_queries
-        return Done(explanation, paid)
+            sent = session.box.n_queries
+        return Done(explanation, paid + sent)
     except Exception as error:
-        so_far = getattr(error, "explanation", None)
-        return Done(desk.failed(work.row, tool.options, f"{type(error).__name__}: {error}", so_far), paid)
+        so_far, why = getattr(error, "explanation", None), f"{type(error).__name__}: {error}"
+        return Done(desk.failed(work.row, tool.options, why, so_far, sent), paid + sent)
+
+
+def look_up(tool: Tool, work: Work) -> Done:
+    """What earlier runs have sent for a row; an error is that row's own, unless the ledger cannot be read.
+
+    Raises:
+        LedgerFailed: it cannot. A budget for all rows must not rest on a guess.
+    """
+    try:
+        return Done(None, tool.desk.session(work.row, tool.options).box.paid)
+    except LedgerFailed:
+        raise
+    except Exception as error:
+        return Done(tool.desk.failed(work.row, tool.options, f"{type(error).__name__}: {error}"))
 
 
 def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
@@ -268,33 +281,36 @@ class Explanations(Sequence[Explanation]):
         Z, metric = desk.spread(np.array([points[i] for i in good]))
         return [good[i] for i in order_of_work(Z, metric)] + bad, twins
 
-    def _pass(self, allowances: Mapping[int, int | None]) -> Iterator[tuple[int, Done]]:
+    def _pass(self, allowances: Mapping[int, int | None], task: Task = explain_row) -> Iterator[tuple[int, Done]]:
         """What comes of these rows with these allowances, as they finish."""
         work = (Work(i, self._rows.iloc[[i]], allowance) for i, allowance in allowances.items())
-        for item, result in self._executor.run(self._tool, explain_row, work):
+        for item, result in self._executor.run(self._tool, task, work):
             if not isinstance(result, Lost):
                 yield item.position, result
                 continue
-            # Who died cannot say what was paid: perhaps all that was allowed.
+            # Who died cannot say what was paid: perhaps all that was allowed; else what the ledger says.
             failed = self._tool.desk.failed(item.row, self._tool.options, result.reason)
-            yield item.position, Done(failed, item.allowance or 0)
+            yield item.position, Done(failed, item.allowance or look_up(self._tool, item).paid)
 
     def _rounds(self, order: list[int], total: int) -> Iterator[tuple[int, Done]]:
         """A small share for each row, then more for those where it is worth most, until the total is spent."""
         budget = self._tool.options.budget
         state: dict[int, Standing] = {}
-        for i, done in self._pass(dict.fromkeys(order, 0)):  # what earlier runs have paid counts
+        spent = 0
+        for i, done in self._pass(dict.fromkeys(order), look_up):  # what earlier runs have paid counts
+            spent += done.paid
             if done.explanation is None:
                 state[i] = Standing(done.paid)
             else:
                 yield i, done
         state = {i: state[i] for i in order if i in state}
-        spent = sum(standing.paid for standing in state.values())
         sent: Counter[int] = Counter()  # by this run
         share = max(min(SHARE, budget, total // max(len(order), 1)), 1)
         grants = {i: max(share - standing.paid, 0) for i, standing in state.items()}
         while grants:
             for i, done in self._pass(_allowances(grants, state, total - spent)):
+                # A row that failed before it could read what was paid for it has not got it back.
+                done = done._replace(paid=max(done.paid, state[i].paid))
                 assert done.explanation is not None
                 spent += done.paid - state[i].paid
                 sent[i] += done.explanation.n_queries
@@ -370,31 +386,6 @@ class Explanations(Sequence[Explanation]):
 
     def __repr__(self) -> str:
         return f"<acex.Explanations of {len(self)} rows, {len(self._lines)} done>"
-
-
-def order_of_work(Z: FloatArray, metric: Metric = EUCLIDEAN) -> IntArray:
-    """The order in which points with these coordinates, (n, D), are best explained, (n,).
-
-    First the leaders: rows that together are near to all others, each chosen for what it adds. Then, leader by leader,
-    the rows nearest to it, near ones first: each has a neighbour from which to learn, and the newest answers, which are
-    the ones that are read, are from close by.
-    """
-    n = len(Z)
-    sample = np.sort(np.random.default_rng(0).choice(n, min(n, SAMPLE), replace=False))
-    apart = np.sqrt(metric.squared(Z[sample], Z[sample]))
-    nearest = np.full(len(sample), apart.max(initial=0.0) + 1.0)  # distance to the nearest leader so far
-    chosen: list[int] = []
-    for _ in range(min(MOST_LEADERS, len(sample))):
-        left_over = np.minimum(apart, nearest).sum(axis=1)
-        left_over[chosen] = np.inf
-        chosen.append(int(left_over.argmin()))
-        nearest = np.minimum(nearest, apart[chosen[-1]])
-    leaders = sample[chosen]
-    rest = np.setdiff1d(np.arange(n), leaders)
-    blocks = (np.sqrt(metric.squared(Z[part], Z[leaders])) for part in np.array_split(rest, len(rest) // 10_000 + 1))
-    nearest_leader = [(block.min(axis=1), block.argmin(axis=1)) for block in blocks]
-    distances, leader = (np.concatenate(parts) for parts in zip(*nearest_leader, strict=True))
-    return np.concatenate([leaders, rest[np.lexsort((distances, leader))]])
 
 
 class Standing(NamedTuple):

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from acex.arrays import Rows
+from acex.arrays import Rows, row_wise_advice
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Answer, Claim, Ledger, Question, Scores, canonical
-from acex.models.labels import Predict, Scored, as_labels, as_scores
+from acex.models.labels import Predict, as_labels
+from acex.models.scores import Scored, as_scores
 
 HANDED_OUT = "handed out to be asked"  # who holds a claim that a person or another program will answer
 
@@ -89,9 +91,7 @@ class BlackBox:
         questions = [Question(forms[i]) if why is None else replace(why[i], row=forms[i]) for i in places]
         answers: dict[str, Answer] = {}
         while True:
-            claims = self.ledger.claim(
-                self.model_id, questions, explanation=self.explanation, most=self.remaining, lease=self._lease
-            )
+            claims = self.ledger.claim(self.model_id, questions, explanation=self.explanation, most=self.remaining)
             answers.update({c.row: c.answer for c in claims if c.answer is not None})
             mine = [c.row for c in claims if c.state == "mine"]
             if mine:
@@ -144,7 +144,7 @@ class BlackBox:
         self.n_queries += n
         forms = canonical(rows)
         try:
-            labels, _ = self._answers(rows)
+            labels, _ = self._answers(rows, forms)
         except ModelFailed as failure:
             k = len(failure.answered)
             self.ledger.settle(self.model_id, forms[:k], failure.answered)
@@ -154,10 +154,6 @@ class BlackBox:
         self.ledger.settle(self.model_id, forms, labels)
         return labels
 
-    @property
-    def _lease(self) -> float:
-        return self.ledger.lease if self._timeout is None else max(2 * self._timeout, self.ledger.lease)
-
     def _wait(self, claims: list[Claim]) -> None:
         """Wait until others have answered these rows, or have given up."""
         handed_out = [c for c in claims if c.held_by == HANDED_OUT]
@@ -166,7 +162,7 @@ class BlackBox:
                 f"{len(handed_out)} rows were {HANDED_OUT}, such as {handed_out[0].row}, and their labels have not "
                 f"been told. Tell them, or give them up with Ledger.abandon."
             )
-        if not self.ledger.wait(self.model_id, [c.row for c in claims], timeout=self._lease):
+        if not self.ledger.wait(self.model_id, [c.row for c in claims]):
             raise LedgerFailed(
                 f"{len(claims)} rows were claimed by somebody else ({claims[0].held_by}) and are not answered. "
                 f"Wait, or give them up with Ledger.abandon."
@@ -180,54 +176,66 @@ class BlackBox:
         """Answers of the model, written down; when it fails, what is not paid for is given back."""
         self.n_queries += len(forms)
         ledger, model = self.ledger, self.model_id
-        try:
-            labels, scores = self._answers(rows)
+        with ledger.holding(model, forms):
+            try:
+                labels, scores = self._answers(rows, forms)
+            except ModelFailed as failure:
+                k = len(failure.answered)
+                if k:
+                    ledger.settle(model, forms[:k], failure.answered)
+                end = len(forms) if failure.in_doubt is None else k + failure.in_doubt
+                ledger.abandon(model, forms[k:end])
+                self.n_queries -= ledger.release(model, forms[end:])
+                raise
+            except BaseException:  # Ctrl-C: it may have been charged, and nobody waits for it any more
+                with suppress(LedgerFailed):
+                    ledger.abandon(model, forms)
+                raise
             return ledger.settle(model, forms, labels, scores=scores)
-        except ModelFailed as failure:
-            k = len(failure.answered)
-            if k:
-                ledger.settle(model, forms[:k], failure.answered)
-            end = len(forms) if failure.in_doubt is None else k + failure.in_doubt
-            ledger.abandon(model, forms[k:end])
-            self.n_queries -= ledger.release(model, forms[end:])
-            raise
-        except BaseException:  # Ctrl-C, a full disk: it may have been charged, and nobody waits for it any more
-            with suppress(LedgerFailed):
-                ledger.abandon(model, forms)
-            raise
 
-    def _answers(self, rows: Rows) -> tuple[list[Any], list[Scores] | None]:
+    def _answers(self, rows: Rows, forms: list[str]) -> tuple[list[Any], list[Scores] | None]:
         try:
-            answer = self._predict(rows) if self._timeout is None else _within(self._timeout, self._predict, rows)
+            answer = self._predict(rows) if self._timeout is None else self._within(self._timeout, rows, forms)
         except ModelFailed:  # it knows better what was charged
             raise
         except Exception as error:
-            raise ModelFailed(f"The model raised {type(error).__name__}: {error}") from error
-        try:
-            if isinstance(answer, Scored):
-                scores: Any = as_scores(answer, len(rows))
-                return as_labels(answer.labels, len(rows)), scores
-            return as_labels(answer, len(rows)), None
-        except ValueError as error:
-            raise ModelFailed(f"The model's answer is not one label a row: {error}.") from None
+            raise ModelFailed(f"The model raised {type(error).__name__}: {error}{row_wise_advice(error)}") from error
+        return _checked(answer, len(rows))
+
+    def _within(self, seconds: float, rows: Rows, forms: list[str]) -> Any:
+        """The answer, if it comes in time. One that comes later is paid for as well: then it is written down."""
+        outcome: Future[Any] = Future()
+
+        def call() -> None:
+            try:
+                outcome.set_result(self._predict(rows))
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        def take(late: Future[Any]) -> None:
+            with suppress(Exception):  # nobody is there to hear of it
+                failure = late.exception()
+                if isinstance(failure, ModelFailed):
+                    self.ledger.settle(self.model_id, forms[: len(failure.answered)], failure.answered)
+                elif failure is None:
+                    labels, scores = _checked(late.result(), len(forms))
+                    self.ledger.settle(self.model_id, forms, labels, scores=scores)
+
+        threading.Thread(target=call, daemon=True).start()
+        if wait([outcome], seconds).not_done:
+            outcome.add_done_callback(take)
+            raise ModelFailed(
+                f"The model gave no answer within {seconds:g} s (timeout); the rows may have been charged."
+            )
+        return outcome.result()
 
 
-def _within(seconds: float, predict: Predict, rows: Rows) -> Any:
-    """The answer, if it comes in time; the thread that waits for it is left behind otherwise."""
-    outcome: list[Any] = []
-
-    def call() -> None:
-        try:
-            outcome.append((predict(rows), None))
-        except BaseException as error:
-            outcome.append((None, error))
-
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
-        raise ModelFailed(f"The model gave no answer within {seconds:g} s (timeout); the rows may have been charged.")
-    answer, error = outcome[0]
-    if error is not None:
-        raise error
-    return answer
+def _checked(answer: Any, n: int) -> tuple[list[Any], list[Scores] | None]:
+    """Labels and scores of n rows as the model gave them."""
+    try:
+        if isinstance(answer, Scored):
+            scores: Any = as_scores(answer, n)
+            return as_labels(answer.labels, n), scores
+        return as_labels(answer, n), None
+    except ValueError as error:
+        raise ModelFailed(f"The model's answer is not one label a row: {error}.{row_wise_advice(answer)}") from None

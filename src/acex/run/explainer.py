@@ -17,6 +17,7 @@ import numpy as np
 from acex._version import __version__
 from acex.arrays import FloatArray, Rows
 from acex.ledger import Ledger, canonical
+from acex.models.fit_check import refuse_misfit
 from acex.models.labels import as_labels, as_predict, known_labels
 from acex.plan.pinned import pinned
 from acex.plan.plan import Plan
@@ -80,6 +81,7 @@ class Explainer:
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
         self._reference = Reference.of(data, labels, space, plausibility, seed)
+        refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
         self._pools: dict[Space, Pool] = {}
@@ -119,7 +121,7 @@ class Explainer:
             raise ValueError(f"answers: {foreign[0]!r} is not a label of the model, which gives {self._known_labels}.")
         for answer in self.ledger.answers(self.model_id, newest=1):
             _refuse_other_kind(labels, answer.label)
-        self.ledger.import_answers(self.model_id, canonical(rows), labels)
+        self.ledger.import_answers(self.model_id, canonical(rows), labels, new_labels=True)
         return labels
 
     # -- one row -------------------------------------------------------------------------------------------------
@@ -280,15 +282,17 @@ class Explainer:
         _refuse_other_kind(self._told, before)
         return self._reference.hint(target, before)
 
-    def failed(self, x: Rows, options: Options, error: str, so_far: Explanation | None = None) -> Explanation:
-        """What came of a row that could not be explained, with the steps there were."""
+    def failed(
+        self, x: Rows, options: Options, error: str, so_far: Explanation | None = None, sent: int = 0
+    ) -> Explanation:
+        """What came of a row that could not be explained, with the steps there were and what was sent for it."""
         space = self._space_for(options)
         row = as_frame(x).iloc[0]
         factual = {str(name): value for name, value in row.items()}
         rule = None if options.constraint is None else ""  # there was one
         plan = Plan(factual=factual, space=space, constraint=rule, **self._said(options, space))
         told = Explanation.of(plan, () if so_far is None else so_far.steps, Ending("failed", error=error))
-        return told if so_far is None else replace(told, n_queries=so_far.n_queries)
+        return replace(told, n_queries=sent)
 
     def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
@@ -349,11 +353,8 @@ class Explainer:
                 "Ledger('answers.db'), or explain with n_jobs=1 and without budget_total."
             )
         self._folder = TemporaryDirectory(prefix="acex-")  # gone with the explainer
-        known = self.ledger.answers(self.model_id)
         ledger = Ledger(Path(self._folder.name) / "ledger.db")
-        ledger.register(self.model_id, features=self.space.names)
-        rows, labels = [answer.row for answer in known], [answer.label for answer in known]
-        ledger.import_answers(self.model_id, rows, labels, scores=[answer.scores for answer in known])
+        self.ledger.copy_to(ledger)
         self.ledger = ledger
 
     def __getstate__(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import Label, as_json
+from acex.values import Label, as_json, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -190,6 +190,11 @@ class Explanation:
         return () if None in told else tuple(float(a) for a in told if a is not None)
 
     @property
+    def is_reference_row(self) -> bool:
+        """Is the best counterfactual a row of `data` as it is, found there and not made by the search?"""
+        return bool(self._chosen and self._chosen[0].note.reference)
+
+    @property
     def steadiness(self) -> tuple[float, ...]:
         """With a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without."""
         return self.ending.steadiness
@@ -290,15 +295,20 @@ class Explanation:
         return f"{self.outcome}: still {self.label_before} ({self._price()}). {self._advice()}"
 
     def __str__(self) -> str:
-        from acex.show.text import drawn_changes
+        from acex.show.text import drawn
 
         if self.outcome != "found":
-            return self.summary()
-        tables = [drawn_changes(self, i) for i in range(len(self.counterfactuals))]
+            return printable(self.summary())
+        tables = [drawn(self.changes_in_words(i)) for i in range(len(self.counterfactuals))]
         or_else = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
-        return "\n".join([self.summary(), tables[0], *or_else])
+        return "\n".join([printable(self.summary()), tables[0], *or_else])
 
     __repr__ = __str__
+
+    def changes_in_words(self, i: int = 0) -> list[tuple[str, str, str, str]]:
+        """For each change of counterfactual number i: feature, before, after and step, as people write them."""
+        changes = self.changes_of(i).itertuples(index=False)
+        return [(name, *self.space.feature(name).texts(b, a), f"{step:+.2f} sd") for name, b, a, step in changes]
 
     def _repr_html_(self) -> str:
         from acex.show.report import explanation_html
@@ -338,7 +348,10 @@ class Explanation:
                 "affinities": self.affinities,
                 "steadiness": self.steadiness,
                 "warnings": self.warnings,
-                "queries": [q | {"paid": s.paid, "at": s.at} for q, s in zip(queries, self.steps, strict=True)],
+                "queries": [
+                    q | {"paid": s.paid, "at": s.at, "reference": s.note.reference}
+                    for q, s in zip(queries, self.steps, strict=True)
+                ],
                 "asked": [list(row.values()) for row in _values(self.asked)],
                 "settings": self.settings,
                 "space": self.space.to_dict(),
@@ -384,7 +397,7 @@ def _from_dict(data: Mapping[str, Any]) -> Explanation:
             paid=query.get("paid", 0),
             at=query.get("at"),
             seen=0,
-            note=Note(first=i, cost=query["cost"], counts=query["hit"], affinity=affinities.get(i)),
+            note=Note(i, query["cost"], query["hit"], affinities.get(i), reference=query.get("reference")),
         )
         for i, (row, query) in enumerate(zip(asked, data["queries"], strict=True))
     ]

@@ -22,7 +22,7 @@ from acex.space.space import Space
 OLDER = (
     "an older acex began this explanation and did not record the features' ranges and standard deviations, nor what "
     "was frozen or limited: ranges are those of the rows asked, and steps are not known. Explaining the row again with "
-    "the same ledger costs nothing, and records them with a new explanation."
+    "the same ledger records them, and the answers here are free."
 )
 ENDED_OLDER = (
     "an older acex ended this explanation and recorded only its outcome: the cheapest counterfactual is shown, and "

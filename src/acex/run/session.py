@@ -279,10 +279,11 @@ class Session:
         if not inside.all() and position > 0:
             self._refuse_forbidden([form for form, ok in zip(forms, inside, strict=True) if not ok])
         first = self._past.asks[position].note["first"] if position in self._past.asks else position
-        columns = (queries, problem.cost(X), problem.plausible(X) & inside, affinity(problem, X))
+        counts = problem.plausible(X) & inside
+        columns = (queries, problem.cost(X), counts, affinity(problem, X), problem.in_reference(X))
         notes = [
-            Note(first, float(cost), bool(counts), float(like), query.round, query.penalty, query.hope)
-            for query, cost, counts, like in zip(*columns, strict=True)
+            Note(first, float(cost), bool(counts), float(like), query.round, query.penalty, query.hope, bool(known))
+            for query, cost, counts, like, known in zip(*columns, strict=True)
         ]
         seen = self._past.seen(position)
         questions = [
@@ -330,13 +331,15 @@ class Session:
             seen=question.seen,
             note=Note.from_dict(question.note),
         )
+        # What is wrong with the first label is said before anything rests on it.
+        hint = self._learn(answer.label) if self._search is None else None
         self.steps.append(judged(step, self.steps, self.plan.target))
         if self._lessons is not None:
             self._lessons.own.add(answer.sequence)
         if self._search is not None:
             self._search = self._search.tell(query, *self._is_hit(answer))
             return
-        problem = replace(self._problem, hint=self._learn(answer.label))
+        problem = replace(self._problem, hint=hint)
         if self.plan.target.is_met(answer.label):
             self._end = ("already_target", "settled")
         odds = self.plan.target.odds(answer.label, answer.scores, answer.label)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from acex.run.explanation import Explanation
+from acex.values import printable
 
 BLOCKS = 10  # of rows, in the order in which they finished, in a summary
 MOST_LINES = 12  # of a table of a summary are shown
@@ -35,7 +36,6 @@ class Line(NamedTuple):
     @classmethod
     def of(cls, e: Explanation, paid: int) -> Line:
         """The line of an explanation for which so many rows were sent, by all runs together."""
-
         changes = list(e.changes[["feature", "before", "after", "step"]].itertuples(index=False, name=None))
         ways = ((f, e.space.feature(f).way(s), abs(s)) for f, _, _, s in changes)
         return cls(
@@ -104,7 +104,7 @@ class Summary:
             parts += ["", "Nothing was found for:", *shown, *([f"  ... and {more} more"] if more else [])]
         if len(self.progress) > 1:
             parts += ["", "As the work went on:", self.progress.to_string(index=False)]
-        return "\n".join(parts)
+        return printable("\n".join(parts))
 
     __repr__ = __str__
 

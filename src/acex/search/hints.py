@@ -6,7 +6,6 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import Hint
@@ -28,6 +27,8 @@ def as_outcomes(labels: Any, n: int) -> list[Hashable]:
 
 def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray, leaf: int = LEAF) -> Hint | None:
     """P(hit) of points by a small forest of the outcomes, (n, d) -> (n,); None if only one side is known."""
+    from sklearn.ensemble import RandomForestClassifier
+
     if is_hit.all() or not is_hit.any():
         return None
     if len(reference) > MOST_ROWS:

@@ -17,7 +17,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
-from scipy.stats import qmc
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.acquisition import Improvement, expected_improvement, improvement_bound
@@ -49,14 +48,14 @@ class Penalty(Strategy):
         lambda_0: penalty on `|f - 1/2|` at the start of each round.
         lambda_max: penalty at which a round ends.
         growth: power p by which the penalty grows.
-        epsilon: a round also ends when the point moves less than this, in standard deviations.
+        epsilon: a round also ends when the point moves no farther than this, in standard deviations.
         sobol: points at which the posterior is looked at when a round ends.
         kernel: "matern52" or "matern32".
         initial: "reference" rows, or "normal" draws around the factual.
     """
 
     name: ClassVar[str] = "penalty"
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
 
     n0: int = 30
     lambda_0: float = 10.0
@@ -286,19 +285,18 @@ class ImprovementScore:
 def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.random.Generator) -> Query | None:
     """The next acquisition of this round, or its Sobol step; None when both find nothing new."""
     problem, settings, history = surrogate.problem, surrogate.settings, surrogate.history
-    acquired = [q.point for q in history.queries if q.round == round_ and q.purpose == "acquire"]
-    if len(acquired) >= 2:
-        step = problem.scale.differences(acquired[-1][None], acquired[-2])
-        if np.linalg.norm(step) <= settings.epsilon:
-            penalty = np.inf
-    starts = _starts(surrogate, rng)
+    last = len(history.queries) - 1  # the round's iterate so far, if it has one
+    is_iterate = history.queries[last].round == round_ and history.queries[last].purpose == "acquire"
+    starts, elsewhere = _starts(surrogate, rng), surrogate.Z
+    if is_iterate:  # the surroundings of the iterate may be proposed again, which is how a round converges
+        starts, elsewhere = np.vstack([starts, history.X[last]]), elsewhere[:last]
     hope = 1.0  # only a search without a hit needs to know
     if not history.is_hit.any():
         hope = float(surrogate.posterior.probability(problem.scale.coordinates(starts)).max())
 
     def accept(X: FloatArray) -> BoolArray:
-        # A point within epsilon of one that was asked would tell nothing new.
-        squared = problem.scale.metric.squared(problem.scale.coordinates(X), surrogate.Z)
+        # A point within epsilon of one that was asked earlier would tell nothing new.
+        squared = problem.scale.metric.squared(problem.scale.coordinates(X), elsewhere)
         apart: BoolArray = np.sqrt(squared.min(axis=1)) > settings.epsilon
         apart[apart] = problem.admissible(X[apart], history.asked)
         return apart
@@ -306,6 +304,9 @@ def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.r
     while penalty < settings.lambda_max:
         found = maximise(surrogate.improvement(penalty), problem.cost, problem.region, starts, accept)
         if found is not None:
+            step = problem.scale.metric.from_one(problem.scale.coordinates(found.point[None]), surrogate.Z[last])
+            if is_iterate and step <= settings.epsilon:
+                break  # |x_k - x_(k-1)| <= epsilon: the round has converged, and no query is spent (R2)
             return Query(found.point, "acquire", round_, penalty, hope)
         penalty = penalty**settings.growth  # nothing improves at this penalty: no query is spent (R19)
     point = _closest_boundary_point(surrogate, rng)
@@ -345,6 +346,8 @@ def _sobol_points(problem: Problem, n: int, rng: np.random.Generator) -> FloatAr
     One or two features: the box. In more dimensions most of the box is empty space: rays from the factual,
     half of them to points of the box and half to reference rows.
     """
+    from scipy.stats import qmc
+
     region, factual = problem.region, problem.factual
     movable = np.flatnonzero(region.movable)
     rays = len(movable) > BOX_DIMENSIONS

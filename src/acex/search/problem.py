@@ -135,6 +135,14 @@ class Problem:
         """The different points that reference rows become in the region, (k, d)."""
         return np.unique(self.released(self.region.snap(self.reference)), axis=0)
 
+    def in_reference(self, X: FloatArray) -> BoolArray:
+        """Which points are rows of the reference as they are, (n,)."""
+        return np.array([key(x) in self._reference_keys for x in X], dtype=bool)
+
+    @cached_property
+    def _reference_keys(self) -> frozenset[bytes]:
+        return frozenset(map(key, self.reference))
+
     def once(self, work: Callable[[Problem], T]) -> T:
         """What this makes of the problem: worked out once, and kept as long as the problem lives."""
         if work not in self._made:

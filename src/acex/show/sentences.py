@@ -23,6 +23,7 @@ _PLACES = {
     "label": ("label",),
     "already": ("label",),
     "nothing": ("label",),
+    "failed": ("error",),
 }
 
 
@@ -40,7 +41,8 @@ class Templates:
         comma, last: what stands between two conditions, and before the last one.
         more: the last condition where there are more than a reader can take in; `{n}` is at least 2.
         label: what stands for a label that is no text, such as 1.
-        already, nothing: instead of the opening, when nothing had to be changed or nothing was found.
+        already, nothing, failed: instead of the opening, when nothing had to be changed, nothing was found, or the
+            row could not be explained.
         decimal, thousands: what stands in numbers at the decimal point and between groups of three digits.
         words: what features, categories, units and labels are called; those that are missing keep their name.
 
@@ -48,8 +50,9 @@ class Templates:
         ValueError: a text has a place that nothing fills.
 
     Example:
-        >>> from acex.show.sentences import Templates
-        >>> Templates(switch="{feature}: {after} statt {before}", words={"housing": "Wohnung"}).words["housing"]
+        >>> import acex
+        >>> german = acex.sentences.Templates(switch="{feature}: {after} statt {before}", words={"housing": "Wohnung"})
+        >>> german.words["housing"]
         'Wohnung'
     """
 
@@ -64,6 +67,7 @@ class Templates:
     label: str = "label {label}"
     already: str = "{label} as it is: nothing has to change."
     nothing: str = "{label} as before: no change was found that alters the decision."
+    failed: str = "This row could not be explained. {error}"
     decimal: str = "."
     thousands: str = ""
     words: Mapping[str, str] = field(default_factory=lambda: {"True": "yes", "False": "no"})
@@ -108,6 +112,8 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
 
     Where nothing was found, or nothing has to change, the sentence says so.
     """
+    if explanation.outcome == "failed":
+        return templates.failed.format(error=explanation.error)
     if explanation.outcome != "found":
         text = templates.already if explanation.outcome == "already_target" else templates.nothing
         return _capital(text.format(label=templates.labelled(explanation.label_before)))

@@ -141,12 +141,16 @@ def dtype_to_json(dtype: Any) -> Any:
         return str(dtype)
     categories = dtype.categories.tolist()
     written = [as_json(c) for c in categories]
-    of = str(dtype.categories.dtype) if written == categories else "str"
+    of = str(dtype.categories.dtype)
+    if written != categories or (of == "object" and all(isinstance(c, str) for c in categories)):
+        of = "str"  # also what pandas 2 calls object
     return {"categories": written, "of": of, "ordered": bool(dtype.ordered)}
 
 
 def dtype_from_json(written: Any) -> Any:
     """The dtype that `dtype_to_json` wrote down."""
+    if written == "str":
+        return pd.Series([""]).dtype  # object before pandas 3
     if not isinstance(written, dict):
         return types.pandas_dtype(written)
     return pd.CategoricalDtype(pd.Index(written["categories"], dtype=written["of"]), ordered=written["ordered"])

@@ -123,7 +123,10 @@ class Feature:
         """What `ranges` would be given for a text of the shell's, such as "5:10"."""
         try:
             low, high = text.split(":")
-            return float(low or "-inf"), float(high or "inf")
+            ends = float(low or "-inf"), float(high or "inf")
+            if not (ends[0] < np.inf and ends[1] > -np.inf):  # also where one is no number
+                raise ValueError
+            return ends
         except ValueError:
             raise ValueError("expected LOW:HIGH, either of which may be left out.") from None
 

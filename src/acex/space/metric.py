@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from acex.arrays import FloatArray, IntArray
 
@@ -26,6 +25,8 @@ class Metric:
 
     def squared(self, A: FloatArray, B: FloatArray) -> FloatArray:
         """Squared distances, (a, b)."""
+        from scipy.spatial.distance import cdist
+
         w = len(self.squares)
         squared: FloatArray = cdist(A[:, : A.shape[1] - w], B[:, : B.shape[1] - w], "sqeuclidean")
         for j, square in enumerate(self.squares, start=-w):

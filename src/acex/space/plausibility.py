@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from sklearn.neighbors import LocalOutlierFactor
 
 from acex.arrays import BoolArray, FloatArray
 from acex.space.scale import Scale
@@ -44,6 +42,8 @@ class Plausibility:
 
     def fit(self, reference: FloatArray, scale: Scale, seed: int = 0) -> Density:
         """The filter for these reference points, (m, d); fitted once, used for every candidate."""
+        from sklearn.neighbors import LocalOutlierFactor
+
         if len(reference) > MOST_ROWS:
             chosen = np.random.default_rng(seed).choice(len(reference), MOST_ROWS, replace=False)
             reference = reference[np.sort(chosen)]
@@ -54,11 +54,12 @@ class Plausibility:
         n = min(self.neighbours, len(reference) - 1)
         by_graph = self.scale and len(scale.metric.squares) > 0  # scikit-learn does not know our metric then
         lof = LocalOutlierFactor(n_neighbors=n, novelty=True, metric="precomputed" if by_graph else "minkowski")
-        density = Density(self, scale, lof, scale.coordinates(reference) if self.scale else reference)
+        Z = scale.coordinates(reference) if self.scale else reference
+        density = Density(self, scale, lof, Z if by_graph else Z[:0])
         with warnings.catch_warnings():
             # Rows that occur more than `neighbours` times make scikit-learn warn; nothing to act on here.
             warnings.filterwarnings("ignore", message="Duplicate values", category=UserWarning)
-            lof.fit(density.seen(density.points, n + 1))  # everybody is nearest to itself
+            lof.fit(density.seen(Z, n + 1))  # everybody is nearest to itself
         return density
 
 
@@ -69,12 +70,14 @@ class Density:
     settings: Plausibility
     scale: Scale
     lof: Any
-    points: FloatArray  # the reference in coordinates, or as it is, (m, D)
+    points: FloatArray  # the reference in coordinates, (m, D), where the filter is told distances
 
     def seen(self, Z: FloatArray, n: int) -> Any:
         """Points as the filter takes them: as they are, or as a sparse table of distances to the n nearest, (a, m)."""
         if self.lof.metric != "precomputed":
             return Z
+        from scipy.sparse import csr_matrix
+
         distances, which = self.scale.metric.nearest(Z, self.points, n)
         starts = np.arange(0, distances.size + 1, n)
         return csr_matrix((distances.ravel(), which.ravel(), starts), shape=(len(Z), len(self.points)))

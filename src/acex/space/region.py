@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from acex.arrays import BoolArray, FloatArray, Rows
+from acex.arrays import BoolArray, FloatArray, Rows, row_wise_advice
 from acex.space.feature import Feature
 from acex.space.space import Space
 
@@ -119,12 +119,14 @@ class Region:
         try:
             mask = np.asarray(self.constraint(self.space.decode(X)))
         except Exception as error:
+            if advice := row_wise_advice(error):
+                raise ValueError(f"constraint raised {type(error).__name__}: {error}{advice}") from error
             error.add_note("This was raised by the constraint, which is called with rows like those of data.")
             raise
         if mask.shape != (len(X),) or mask.dtype != np.bool_:
             raise ValueError(
                 f"constraint must give one True or False a row: expected a boolean array of shape "
-                f"({len(X)},), got {mask.dtype} of shape {mask.shape}."
+                f"({len(X)},), got {mask.dtype} of shape {mask.shape}.{row_wise_advice(mask)}"
             )
         return mask
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api import types
 
 from acex.space.columns import infer_feature
 from acex.space.feature import Feature, kind_named
@@ -26,6 +27,10 @@ HEADER = """\
 #   weight      how dear a change is relative to other columns; 1 by default
 #   unit        what a number counts, such as "months": a word for sentences and reports
 """
+WRITTEN: dict[str, Any] = {
+    "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
+    "weight": (int, float), "unit": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,9 @@ class FeatureSchema:
 
     def feature(self, values: pd.Series[Any]) -> Feature:
         """The feature; where the file does not say so, with the range or categories of these values."""
+        if self.kind.is_number and not types.is_numeric_dtype(values.dtype):
+            word = self.kind.__name__.lower()
+            raise ValueError(f"{self.name!r}: kind {word!r} is for numbers, and the column is {values.dtype}.")
         said = self.kind.fields_of(values) if self.missing else {}
         return self.kind(self.name, **{**said, **self.given})
 
@@ -53,8 +61,13 @@ def described(entry: Any) -> FeatureSchema:
     Raises:
         ValueError: a key is missing or unknown, or does not fit the kind.
     """
-    if not isinstance(entry, Mapping) or "name" not in entry or "kind" not in entry:
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"features: expected a table such as {{ name = 'age', kind = 'integer' }}, got {entry!r}.")
+    if "name" not in entry or "kind" not in entry:
         raise ValueError(f"features: {entry!r}: name and kind are needed.")
+    for key, value in entry.items():
+        if not isinstance(value, WRITTEN.get(key, object)):
+            raise ValueError(f"features: {entry['name']!r}: {key} = {value!r} is of the wrong type; see acex schema.")
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if v != []}
     name, word = given.pop("name"), given.pop("kind")
     kind = kind_named(name, word)
@@ -88,8 +101,12 @@ def read_schema(path: Path) -> list[FeatureSchema]:
         features = written.get("features")
         if not isinstance(features, list) or set(written) != {"features"}:
             raise ValueError(f"expected features = [...] and nothing else, got {listed(written)}.")
-        return [described(entry) for entry in features]
-    except ValueError as error:
+        columns = [described(entry) for entry in features]
+        names = [column.name for column in columns]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{max(names, key=names.count)!r} is described twice.")
+        return columns
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from None
 
 

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 from functools import partial
 
-from acex.bench.methods import baselines, baycon, gradient, growing_spheres, moc, ours, peers
+from acex.bench.methods import baselines, baycon, gradient, growing_spheres, moc, ours, peers, whitebox
 from acex.bench.methods.method import Method
+
+OUTCOMES = "rows, their true outcomes"
+
+
+def _peer(name: str, package: str, **settings: object) -> Method:
+    """A method of another package, in `peers` by the same name with underscores."""
+    function = name.replace("-", "_")
+    return Method(name, getattr(peers, function), partial(peers.missing, function), package=package, **settings)  # type: ignore[arg-type]
+
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method("feasible", ours.feasible),
-        Method("feasible-labels", ours.feasible_with_labels),
+        Method("feasible-labels", ours.feasible_with_labels, told=OUTCOMES),
         Method("penalty", ours.penalty),
-        Method("growing-spheres", growing_spheres.growing_spheres),
+        Method("growing-spheres", growing_spheres.growing_spheres, told="ranges"),
         Method("moc", moc.moc, partial(peers.missing, "moc"), package="pymoo"),
+        Method("moc-stop", moc.moc_until_it_stagnates, partial(peers.missing, "moc"), package="pymoo"),
         Method("baycon", baycon.baycon),
         Method("gradient", gradient.gradient),
         Method("nearest", baselines.nearest),
         Method("random", baselines.random),
-        Method("dice-random", peers.dice_random, partial(peers.missing, "dice_random"), package="dice-ml"),
-        Method("dice-genetic", peers.dice_genetic, partial(peers.missing, "dice_genetic"), package="dice-ml"),
-        Method("nice", peers.nice, partial(peers.missing, "nice"), package="NICEx"),
-        Method(
-            "hopskipjump",
-            peers.hopskipjump,
-            partial(peers.missing, "hopskipjump"),
-            without_categories=True,
-            package="adversarial-robustness-toolbox",
-        ),
+        _peer("dice-random", "dice-ml", told="ranges"),
+        _peer("dice-genetic", "dice-ml", told=OUTCOMES, labels_reference=True),
+        _peer("dice-kdtree", "dice-ml", told=OUTCOMES, labels_reference=True),
+        _peer("nice", "NICEx", told=OUTCOMES, labels_reference=True),
+        _peer("cfnow", "cfnow", told="scores"),
+        _peer("hopskipjump", "adversarial-robustness-toolbox", told="ranges", without_categories=True),
+        Method("treecf", whitebox.treecf, partial(peers.missing, "treecf"), package="treecf", told="the model itself"),
     )
 }

@@ -6,18 +6,21 @@
 A round draws neighbours of the points asked last and random points, asks the 20 of greatest expected improvement, where
 the spread among the trees stands for the uncertainty, and fits the forest again. At the end all neighbours ever drawn
 are asked, and those hits are returned that the local outlier factor holds for inliers. The constants are those of the
-authors' code; its limit of 100 rounds stands in for a limit in seconds. Categories count as their codes.
+authors' code, its limit of 100 epochs included. As there, numbers are drawn between their 5 % and 95 % quantiles,
+Gower's distance divides them by that range plus one, and categories are drawn from all values that occur, and differ
+or do not. A number whose two quantiles are the same stays as it is (there it would become 0).
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtri_exp
 from scipy.stats import norm
 from sklearn.ensemble import RandomForestRegressor
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.bench.methods.gower import gower, widths
 from acex.bench.task import Door, Task
 
 FIRST, NEIGHBOURS, RANDOM = 200, 100, 1000  # draws that change one feature; half as many change two, and so on
@@ -28,6 +31,7 @@ OVERSAMPLED = 10  # how often more a new best point is shown to the forest
 NEARER = 0.95  # a draw may be nearer than its origin by this much, not more
 EPSILON = 0.001  # the least improvement that counts
 GRID = 0.01  # values are rounded to this part of a feature's range
+QUANTILES = 0.05, 0.95  # between which numbers are drawn
 
 
 def baycon(task: Task, door: Door, seed: int) -> FloatArray:
@@ -74,7 +78,10 @@ def score(task: Task, X: FloatArray, is_hit: BoolArray) -> FloatArray:
 
 def nearness(task: Task, X: FloatArray) -> FloatArray:
     """One minus the Gower distance to the factual, (n,)."""
-    return 1 - gower(task, X, task.x[None])[:, 0]
+    low, high = ends(task)
+    parts = np.where(task.ground.is_category, task.x != X, np.abs(X - task.x) / (high - low + 1))
+    near: FloatArray = 1 - parts.mean(axis=1)
+    return near
 
 
 def described(task: Task, X: FloatArray) -> FloatArray:
@@ -94,24 +101,24 @@ def most_promising(forest: RandomForestRegressor, known: FloatArray, candidates:
 
 
 def around(task: Task, rng: np.random.Generator) -> FloatArray:
-    """Draws from a normal distribution around the factual, cut off at the ends of the range, (n, d)."""
-    least, most = _ends(task)
+    """Draws from a normal distribution around the factual, cut off at the quantiles, (n, d)."""
+    low, high = ends(task)
     which = _features(task, rng, FIRST)
-    spread = np.sqrt(np.abs(least + most) / 2)
-    return _changed(task, which, _normal(rng, len(which), task.x, spread, least, most))
+    spread = np.sqrt(np.abs(low + high) / 2)
+    return _changed(task, rng, which, _normal(rng, len(which), task.x, spread, low, high))
 
 
 def towards(task: Task, rng: np.random.Generator, origin: FloatArray, n: int) -> FloatArray:
     """Draws from a normal distribution around an origin, cut off there and at the factual, (m, d)."""
     which = _features(task, rng, n)
-    ends = np.minimum(task.x, origin), np.maximum(task.x, origin)
-    return _changed(task, which, _normal(rng, len(which), origin, np.sqrt(np.abs(origin)), *ends))
+    between = np.minimum(task.x, origin), np.maximum(task.x, origin)
+    return _changed(task, rng, which, _normal(rng, len(which), origin, np.sqrt(np.abs(origin)), *between))
 
 
 def anywhere(task: Task, rng: np.random.Generator) -> FloatArray:
     """Uniform draws, (n, d)."""
     which = _features(task, rng, RANDOM)
-    return _changed(task, which, rng.uniform(*_ends(task), which.shape))
+    return _changed(task, rng, which, rng.uniform(*ends(task), which.shape))
 
 
 def new(task: Task, origin: FloatArray, X: FloatArray, known: FloatArray) -> FloatArray:
@@ -122,10 +129,17 @@ def new(task: Task, origin: FloatArray, X: FloatArray, known: FloatArray) -> Flo
     return unseen
 
 
-def _ends(task: Task) -> tuple[FloatArray, FloatArray]:
-    """Least and greatest values among the reference, widened to hold the factual, (d,) each."""
-    rows = np.vstack([task.ground.reference, task.x])
-    return rows.min(axis=0), rows.max(axis=0)
+@lru_cache(maxsize=1)  # asked for thousands of times in a row
+def ends(task: Task) -> tuple[FloatArray, FloatArray]:
+    """Between which values numbers are drawn, (d,) each; the factual may lie outside."""
+    low, high = np.quantile(task.ground.reference, QUANTILES, axis=0)
+    return low, high
+
+
+@lru_cache(maxsize=1)
+def categories(task: Task) -> dict[int, FloatArray]:
+    """The values of each category among the reference, by feature."""
+    return {int(j): np.unique(task.ground.reference[:, j]) for j in np.flatnonzero(task.ground.is_category)}
 
 
 def _features(task: Task, rng: np.random.Generator, n: int) -> BoolArray:
@@ -143,18 +157,28 @@ def _features(task: Task, rng: np.random.Generator, n: int) -> BoolArray:
 def _normal(
     rng: np.random.Generator, n: int, mean: FloatArray, spread: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """Normal draws between two ends, (n, d); the mean, which lies between them, where there is no spread."""
-    unit = np.where(spread > 0, spread, 1.0)
-    below, above = ndtr((low - mean) / unit), ndtr((high - mean) / unit)
-    step = ndtri(below + rng.random((n, len(mean))) * (above - below))
-    return np.clip(mean + step * spread, low, high)
+    """Normal draws between two ends, (n, d); the mean itself where there is no spread or one end is the other."""
+    is_free = (spread > 0) & (high > low)
+    unit = np.where(is_free, spread, 1.0)
+    # Turned round so that the ends lie in the lower tail, where logarithms keep what differs.
+    side = np.where(low + high > 2 * mean, -1.0, 1.0)
+    a, b = np.sort(side * (np.stack([low, high]) - mean) / unit, axis=0)
+    u = rng.random((n, len(mean)))
+    step = side * ndtri_exp(log_ndtr(b) + np.log(u + (1 - u) * np.exp(log_ndtr(a) - log_ndtr(b))))
+    return np.where(is_free, np.clip(mean + step * unit, low, high), mean)
 
 
-def _changed(task: Task, which: BoolArray, values: FloatArray) -> FloatArray:
-    """The factual with these features changed to these values, where something changes, (m, d)."""
-    grid = GRID * widths(task)
-    values = np.round(values / grid) * grid + 0.0  # no -0.0, which would pass for another value than 0.0
-    moved = which & (np.abs(values - task.x) > grid)
-    X = task.project(np.where(moved, values, task.x))
+def _changed(task: Task, rng: np.random.Generator, which: BoolArray, values: FloatArray) -> FloatArray:
+    """The factual with these features changed to these values, categories to any, where something changes, (m, d)."""
+    low, high = ends(task)
+    grid = GRID * (high - low)
+    values = (
+        np.round(values / np.where(grid > 0, grid, 1.0)) * grid + 0.0
+    )  # no -0.0, which would pass for another value
+    moved = which & (np.abs(values - task.x) > grid) & (grid > 0)
+    X = np.where(moved, values, task.x)
+    for j, known in categories(task).items():
+        X[:, j] = np.where(which[:, j], rng.choice(known, len(X)), task.x[j])
+    X = task.project(X)
     changed: FloatArray = X[(task.x != X).any(axis=1)]
     return changed

@@ -20,9 +20,11 @@ class Method:
     missing: Callable[[], str | None] = lambda: None  # why it cannot run here: a package that is not installed
     without_categories: bool = False  # it knows numbers only
     package: str = "acex"  # whose version belongs to its results
+    told: str = "rows"  # what it is given beside the model's labels; rows are those of the reference
+    labels_reference: bool = False  # asks for the label of each of them, which serves for all rows that are explained
 
     def refuses(self, ground: Ground) -> str | None:
         """Why this method cannot explain rows of this ground; None when it can."""
-        if self.without_categories and ground.has_categories:
+        if self.without_categories and ground.is_category.any():
             return "it knows numbers only"
         return self.missing()

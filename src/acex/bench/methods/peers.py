@@ -1,9 +1,9 @@
-"""DiCE, NICE and HopSkipJump as their own packages run them, each behind the door.
+"""DiCE, NICE, CFNOW and HopSkipJump as their own packages run them, each behind the door.
 
 The packages are no dependencies of acex: `make peers` installs them, and `missing` says what is not there. They want
-probabilities and get the label, one-hot. A point that no row can hold, such as half a child, is asked and returned as
-the nearest one that can be. NICE cannot freeze features, and what it finds is left as it is. Categories count as their
-codes, as everywhere in the benchmark.
+probabilities and get the label, one-hot; CFNOW, which without them would have no direction, gets the scores. A point
+that no row can hold, such as half a child, is asked and returned as the nearest one that can be. NICE cannot freeze
+features, and what it finds is left as it is. Categories count as their codes, as everywhere in the benchmark.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ PACKAGES = {  # the module a method needs, and how it is installed
     "moc": ("pymoo", "pip install 'acex[bench]'"),
     "dice_random": ("dice_ml", "make peers"),
     "dice_genetic": ("dice_ml", "make peers"),
+    "dice_kdtree": ("dice_ml", "make peers"),
     "nice": ("nice", "make peers"),
+    "cfnow": ("cfnow", "make peers"),
+    "treecf": ("treecf", "pip install 'acex[optimum]'"),
     "hopskipjump": ("art", "make peers"),
 }
+CFNOW_SECONDS = 10  # after which it stops refining, where it often goes in circles without asking anything
 START_DRAWS = 100  # of HopSkipJump, as in the package
 OUTCOME = "outcome of the row"  # no feature has this name
 
@@ -49,6 +53,11 @@ def dice_genetic(task: Task, door: Door, seed: int) -> FloatArray:
     """What DiCE's genetic search finds with its defaults, (1, d) or none. It asks for all labels of the reference."""
     limit = len(task.ground.reference) + GENETIC_LIMIT
     return _dice(task, _Classifier(task, door, limit), seed, method="genetic", settings={})
+
+
+def dice_kdtree(task: Task, door: Door, seed: int) -> FloatArray:
+    """The row that DiCE finds in a k-d tree of the reference, (1, d) or none. It asks for all their labels."""
+    return _dice(task, _Classifier(task, door), seed, method="kdtree", settings={})
 
 
 def _dice(task: Task, classifier: _Classifier, seed: int, *, method: str, settings: dict[str, int]) -> FloatArray:
@@ -94,6 +103,26 @@ def nice(task: Task, door: Door, seed: int) -> FloatArray:
         return np.empty((0, len(task.x)))  # no reference row to start from, and NICE would fail
     found: FloatArray = explainer.explain(task.x[None].copy())
     return found
+
+
+def cfnow(task: Task, door: Door, seed: int) -> FloatArray:
+    """What CFNOW's greedy search finds with its defaults, told the model's scores, (1, d) or none.
+
+    It can freeze nothing, so it is asked and answered with the nearest point that the row may become.
+    """
+    names = [f.name for f in task.ground.space.features]
+
+    def scores(X: FloatArray) -> FloatArray:
+        return door.scores(task.project(np.atleast_2d(np.asarray(X, dtype=float))))
+
+    with _alone(seed):
+        from cfnow import find_tabular
+
+        factual = pd.Series(task.x, index=names)
+        kinds = dict.fromkeys(names, "num")
+        found = find_tabular(factual, scores, feat_types=kinds, cf_strategy="greedy", limit_seconds=CFNOW_SECONDS)
+    candidates = np.array(found.cfs, dtype=float).reshape(-1, len(names))
+    return task.project(candidates)
 
 
 def hopskipjump(task: Task, door: Door, seed: int) -> FloatArray:

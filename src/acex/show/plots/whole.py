@@ -28,7 +28,12 @@ def draw_explanation(explanation: Explanation, picture: Picture | None = None) -
 
     Args:
         picture: a record from this module; by default the changes, and no picture if nothing was found.
+
+    Raises:
+        NoCounterfactual: the row failed before anything was asked.
     """
+    if not explanation.steps:
+        raise NoCounterfactual(explanation.summary())
     trace = trace_record(explanation)
     if picture is None and explanation.outcome == "found":
         picture = changes_record(explanation)

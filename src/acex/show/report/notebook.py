@@ -7,7 +7,6 @@ from collections.abc import Hashable, Sequence
 from acex.run.explanation import Explanation
 from acex.show.report.markup import Child, Markup, joined, tag
 from acex.show.sentences import one_sentence
-from acex.show.text import changes_in_words
 from acex.space.feature import Feature
 from acex.space.space import Space
 from acex.values import joined_words, readable
@@ -32,7 +31,7 @@ def explanation_html(explanation: Explanation) -> str:
     for i in range(len(explanation.costs)):
         if i > 0:
             parts.append(tag("p", f"or, at a cost of {explanation.costs[i]:.3g}:"))
-        parts.append(_table(("feature", "before", "after", "step"), changes_in_words(explanation, i)))
+        parts.append(_table(("feature", "before", "after", "step"), explanation.changes_in_words(i)))
     return _block(*parts, tag("p", explanation.summary(), style=QUIET))
 
 

@@ -49,6 +49,8 @@ def explanation_page(explanation: Explanation, *, price_per_row: float | None = 
         price_per_row: what a query costs, if that is known.
     """
     sentence = one_sentence(explanation)
+    if not explanation.steps:  # it failed before anything was asked
+        return _document(sentence, _head(explanation, sentence), _record(explanation))
     sections = (
         _changes(explanation),
         _alternatives(explanation),
@@ -112,7 +114,7 @@ def _head(explanation: Explanation, sentence: str) -> Markup:
     after = explanation.label_after if explanation.outcome == "found" else None
     becomes = [tag("span", " becomes ", class_="becomes"), tag("b", str(after))] if after is not None else None
     n = len(explanation.changes)
-    facts: list[Child] = [joined(tag("b", str(explanation.label_before)), becomes)]
+    facts: list[Child] = [joined(tag("b", str(explanation.label_before)), becomes)] if explanation.steps else []
     if explanation.outcome == "found":
         facts += [f"{n} of {len(explanation.space)} features changed", f"cost {explanation.costs[0]:.3g}"]
     facts.append(f"{explanation.n_queries} {'query' if explanation.n_queries == 1 else 'queries'} paid")

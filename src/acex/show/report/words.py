@@ -133,10 +133,12 @@ def _progress(explanation: Explanation) -> str:
 
 def _plausibility(explanation: Explanation) -> str:
     settings = explanation.settings
-    if "plausibility" in settings and settings["plausibility"] is None:
-        return "Nobody checked: the filter for plausibility was turned off."
     n = settings.get("n_reference")
     among = "the known rows" if n is None else f"the {n} known rows"
+    if explanation.is_reference_row:
+        return f"It is one of {among}, as it stands there."
+    if "plausibility" in settings and settings["plausibility"] is None:
+        return "Nobody checked: the filter for plausibility was turned off."
     if not explanation.affinities:
         return f"It passed the filter (local outlier factor among {among}); how clearly is not recorded."
     return (

@@ -1,0 +1,70 @@
+"""CSV that a spreadsheet may open: a text in it stays a text, and none is run as a formula.
+
+A text that a spreadsheet would take for a formula gets an apostrophe in front, the spreadsheets' own sign for text. One
+with characters that a terminal would obey is written as a JSON text. `read_csv` undoes both, so that what `write_csv`
+wrote comes back as it was; numbers and other texts are written and read as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pandas.api import types
+
+from acex.values import UNPRINTABLE, is_unicode, printable
+
+# What begins so is a formula, in a full-width form for some; one that has the apostrophe already gets another.
+FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
+
+
+def write_csv(frame: pd.DataFrame, path: Path | None = None, **options: Any) -> str:
+    """The frame as CSV without its index, also written to `path` if given; `options` are those of pandas."""
+    text: str = _mapped(frame, _guarded).to_csv(index=False, lineterminator="\n", **options)
+    if path is not None:
+        path.write_text(text, encoding="utf-8", newline="")
+    return text
+
+
+def read_csv(path: Path, **options: Any) -> pd.DataFrame:
+    """The frame in a CSV file, with texts as they were before `write_csv`; `options` are those of pandas."""
+    return _mapped(pd.read_csv(path, **options), _unguarded)
+
+
+def _mapped(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
+    """The frame with its names and texts changed; columns of numbers are left alone."""
+    columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
+    changed = [c if types.is_numeric_dtype(c.dtype) else c.map(change) for c in columns]
+    return pd.DataFrame(dict(enumerate(changed))).set_axis([change(name) for name in frame.columns], axis=1)
+
+
+def _guarded(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if UNPRINTABLE.search(value) or _written(value) is not None:
+        return printable(json.dumps(value, ensure_ascii=False))
+    return f"'{value}" if FORMULA.match(value) else value
+
+
+def _unguarded(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    written = _written(value)
+    if written is not None:
+        return written
+    return value[1:] if value.startswith("'") and FORMULA.match(value) else value
+
+
+def _written(text: str) -> str | None:
+    """The text that stands here as JSON because of its characters; None where it is any other text."""
+    if not (text.startswith('"') and text.endswith('"') and "\\" in text):
+        return None
+    try:
+        told = json.loads(text)
+    except ValueError:
+        return None
+    return told if isinstance(told, str) and is_unicode(told) else None

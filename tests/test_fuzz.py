@@ -1,0 +1,246 @@
+"""The promises of the README under random tables, models and wishes; `fuzz` says how a case is made.
+
+A case that fails says its number: `python tests/fuzz.py NUMBER` shows it and runs it alone.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field
+from inspect import signature
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import acex
+from acex.plan.target import Target
+from fuzz import ABOUT_MODEL, Case, Interrupted, Key, Model, keys, part
+
+NAME = "fuzzed-v1"
+BLOCK = 20  # cases in a quick test, of which there are ten
+SLOW_BLOCK = 250  # in a slow one, of which there are twenty
+
+
+@dataclass
+class Run:
+    """What came of a case: the explanations, each with the row it is of, and an error."""
+
+    model: Model
+    explanations: list[tuple[Key, acex.Explanation]] = field(default_factory=list)
+    error: BaseException | None = None
+    batch: acex.Explanations | None = None
+
+    @property
+    def asked(self) -> list[list[Key]]:
+        """The rows of each explanation in order."""
+        return [[tuple(step.row.values()) for step in e.steps] for _, e in self.explanations]
+
+    @property
+    def ends(self) -> list[Any]:
+        return [(e.outcome, e.stopped_by, e.costs, e.ending.counterfactuals) for _, e in self.explanations]
+
+
+def run(case: Case, path: Path | None, told: dict[Key, Any] | None = None, stop_after: int | None = None) -> Run:
+    """The case run once, over a ledger in this file or in memory; `told`: what it knows, if it is run again."""
+    done = Run(case.model() if told is None else case.model(healthy=True))
+    done.model.told |= told or case.told
+    try:
+        with acex.Ledger(path) as ledger:
+            if case.lifetime is not None:
+                ledger.budget(NAME, rows=case.lifetime)
+            _run(case, ledger, done, stop_after)
+    except (Exception, Interrupted) as error:
+        done.error = error
+    return done
+
+
+def _run(case: Case, ledger: acex.Ledger, done: Run, stop_after: int | None) -> None:
+    setup, options = {**case.setup, "ledger": ledger, "model_id": NAME}, dict(case.options)
+    if case.mistake is not None:
+        (setup if case.mistake[0] in ABOUT_MODEL else options)[case.mistake[0]] = case.mistake[1]
+    rows = keys(case.rows)
+    if case.mode == "explain":
+        try:
+            e = acex.explain(done.model, case.x(0), data=case.data, **setup, **options)
+            done.explanations.append((rows[0], e))
+        except BaseException as error:
+            if getattr(error, "explanation", None) is not None:
+                done.explanations.append((rows[0], error.explanation))  # type: ignore[attr-defined]
+            raise
+        return
+    explainer = acex.Explainer(done.model, case.data, **setup)
+    if case.mode == "many":
+        done.batch = explainer.explain_many(case.rows, n_jobs=1, budget_total=case.budget_total, **options)
+        done.explanations += zip(rows, done.batch, strict=True)
+        return
+    for i, row in enumerate(rows):
+        session = explainer.search(case.x(i), **options)
+        try:
+            if case.mode == "ask and tell":
+                ask_and_tell(case, session, done.model)
+            else:
+                list(islice(session, stop_after))
+        finally:
+            if session.steps:
+                done.explanations.append((row, session.explanation()))
+
+
+def ask_and_tell(case: Case, session: Any, model: Model) -> None:
+    """As a laboratory would: whole rounds, or row by row from the last on, and some twice."""
+    while (rows := session.ask()) is not None:
+        labels = model.answer(rows.copy())
+        for i in reversed(range(len(rows))) if case.in_parts else ():
+            session.tell(part(rows, [i, i]), [labels[i]] * 2)
+        if not case.in_parts:
+            session.tell(rows, labels)
+
+
+# -- what must hold ------------------------------------------------------------------------------------------
+
+
+def attack(case: Case, folder: Path) -> bool:
+    """Whether anything was asked at all. Raises at the first promise that is broken."""
+    path = folder / f"{case.number}.db" if case.on_disk else None
+    first = run(case, path, stop_after=case.stop_after)
+    check(case, first)
+    # The same seed asks the same rows, also where answers are written somewhere else.
+    single = case.mode in ("explain", "steps", "ask and tell")
+    again = run(case, None if single or path is None else folder / f"{case.number}-again.db")
+    check(case, again)
+    if case.stop_after is None:
+        assert again.asked == first.asked and again.model.sent == first.model.sent
+    else:
+        assert again.model.sent[: len(first.model.sent)] == first.model.sent
+    assert type(again.error) is type(first.error)
+    if path is not None:
+        resume(case, path, first, again)
+    return bool(first.model.sent)
+
+
+def resume(case: Case, path: Path, first: Run, undisturbed: Run) -> None:
+    """What was stopped goes on, what ended stays ended, and nothing is paid for twice."""
+    later = run(case, path, told=first.model.told)
+    sent = [*first.model.sent, *later.model.sent]
+    check(case, later, before=first)
+    if case.fails is None:  # a row in doubt may have been charged, and counts
+        assert later.asked == undisturbed.asked and later.ends == undisturbed.ends
+        assert sorted(map(repr, sent)) == sorted(map(repr, undisturbed.model.sent))
+    elif first.error is None and not failed(first):
+        assert later.model.sent == []
+        assert later.ends == first.ends
+    else:
+        last = run(case, path, told=later.model.told)
+        assert last.model.sent == []
+        assert last.asked == later.asked
+
+
+def failed(done: Run) -> bool:
+    return any(e.outcome == "failed" for _, e in done.explanations)
+
+
+def check(case: Case, done: Run, before: Run | None = None) -> None:
+    """Every promise, for what one run has asked and found; `before` is the run that it went on from."""
+    model = done.model
+    assert model.complaints == []
+    n = len(model.sent)
+    paid = n if before is None else n + len(before.model.sent)
+    if case.lifetime is not None:
+        assert paid <= case.lifetime
+    if case.budget_total is not None:
+        assert paid <= case.budget_total
+    assert paid <= case.options["budget"] * len(case.rows)
+    if done.error is None:
+        assert sum(e.n_queries for _, e in done.explanations) == n
+    if done.batch is not None and done.error is None:
+        assert done.batch.frame()["queries"].sum() == paid
+        assert done.batch.summary().queries == paid
+    check_error(case, done)
+    for factual, e in done.explanations:
+        assert e.n_queries <= case.options["budget"]
+        check_explanation(case, factual, e, model.told)
+
+
+ARGUMENTS = {*signature(acex.explain).parameters, "feature", "column", "row"}
+
+
+def check_error(case: Case, done: Run) -> None:
+    """An error says what is wrong, and what is wrong with the arguments is said before anything is asked."""
+    error = done.error
+    if case.mistake is not None:
+        assert isinstance(error, (ValueError, TypeError)), f"{case.mistake} gave {error!r}"
+        assert case.mistake[2] in str(error), f"{case.mistake} gave {error!r}"
+    if error is None:
+        return
+    if isinstance(error, Interrupted):
+        assert case.fails is not None
+    elif isinstance(error, acex.AcexError):
+        event = acex.ModelFailed if case.lifetime is None else (acex.ModelFailed, acex.BudgetSpent)
+        assert isinstance(error, event), repr(error)
+        assert case.fails is not None or case.lifetime is not None
+        explained = getattr(error, "explanation", None)
+        assert explained is None or explained.n_queries <= len(done.model.sent)
+    else:
+        assert isinstance(error, (ValueError, TypeError)), repr(error)
+        names = [str(limit.name) for limit in case.limits]
+        assert any(word in str(error) for word in (*ARGUMENTS, *names)), repr(error)
+        assert not done.model.sent or len(case.rows) > 1, f"paid before it was said: {error!r}"
+
+
+def check_explanation(case: Case, factual: Key, e: acex.Explanation, told: dict[Key, Any]) -> None:
+    target = Target.of(case.options.get("target"))
+    asked = [tuple(step.row.values()) for step in e.steps]
+    if e.outcome == "failed":
+        assert e.error
+    for position, (row, step) in enumerate(zip(asked, e.steps, strict=True)):
+        assert step.label == told[row], f"row {row} was not labelled so by the model"
+        if position == 0:
+            assert row == factual
+            continue
+        for limit, value, was in zip(case.limits, row, factual, strict=True):
+            assert (how := limit.breach(value, was)) is None, f"{limit.name!r}: {value!r}, before {was!r}, {how}"
+        assert case.rule is None or case.rule.allows(row), f"row {row} breaks {case.rule}"
+    assert len(set(asked)) == len(asked), "a row was asked twice"
+    found = keys(e.counterfactuals)
+    assert (e.outcome == "found") == bool(found)
+    for row in found:
+        assert row in asked[1:]
+        assert target.is_hit(told[row], told[factual])
+    if found:
+        assert e.label_after == told[found[0]] and e.label_before == told[factual]
+        if isinstance(case.data, pd.DataFrame):
+            assert e.counterfactuals.dtypes.equals(case.data.dtypes)
+        else:
+            assert e.counterfactuals.dtypes.tolist() == pd.DataFrame(case.data).dtypes.tolist()
+        assert len(e.sentences()) > 0
+    back = acex.Explanation.from_json(e.to_json())
+    assert (back.outcome, back.n_queries, back.costs) == (e.outcome, e.n_queries, e.costs)
+    assert str(e)
+
+
+# -- the tests -----------------------------------------------------------------------------------------------
+
+
+def attack_all(numbers: range, folder: Path) -> None:
+    broken: list[str] = []
+    alive = 0
+    for number in numbers:
+        try:
+            alive += attack(Case(number), folder)
+        except Exception:
+            broken.append(f"case {number}: python tests/fuzz.py {number}\n{traceback.format_exc(limit=-2)}")
+    assert not broken, f"{len(broken)} of {len(numbers)}:\n" + "\n".join(broken[:5])
+    assert alive > len(numbers) / 2  # what is refused at the door tests nothing else
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_every_promise_holds_in_random_cases(block: int, tmp_path: Path) -> None:
+    attack_all(range(block * BLOCK, (block + 1) * BLOCK), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(20))
+def test_every_promise_holds_in_five_thousand_random_cases(block: int, tmp_path: Path) -> None:
+    attack_all(range(1000 + block * SLOW_BLOCK, 1000 + (block + 1) * SLOW_BLOCK), tmp_path)

@@ -1,0 +1,121 @@
+"""Ledgers that an older acex wrote are taken to the newest version, with all they hold."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import inspect
+
+from acex.ledger import Ledger, Question, query_id
+from acex.run.recorded import recorded
+
+OLD = {
+    1: Path(__file__).with_name("ledger-version-1.sql"),
+    2: Path(__file__).with_name("ledger-version-2.sql"),  # two explanations, one of them stopped on the way
+}
+MODEL = "loans-v1"
+
+
+def written(path: Path, version: int) -> Path:
+    connection = sqlite3.connect(path)
+    connection.executescript(OLD[version].read_text(encoding="utf-8"))
+    connection.close()
+    return path
+
+
+def columns(ledger: Ledger) -> dict[str, set[str]]:
+    with ledger._store.read() as connection:
+        there = inspect(connection)
+        return {name: {column["name"] for column in there.get_columns(name)} for name in there.get_table_names()}
+
+
+@pytest.mark.parametrize("version", OLD)
+def test_an_older_ledger_becomes_what_a_new_one_is(version: int, tmp_path: Path) -> None:
+    path = written(tmp_path / "old.db", version)
+    for _ in range(2):  # the second time there is nothing to do
+        with Ledger(path) as ledger, Ledger(tmp_path / "new.db") as new:
+            assert columns(ledger) == columns(new)
+            assert ledger.check() == []
+
+
+def test_version_2_keeps_budgets_charges_and_contradictions(tmp_path: Path) -> None:
+    with Ledger(written(tmp_path / "old.db", 2)) as ledger:
+        [line] = ledger.stats().to_dict("records")
+        assert (line["row_budget"], line["price_per_row"], line["charged"], line["settled"]) == (50, 0.1, 12, 11)
+        assert (line["unsettled"], line["contradictions"]) == (1, 1)
+        assert ledger.remaining(MODEL) == 38
+
+
+def test_what_was_paid_under_version_2_costs_nothing(tmp_path: Path) -> None:
+    with Ledger(written(tmp_path / "old.db", 2)) as ledger:
+        known = [answer.row for answer in ledger.answers(MODEL)]
+        assert len(known) == 11
+        claims = ledger.claim(MODEL, [Question(row) for row in known])
+        assert {claim.state for claim in claims} == {"settled"}
+        assert ledger.stats().loc[0, "charged"] == 12
+
+
+def test_explanations_of_version_2_can_be_shown_and_gone_on_with(tmp_path: Path) -> None:
+    with Ledger(written(tmp_path / "old.db", 2)) as ledger:
+        ended, stopped = ledger.explanations(MODEL).to_dict("records")
+        e = recorded(ledger, ended["id"])
+        assert (e.outcome, e.n_queries, e.label_after) == ("found", 7, "approved")
+        assert e.costs == (46.90030542946969,) and e.counterfactual["income"] == 3180
+        assert not [words for words in e.warnings if "older" in words]
+        assert "approved" in e.to_html()
+        so_far = recorded(ledger, stopped["id"])
+        assert (so_far.outcome, so_far.n_queries, len(so_far.asked)) == ("budget_spent", 5, 5)
+        assert "has not ended, and 1 of its rows wait for a label" in so_far.warnings[0]
+        assert (ledger.seen_at_end(ended["id"]), ledger.seen_at_end(stopped["id"])) == (7, None)
+        # Nobody waits for a row that its owner left behind.
+        [last] = [ask for ask in ledger.asks(stopped["id"]) if ask.answer is None]
+        question = Question(last.row, last.purpose, last.position, last.seen, last.note)
+        [claim] = ledger.claim(MODEL, [question], explanation=stopped["id"])
+        assert (claim.state, claim.attempts) == ("mine", 2)
+
+
+def many(path: Path, n: int) -> None:
+    """A ledger of version 2 with so many answers, a hundred for each explanation."""
+    connection = sqlite3.connect(written(path, 2))
+    note, moment = json.dumps({"cost": 7.68, "counts": True}), "2026-11-15T22:58:{:02d}.{:06d}+00:00"
+    for i in range(n // 100):
+        connection.execute(
+            "INSERT INTO explanations VALUES (?, 'many', '{}', '{}', '', ?, 'found', NULL, NULL)",
+            (f"e{i}", moment.format(i % 60, 0)),
+        )
+    rows = [json.dumps([i, "secondary", 0.25, False]) for i in range(n)]
+    keys = [query_id("many", row) for row in rows]
+    queries: list[Any] = [(keys[i], rows[i], f"e{i // 100}", moment.format(0, i), i + 1) for i in range(n)]
+    connection.execute(f"INSERT INTO models VALUES ('many', '', NULL, NULL, NULL, {n}, {n}, '')")
+    connection.executemany(
+        "INSERT INTO queries VALUES (?, 'many', ?, '\"good\"', NULL, 'x', ?, 1, 'me', '', '', ?, ?)", queries
+    )
+    asked = ((f"e{i // 100}", i % 100, keys[i], note) for i in range(n))
+    connection.executemany("INSERT INTO asks VALUES (?, ?, ?, 'x', 0, ?, 1)", asked)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize("n", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_a_ledger_of_many_answers_is_migrated_whole(n: int, tmp_path: Path) -> None:
+    many(tmp_path / "old.db", n)
+    with Ledger(tmp_path / "old.db") as ledger:
+        assert ledger.last_sequence("many") == n
+        assert [answer.sequence for answer in ledger.answers("many", newest=50)] == list(range(n - 49, n + 1))
+        assert ledger.check() == []
+        assert ledger.seen_at_end("e1") == n  # it ended at second 1, when all were there
+
+
+def test_answers_that_came_after_an_end_are_not_what_it_had_seen(tmp_path: Path) -> None:
+    many(tmp_path / "old.db", 200)
+    connection = sqlite3.connect(tmp_path / "old.db")
+    connection.execute("UPDATE explanations SET finished_at = '2026-11-15T22:58:00.000049+00:00' WHERE id = 'e0'")
+    connection.execute("UPDATE explanations SET finished_at = '2026-01-01' WHERE id = 'e1'")
+    connection.commit()
+    connection.close()
+    with Ledger(tmp_path / "old.db") as ledger:
+        assert (ledger.seen_at_end("e0"), ledger.seen_at_end("e1")) == (50, 0)
