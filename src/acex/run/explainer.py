@@ -33,6 +33,7 @@ from acex.run.reference import Reference
 from acex.run.session import Session
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
+from acex.space.metric import Metric
 from acex.space.plausibility import Plausibility
 from acex.space.scale import Scale
 from acex.space.space import Space
@@ -293,9 +294,9 @@ class Explainer:
         told = Explanation.of(plan, () if so_far is None else so_far.steps, Ending("failed", error=error))
         return replace(told, n_queries=sent)
 
-    def spread(self, X: FloatArray) -> FloatArray:
+    def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
-        return self._reference.quantiles.coordinates(X)
+        return self._reference.quantiles.coordinates(X), self._reference.scale.metric
 
     # -- many rows -----------------------------------------------------------------------------------------------
 
