@@ -288,6 +288,17 @@ def test_processes_share_what_they_learn(bill: Bill) -> None:
     assert again.frame()["queries"].tolist() == frame["queries"].tolist()[:2]
 
 
+@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"n_jobs": 1, "budget_total": 100}])
+def test_a_lifetime_budget_set_in_memory_holds_in_the_file_too(bill: Bill, options: dict[str, Any]) -> None:
+    one = explainer(asked=Billed(bill))
+    one.explain(LOW[0], budget=2)
+    one.ledger.budget(NAME, rows=12, price_per_row=0.5)
+    list(one.explain_many(LOW[1:5], budget=10, **options))
+    assert len(bill.lines()) == 12
+    [line] = one.ledger.stats().to_dict("records")
+    assert (line["charged"], line["spent"], one.ledger.remaining(NAME)) == (12, 6.0, 0)
+
+
 def test_what_was_known_in_memory_is_known_to_the_processes(bill: Bill) -> None:
     own = explainer(asked=Billed(bill))
     own.explain(LOW[0], budget=8)
