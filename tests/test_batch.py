@@ -260,6 +260,27 @@ def test_no_more_than_the_total_is_ever_sent(total: int, n_jobs: int, bill: Bill
     assert sum(e.n_queries for e in many) == sent.total()
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_that_are_the_same_are_sent_and_counted_once(n_jobs: int, tmp_path: Path, bill: Bill) -> None:
+    path, rows = tmp_path / "ledger.db", np.tile(LOW[:4], (5, 1))
+    for again in range(2):
+        many = explainer(path, Billed(bill)).explain_many(rows, budget=6, n_jobs=n_jobs)
+        frame = many.frame()
+        assert len(bill.lines()) == frame["queries"].sum() == many.summary().queries
+        assert sum(e.n_queries for e in many) == (0 if again else len(bill.lines()))
+        assert [e.factual.tolist() for e in many] == rows.tolist()
+        assert len({e.costs for e in many}) <= 4
+    assert set(Counter(bill.lines()).values()) == {1}
+
+
+def test_a_total_is_not_used_up_by_rows_that_are_the_same(tmp_path: Path, bill: Bill) -> None:
+    rows = np.tile(LOW[:8], (5, 1))
+    for total in (30, 30, 40):
+        many = explainer(tmp_path / "ledger.db", Billed(bill)).explain_many(rows, budget_total=total, n_jobs=1)
+        assert many.frame()["queries"].sum() == total == len(bill.lines())
+        assert many.errors == {}
+
+
 def test_the_total_counts_what_earlier_runs_have_paid(tmp_path: Path, bill: Bill) -> None:
     path = tmp_path / "ledger.db"
     for total, expected in ((30, 30), (30, 30), (50, 50)):
