@@ -255,6 +255,8 @@ def test_outcomes_in_other_words_than_the_models_are_refused() -> None:
         target="good",
     )
     refused(r"one outcome for each of the \d+ rows of data", labels=["good"])
+    unknown = np.where(np.arange(len(DATA)) == 3, None, "good")  # type: ignore[call-overload]
+    refused(r"labels: 1 of \d+ outcomes are missing \(first in row 3\)", labels=unknown)
 
 
 def test_settings_of_the_wrong_kind_are_refused() -> None:
@@ -342,7 +344,7 @@ def test_a_budget_of_two_is_spent_and_no_more() -> None:
     assert explain(model, budget=2).n_queries == model.n_rows == 2
 
 
-@pytest.mark.parametrize("beta", [-1, np.nan, np.inf, "5"])
+@pytest.mark.parametrize("beta", [-1, np.nan, np.inf, "5", None])
 def test_beta_is_zero_or_positive(beta: Any) -> None:
     refused(f"beta must be zero or a positive number, got {beta!r}", beta=beta)
 

@@ -165,6 +165,8 @@ class Framed:
     [
         ({"budgget": 3}, "no argument 'budgget'"),
         ({"budget": 1}, "budget must be"),
+        ({"beta": -1}, "beta must be"),
+        ({"constraint": True}, "constraint must be a function"),
         ({"freeze": ["x9"]}, "'x9' is not a feature"),
         ({"freeze": "x0"}, "takes a list of names"),
         ({"budget_total": 0}, "budget_total must be"),
@@ -284,6 +286,17 @@ def test_processes_share_what_they_learn(bill: Bill) -> None:
     again = shared.explain_many(LOW[:2], budget=8, n_jobs=1)
     assert [e.n_queries for e in again] == [0, 0]
     assert again.frame()["queries"].tolist() == frame["queries"].tolist()[:2]
+
+
+@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"n_jobs": 1, "budget_total": 100}])
+def test_a_lifetime_budget_set_in_memory_holds_in_the_file_too(bill: Bill, options: dict[str, Any]) -> None:
+    one = explainer(asked=Billed(bill))
+    one.explain(LOW[0], budget=2)
+    one.ledger.budget(NAME, rows=12, price_per_row=0.5)
+    list(one.explain_many(LOW[1:5], budget=10, **options))
+    assert len(bill.lines()) == 12
+    [line] = one.ledger.stats().to_dict("records")
+    assert (line["charged"], line["spent"], one.ledger.remaining(NAME)) == (12, 6.0, 0)
 
 
 def test_what_was_known_in_memory_is_known_to_the_processes(bill: Bill) -> None:

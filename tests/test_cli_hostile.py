@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,13 @@ def test_no_command_lets_a_terminal_obey_what_others_wrote() -> None:
             "ledger", "export", "l.db", "--out", "answers.csv"
         )
         each("ledger", "abandon", "lab.db", *json_)
+        each("ledger", "check", "l.db", *json_)
+        each("ledger", "repair", "l.db", f"mended{len(json_)}.db", *json_)
         each("ledger", "budget", "l.db", "--model-id", KEPT[-1], "--rows", "99", *json_)
-    each("ledger", "show", "l.db", "--model-id", f"nobody{EVIL}", code=2)
+    with sqlite3.connect("l.db") as connection:
+        connection.execute("UPDATE queries SET model_id = model_id, row = ? WHERE sequence = 2", (f"[{EVIL}",))
+    each("ledger", "check", "l.db", code=1)
+    each("ledger", "show", "lab.db", "--model-id", f"nobody{EVIL}", code=2)
     each("explain", *ROW, *THEIRS, "--freeze", f"none{EVIL}", code=2)
     each(f"nonsense{EVIL}", code=2)
     each("explain", f"none{EVIL}.csv", *THEIRS, "--row", "0", code=2)
@@ -203,7 +209,8 @@ def test_labels_that_the_model_never_gave_need_a_word() -> None:
     words = ("ledger", "import", "l.db", "more.csv", "--model-id", "bank-1")
     result = run(*words)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert "'Good', 'maybe' is not a label of 'bank-1' so far" in result.stderr and "--new-labels" in result.stderr
+    assert "'Good' is not a label that model 'bank-1' has given so far" in result.stderr
+    assert "--new-labels" in result.stderr
     with acex.Ledger("l.db") as ledger:
         assert len(ledger.answers("bank-1")) == 8
     assert "4 of 4 answers were new" in run(*words, "--new-labels").stdout

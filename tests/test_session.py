@@ -372,22 +372,22 @@ def test_a_model_that_hangs_counts_as_failed_and_what_was_paid_is_kept(path: Pat
     hanging = Watched(4, never.wait)
     with pytest.raises(ModelFailed, match=r"no answer within 0.2 s \(timeout\)") as caught:
         explainer(path, hanging, timeout=0.2).explain(LOW[0], budget=8)
-    never.set()
     assert caught.value.explanation is not None and len(caught.value.explanation.trace) == 3
     asked = Watched()
     e = explainer(path, asked, timeout=60).explain(LOW[0], budget=9)
     assert len(asked.rows) == e.n_queries == 5
     same(e, explainer().explain(LOW[0], budget=8))
+    never.set()
 
 
-def test_who_waits_for_a_slow_model_waits_as_long_as_its_timeout_allows(path: Path) -> None:
+def test_who_waits_for_a_slow_model_waits_as_long_as_its_claim_holds(path: Path) -> None:
     with Ledger(path, lease=0.05) as quick:
         (row,) = canonical(LOW[0][None])
         quick.claim(NAME, [Question(row)], lease=60)
         timer = threading.Timer(0.4, lambda: quick.settle(NAME, [row], ["low"]))
         timer.start()
         asked = Watched()
-        e = explainer(Ledger(path, lease=0.05), asked, timeout=30).explain(LOW[0], budget=3)
+        e = explainer(Ledger(path, lease=0.05), asked).explain(LOW[0], budget=3)
         assert e.n_reused == 1 and row not in asked.rows
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import Hint
 from acex.space.space import Space
+from acex.values import is_missing
 
 N_TREES, LEAF = 50, 2
 LEAF_LEARNT = 5  # answers of a search lie close together: smaller leaves would learn where it went
@@ -23,6 +24,12 @@ def as_outcomes(labels: Any, n: int) -> list[Hashable]:
     outcomes: list[Hashable] = np.asarray(labels).tolist()
     if np.ndim(labels) != 1 or len(outcomes) != n:
         raise ValueError(f"labels must be one outcome for each of the {n} rows of data, got shape {np.shape(labels)}.")
+    missing = [i for i, outcome in enumerate(outcomes) if is_missing(outcome)]
+    if missing:
+        raise ValueError(
+            f"labels: {len(missing)} of {n} outcomes are missing (first in row {missing[0]}). Leave out those rows of "
+            f"data, or all labels."
+        )
     return outcomes
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
-from acex.search.belief import HYPERPRIOR, PRIOR_DEPTH, PRIOR_FAR
+from acex.search.evidence import HYPERPRIOR, PRIOR_DEPTH, PRIOR_FAR
 from acex.search.surrogate import fit
 from acex.space.scale import Scale
 
