@@ -15,6 +15,7 @@ from acex.values import is_missing
 N_TREES, LEAF = 50, 2
 LEAF_LEARNT = 5  # answers of a search lie close together: smaller leaves would learn where it went
 DRAWN, PARTS = 10, 5  # rows' worth that a category's share of hits is drawn to that of all; parts of the reference
+MOST_SINGLE = 1e30  # greatest number that trees are given, as float32: they add them up
 MOST_ROWS = 20_000  # a forest of more rows than these is slow to ask and no better a hint
 
 
@@ -63,12 +64,15 @@ class _Columns:
     """Points as trees can take them, which would take nominal codes for an order.
 
     Each category has a column of its own. A feature with very many of them has one column: the share of hits among the
-    rows of a category, drawn towards that of all rows.
+    rows of a category, drawn towards that of all rows. Huge numbers, of which a float32 knows nothing, are taken in
+    units that it knows.
     """
 
     def __init__(self, space: Space, reference: FloatArray, is_hit: BoolArray) -> None:
         self.few = [j for j, f in enumerate(space.features) if not f.ordered and not f.has_many]
         self.n_codes = space.n_codes
+        greatest = np.maximum(np.abs(space.low), np.abs(space.high))
+        self.units = np.where(greatest > MOST_SINGLE, greatest, 1.0)
         self.shares: dict[int, FloatArray] = {}
         for j in (j for j, f in enumerate(space.features) if f.has_many):
             codes = reference[:, j].astype(int)
@@ -77,7 +81,7 @@ class _Columns:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         blocks = [X[:, j, None] == np.arange(self.n_codes[j]) for j in self.few]
-        X = X.copy()
+        X = X / self.units
         for j, shares in self.shares.items():
             X[:, j] = shares[X[:, j].astype(int)]
         return np.hstack([np.delete(X, self.few, axis=1), *blocks])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -47,6 +47,7 @@ class Numeric(Feature):
         return {"low": cls.number(column.min()), "high": cls.number(column.max())}
 
     def check(self, dtype: Any) -> None:
+        _refuse_long(self.name, dtype)
         is_whole = types.is_integer_dtype(dtype)
         fits_whole = self.grid > 0 and self.grid == int(self.grid)
         if types.is_float_dtype(dtype) or types.is_object_dtype(dtype) or (is_whole and fits_whole):
@@ -76,10 +77,10 @@ class Numeric(Feature):
     def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
         if limits is None:
             return np.array([low, high])
-        try:
-            least, most = (float(v) for v in limits)
-        except (TypeError, ValueError):
-            raise ValueError(f"ranges[{self.name!r}]: expected a pair (low, high), got {limits!r}.") from None
+        ends = [] if isinstance(limits, (str, bytes, Set, Mapping)) or not isinstance(limits, Iterable) else [*limits]
+        if len(ends) != 2 or not all(isinstance(v, (Real, Decimal)) and not isinstance(v, bool) for v in ends):
+            raise ValueError(f"ranges[{self.name!r}]: expected a pair (low, high), got {limits!r}.")
+        least, most = (float(v) for v in ends)
         if not least <= most:
             raise ValueError(f"ranges[{self.name!r}]: expected low <= high, got {least:g} and {most:g}.")
         if self.grid:
@@ -105,6 +106,7 @@ class Continuous(Numeric):
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         if not types.is_float_dtype(column.dtype):
             return None
+        _refuse_long(name, column.dtype)
         low, high = float(column.min()), float(column.max())
         if not (np.isfinite(low) and np.isfinite(high)):
             raise ValueError(f"{name!r}: holds an infinite value, {low if np.isinf(low) else high}.")
@@ -132,7 +134,8 @@ class Integer(Numeric):
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
-        return cls(name, column.min(), column.max()) if types.is_integer_dtype(column.dtype) else None
+        is_whole = types.is_integer_dtype(column.dtype) or all(type(v) is int for v in column.tolist())
+        return cls(name, column.min(), column.max()) if is_whole else None
 
 
 @dataclass(frozen=True)
@@ -273,6 +276,11 @@ def refuse(name: str, values: pd.Series[Any], bad: BoolArray, why: str) -> None:
     """Name the first of the bad values, (n,), if there is one."""
     if bad.any():
         raise ValueError(f"{name!r}: {plain(values.iloc[int(bad.argmax())])!r} {why}")
+
+
+def _refuse_long(name: str, dtype: Any) -> None:
+    if types.is_float_dtype(dtype) and getattr(dtype, "itemsize", 8) > 8:
+        raise ValueError(f"{name!r}: {dtype} has digits that would be lost; convert it first: astype('float64').")
 
 
 def _holds(dtype: Any, categories: list[Hashable]) -> bool:
