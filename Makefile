@@ -28,6 +28,7 @@ check: lint test
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/startup.py
 
 docs: .venv/installed
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs site

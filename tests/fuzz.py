@@ -21,7 +21,7 @@ from acex.values import plain
 NAMES = ["a", "b c", "label", "cost", "Äge", "x1", 0, 7, "target", "hit"]
 WORDS = ["red", "green", "blue", "grey", "", "1", "none", "yes & <no>"]
 LABELS: list[list[Any]] = [["no", "yes"], [0, 1], [False, True], ["bad", "fair", "good"], [1, 2, 3]]
-MODES = ["explain", "explain", "explain", "steps", "ask and tell", "two rows", "many", "many"]
+MODES = ["explain", "explain", "explain", "steps", "ask and tell", "two rows", "many"]
 
 Key = tuple[Any, ...]  # a row, its values as Python has them
 
@@ -282,7 +282,8 @@ class Model:
 
     def probabilities(self, labels: list[Any]) -> Any:
         known = self.case.labels
-        return np.array([[0.9 if label == other else 0.1 / len(known) for other in known] for label in labels])
+        table = np.array([[0.9 if label == other else 0.1 / len(known) for other in known] for label in labels])
+        return table * (np.nan if None in labels else 1.0)
 
     def __call__(self, rows: Any) -> Any:
         labels = self.answer(rows)
@@ -334,21 +335,26 @@ class Case:
         self.options = self._options(dice)
         self.setup = self._setup(dice)
         self.form = "scores" if self.setup.get("scores") else dice.one(["list", "array", "column"])
-        self.estimator = dice.chance(0.3) and self.form != "scores"
+        self.estimator = dice.chance(0.3)
         fails = dice.whole(1, 5), dice.one(["raise", "interrupt", "short", "none"])
         self.fails = fails if dice.chance(0.25) else None
-        self.on_disk = dice.chance(0.4)
+        self.on_disk = dice.chance(0.3)
         self.lifetime = dice.whole(1, 8) if dice.chance(0.1) else None
         self.stop_after = dice.whole(1, 4) if self.mode == "steps" and self.on_disk else None
         if self.mode == "ask and tell" or self.stop_after is not None:
             self.fails = None
+        if self.stop_after is not None:
+            self.lifetime = None
         n = {"many": dice.whole(1, 3), "two rows": 2}.get(self.mode, 1)
         self.rows = part(self.data, dice.rng.integers(0, len(self.data), n))  # to be explained
         total = dice.whole(1, 12) if dice.chance(0.5) else None
         self.budget_total = total if self.mode == "many" and self.on_disk else None
+        self.is_repeated = self.on_disk or dice.chance(0.3)
         self.in_parts = dice.chance(0.5)  # labels are told one by one
         self.told = self._told()
         self.mistake = mistake(dice, self) if dice.chance(0.12) else None
+        if self.mistake is not None:  # nothing else is to be wrong
+            self.setup, self.options = {}, {"budget": 4, "seed": 0}
 
     def _options(self, dice: Dice) -> dict[str, Any]:
         options = wishes(dice, self.limits)
@@ -374,7 +380,7 @@ class Case:
         setup: dict[str, Any] = {}
         if dice.chance(0.3):
             setup["plausibility"] = dice.one([None, acex.Plausibility(threshold=-3.0, neighbours=3)])
-        if dice.chance(0.1):  # a forest grows from them, which takes its time
+        if dice.chance(0.03):  # a forest grows from them, which takes its time
             setup["labels"] = [dice.one(self.labels) if dice.chance(0.1) else x for x in self.decide(keys(self.data))]
         if dice.chance(0.3):
             setup["pool"] = False

@@ -52,9 +52,10 @@ class Clock:
 
     now: datetime = field(default_factory=lambda: datetime(2030, 1, 1, tzinfo=UTC))
     ticks: float = 0.0
+    machine: str = "this machine"
 
     def __call__(self, store: Store, connection: Connection) -> Moment:
-        return Moment(self.now, None if connection.dialect.name == "postgresql" else "this machine", self.ticks)
+        return Moment(self.now, None if connection.dialect.name == "postgresql" else self.machine, self.ticks)
 
     def forward(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from acex.arrays import FloatArray
 from acex.search.belief import Belief
+from acex.search.evidence import Ground, Points
 from acex.search.feasible import Feasible
 from acex.search.problem import History, Known, Problem, Query
 from acex.search.search import Search
@@ -127,7 +128,7 @@ def test_with_a_margin_counterfactuals_survive_small_perturbations_more_often() 
             search = run(Search.begin(numeric(seed), Feasible(tolerance=0.0, margin=margin), seed), 40)
             if search.best is not None:
                 out.append(survives(search.problem, search.best))
-    assert np.mean(plain) < 0.75 < np.mean(steady)
+    assert np.mean(plain) + 0.1 < np.mean(steady)
 
 
 def test_those_that_keep_the_margin_come_first_and_then_the_steadiest() -> None:
@@ -165,7 +166,8 @@ def test_a_score_says_more_than_its_label() -> None:
     x = p.projected[p.cost(p.projected) > 0][0]
     queries = (Query(p.factual, "factual"), Query(x, "first"))
     likely, unlikely = (
-        Belief(p, History(queries, (False, False), (-2.0, odds))).probability(x[None] + 0.3)[0] for odds in (-0.1, -3.0)
+        Belief(p, History(queries, (False, False), (-2.0, odds))).probability(Points(p.once(Ground), x[None] + 0.3))[0]
+        for odds in (-0.1, -3.0)
     )
     assert likely > unlikely
 

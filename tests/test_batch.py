@@ -141,7 +141,7 @@ def test_an_error_is_that_row_s_own(bill: Bill) -> None:
     many = acex.Explainer(Framed(Billed(bill, LOW[1])), data).explain_many(rows, budget=5, n_jobs=1)
     frame = many.frame()
     assert frame.index.tolist() == ["ann", "bob", "cyd", "dee"]
-    assert frame["outcome"].tolist() == ["found", "failed", "failed", "budget_spent"]
+    assert (frame["outcome"] == "failed").tolist() == [False, True, True, False]
     assert many.errors.keys() == {1, 2}
     assert "ModelFailed: The model raised RuntimeError: out of order" in many.errors[1]
     assert "99.0" in many.errors[2] and "'b'" in many.errors[2]
@@ -165,6 +165,8 @@ class Framed:
     [
         ({"budgget": 3}, "no argument 'budgget'"),
         ({"budget": 1}, "budget must be"),
+        ({"beta": -1}, "beta must be"),
+        ({"constraint": True}, "constraint must be a function"),
         ({"freeze": ["x9"]}, "'x9' is not a feature"),
         ({"freeze": "x0"}, "takes a list of names"),
         ({"budget_total": 0}, "budget_total must be"),
@@ -178,6 +180,14 @@ def test_what_is_wrong_for_all_rows_is_an_error_at_once(options: dict[str, Any],
         explainer(asked=Billed(bill)).explain_many(LOW, **options)
     with pytest.raises(ValueError, match="expected 3 values"):
         explainer(asked=Billed(bill)).explain_many(LOW[:, :2])
+    assert bill.lines() == []
+
+
+def test_categories_that_are_none_are_an_error_at_once(bill: Bill) -> None:
+    rows = pd.DataFrame({"job": ["clerk", "cook"] * 10, "age": range(20)})
+    for wrong, words in ((5, "expected a list of the allowed categories, got 5"), (["king"], "'king' is not a known")):
+        with pytest.raises(ValueError, match=rf"ranges\['job'\]: {words}"):
+            acex.Explainer(Billed(bill), rows).explain_many(rows, ranges={"job": wrong}, n_jobs=1)
     assert bill.lines() == []
 
 
@@ -250,6 +260,27 @@ def test_no_more_than_the_total_is_ever_sent(total: int, n_jobs: int, bill: Bill
     assert sum(e.n_queries for e in many) == sent.total()
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_that_are_the_same_are_sent_and_counted_once(n_jobs: int, tmp_path: Path, bill: Bill) -> None:
+    path, rows = tmp_path / "ledger.db", np.tile(LOW[:4], (5, 1))
+    for again in range(2):
+        many = explainer(path, Billed(bill)).explain_many(rows, budget=6, n_jobs=n_jobs)
+        frame = many.frame()
+        assert len(bill.lines()) == frame["queries"].sum() == many.summary().queries
+        assert sum(e.n_queries for e in many) == (0 if again else len(bill.lines()))
+        assert [e.factual.tolist() for e in many] == rows.tolist()
+        assert len({e.costs for e in many}) <= 4
+    assert set(Counter(bill.lines()).values()) == {1}
+
+
+def test_a_total_is_not_used_up_by_rows_that_are_the_same(tmp_path: Path, bill: Bill) -> None:
+    rows = np.tile(LOW[:8], (5, 1))
+    for total in (30, 30, 40):
+        many = explainer(tmp_path / "ledger.db", Billed(bill)).explain_many(rows, budget_total=total, n_jobs=1)
+        assert many.frame()["queries"].sum() == total == len(bill.lines())
+        assert many.errors == {}
+
+
 def test_the_total_counts_what_earlier_runs_have_paid(tmp_path: Path, bill: Bill) -> None:
     path = tmp_path / "ledger.db"
     for total, expected in ((30, 30), (30, 30), (50, 50)):
@@ -284,6 +315,17 @@ def test_processes_share_what_they_learn(bill: Bill) -> None:
     again = shared.explain_many(LOW[:2], budget=8, n_jobs=1)
     assert [e.n_queries for e in again] == [0, 0]
     assert again.frame()["queries"].tolist() == frame["queries"].tolist()[:2]
+
+
+@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"n_jobs": 1, "budget_total": 100}])
+def test_a_lifetime_budget_set_in_memory_holds_in_the_file_too(bill: Bill, options: dict[str, Any]) -> None:
+    one = explainer(asked=Billed(bill))
+    one.explain(LOW[0], budget=2)
+    one.ledger.budget(NAME, rows=12, price_per_row=0.5)
+    list(one.explain_many(LOW[1:5], budget=10, **options))
+    assert len(bill.lines()) == 12
+    [line] = one.ledger.stats().to_dict("records")
+    assert (line["charged"], line["spent"], one.ledger.remaining(NAME)) == (12, 6.0, 0)
 
 
 def test_what_was_known_in_memory_is_known_to_the_processes(bill: Bill) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acex import BudgetSpent, ModelFailed
-from acex.ledger import Answer, Ledger, canonical
+from acex import BudgetSpent, LedgerFailed, ModelFailed
+from acex.ledger import Answer, Ledger, Question, canonical
 from acex.run.blackbox import BlackBox
 from acex.space.space import Space
 from strategies import frames, modest
@@ -181,6 +184,88 @@ def test_an_answer_that_is_not_one_label_a_row_is_a_failure(answer: Any, message
     with pytest.raises(ModelFailed, match=f"The model's answer is not one label a row: .*{message}"):
         box.ask(frame(1.0, 2.0))
     assert not box.knows(frame(1.0))
+
+
+# -- answers that take long ------------------------------------------------------------------------------
+
+
+def test_a_request_that_outlives_its_lease_is_not_sent_by_others(tmp_path: Path) -> None:
+    sent: list[int] = []
+
+    def slow(rows: Any) -> Any:
+        sent.append(len(rows))
+        time.sleep(1.0)
+        return ["yes"] * len(rows)
+
+    with Ledger(tmp_path / "ledger.db", lease=0.2) as one, Ledger(tmp_path / "ledger.db", lease=0.2) as two:
+        first = threading.Thread(target=BlackBox(slow, one, budget=5).ask, args=(frame(1.0),))
+        first.start()
+        while not sent:
+            time.sleep(0.01)
+        other = BlackBox(slow, two, budget=5)
+        assert labels(other.ask(frame(1.0))) == ["yes"]  # it waits five leases
+        first.join()
+        assert (sent, other.n_queries) == ([1], 0)
+        assert two.stats()[["charged", "asked_again"]].values.tolist() == [[1, 0]]
+
+
+def test_a_claim_that_nobody_renews_is_waited_for_as_long_as_its_lease() -> None:
+    ledger = Ledger(lease=0.05)
+    ledger.claim("model", [Question(canonical(frame(1.0))[0])], lease=1e12)
+    with pytest.raises(LedgerFailed, match="1 rows were claimed by somebody else"):
+        BlackBox(Model(), ledger, budget=5).ask(frame(1.0))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_answer_that_comes_after_the_timeout_is_kept(fails: bool) -> None:
+    may_answer, ledger = threading.Event(), Ledger()
+
+    def late(rows: Any) -> Any:
+        may_answer.wait()
+        if fails:
+            raise ModelFailed("cut off", answered=[True], in_doubt=1)
+        return [True, True]
+
+    box = BlackBox(late, ledger, budget=5, timeout=0.01)
+    with pytest.raises(ModelFailed, match="no answer within"):
+        box.ask(frame(1.0, 2.0))
+    assert not box.knows(frame(1.0))
+    may_answer.set()
+    for thread in threading.enumerate():
+        if thread.name == "acex-request":
+            thread.join()
+    assert labels(box.ask(frame(1.0))) == [True]
+    assert box.knows(frame(2.0)) is not fails
+    assert (box.n_queries, ledger.stats().loc[0, "charged"]) == (2, 2)
+
+
+def test_a_late_answer_that_is_none_is_forgotten() -> None:
+    may_answer = threading.Event()
+    box = BlackBox(lambda rows: may_answer.wait() and None, Ledger(), budget=5, timeout=0.01)
+    with pytest.raises(ModelFailed, match="no answer within"):
+        box.ask(frame(1.0))
+    may_answer.set()
+    for thread in threading.enumerate():
+        if thread.name == "acex-request":
+            thread.join()
+    assert not box.knows(frame(1.0))
+
+
+def test_an_answer_that_could_not_be_written_is_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise LedgerFailed("the disk is full")
+
+    model = Model()
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        box = BlackBox(model, ledger, budget=5)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write_answers", full)
+            with pytest.raises(LedgerFailed, match="the disk is full"):
+                box.ask(frame(1.0))
+        assert labels(box.ask(frame(1.0))) == [True]
+        assert (model.n_rows, box.n_queries) == (1, 1)
 
 
 # -- the canonical form ----------------------------------------------------------------------------------

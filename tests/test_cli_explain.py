@@ -292,7 +292,7 @@ def test_a_ledger_of_another_kind_is_exit_code_3_and_left_alone() -> None:
 
 
 def test_a_lifetime_budget_that_is_spent_is_exit_code_3() -> None:
-    run("ledger", "budget", "l.db", "--model-id", "bank-1", "--rows", 3)
+    run("ledger", "budget", "l.db", "--model-id", "bank-1", "--rows", 3, "--new")
     result = run("explain", *ROW, *MODEL, *KEPT)
     assert result.exit_code == 3
     assert "has 0 left of the 3 rows" in result.stderr

@@ -11,10 +11,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from sqlalchemy import and_, create_engine, select
 from typer.testing import CliRunner
 
 import acex
 from acex.cli import app
+from acex.ledger.seal import sealed
+from acex.ledger.tables import asks, explanations, queries
 from acex.values import UNPRINTABLE
 from commands import MODEL, Result, run, set_up
 
@@ -83,8 +86,13 @@ def test_no_command_lets_a_terminal_obey_what_others_wrote() -> None:
             "ledger", "export", "l.db", "--out", "answers.csv"
         )
         each("ledger", "abandon", "lab.db", *json_)
+        each("ledger", "check", "l.db", *json_)
+        each("ledger", "repair", "l.db", f"mended{len(json_)}.db", *json_)
         each("ledger", "budget", "l.db", "--model-id", KEPT[-1], "--rows", "99", *json_)
-    each("ledger", "show", "l.db", "--model-id", f"nobody{EVIL}", code=2)
+    with sqlite3.connect("l.db") as connection:
+        connection.execute("UPDATE queries SET model_id = model_id, row = ? WHERE sequence = 2", (f"[{EVIL}",))
+    each("ledger", "check", "l.db", code=1)
+    each("ledger", "show", "lab.db", "--model-id", f"nobody{EVIL}", code=2)
     each("explain", *ROW, *THEIRS, "--freeze", f"none{EVIL}", code=2)
     each(f"nonsense{EVIL}", code=2)
     each("explain", f"none{EVIL}.csv", *THEIRS, "--row", "0", code=2)
@@ -201,7 +209,8 @@ def test_labels_that_the_model_never_gave_need_a_word() -> None:
     words = ("ledger", "import", "l.db", "more.csv", "--model-id", "bank-1")
     result = run(*words)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert "'Good', 'maybe' is not a label of 'bank-1' so far" in result.stderr and "--new-labels" in result.stderr
+    assert "'Good' is not a label that model 'bank-1' has given so far" in result.stderr
+    assert "--new-labels" in result.stderr
     with acex.Ledger("l.db") as ledger:
         assert len(ledger.answers("bank-1")) == 8
     assert "4 of 4 answers were new" in run(*words, "--new-labels").stdout
@@ -254,7 +263,7 @@ def test_no_password_is_printed(words: tuple[str, ...]) -> None:
 
 def test_a_ledger_with_nothing_to_report_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     real = acex.Ledger
-    monkeypatch.setattr(acex, "Ledger", lambda where: real("empty.db"))
+    monkeypatch.setattr(acex, "Ledger", lambda where, **options: real("empty.db", **options))
     result = run("report", URL)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "postgresql://...: expected an explanation; there are none" in result.stderr
@@ -265,14 +274,17 @@ def test_a_ledger_with_nothing_to_report_is_named_without_its_password(monkeypat
 
 
 def rename_explanations(path: str, *names: str) -> None:
-    """Give the explanations of a ledger these ids, as somebody who made the file could."""
-    with sqlite3.connect(path) as connection:
-        old = [line[0] for line in connection.execute("SELECT id FROM explanations ORDER BY started_at")]
-        connection.execute("PRAGMA foreign_keys = OFF")
-        for before, after in zip(old, names, strict=True):
-            connection.execute("UPDATE explanations SET id = ? WHERE id = ?", (after, before))
-            connection.execute("UPDATE asks SET explanation_id = ? WHERE explanation_id = ?", (after, before))
-            connection.execute("UPDATE queries SET explanation_id = ? WHERE explanation_id = ?", (after, before))
+    """Give the explanations of a ledger these ids, as somebody who made the file could, checksums included."""
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        old = connection.scalars(select(explanations.c.id).order_by(explanations.c.started_at))
+        new: dict[Any, str] = dict(zip(old, names, strict=True))
+        for table, column in ((explanations, "id"), (asks, "explanation_id"), (queries, "explanation_id")):
+            for line in connection.execute(select(table)).all():
+                this = and_(*(key == line._mapping[key.name] for key in table.primary_key))
+                changed = sealed(table, {**line._mapping, column: new[line._mapping[column]]})
+                connection.execute(table.update().where(this).values(changed))
+    engine.dispose()
 
 
 def explained(*rows: int) -> None:

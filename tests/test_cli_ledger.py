@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,58 @@ def test_a_budget_holds_in_rows_and_in_money() -> None:
     assert run(*EXPLAIN).exit_code == 3
     assert len(bill()) == 5
     assert "3 more rows may be sent to bank-1" in run(*words, "--rows", "8").stdout
+
+
+def test_a_model_is_named_by_how_its_name_begins_and_a_new_one_only_on_purpose() -> None:
+    with acex.Ledger("l.db") as ledger:
+        for name in ("bank-1", "bank-10", "sha256:1234abcd"):
+            ledger.register(name)
+    words = ("ledger", "budget", "l.db", "--rows", "7", "--model-id")
+    assert answer(*words, "sha256:12") == {"model_id": "sha256:1234abcd", "remaining": 7}
+    assert answer(*words, "bank-1")["model_id"] == "bank-1"
+    for name, named in (("bank", "'bank' begins several names"), ("sha256:9", "'sha256:9' is not a model"), ("", "")):
+        result = run(*words, name)
+        assert result.exit_code == 2 and named in result.stderr and "--new" in result.stderr
+    assert answer(*words, "bank", "--new")["model_id"] == "bank"
+    assert run("ledger", "budget", "none.db", "--rows", "7", "--model-id", "a").exit_code == 2
+    assert not Path("none.db").exists()
+    assert answer("ledger", "stats", "l.db")[0]["model"] == "bank"
+
+
+@pytest.mark.parametrize("words", [("--rows", 10**30), ("--money", "1e300", "--price-per-row", "1e-300")])
+def test_a_budget_beyond_all_counting_is_one_line(words: tuple[Any, ...]) -> None:
+    result = run("ledger", "budget", "l.db", "--model-id", "bank-1", "--new", *words)
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and "rows" in result.stderr
+
+
+def test_labels_that_the_model_never_gave_need_a_word_of_their_own() -> None:
+    run(*EXPLAIN)
+    loans = pd.read_csv("loans.csv")
+    loans.drop(columns=["id", "outcome"]).assign(label="perhaps").to_csv("odd.csv", index=False)
+    words = ("ledger", "import", "l.db", "odd.csv", "--model-id", "bank-1")
+    result = run(*words)
+    assert result.exit_code == 2 and "'perhaps' is not a label that model 'bank-1' has given" in result.stderr
+    assert "--new-labels" in result.stderr and len(answer("ledger", "export", "l.db")) == 8
+    assert answer(*words, "--new-labels")["new"] > 0
+
+
+def test_a_damaged_ledger_is_found_out_and_what_is_sound_saved() -> None:
+    run(*EXPLAIN)
+    assert answer("ledger", "check", "l.db") == {"sound": True, "findings": []}
+    assert "every line is as it was written" in run("ledger", "check", "l.db").stdout
+    connection = sqlite3.connect("l.db")
+    connection.execute("UPDATE queries SET label = '\"good\"' WHERE sequence = 3")
+    connection.commit()
+    connection.close()
+    result = run("ledger", "check", "l.db")
+    assert result.exit_code == 1 and "sequence 3 of table queries is damaged" in result.stdout
+    assert "acex ledger repair" in result.stderr
+    assert run(*EXPLAIN).exit_code == 3
+    saved = answer("ledger", "repair", "l.db", "mended.db")
+    assert saved["answers"] == 7 and len(saved["findings"]) == 3
+    assert run("ledger", "check", "mended.db").exit_code == 0
+    assert run("ledger", "repair", "l.db", "mended.db").exit_code == 2  # it is there already
+    assert "7 answers saved" in run("ledger", "repair", "l.db", "again.db").stdout
 
 
 def test_what_was_handed_out_can_be_given_up() -> None:

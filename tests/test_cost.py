@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -68,10 +66,3 @@ def test_what_changed_is_counted_not_measured() -> None:
     X = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.1], [0.0, 0.0, 0.0], [-0.0, 2.0, 3.0]])
     assert_array_equal(n_changed(X, np.array([1.0, 2.0, 3.0])), [0, 1, 3, 1])
     assert_array_equal(n_changed(X[3:], np.array([0.0, 2.0, 3.0])), [0])
-
-
-@pytest.mark.parametrize("beta", [-1.0, math.nan, math.inf, "5", None])
-def test_beta_is_zero_or_positive(beta: Any) -> None:
-    space = Space((Nominal("a", ("x", "y")),))
-    with pytest.raises(ValueError, match=f"beta must be zero or a positive number, got {beta!r}"):
-        cost_of(space, np.array([[0.0], [1.0]]), beta)

@@ -25,7 +25,7 @@ from commands import run
 from servers import Handler, serving
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 HOST = re.compile("https://host(?=/score|/v1/chat)")  # in the pages; here a server on this machine answers
 
 

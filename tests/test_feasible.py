@@ -1,4 +1,4 @@
-"""Strategy "feasible": its coordinates, candidates, polish and stops."""
+"""Strategy "feasible": its coordinates, candidates and stops."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
-from acex.arrays import BoolArray, FloatArray
-from acex.search import polish
-from acex.search.families import everything, from_hits, from_reference
-from acex.search.feasible import Feasible, _step_after
+from acex.arrays import BoolArray
+from acex.search.families import anywhere, everything, from_hits, from_reference, simplified
+from acex.search.feasible import Feasible
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Problem, key
 from acex.search.search import Search
@@ -94,43 +93,28 @@ def test_a_small_region_is_listed_in_full() -> None:
     assert everything(problem(MIXED)) is None
 
 
-# -- polish ----------------------------------------------------------------------------------------------
+def test_simpler_versions_of_a_hit_undo_each_change_and_cost_less() -> None:
+    p = problem(plausible=False)
+    hit = p.region.snap((p.factual + np.array([3.0, 2, 1, 0, 900, 0]))[None])[0]
+    hit[3] = (p.factual[3] + 1) % 3
+    X = simplified(p, hit)
+    assert p.region.contains(X).all()
+    assert (p.cost(X) <= p.cost(hit[None])[0]).all()
+    changed = np.flatnonzero(hit != p.factual)
+    for j in changed:
+        undone = hit.copy()
+        undone[j] = p.factual[j]
+        assert (undone == X).all(axis=1).any()
 
 
-def polished(p: Problem, hit: FloatArray, is_hit: object) -> tuple[FloatArray, int]:
-    """The cheapest hit after the plan is through, and what it cost in queries."""
-    answers = {key(hit): True}
-    points = [hit]
-    while (point := polish.next_step(p, hit, answers, np.empty((0, len(hit))))) is not None:
-        assert key(point) not in answers
-        answers[key(point)] = bool(is_hit(point[None])[0])  # type: ignore[operator]
-        if answers[key(point)]:
-            points.append(point)
-    best = min(points, key=lambda x: float(p.cost(x[None])[0]))
-    return best, len(answers) - 1
-
-
-def test_a_polished_hit_changes_what_is_needed_and_no_more() -> None:
-    space = Space(tuple(Continuous(f"f{j}", 0, 10) for j in range(8)))
+def test_points_anywhere_reach_beyond_the_reference_and_keep_to_the_region() -> None:
+    space = Space((Continuous("a", -10, 10), Continuous("b", -10, 10), Nominal("c", ("x", "y", "z"))))
     p = problem(space, plausible=False)
-    hit = np.where(p.factual > 5, p.factual - 4, p.factual + 4)
-
-    def needs_two(X: FloatArray) -> BoolArray:
-        return np.asarray((np.abs(X - p.factual)[:, [1, 6]] > 2.0).all(axis=1))
-
-    best, n = polished(p, hit, needs_two)
-    assert set(np.flatnonzero(best != p.factual)) == {1, 6}
-    assert (np.abs(best - p.factual)[[1, 6]] < 2.3).all()
-    assert n <= 25
-
-
-def test_polishing_respects_plausibility_and_region() -> None:
-    p = problem()
-    hit = p.projected[p.plausible(p.projected)][0]
-    answers: dict[bytes, bool] = {key(hit): True}
-    while (point := polish.next_step(p, hit, answers, np.empty((0, len(hit))))) is not None:
-        assert p.region.contains(point[None]).all() and p.plausible(point[None]).all()
-        answers[key(point)] = len(answers) % 2 == 0
+    p = replace(p, reference=p.reference / np.array([4.0, 4.0, 1.0]))
+    X = anywhere(p, np.random.default_rng(0), 400)
+    assert p.region.contains(X).all()
+    assert X[:, 0].max() > p.reference[:, 0].max()
+    assert set(X[:, 2]) == {0.0, 1.0, 2.0}
 
 
 def test_a_point_is_part_of_another_that_changes_the_same_further() -> None:
@@ -144,27 +128,6 @@ def test_a_point_is_part_of_another_that_changes_the_same_further() -> None:
     beyond[0] += 0.5
     other[3] = 3 - x[3] - whole[3]
     assert not p.is_part_of(np.vstack([beyond, other]), whole[None]).any()
-
-
-def test_what_is_part_of_a_miss_is_not_asked_while_polishing() -> None:
-    space = Space(tuple(Continuous(f"f{j}", 0, 10) for j in range(4)))
-    p = problem(space, plausible=False)
-    hit = np.where(p.factual > 5, p.factual - 4, p.factual + 4)
-    miss = p.factual + 0.9 * (hit - p.factual)
-    answers = {key(hit): True, key(miss): False}
-    while (point := polish.next_step(p, hit, answers, miss[None])) is not None:
-        assert not p.is_part_of(point[None], miss[None])[0]
-        answers[key(point)] = False
-
-
-def test_the_smallest_change_is_undone_by_itself() -> None:
-    p = problem(plausible=False)
-    hit = p.factual.copy()
-    hit[[0, 4]] = p.region.snap((p.factual + np.array([3.0, 0, 0, 0, 20, 0]))[None])[0, [0, 4]]
-    point = polish.without_smallest(p, hit, {})
-    assert point is not None
-    assert_array_equal(np.flatnonzero(point != p.factual), [0])
-    assert polish.without_smallest(p, point, {}) is None
 
 
 # -- the search ------------------------------------------------------------------------------------------
@@ -226,11 +189,6 @@ def test_the_search_settles_by_itself() -> None:
     assert len(patient.history.queries) > len(search.history.queries)
 
 
-def test_the_step_grows_with_success_and_shrinks_with_misses() -> None:
-    assert _step_after([False, False]) < _step_after([False]) < _step_after([]) < _step_after([True])
-    assert _step_after([True] * 20) <= 0.5
-
-
 def test_where_nothing_is_a_hit_it_gives_up() -> None:
     space = Space((Integer("a", 0, 3), Integer("b", 0, 3)))
     search = run(Search.begin(problem(space, plausible=False), Feasible()), 100, never=True)
@@ -290,5 +248,5 @@ def test_labels_must_be_one_a_row() -> None:
 
 def test_a_tolerance_that_is_no_share_is_refused() -> None:
     for wrong in (-0.1, 1.0, np.nan, "a"):
-        with pytest.raises(ValueError, match="tolerance must be a share"):
+        with pytest.raises(ValueError, match="tolerance must be a chance"):
             Feasible(tolerance=wrong)  # type: ignore[arg-type]

@@ -6,17 +6,25 @@ A case that fails says its number: `python tests/fuzz.py NUMBER` shows it and ru
 from __future__ import annotations
 
 import traceback
+import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import acex
+from acex.models.labels import as_labels
+from acex.plan.plan import Plan
 from acex.plan.target import Target
+from acex.run.blackbox import BlackBox
+from acex.search.search import Search
+from acex.space.region import Region
 from fuzz import ABOUT_MODEL, Case, Interrupted, Key, Model, keys, part
 
 NAME = "fuzzed-v1"
@@ -106,15 +114,15 @@ def attack(case: Case, folder: Path) -> bool:
     path = folder / f"{case.number}.db" if case.on_disk else None
     first = run(case, path, stop_after=case.stop_after)
     check(case, first)
-    # The same seed asks the same rows, also where answers are written somewhere else.
-    single = case.mode in ("explain", "steps", "ask and tell")
-    again = run(case, None if single or path is None else folder / f"{case.number}-again.db")
-    check(case, again)
-    if case.stop_after is None:
-        assert again.asked == first.asked and again.model.sent == first.model.sent
-    else:
-        assert again.model.sent[: len(first.model.sent)] == first.model.sent
-    assert type(again.error) is type(first.error)
+    if case.is_repeated:
+        # The same seed asks the same rows, also where answers are written somewhere else.
+        single = case.mode in ("explain", "steps", "ask and tell")
+        again = run(case, None if single or path is None else folder / f"{case.number}-again.db")
+        check(case, again)
+        n = len(first.model.sent)
+        assert first.model.sent == (again.model.sent if case.stop_after is None else again.model.sent[:n])
+        assert first.asked == again.asked or case.stop_after is not None
+        assert type(again.error) is type(first.error)
     if path is not None:
         resume(case, path, first, again)
     return bool(first.model.sent)
@@ -170,8 +178,10 @@ def check_error(case: Case, done: Run) -> None:
     """An error says what is wrong, and what is wrong with the arguments is said before anything is asked."""
     error = done.error
     if case.mistake is not None:
-        assert isinstance(error, (ValueError, TypeError)), f"{case.mistake} gave {error!r}"
-        assert case.mistake[2] in str(error), f"{case.mistake} gave {error!r}"
+        said = [e.error or "" for _, e in done.explanations] if error is None else [str(error)]
+        assert isinstance(error, (ValueError, TypeError)) or (case.mode == "many" and failed(done)), repr(case.mistake)
+        assert said and all(case.mistake[2] in words for words in said), f"{case.mistake} gave {said}"
+        assert done.model.sent == []
     if error is None:
         return
     if isinstance(error, Interrupted):
@@ -223,7 +233,8 @@ def check_explanation(case: Case, factual: Key, e: acex.Explanation, told: dict[
 # -- the tests -----------------------------------------------------------------------------------------------
 
 
-def attack_all(numbers: range, folder: Path) -> None:
+def attack_all(numbers: Sequence[int], folder: Path, most: int = 5) -> None:
+    """Attack these cases, and tell of the first few that break a promise."""
     broken: list[str] = []
     alive = 0
     for number in numbers:
@@ -231,7 +242,9 @@ def attack_all(numbers: range, folder: Path) -> None:
             alive += attack(Case(number), folder)
         except Exception:
             broken.append(f"case {number}: python tests/fuzz.py {number}\n{traceback.format_exc(limit=-2)}")
-    assert not broken, f"{len(broken)} of {len(numbers)}:\n" + "\n".join(broken[:5])
+        if len(broken) == most:
+            break
+    assert not broken, "\n".join(broken)
     assert alive > len(numbers) / 2  # what is refused at the door tests nothing else
 
 
@@ -244,3 +257,57 @@ def test_every_promise_holds_in_random_cases(block: int, tmp_path: Path) -> None
 @pytest.mark.parametrize("block", range(20))
 def test_every_promise_holds_in_five_thousand_random_cases(block: int, tmp_path: Path) -> None:
     attack_all(range(1000 + block * SLOW_BLOCK, 1000 + (block + 1) * SLOW_BLOCK), tmp_path)
+
+
+# -- what is broken is noticed -------------------------------------------------------------------------------
+
+
+def overdraws(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(BlackBox, "remaining", property(lambda box: box.budget - box.paid + 1))
+
+
+def sends_twice(patch: pytest.MonkeyPatch) -> None:
+    answers = BlackBox._answers
+    patch.setattr(BlackBox, "_answers", lambda box, *rows: (answers(box, *rows), answers(box, *rows))[0])
+
+
+def mistakes_labels(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("acex.run.blackbox.as_labels", lambda answer, n: as_labels(answer, n)[::-1])
+
+
+def ignores_wishes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Region, "snap", lambda region, X: region.space.snap(X))
+
+
+def ignores_rules(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Region, "_meets_constraint", lambda region, X: np.ones(len(X), dtype=bool))
+
+
+def forgets_seeds(patch: pytest.MonkeyPatch) -> None:
+    begin, seeds = Search.begin, iter(range(1000, 9999))
+    patch.setattr(Search, "begin", lambda problem, how, seed, **rest: begin(problem, how, next(seeds), **rest))
+
+
+def forgets_the_past(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Plan, "identity", property(lambda plan: uuid.uuid4().hex))
+
+
+@pytest.mark.parametrize(
+    ("broken", "option"),  # and one that cases must have for it to matter
+    [
+        (overdraws, "budget"),
+        (sends_twice, "budget"),
+        (mistakes_labels, "budget"),
+        (ignores_wishes, "freeze"),
+        (ignores_rules, "constraint"),
+        (forgets_seeds, "seed"),
+        (forgets_the_past, "seed"),
+    ],
+)
+def test_a_broken_promise_is_noticed(
+    broken: Callable[[pytest.MonkeyPatch], None], option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(monkeypatch)
+    concerned = [number for number in range(100) if option in Case(number).options]
+    with pytest.raises(AssertionError, match=r"python tests/fuzz.py \d+"):
+        attack_all(concerned, tmp_path, most=1)

@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from sqlalchemy.exc import DBAPIError
 
 from acex.errors import BudgetSpent, LedgerFailed
 from acex.ledger import Ledger, Question, label_text, migrations, query_id
-from acex.ledger.store import Store
+from acex.ledger.journal import Journal
+from acex.ledger.store import Store, shown
 from acex.values import fingerprint
 from ledgers import MODEL, Clock, postgres, questions, rows
 from strategies import modest
@@ -163,6 +165,51 @@ def test_a_claim_is_taken_over_when_its_lease_has_run_out_and_counts_again(ledge
     assert states(other, 1) == ["settled"]
 
 
+def test_a_clock_that_is_set_forward_frees_no_claim_on_one_machine(tmp_path: Path, clock: Clock) -> None:
+    for ledger in (Ledger(), Ledger(tmp_path / "ledger.db")):
+        states(ledger, 1)
+        clock.set(1e6)
+        assert states(someone_else(ledger), 1) == ["in_flight"]
+        assert ledger.free(MODEL, rows(1)) == {"[1]"}
+        clock.set(-2e6)
+        clock.forward(ledger.lease)
+        assert states(someone_else(ledger), 1) == ["mine"]
+
+
+def test_after_a_restart_of_the_machine_the_time_of_day_decides(tmp_path: Path, clock: Clock) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    states(ledger, 1)
+    clock.machine, clock.ticks = "the same machine, started again", 0.0
+    assert states(someone_else(ledger), 1) == ["in_flight"]
+    clock.set(ledger.lease)
+    assert states(someone_else(ledger), 1) == ["mine"]
+
+
+def test_a_claim_that_is_renewed_is_waited_for(ledger: Ledger) -> None:
+    ledger.lease = 0.3
+    states(ledger, 1)
+    with ledger.holding(MODEL, rows(1)):
+        answering = threading.Timer(1.0, ledger.settle, (MODEL, rows(1), ["good"]))
+        answering.start()
+        assert someone_else(ledger).wait(MODEL, rows(1))
+        assert ledger.known(MODEL, rows(1))["[1]"].label == "good"
+        answering.join()
+
+
+def test_what_others_have_taken_over_is_not_renewed(ledger: Ledger, clock: Clock) -> None:
+    states(ledger, 1)
+    clock.forward(ledger.lease)
+    other = someone_else(ledger)
+    assert states(other, 1) == ["mine"]
+    clock.forward(ledger.lease - 1)
+    ledger._renew(MODEL, rows(1))
+    clock.forward(2)
+    assert ledger.free(MODEL, rows(1)) == set()
+    assert states(other, 1) == ["mine"]
+    other._renew(MODEL, rows(1))
+    assert ledger.free(MODEL, rows(1)) == {"[1]"}
+
+
 def test_a_claim_without_end_is_held_until_it_is_abandoned(ledger: Ledger, clock: Clock) -> None:
     ledger.claim(MODEL, questions(1, 2), lease=math.inf, holder="laboratory")
     clock.forward(1e9)
@@ -255,11 +302,24 @@ def test_a_budget_in_money_buys_as_many_rows_as_people_think(ledger: Ledger) -> 
 @pytest.mark.parametrize(
     "limits",
     [{}, {"rows": 1, "money": 1}, {"money": 1}, {"rows": -1}, {"rows": 1.5}, {"rows": True}, {"money": math.nan}]
+    + [{"rows": 10**30}, {"money": 1e300, "price_per_row": 1e-300}, {"money": 10**30, "price_per_row": 0.01}]
     + [{"money": 1, "price_per_row": price} for price in (0, -1, math.inf)],
 )
 def test_a_budget_that_says_nothing_is_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"budget|rows|money|price_per_row"):
         Ledger().budget(MODEL, **limits)
+
+
+def test_numbers_beyond_all_counting_do_no_harm(ledger: Ledger) -> None:
+    ledger.budget(MODEL, rows=2**63 - 1)
+    assert ledger.remaining(MODEL) == 2**63 - 1
+    ledger.budget(MODEL, rows=np.int64(7), price_per_row=1)  # type: ignore[arg-type]
+    assert ledger.remaining(MODEL) == 7 and ledger.stats().loc[0, "price_per_row"] == 1.0
+    ledger.settle(MODEL, rows(1), ["good"])
+    huge = 10**30
+    assert len(ledger.answers(MODEL, newest=huge)) == len(ledger.answers(MODEL, up_to=huge)) == 1
+    assert ledger.answers(MODEL, after=huge) == []
+    assert len(ledger.show(newest=huge)) == 1
 
 
 def test_a_call_may_have_a_limit_of_its_own(ledger: Ledger) -> None:
@@ -310,6 +370,29 @@ def test_imported_answers_are_evidence_for_free(ledger: Ledger) -> None:
     assert (line["charged"], line["settled"], line["imported"], line["contradictions"]) == (0, 1200, 1200, 0)
     assert ledger.import_answers(MODEL, rows(0, 5000, 5000), [1, 0, 1]) == 1
     assert ledger.contradictions(MODEL)["row"].tolist() == ["[0]", "[5000]"]
+
+
+@pytest.mark.parametrize(
+    ("known", "fits", "strange"),
+    [
+        (["yes", "no"], ["no"], [0.018, "No", 1, True]),
+        ([0, 1], [1, 1.0, True], [0.5, 2, "1"]),
+        ([True, False], [True, 1], [2, "True"]),
+        ([0.25, 3.5], [7, 1.5], ["7", True]),  # of a model that measures something
+        (["yes"], ["no"], [1]),  # nobody asks a model that can say only one thing
+    ],
+)
+def test_labels_that_a_model_never_gave_are_not_imported_unasked(
+    ledger: Ledger, known: list[Any], fits: list[Any], strange: list[Any]
+) -> None:
+    ledger.import_answers(MODEL, rows(*range(len(known))), known[:1] * len(known))
+    ledger.settle(MODEL, rows(*range(100, 100 + len(known))), known)
+    for label in strange:
+        with pytest.raises(ValueError, match=r"is not a label that model 'loans-v1' has given .*--new-labels"):
+            ledger.import_answers(MODEL, rows(50, 51), [known[0], label])
+    assert ledger.known(MODEL, rows(50, 51)) == {}
+    assert ledger.import_answers(MODEL, rows(*range(60, 60 + len(fits))), fits) == len(fits)
+    assert ledger.import_answers(MODEL, rows(50), strange[:1], new_labels=True) == 1
 
 
 def test_an_import_answers_those_who_wait(ledger: Ledger) -> None:
@@ -466,6 +549,30 @@ def test_a_postgres_ledger_travels_but_does_not_show_its_password() -> None:
         with pickle.loads(pickle.dumps(ledger)) as there:
             assert states(there, 1) == ["in_flight"]
         assert "***" in repr(ledger)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:s3cr%40t@127.0.0.1:9/none",
+        "postgresql://me@127.0.0.1:9/none?password=s3cr%40t&sslpassword=s3cr%40t",
+    ],
+)
+def test_a_password_is_shown_nowhere(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "s3cr" not in shown(address) and "***" in shown(address)
+    with pytest.raises(LedgerFailed, match=r"127\.0\.0\.1:9/none") as caught:
+        Ledger(address)
+    assert "s3cr" not in str(caught.value)
+    with pytest.raises(ValueError, match="expected a path or a URL") as refused:
+        Ledger(address.replace("postgresql", "mysql"))
+    assert "s3cr" not in str(refused.value)
+    monkeypatch.setattr(Store, "_prepare", lambda store: None)
+    monkeypatch.setattr(Store, "journal", lambda store: Journal(None, ""))
+    ledger = Ledger(address)
+    assert "s3cr" not in repr(ledger) and "***" in repr(ledger)
+    with pytest.raises(LedgerFailed) as caught, ledger._store._faults():
+        raise DBAPIError("", {}, Exception("bad password s3cr@t or s3cr%40t"))
+    assert "s3cr" not in str(caught.value)
 
 
 def test_a_ledger_in_memory_does_not_travel() -> None:

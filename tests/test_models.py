@@ -212,6 +212,7 @@ def test_labels_of_any_make_become_plain(answer: Any, expected: list[Any]) -> No
         (["a", np.nan], "got nan, which is not a label"),
         (pd.Series([True, None], dtype="boolean"), "got <NA>, which is not a label"),
         (pd.Series([{}, {}]), "got {}, which is not a label"),
+        (["a", "\ud800"], r"got '\\ud800', which is not a label: half of a character"),
     ],
 )
 def test_what_is_not_one_label_a_row_is_refused(answer: Any, message: str) -> None:

@@ -7,10 +7,29 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
+
+import acex
+from acex.space.columns import dtype_from_json, dtype_to_json
 
 ROOT = Path(__file__).parents[1]
 TESTS = "space columns schema explainer recorded spreadsheets docs"
+
+
+def test_texts_as_objects_and_as_texts_make_the_same_explanation() -> None:
+    rows = pd.DataFrame({"income": [1.0, 2.0, 3.0, 4.0], "job": ["clerk", "cook", "cook", "clerk"]})
+    forms = rows, rows.astype({"job": object}), rows.astype({"job": "category"})
+    names = [acex.Explainer(lambda x: x["income"] > 2, form).search(form.iloc[0]).identity for form in forms]
+    assert names[0] == names[1] != names[2]
+
+
+def test_categories_of_texts_are_written_down_the_same() -> None:
+    as_objects = pd.CategoricalDtype(pd.Index(["low", "high"], dtype=object), ordered=True)
+    as_texts = pd.CategoricalDtype(["low", "high"], ordered=True)
+    assert dtype_to_json(as_objects) == dtype_to_json(as_texts)
+    assert dtype_from_json(dtype_to_json(as_texts)) == as_texts
+    assert dtype_from_json("str") == pd.Series(["text"]).dtype
 
 
 @pytest.mark.slow

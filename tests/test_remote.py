@@ -263,6 +263,7 @@ def test_a_gzip_bomb_is_not_unpacked() -> None:
         (gzip.compress(b"{}") + b"more", "gzip", "cannot be unpacked"),
         (b"", "gzip", "its packed body breaks off"),
     ],
+    ids=["twice", "otherwise", "cut off", "with more behind", "empty"],  # what is packed holds the time
 )
 def test_what_is_packed_in_another_way_is_told(body: bytes, encoding: str, message: str) -> None:
     with serving(says(200, body, content_encoding=encoding)) as server:

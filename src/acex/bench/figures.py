@@ -149,7 +149,7 @@ def boundary_record(g: Ground, result: Mapping[Any, Any]) -> Boundary:
     believed = None
     if result["method"] in ("feasible", "penalty"):
         scale = Scale.of(g.space, g.reference)
-        posterior = fit(scale.coordinates(asked), (labels == 1).astype(float))
+        posterior = fit(scale.coordinates(asked), (labels == 1).astype(float), metric=scale.metric)
         believed = posterior.probability(scale.coordinates(points)).reshape(SIDE, SIDE)
     found = result.get("counterfactual")
     return Boundary(

@@ -47,9 +47,10 @@ def opened(where: str, checked: bool = True) -> acex.Ledger:
 def chosen(book: acex.Ledger, model_id: str | None) -> str:
     """The model that is meant: the one named, the only one whose name begins so, or the only one there is."""
     known = [str(name) for name in book.stats()["model"]]
-    meant = [name for name in known if name == model_id] or [n for n in known if n.startswith(model_id or "")]
+    begins = [name for name in known if model_id is None or (model_id and name.startswith(model_id))]
+    meant = [model_id] if model_id in known else begins
     if len(meant) == 1:
-        return meant[0]
+        return str(meant[0])
     what = "--model-id is needed" if model_id is None else f"{model_id!r} is not a model of this ledger"
     what = f"{model_id!r} begins several names" if model_id and meant else what
     changed = (
@@ -184,7 +185,7 @@ def import_(
         if known is not None:
             column_names(known, rows.columns, f"{answers}", whole=True)
             rows = rows[known]
-        labels = _in_its_words(labels, book, model_id, new_labels)
+        labels = _in_its_words(labels, book, model_id)
         book.register(model_id, features=[str(name) for name in rows.columns])
         new = book.import_answers(model_id, canonical(rows), labels, new_labels=new_labels)
     if as_json:
@@ -193,22 +194,10 @@ def import_(
         console().print(f"{new} of {len(rows)} answers were new to {model_id}.")
 
 
-def _in_its_words(labels: list[Any], book: acex.Ledger, model_id: str, new_labels: bool) -> list[Any]:
-    """The labels as the model gives them: CSV does not tell the text "1" from the number.
-
-    Raises:
-        ValueError: some are none that it has given before, and new ones are not wanted.
-    """
-    given = list({(type(a.label) is bool, a.label): a.label for a in book.answers(model_id)}.values())
-    by_text = {str(label): label for label in given}
-    told = [by_text.get(str(label), label) for label in labels]
-    strange = [label for label in dict.fromkeys(told) if label not in given]
-    if given and strange and not new_labels:
-        raise ValueError(
-            f"{listed(strange)} is not a label of {model_id!r} so far, which gave {listed(given)}. Nothing was "
-            f"imported; --new-labels takes them all the same."
-        )
-    return told
+def _in_its_words(labels: list[Any], book: acex.Ledger, model_id: str) -> list[Any]:
+    """The labels as the model gives them: CSV does not tell the text "1" from the number."""
+    by_text = {str(answer.label): answer.label for answer in book.answers(model_id)}
+    return [by_text.get(str(label), label) for label in labels]
 
 
 @ledger.command()

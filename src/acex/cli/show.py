@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from acex.values import as_json, is_missing, printable
+from acex.values import as_json, is_missing, printable, readable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +48,6 @@ def console() -> Terminal:
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     """A table of values as people write them; with empty names it has no header."""
-    from acex.values import readable
-
     columns = list(columns)
     drawn = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
     for column in columns:

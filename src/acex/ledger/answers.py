@@ -226,7 +226,7 @@ def _fits(label: PlainLabel, known: Sequence[PlainLabel]) -> bool:
     and where they are fractions any number will do."""
     alike = [other for other in known if _kind(other) is _kind(label)]
     is_measured = any(isinstance(other, float) and other % 1 for other in alike)
-    return label in alike or is_measured or (len(known) == len(alike) <= 1)
+    return label in known or is_measured or (len(known) == len(alike) <= 1)
 
 
 def _kind(label: PlainLabel) -> type:

@@ -193,21 +193,17 @@ class Claims(Answers):
     def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
         """True as soon as none of the rows is in flight: each is settled, or may be claimed.
 
-        False when none of the claims was renewed for `timeout` seconds, by default as many as the lease.
+        False after `timeout` seconds; by default only when a claim that has no end is not answered within the lease.
         """
-        patience = self.lease if timeout is None else timeout
-        ends = time.monotonic() + patience
+        ends = time.monotonic() + (self.lease if timeout is None else timeout)
         pause = 0.005
         ids = [query_id(model, row) for row in rows]
-        leases: dict[str, Any] = {}
         while True:
             with self._store.read() as connection:
                 now = self._store.now(connection)
                 waiting = [query for query in by_id(connection, ids).values() if _in_flight(query, now)]
-            before, leases = leases, {query.id: (query.lease_ends, query.leased_until) for query in waiting}
-            if before and leases != before:
-                ends = time.monotonic() + patience
-            if not waiting or time.monotonic() >= ends:
+            may_end = timeout is not None or any(query.leased_until == FOREVER for query in waiting)
+            if not waiting or (may_end and time.monotonic() >= ends):
                 return not waiting
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)

@@ -227,7 +227,7 @@ def shown(where: str | os.PathLike[str]) -> str:
 
 def _without_secrets(url: URL) -> str:
     hidden = {name: "***" for name in url.query if name.lower() in SECRETS}
-    return url.update_query_dict(hidden).render_as_string()
+    return url.update_query_dict(hidden).render_as_string().replace(quote("***"), "***")
 
 
 def _scrubbed(words: str, url: URL) -> str:

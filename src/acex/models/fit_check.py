@@ -29,10 +29,12 @@ def refuse_misfit(model: Any, data: Rows, labels: Any = None) -> None:
     Raises:
         ValueError: which columns are too many, missing, in another order or not one-hot, and what to do.
     """
+    has_names = isinstance(data, pd.DataFrame)
+    if not has_names and np.ndim(data) != 2:
+        return  # whoever reads the rows says what is wrong with them
     model = _receiver(model)
     names = _fitted_names(model)
-    table = data if isinstance(data, pd.DataFrame) else pd.DataFrame(np.asarray(data))
-    has_names = isinstance(data, pd.DataFrame)
+    table = data if has_names else pd.DataFrame(np.asarray(data))
     if names is not None and has_names:
         _refuse_other_columns(model, names, table, labels)
         return
@@ -41,7 +43,8 @@ def refuse_misfit(model: Any, data: Rows, labels: Any = None) -> None:
     which = listed(outcomes) if has_names else f"number {listed(outcomes)} (from 0)"
     if outcomes:
         raise ValueError(
-            f"The column {which} of data equals labels: it is the outcome, which a model does not see. Leave it out."
+            f"The column {which} of data equals labels: it is the outcome, which a model does not see. Leave it out "
+            f"(in a shell --drop)."
         )
     if count is not None and count != table.shape[1]:
         raise ValueError(
@@ -70,7 +73,8 @@ def _refuse_other_columns(model: Any, names: list[str], data: pd.DataFrame, labe
         has = f" also has {listed(extra)}" if extra and not (picks and not outcomes) else ""
         outcome = f" ({listed(outcomes)} is the outcome, which the model does not see)" if outcomes else ""
         what = " and".join(filter(None, (lacks, has)))
-        fix = "" if missing else f" Leave them out: data.drop(columns=[{listed(outcomes if picks else extra)}])."
+        drop = listed(outcomes if picks else extra)
+        fix = "" if missing else f" Leave out what it does not know: data.drop(columns=[{drop}]), in a shell --drop."
         raise ValueError(f"The model was fitted with the columns {listed(names)}; data{what}{outcome}.{fix}")
     if not picks and list(own) != wanted:
         raise ValueError(

@@ -221,7 +221,7 @@ class BlackBox:
                     labels, scores = _checked(late.result(), len(forms))
                     self.ledger.settle(self.model_id, forms, labels, scores=scores)
 
-        threading.Thread(target=call, daemon=True).start()
+        threading.Thread(target=call, name="acex-request", daemon=True).start()
         if wait([outcome], seconds).not_done:
             outcome.add_done_callback(take)
             raise ModelFailed(

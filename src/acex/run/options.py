@@ -12,7 +12,7 @@ from acex.search.strategies import as_strategy
 from acex.search.strategy import Strategy
 from acex.space.feature import Direction
 from acex.space.region import Constraint
-from acex.values import is_count
+from acex.values import is_count, is_finite
 
 BUDGET = 60
 
@@ -82,6 +82,12 @@ class Options:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}.")
         if not is_count(self.seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {self.seed!r}.")
+        if not (is_finite(self.beta) and self.beta >= 0):
+            raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")
+        if not (self.constraint is None or callable(self.constraint)):
+            raise TypeError(
+                f"constraint must be a function from rows to one True or False a row, got {self.constraint!r}."
+            )
         if self.count > 1 and not self.strategy.finds_several:
             raise ValueError(
                 f"count above 1 needs strategy 'feasible'; strategy {self.strategy.name!r} finds one only."

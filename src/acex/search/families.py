@@ -12,6 +12,8 @@ from acex.search.problem import Problem
 
 MOST_CHANGED = 4  # features that a sparse move changes, at most
 NOISE = 0.3  # largest deviation of local noise, in standard deviations of the reference
+SHRUNK = (0.3, 0.5, 0.7, 0.85, 0.93)  # shares of the way to a hit
+BEYOND = 0.25  # how far outside of the reference, as a share of its range
 MOST_ENUMERATED = 4096  # a region of at most so many points is listed in full
 
 
@@ -62,3 +64,35 @@ def beyond_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n:
     V = hits[rng.integers(len(hits), size=n)]
     further = V + rng.random((n, 1)) * (V - problem.factual)
     return problem.region.snap(np.where(problem.scale.is_nominal, V, further))
+
+
+def simplified(problem: Problem, hit: FloatArray) -> FloatArray:
+    """Simpler versions of a hit, (n, d): each change undone or halved, the smallest ones undone, all shrunk alike."""
+    x, home = problem.factual, problem.home
+    changed = np.flatnonzero(hit != x)
+    each = np.arange(len(changed))
+    undone, halved = np.repeat(hit[None], len(changed), axis=0), np.repeat(hit[None], len(changed), axis=0)
+    undone[each, changed] = home[changed]
+    halved[each, changed] = np.where(problem.scale.is_nominal, hit, (hit + x) / 2)[changed]
+    by_size = changed[np.argsort(np.abs(problem.cost.steps(hit[None])[0])[changed], kind="stable")]
+    together = np.repeat(hit[None], max(len(changed) - 2, 0), axis=0)
+    for k, point in enumerate(together):
+        point[by_size[: k + 2]] = home[by_size[: k + 2]]
+    shrunk = np.where(problem.scale.is_nominal, hit, x + np.array(SHRUNK)[:, None] * (hit - x))
+    return problem.region.snap(np.vstack([undone, halved, together, shrunk]))
+
+
+def anywhere(problem: Problem, rng: np.random.Generator, n: int, changed: float | None = None) -> FloatArray:
+    """Points spread over the region and a little beyond the reference, (n, d), with a share of all changes, or any."""
+    x, movable = problem.factual, np.flatnonzero(problem.region.movable)
+    low, high = problem.reference.min(axis=0), problem.reference.max(axis=0)
+    low, high = np.minimum(low, x), np.maximum(high, x)
+    beyond = BEYOND * (high - low)
+    low = np.maximum(problem.region.low, low - beyond)
+    high = np.minimum(problem.region.high, high + beyond)
+    X = low + rng.random((n, len(x))) * np.maximum(high - low, 0.0)
+    order = rng.random((n, len(movable))).argsort(axis=1).argsort(axis=1)
+    chosen = np.zeros(X.shape, dtype=bool)
+    n_changed = rng.integers(1, len(movable) + 1, size=(n, 1)) if changed is None else changed * len(movable)
+    chosen[:, movable] = order < n_changed
+    return problem.released(problem.region.snap(np.where(chosen, np.where(problem.scale.is_nominal, np.rint(X), X), x)))

@@ -13,7 +13,6 @@ import numpy as np
 
 from acex.arrays import FloatArray, IntArray
 from acex.space.scale import Scale
-from acex.values import is_finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +23,6 @@ class Cost:
     factual: FloatArray
     weights: FloatArray
     beta: float = 5.0
-
-    def __post_init__(self) -> None:
-        if not (is_finite(self.beta) and self.beta >= 0):
-            raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")
 
     @cached_property
     def per_unit(self) -> FloatArray:

@@ -27,6 +27,10 @@ HEADER = """\
 #   weight      how dear a change is relative to other columns; 1 by default
 #   unit        what a number counts, such as "months": a word for sentences and reports
 """
+WRITTEN: dict[str, Any] = {
+    "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
+    "weight": (int, float), "unit": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,6 @@ class FeatureSchema:
             raise ValueError(f"{self.name!r}: kind {word!r} is for numbers, and the column is {values.dtype}.")
         said = self.kind.fields_of(values) if self.missing else {}
         return self.kind(self.name, **{**said, **self.given})
-
-
-WRITTEN: dict[str, Any] = {
-    "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
-    "weight": (int, float), "unit": str,
-}  # fmt: skip
 
 
 def described(entry: Any) -> FeatureSchema:

@@ -1,0 +1,237 @@
+"""What the learned belief sees of a point: some fifty numbers that describe it in the light of the evidence.
+
+None of them depends on the units of a feature, on how many there are, or on what they mean: distances are relative to
+the distance to the factual or to a typical row, costs to the best hit or to rows. So what was learned on simulated
+tasks holds elsewhere. Whoever changes what a number means, or adds one, raises `REVISION` and trains anew
+(`benchmarks/learn.py`); a test compares it with that of the weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import logit
+
+from acex.arrays import BoolArray, FloatArray
+from acex.search.evidence import HINT_CLIP, Evidence, Points, in_common
+from acex.search.surrogate import moderated
+
+REVISION = 1
+
+NAMES = (
+    # The Gaussian process, by distance alone and with known outcomes
+    *("gp_logit", "gp_mean", "gp_deviation", "hinted_logit", "hinted_mean", "for_hint"),
+    # An additive function of the changes
+    *("additive_mean", "additive_deviation"),
+    # The point by itself
+    *("distance", "log_distance", "cost_rank", "log_cost", "n_changed", "share_changed", "largest_share"),
+    # Rows around it
+    *("to_row", "to_third_row", "rows_around"),
+    # Misses
+    *("to_miss", "step_to_miss", "in_miss", "in_second_miss", "in_miss_ranks"),
+    # Hits
+    *(
+        "to_hit",
+        "hit_or_miss",
+        "step_to_hit",
+        "holds_hit",
+        "holds_second_hit",
+        "holds_hit_ranks",
+        "along_hit",
+        "off_hit",
+    ),
+    # The best hit
+    *("log_saving", "holds_best", "like_best", "undone", "best_rank"),
+    # All evidence
+    *("of_nearest_3", "of_nearest_7", "of_same_cost"),
+    # Known outcomes
+    *("hint", "hint_rank", "hint_share", "hint_success"),
+    # The state of the search
+    *(
+        "has_hit",
+        "has_hint",
+        "is_learnt",
+        "is_scored",
+        "log_asked",
+        "log_hits",
+        "log_misses",
+        "log_known",
+        "known_rate",
+    ),
+    *("since_hit", "log_features", "dependence", "log_rows", "share_nominal"),
+)
+SAME_COST = 0.4  # evidence whose log cost differs by this counts 1/e
+FAR = 3.0  # a relative distance that stands for anything beyond
+ADDITIVE_VARIANCE, ADDITIVE_NOISE = 4.0, 0.3  # of the additive function at a typical row, and of a label
+MOST_LOGIT = 8.0
+
+
+Columns = dict[str, FloatArray | float]
+
+
+def traits(evidence: Evidence, points: Points) -> FloatArray:
+    """The traits of points, (n, len(NAMES))."""
+    columns = _of_surrogate(evidence, points) | _of_points(evidence, points)
+    columns |= _of_evidence(evidence, points) | _of_best(evidence, points) | of_search(evidence)
+    out = np.empty((len(points), len(NAMES)))
+    for i, name in enumerate(NAMES):
+        out[:, i] = columns[name]
+    return out
+
+
+def _of_surrogate(e: Evidence, x: Points) -> Columns:
+    mean, variance = e.latent(x, hinted=False)
+    out: Columns = {
+        "gp_logit": _logit(moderated(mean, variance)),
+        "gp_mean": np.clip(mean, -9, 9),
+        "gp_deviation": np.sqrt(variance),
+        "for_hint": float(np.clip(e.for_hint, -9, 9)),
+    }
+    out |= {"hinted_logit": out["gp_logit"], "hinted_mean": out["gp_mean"]}
+    if e.by_hint is not None:
+        hinted, hinted_variance = e.latent(x, hinted=True)
+        out |= {"hinted_logit": _logit(moderated(hinted, hinted_variance)), "hinted_mean": np.clip(hinted, -9, 9)}
+    # Kernel ridge with min(R_i, R_j) as covariance: a function of each feature by itself, -1 at the factual.
+    unit = ADDITIVE_VARIANCE / e.ground.typical_change
+    among, across = in_common(e.points.R, e.points.R) * unit, in_common(x.R, e.points.R) * unit
+    inverse = np.linalg.inv(among + ADDITIVE_NOISE * np.eye(len(among)))
+    weights = across @ inverse
+    out["additive_mean"] = np.clip(2.0 * weights @ e.hits - 1.0, -4, 4)
+    out["additive_deviation"] = np.sqrt(np.maximum(x.R.sum(axis=1) * unit - (across * weights).sum(axis=1), 0.0))
+    return out
+
+
+def _of_points(e: Evidence, x: Points) -> Columns:
+    p, ground = e.problem, e.ground
+    distance = ground.distance(x.Z)
+    changed = (p.factual != x.X).sum(axis=1)
+    to_rows = np.sqrt(p.scale.metric.squared(x.Z, ground.rows.Z))
+    k = min(10, to_rows.shape[1])
+    near = np.argpartition(to_rows, k - 1, axis=1)[:, :k]
+    nearest = np.sort(np.take_along_axis(to_rows, near, axis=1), axis=1)
+    out: Columns = {
+        "distance": np.minimum(distance / ground.typical, FAR),
+        "log_distance": np.log(distance / ground.typical + 1e-3),
+        "cost_rank": ground.rank(x.costs),
+        "log_cost": np.log(x.costs / ground.typical_cost + 1e-4),
+        "n_changed": np.log1p(changed),
+        "share_changed": changed / max(int(p.region.movable.sum()), 1),
+        "largest_share": x.S.max(axis=1) / (x.S.sum(axis=1) + 1e-12),
+        "to_row": np.minimum(nearest[:, 0] / ground.typical, FAR),
+        "to_third_row": np.minimum(nearest[:, min(2, k - 1)] / ground.typical, FAR),
+        "rows_around": e.believed_rows[near].mean(axis=1),
+    }
+    if p.hint is None:
+        return out | {"hint": 0.0, "hint_rank": 0.5, "hint_share": 0.5}
+    share = np.searchsorted(ground.hinted_rows, x.hint) / len(ground.hinted_rows)
+    return out | {"hint": _logit(x.hint), "hint_rank": share, "hint_share": float(ground.hinted_rows.mean())}
+
+
+def _of_evidence(e: Evidence, x: Points) -> Columns:
+    hit, miss, typical = e.hits, e.is_miss, e.ground.typical
+    distance, reach = e.ground.distance(x.Z) + 1e-9, x.S.sum(axis=1) + 1e-9
+    apart = np.sqrt(e.problem.scale.metric.squared(x.Z, e.points.Z))
+    between = cdist(x.S, e.points.S, "cityblock")
+    reaches, rank_reaches = e.points.S.sum(axis=1) + 1e-9, e.points.R.sum(axis=1) + 1e-9
+    common = (reach[:, None] + reaches - between) / 2
+    common_ranks = in_common(x.R, e.points.R)
+    to_miss = np.minimum(_least(apart, miss) / distance, FAR)
+    to_hit = np.minimum(_least(apart, hit) / distance, FAR)
+    in_miss, in_second_miss = _two_greatest(common / reach[:, None], miss)
+    holds_hit, holds_second_hit = _two_greatest(common / reaches, hit)
+    out: Columns = {
+        "to_miss": to_miss,
+        "step_to_miss": np.minimum(_least(between, miss) / reach, FAR),
+        "in_miss": in_miss,
+        "in_second_miss": in_second_miss,
+        "in_miss_ranks": _two_greatest(common_ranks / (x.R.sum(axis=1) + 1e-9)[:, None], miss)[0],
+        "to_hit": to_hit,
+        "hit_or_miss": np.log((to_hit + 1e-3) / (to_miss + 1e-3)),
+        "step_to_hit": np.minimum(_least(between, hit) / reach, FAR),
+        "holds_hit": holds_hit,
+        "holds_second_hit": holds_second_hit,
+        "holds_hit_ranks": _two_greatest(common_ranks / rank_reaches, hit)[0],
+    }
+    k = min(7, apart.shape[1])
+    near = np.argpartition(apart, k - 1, axis=1)[:, :k]
+    to_near = np.take_along_axis(apart, near, axis=1)
+    order = np.argsort(to_near, axis=1, kind="stable")
+    weight = 1 / (np.take_along_axis(to_near, order, axis=1) + 0.05 * typical)
+    is_hit = np.take_along_axis(hit[near], order, axis=1)
+    for m in (3, 7):
+        out[f"of_nearest_{m}"] = (weight * is_hit)[:, :m].sum(axis=1) / weight[:, :m].sum(axis=1)
+    ratio = np.abs(np.log(x.costs + 1e-6)[:, None] - np.log(e.points.costs[1:] + 1e-6))
+    weight = np.exp(-ratio / SAME_COST)
+    out["of_same_cost"] = (weight @ hit[1:] + 0.15) / (weight.sum(axis=1) + 0.5)
+    out |= {"along_hit": 0.0, "off_hit": 0.0}
+    if hit.any():
+        hits = np.flatnonzero(hit)
+        T = e.points.S[hits[apart[:, hits].argmin(axis=1)]]
+        length = (T**2).sum(axis=1) + 1e-12
+        along = (x.S * T).sum(axis=1) / length
+        off = np.linalg.norm(x.S - along[:, None] * T, axis=1) / np.sqrt(length)
+        out |= {"along_hit": np.clip(along, 0, FAR), "off_hit": np.minimum(off, FAR)}
+    return out
+
+
+def _of_best(e: Evidence, x: Points) -> Columns:
+    if e.best is None:
+        return dict.fromkeys(("log_saving", "holds_best", "like_best", "undone"), 0.0)
+    B, cost = e.points.S[e.best], e.points.costs[e.best]
+    changes = B > 0
+    return {
+        "log_saving": np.clip(np.log(cost / (x.costs + 1e-9)), -3, 6),
+        "holds_best": in_common(x.S, B[None])[:, 0] / (B.sum() + 1e-9),
+        "like_best": x.S @ B / (np.linalg.norm(x.S, axis=1) * np.linalg.norm(B) + 1e-12),
+        "undone": (x.S[:, changes] < 0.5 * B[changes]).mean(axis=1) if changes.any() else 0.0,
+    }
+
+
+def of_search(e: Evidence) -> dict[str, float]:
+    """The traits that all points share: those of the state of the search."""
+    p, n = e.problem, len(e.history.queries)
+    own, known = e.hits[1:n], e.hits[n:]
+    success = 0.0
+    if p.hint is not None and n > 1:
+        says = np.clip(e.points.hint[1:n], HINT_CLIP, 1 - HINT_CLIP)
+        share = float(np.clip(own.mean(), 0.1, 0.9))
+        likelihood = np.where(own, np.log(says / share), np.log((1 - says) / (1 - share)))
+        success = float(np.clip(likelihood.sum() / np.sqrt(n), -4, 4))
+    since = len(own) - (int(np.flatnonzero(own)[-1]) + 1 if own.any() else 0)
+    best_rank = 1.0 if e.best is None else float(e.ground.rank(e.points.costs[e.best]))
+    return {
+        "best_rank": best_rank,
+        "hint_success": success,
+        "has_hit": float(e.best is not None),
+        "has_hint": float(p.hint is not None),
+        "is_learnt": float(p.learnt),
+        "is_scored": float(e.is_scored),
+        "log_asked": float(np.log(n)),
+        "log_hits": float(np.log1p(own.sum())),
+        "log_misses": float(np.log1p((~own).sum())),
+        "log_known": float(np.log1p(len(known))),
+        "known_rate": float((known.sum() + 0.3) / (len(known) + 1)),
+        "since_hit": float(np.log1p(since)),
+        "log_features": float(np.log(p.region.movable.sum())),
+        "dependence": e.ground.dependence,
+        "log_rows": float(np.log(len(p.reference))),
+        "share_nominal": float(p.scale.is_nominal.mean()),
+    }
+
+
+def _logit(probability: FloatArray) -> FloatArray:
+    log_odds: FloatArray = np.clip(logit(np.clip(probability, 1e-6, 1 - 1e-6)), -MOST_LOGIT, MOST_LOGIT)
+    return log_odds
+
+
+def _least(values: FloatArray, of: BoolArray) -> FloatArray:
+    """The least value in each row among some columns, (n,); infinite without any."""
+    least: FloatArray = values[:, of].min(axis=1, initial=np.inf)
+    return least
+
+
+def _two_greatest(values: FloatArray, of: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """The greatest and the second greatest in each row among some columns, (n,) each; 0 without any."""
+    chosen = np.hstack([np.zeros((len(values), 2)), values[:, of]])
+    chosen.partition(chosen.shape[1] - 2, axis=1)
+    return chosen[:, -1], chosen[:, -2]

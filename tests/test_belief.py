@@ -1,0 +1,175 @@
+"""The learned belief: what it reads, its weights, and the outlook."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from acex.arrays import FloatArray
+from acex.search import outlook
+from acex.search.belief import WEIGHTS, Belief, learned
+from acex.search.evidence import Evidence, Ground, Points, in_common, joined
+from acex.search.families import from_reference
+from acex.search.feasible import Feasible
+from acex.search.hints import outcome_model
+from acex.search.network import Network
+from acex.search.problem import History, Problem, Query
+from acex.search.search import Search
+from acex.search.traits import NAMES, REVISION, traits
+from acex.space.cost import Cost
+from acex.space.kinds import Continuous
+from acex.space.quantiles import Quantiles
+from acex.space.region import Region
+from acex.space.scale import Scale
+from acex.space.space import Space
+from problems import MIXED, decide, problem
+
+
+def asked(p: Problem, n: int = 12) -> History:
+    """A history of random points with their answers."""
+    history = Search.begin(p, Feasible()).history
+    for x in from_reference(p, np.random.default_rng(1), n):
+        history = history.told(Query(x, "row"), bool(decide(p, x[None])[0]))
+    return history
+
+
+def evidence(p: Problem, n: int = 12) -> Evidence:
+    history = asked(p, n)
+    return Evidence(p, history, history.is_hit)
+
+
+# -- weights ---------------------------------------------------------------------------------------------
+
+
+def test_the_weights_were_trained_on_the_traits_as_they_are() -> None:
+    """Who changes what traits mean raises their revision, and trains anew: python benchmarks/learn.py."""
+    hit, ahead = learned("hit_"), learned("outlook_")
+    assert hit is not None and ahead is not None
+    assert (hit.revision, hit.names) == (REVISION, NAMES)
+    assert (ahead.revision, ahead.names) == (REVISION, outlook.NAMES)
+
+
+def test_the_weights_are_those_of_the_record_and_small() -> None:
+    record = json.loads(WEIGHTS.with_suffix(".json").read_text())
+    assert record["sha256 of weights.npz"] == hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()
+    assert record["revision of traits"] == REVISION
+    assert WEIGHTS.stat().st_size <= 200_000
+
+
+def test_a_network_gives_what_its_formula_says() -> None:
+    rng = np.random.default_rng(0)
+    W, b, V, c = (rng.normal(size=shape) for shape in ((3, 4), (4,), (4, 2), (2,)))
+    network = Network(np.ones(3), np.full(3, 2.0), ((W, b), (V, c)), ("x", "y", "z"), 1)
+    x = rng.normal(size=(5, 3))
+    z = ((x - 1) / 2) @ W + b
+    assert_allclose(network.log_odds(x), (z / (1 + np.exp(-z))) @ V + c, rtol=1e-5)
+
+
+def test_a_network_is_read_as_it_was_written(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    network = learned("hit_")
+    assert network is not None
+    np.savez(tmp_path / "w.npz", **network.arrays("other_"))  # type: ignore[arg-type]
+    again = Network.load(tmp_path / "w.npz", "other_")
+    x = np.random.default_rng(0).normal(size=(4, len(NAMES)))
+    assert_allclose(again.log_odds(x), network.log_odds(x))
+    assert again.names == network.names
+
+
+# -- traits ----------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_what_changes_have_in_common_is_the_sum_of_the_smaller_steps(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    S, T = np.maximum(rng.normal(size=(4, 5)), 0), np.maximum(rng.normal(size=(3, 5)), 0)
+    expected = [[sum(min(a, b) for a, b in zip(s, t, strict=True)) for t in T] for s in S]
+    assert_allclose(in_common(S, T), expected, atol=1e-12)
+
+
+def test_directions_add_up_to_the_length_of_all_steps() -> None:
+    p = problem(MIXED)
+    points = Points(p.once(Ground), p.projected[:30])
+    assert_allclose(points.S.sum(axis=1), np.abs(p.cost.steps(points.X)).sum(axis=1))
+    assert (points.S >= 0).all() and (points.R >= 0).all()
+
+
+def test_points_keep_what_is_known_of_them_when_chosen_or_joined() -> None:
+    p = problem(MIXED)
+    points = Points(p.once(Ground), p.projected[:20])
+    assert_allclose(points.Z, p.quantiles.coordinates(points.X))
+    assert_allclose(points[np.arange(5)].Z, p.quantiles.coordinates(points.X[:5]))
+    assert_allclose(joined(points[:5], points[5:]).costs, p.cost(points.X))
+
+
+@pytest.mark.parametrize("n", [0, 1, 12])
+@pytest.mark.parametrize("hinted", [False, True])
+def test_traits_are_finite_at_any_moment_of_a_search(n: int, hinted: bool) -> None:
+    p = problem(MIXED)
+    if hinted:
+        p = replace(p, hint=outcome_model(p.region.space, p.reference, decide(p, p.reference)))
+    seen = traits(evidence(p, n), Points(p.once(Ground), np.vstack([p.projected[:40], p.factual])))
+    assert seen.shape == (41, len(NAMES))
+    assert np.isfinite(seen).all()
+
+
+def scaled_problem(unit: FloatArray) -> Problem:
+    rng = np.random.default_rng(4)
+    reference = rng.normal(size=(80, 3)) * unit
+    space = Space(tuple(Continuous(f"f{j}", -9 * u, 9 * u) for j, u in enumerate(unit)))
+    scale = Scale.of(space, reference)
+    x = reference[0]
+    region = Region.of(space, x)
+    quantiles = Quantiles.of(scale, reference)
+    return Problem(region, Cost(scale, x, space.weights), scale, reference[1:], None, quantiles)
+
+
+def test_traits_do_not_depend_on_the_units_of_features() -> None:
+    seen = []
+    for unit in (np.ones(3), np.array([1000.0, 1.0, 0.01])):
+        p = scaled_problem(unit)
+        history = History((), ()).told(Query(p.factual, "factual"), False)
+        for i in range(6):
+            history = history.told(Query(p.reference[i], "row"), i % 2 == 0)
+        seen.append(traits(Evidence(p, history, history.is_hit), Points(p.once(Ground), p.reference[10:30])))
+    assert_allclose(seen[0], seen[1], atol=1e-4)
+
+
+def test_a_point_within_a_miss_is_less_likely_than_one_that_holds_a_hit() -> None:
+    p = problem(MIXED, plausible=False)
+    history = asked(p, 20)
+    assert history.is_hit.any()
+    belief = Belief(p, history)
+    hit, miss = history.X[history.is_hit][0], history.X[1:][~history.is_hit[1:]][0]
+    numeric = ~p.scale.is_nominal
+    near_hit = p.region.snap(np.where(numeric, p.factual + 0.98 * (hit - p.factual), hit)[None])
+    in_miss = p.region.snap(np.where(numeric, p.factual + 0.9 * (miss - p.factual), miss)[None])
+    likely, unlikely = belief.probability(Points(p.once(Ground), np.vstack([near_hit, in_miss])))
+    assert likely > unlikely
+
+
+# -- outlook ---------------------------------------------------------------------------------------------
+
+
+def test_an_outlook_gives_chances_and_what_is_much_cheaper_is_less_likely() -> None:
+    p = problem(MIXED)
+    strategy = Feasible()
+    search = Search.begin(p, strategy)
+    while search.best is None and (query := search.ask()) is not None:
+        search = search.tell(query, bool(decide(p, query.point[None])[0]))
+    ahead = strategy.outlook(p, search.history)
+    assert ahead is not None
+    assert 0 <= ahead.soon <= 1
+    assert 1 >= ahead.closer[0] >= ahead.closer[1] >= ahead.closer[2] >= 0
+
+
+def test_before_the_first_counterfactual_there_is_no_outlook() -> None:
+    p = problem(MIXED)
+    assert Feasible().outlook(p, Search.begin(p, Feasible()).history) is None
