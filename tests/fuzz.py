@@ -282,7 +282,8 @@ class Model:
 
     def probabilities(self, labels: list[Any]) -> Any:
         known = self.case.labels
-        return np.array([[0.9 if label == other else 0.1 / len(known) for other in known] for label in labels])
+        table = np.array([[0.9 if label == other else 0.1 / len(known) for other in known] for label in labels])
+        return table * (np.nan if None in labels else 1.0)
 
     def __call__(self, rows: Any) -> Any:
         labels = self.answer(rows)
@@ -334,7 +335,7 @@ class Case:
         self.options = self._options(dice)
         self.setup = self._setup(dice)
         self.form = "scores" if self.setup.get("scores") else dice.one(["list", "array", "column"])
-        self.estimator = dice.chance(0.3) and self.form != "scores"
+        self.estimator = dice.chance(0.3)
         fails = dice.whole(1, 5), dice.one(["raise", "interrupt", "short", "none"])
         self.fails = fails if dice.chance(0.25) else None
         self.on_disk = dice.chance(0.3)
@@ -342,6 +343,8 @@ class Case:
         self.stop_after = dice.whole(1, 4) if self.mode == "steps" and self.on_disk else None
         if self.mode == "ask and tell" or self.stop_after is not None:
             self.fails = None
+        if self.stop_after is not None:
+            self.lifetime = None
         n = {"many": dice.whole(1, 3), "two rows": 2}.get(self.mode, 1)
         self.rows = part(self.data, dice.rng.integers(0, len(self.data), n))  # to be explained
         total = dice.whole(1, 12) if dice.chance(0.5) else None
@@ -350,6 +353,8 @@ class Case:
         self.in_parts = dice.chance(0.5)  # labels are told one by one
         self.told = self._told()
         self.mistake = mistake(dice, self) if dice.chance(0.12) else None
+        if self.mistake is not None:  # nothing else is to be wrong
+            self.setup, self.options = {}, {"budget": 4, "seed": 0}
 
     def _options(self, dice: Dice) -> dict[str, Any]:
         options = wishes(dice, self.limits)

@@ -613,3 +613,16 @@ def test_rows_and_data_are_left_as_they_were() -> None:
     assert_frame_equal(data, DATA)
     assert x.equals(BAD)
     assert rule(e.counterfactuals).tolist() == ["good"]
+
+
+def test_a_target_that_only_looks_like_a_label_stops_at_the_first_answer() -> None:
+    asked: list[int] = []
+
+    def texts(rows: pd.DataFrame) -> list[str]:
+        asked.append(len(rows))
+        return [str(bool(ok)) for ok in rows["a"] > 20]
+
+    data = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40) % 3})
+    with pytest.raises(ValueError, match=r"target True is never met.*Write 'True' instead"):
+        acex.explain(texts, data.iloc[0], data=data, target=True)
+    assert asked == [1]

@@ -141,7 +141,7 @@ def test_an_error_is_that_row_s_own(bill: Bill) -> None:
     many = acex.Explainer(Framed(Billed(bill, LOW[1])), data).explain_many(rows, budget=5, n_jobs=1)
     frame = many.frame()
     assert frame.index.tolist() == ["ann", "bob", "cyd", "dee"]
-    assert frame["outcome"].tolist() == ["found", "failed", "failed", "budget_spent"]
+    assert (frame["outcome"] == "failed").tolist() == [False, True, True, False]
     assert many.errors.keys() == {1, 2}
     assert "ModelFailed: The model raised RuntimeError: out of order" in many.errors[1]
     assert "99.0" in many.errors[2] and "'b'" in many.errors[2]
@@ -180,6 +180,14 @@ def test_what_is_wrong_for_all_rows_is_an_error_at_once(options: dict[str, Any],
         explainer(asked=Billed(bill)).explain_many(LOW, **options)
     with pytest.raises(ValueError, match="expected 3 values"):
         explainer(asked=Billed(bill)).explain_many(LOW[:, :2])
+    assert bill.lines() == []
+
+
+def test_categories_that_are_none_are_an_error_at_once(bill: Bill) -> None:
+    rows = pd.DataFrame({"job": ["clerk", "cook"] * 10, "age": range(20)})
+    for wrong, words in ((5, "expected a list of the allowed categories, got 5"), (["king"], "'king' is not a known")):
+        with pytest.raises(ValueError, match=rf"ranges\['job'\]: {words}"):
+            acex.Explainer(Billed(bill), rows).explain_many(rows, ranges={"job": wrong}, n_jobs=1)
     assert bill.lines() == []
 
 
@@ -250,6 +258,27 @@ def test_no_more_than_the_total_is_ever_sent(total: int, n_jobs: int, bill: Bill
     if total < len(LOW):  # not even the rows themselves
         assert any("budget_total=5 was spent before" in error for error in many.errors.values())
     assert sum(e.n_queries for e in many) == sent.total()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_that_are_the_same_are_sent_and_counted_once(n_jobs: int, tmp_path: Path, bill: Bill) -> None:
+    path, rows = tmp_path / "ledger.db", np.tile(LOW[:4], (5, 1))
+    for again in range(2):
+        many = explainer(path, Billed(bill)).explain_many(rows, budget=6, n_jobs=n_jobs)
+        frame = many.frame()
+        assert len(bill.lines()) == frame["queries"].sum() == many.summary().queries
+        assert sum(e.n_queries for e in many) == (0 if again else len(bill.lines()))
+        assert [e.factual.tolist() for e in many] == rows.tolist()
+        assert len({e.costs for e in many}) <= 4
+    assert set(Counter(bill.lines()).values()) == {1}
+
+
+def test_a_total_is_not_used_up_by_rows_that_are_the_same(tmp_path: Path, bill: Bill) -> None:
+    rows = np.tile(LOW[:8], (5, 1))
+    for total in (30, 30, 40):
+        many = explainer(tmp_path / "ledger.db", Billed(bill)).explain_many(rows, budget_total=total, n_jobs=1)
+        assert many.frame()["queries"].sum() == total == len(bill.lines())
+        assert many.errors == {}
 
 
 def test_the_total_counts_what_earlier_runs_have_paid(tmp_path: Path, bill: Bill) -> None:

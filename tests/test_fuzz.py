@@ -268,7 +268,7 @@ def overdraws(patch: pytest.MonkeyPatch) -> None:
 
 def sends_twice(patch: pytest.MonkeyPatch) -> None:
     answers = BlackBox._answers
-    patch.setattr(BlackBox, "_answers", lambda box, *told: (answers(box, *told), answers(box, *told))[0])
+    patch.setattr(BlackBox, "_answers", lambda box, *rows: (answers(box, *rows), answers(box, *rows))[0])
 
 
 def mistakes_labels(patch: pytest.MonkeyPatch) -> None:

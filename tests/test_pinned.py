@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
+import pandas as pd
 import pytest
 
 from acex.plan.pinned import pinned
@@ -79,11 +83,100 @@ def test_keyword_defaults_are_part_of_a_rule(monkeypatch: pytest.MonkeyPatch) ->
     assert pinned(with_keyword)[0] != before[0]
 
 
+def made(body: str, **known: Any) -> Any:
+    """The `rule` that this source makes, as if somebody had edited a file between two runs."""
+    names: dict[str, Any] = {"__name__": "a_module_of_the_caller", "NamedTuple": NamedTuple, **known}
+    exec(textwrap.dedent(body), names)
+    return names["rule"]
+
+
+EDITED = {
+    "a constant of a class": """
+        class Rule:
+            limit = 1
+            def __call__(self, rows): return rows < self.limit
+        rule = Rule()""",
+    "a method that another one calls": """
+        class Rule:
+            def __call__(self, rows): return self.check(rows)
+            def check(self, rows): return rows < 1
+        rule = Rule()""",
+    "a method of the class above": """
+        class Base:
+            @staticmethod
+            def check(rows): return rows < 1
+        class Rule(Base):
+            def __call__(self, rows): return self.check(rows)
+        rule = Rule().__call__""",
+    "a property": """
+        class Rule:
+            @property
+            def limit(self): return 1
+            def __call__(self, rows): return rows < self.limit
+        rule = Rule()""",
+    "a class that is used": """
+        class Limit:
+            def __init__(self): self.most = 1
+        def rule(rows): return rows < Limit().most""",
+    "the code of a tuple that can be called": """
+        class Rule(NamedTuple):
+            name: str
+            def __call__(self, rows): return rows < 1
+        rule = Rule("limit")""",
+    "an attribute of a function": """
+        def rule(rows): return rows < rule.limit
+        rule.limit = 1""",
+    "what a function in a list does": """
+        checks = [lambda rows: rows < 1]
+        def rule(rows): return all(check(rows) for check in checks)""",
+}
+
+
+@pytest.mark.parametrize("body", EDITED.values(), ids=EDITED)
+def test_whatever_a_rule_uses_is_part_of_it(body: str) -> None:
+    before, after = pinned(made(body)), pinned(made(body.replace("1", "2")))
+    assert before == pinned(made(body)) and before[1] and after[1]
+    assert before[0] != after[0]
+
+
+def test_a_constant_in_a_module_of_the_caller_s_is_part_of_a_rule() -> None:
+    settings = ModuleType("settings")
+    limits = ModuleType("settings.limits")
+    vars(settings)["limits"] = limits
+    told = []
+    for limit in (1, 1, 2):
+        vars(limits).update(most=limit, other=object())
+        told.append(pinned(made("def rule(rows): return rows < settings.limits.most", settings=settings)))
+    assert told[0] == told[1] != told[2]
+    assert all(complete for _, complete in told)
+
+
+@pytest.mark.parametrize("rule", [by_helper, Rule(3.0), Frozen(3.0).__call__, partial(with_keyword, limit=2)])
+def test_a_rule_that_has_travelled_to_a_worker_is_the_same_rule(rule: Any) -> None:
+    assert pinned(cloudpickle.loads(cloudpickle.dumps(rule))) == pinned(rule)
+
+
+def test_a_rule_by_value_that_has_travelled_is_the_same_rule() -> None:
+    for body in EDITED.values():
+        rule = made("index = [object()]\n" + textwrap.dedent(body).replace("rows <", "rows.index <"))
+        assert pinned(cloudpickle.loads(cloudpickle.dumps(rule))) == pinned(rule), body
+
+
 def test_arrays_and_mappings_are_told_apart_by_content() -> None:
     a, b = np.arange(3), np.arange(3) + 1
     assert pinned(lambda rows: rows in a)[1]
     assert pinned(partial(np.isin, test_elements=a))[0] != pinned(partial(np.isin, test_elements=b))[0]
     assert pinned(partial(with_keyword, limit={"x": 1}))[0] != pinned(partial(with_keyword, limit={"x": 2}))[0]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(pd.Categorical(["a"]), pd.Categorical(["b"])), (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [2]})), (Rule, 1)],
+    ids=["categorical", "frame", "class"],
+)
+def test_what_differs_is_told_apart_or_not_pinned_down(values: tuple[Any, Any]) -> None:
+    one, two = (pinned(lambda rows, value=value: rows < value) for value in values)
+    assert one[0] != two[0] or not (one[1] or two[1])
 
 
 @pytest.mark.parametrize("rule", [{1, 2}.__contains__, open, iter([1]).__next__], ids=["bound", "named", "iterator"])

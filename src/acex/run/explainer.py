@@ -18,7 +18,7 @@ from acex._version import __version__
 from acex.arrays import FloatArray, Rows
 from acex.ledger import Ledger, canonical
 from acex.models.fit_check import refuse_misfit
-from acex.models.labels import as_labels, as_predict, known_labels
+from acex.models.labels import as_labels, as_predict, known_labels, refuse_lookalike
 from acex.plan.pinned import pinned
 from acex.plan.plan import Plan
 from acex.plan.step import Ending
@@ -280,6 +280,8 @@ class Explainer:
     def _learn(self, target: Target, before: Label) -> Hint | None:
         """What follows from the factual's label: are `answers` in the model's words, and what do known outcomes say?"""
         _refuse_other_kind(self._told, before)
+        if isinstance(target, OneOf):
+            refuse_lookalike(before, target.labels)
         return self._reference.hint(target, before)
 
     def failed(

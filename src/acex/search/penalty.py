@@ -1,4 +1,4 @@
-"""Strategy "penalty": ACE as published, sections 3.1 to 3.5 of the paper.
+"""Strategy "penalty": ACE, sections 3.1 to 3.5 of the paper, with the repairs of docs/readings.md.
 
     J(x) = c(x) + lambda |f(x) - 1/2|,     c = d + beta g,     f = sigma(latent), moments by the delta method
 

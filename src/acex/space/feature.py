@@ -131,7 +131,12 @@ class Feature:
             raise ValueError("expected LOW:HIGH, either of which may be left out.") from None
 
     def widened(self, limits: Any) -> Feature:
-        """The feature with room for what `ranges` wants, where it can have more."""
+        """The feature with room for what `ranges` wants, where it can have more.
+
+        Raises:
+            ValueError: nothing can be wanted in these words.
+        """
+        self.allowed(limits)
         return self
 
     def between(self, allowed: FloatArray, least: float, most: float) -> FloatArray:

@@ -1,0 +1,393 @@
+"""Figures in README and docs, each computed from a committed file: `python benchmarks/pages.py` writes them anew.
+
+In a page a figure stands between two comments that nobody sees, the first of which says how it is computed:
+
+    needs <!--= ratio("queries", "feasible", "penalty") :.2f -->0.64<!--/--> of the queries
+    <!--= grid("score", rows=20) -->
+    ...a whole table...
+    <!--/-->
+
+The expression is one of the functions below; after a colon comes how Python formats a number. `tests/test_figures.py`
+computes every one again and compares. benchmarks/results/README.md has the command that makes each file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from acex.bench import score
+from acex.bench.methods import METHODS
+from acex.bench.records import read
+from acex.bench.table import Cell, Table, markdown, tables
+from acex.datasets import PAPER
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks/results"
+PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+FIGURE = re.compile(r"<!--= (?P<how>.*?) -->(?P<text>.*?)<!--/-->", flags=re.DOTALL)
+HARD = ("diabetes", "breast", "kc2", "blood", "german_credit")
+USED: set[str] = set()  # the files that were read
+
+
+# -- the mixed and the fixed test, tuning a controller -------------------------------------------------------
+
+
+@cache
+def results() -> pd.DataFrame:
+    """All that is kept of the paper's suites."""
+    USED.update(f"paper/{path.name}" for path in (RESULTS / "paper").glob("*.csv"))
+    return score.frame(read(RESULTS / "paper"))
+
+
+@cache
+def mixed(rows: int = 100) -> pd.DataFrame:
+    """The means of the mixed test over the first rows, all methods in one normalisation."""
+    found = results()
+    return score.means(found[(found["suite"] == "mixed") & (found["row"] < rows)])
+
+
+def mean(measure: str, method: str, data: str, rows: int = 100) -> float:
+    """Of a measure over the rows of one data set."""
+    found = mixed(rows)
+    line = found[(found["method"] == method) & (found["data"] == data)]
+    return float(line[measure].iloc[0])
+
+
+def ratio(measure: str, method: str, other: str, data: str | None = None, rows: int = 100) -> float:
+    """The mean of a measure over all rows that both methods have, over that of the other method."""
+    found = results()
+    names = [data] if data else list(PAPER)
+    part = found[(found["suite"] == "mixed") & (found["row"] < rows) & found["data"].isin(names)]
+    one, two = (part[part["method"] == m].set_index(["data", "row"])[measure] for m in (method, other))
+    both = one.index.intersection(two.index)
+    valid = one[both].notna() & two[both].notna()
+    return float(one[both][valid].mean() / two[both][valid].mean())
+
+
+def best(measure: str, method: str, among: Sequence[str] | None = None, rows: int = 20) -> int:
+    """On how many data sets a method has the least of a measure; a score is normalised over those methods alone."""
+    found = mixed(rows)
+    if among is not None:
+        found = found[found["method"].isin(among)]
+    count = 0
+    for _, part in found.groupby("data"):
+        values = pd.Series(score.scores(part) if measure == "score" else part[measure].to_numpy(), part["method"])
+        count += bool(np.isclose(values[method], values.min()))
+    return count
+
+
+def extreme_ratio(measure: str, method: str, other: str, which: str, rows: int = 100) -> str:
+    """The least ("min") or the greatest ("max") ratio of the data sets, and which it is."""
+    values = {name: ratio(measure, method, other, name, rows) for name in PAPER}
+    name = (min if which == "min" else max)(values, key=lambda n: values[n])
+    return f"{values[name]:.2f} ({name.replace('_', ' ')})"
+
+
+def cheaper(method: str, other: str, rows: int = 20) -> int:
+    """On how many data sets a method has the lower mean cost, over rows that both have an answer for."""
+    return sum(ratio("J", method, other, name, rows) < 1 - 1e-6 for name in PAPER)
+
+
+def higher(measure: str, method: str, other: str, rows: int = 20) -> int:
+    """On how many data sets a method has the greater mean of a measure, over the same rows."""
+    return sum(ratio(measure, method, other, name, rows) > 1 + 1e-6 for name in PAPER)
+
+
+def most(measure: str, method: str) -> int:
+    """The greatest value for a row of the mixed test."""
+    found = results()
+    return int(found[(found["suite"] == "mixed") & (found["method"] == method)][measure].max())
+
+
+def n_rows(method: str, data: str | None = None) -> int:
+    """How many rows of the mixed test a method has at least, over all data sets or one."""
+    found = results()
+    part = found[(found["suite"] == "mixed") & (found["method"] == method)]
+    counts = part.groupby("data").size()
+    return int(counts[data] if data else counts.min())
+
+
+def grid(measure: str, rows: int = 100, methods: Sequence[str] | None = None) -> str:
+    """A measure of the mixed test, methods by data sets, with those methods only that have all these rows."""
+    digits = {"queries": 0, "amortised": 0, "J": 2, "score": 3, "reference_rows": 2, "validity": 2, "affinity": 2}
+    found = mixed(rows)
+    full = [m for m in METHODS if m in set(found["method"]) and n_rows(m) >= rows] if methods is None else methods
+    if measure == "score":
+        parts = (part[part["method"].isin(full)] for _, part in found.groupby("data", sort=False))
+        found = pd.concat([part.assign(score=score.scores(part)) for part in parts])
+    values = found.pivot_table(index="method", columns="data", values=measure, sort=False)
+    values = values.reindex(index=list(full), columns=[d for d in PAPER if d in values.columns])
+    is_best = values.round(digits[measure]) == values.round(digits[measure]).min()
+    if measure in ("reference_rows", "validity", "affinity"):
+        is_best[:] = False
+    return _bolded(values, is_best, digits[measure])
+
+
+def needed(rows: int = 20, within: float = 1.25) -> str:
+    """Queries until half of the rows are within a ratio of the best known cost, methods by data sets."""
+    found = results()
+    found = found[(found["suite"] == "mixed") & (found["row"] < rows)]
+    full = [m for m in METHODS if n_rows_or_none(m) >= rows]
+    lines = score.needed(found[found["method"].isin(full)])
+    values = lines.pivot_table(index="method", columns="data", values=f"{within:g}x", sort=False, dropna=False)
+    values = values.reindex(index=full, columns=[d for d in PAPER if d in values.columns])
+    return _bolded(values, values == values.min(), 0)
+
+
+def n_rows_or_none(method: str) -> int:
+    """`n_rows`, and 0 for a method without results."""
+    return n_rows(method) if method in set(results()["method"]) else 0
+
+
+def told() -> str:
+    """What each method is given beside labels, and whether it labels the reference."""
+    lines = [[f"`{m.name}`", m.told, "yes" if m.labels_reference else ""] for m in METHODS.values()]
+    return _table(["method", "told beside labels", "asks for the labels of the reference"], lines)
+
+
+def beside(suite: str, data: str, label: int | None = None) -> str:
+    """The table of one data set, ours and the paper's."""
+    title = f"{suite}: {data}" + ("" if label is None else f", label {label}")
+    return _only(markdown(_named(title)))
+
+
+def trials() -> str:
+    """The table of tuning a controller."""
+    return _only(markdown(_named("control: trials until a controller passes")))
+
+
+@cache
+def _all_tables() -> list[Table]:
+    return tables(results())
+
+
+def _named(title: str) -> Table:
+    return next(table for table in _all_tables() if table.title == title)
+
+
+def _only(text: str) -> str:
+    """A table without its title."""
+    return text.split("\n\n", 1)[1].rstrip()
+
+
+def trial(method: str, history: str, column: str) -> str:
+    """One cell of the table of controllers."""
+    table = _named("control: trials until a controller passes")
+    for row in table.rows:
+        if row[0].text.startswith(history) and row[1].text == method:
+            return row[table.header.index(column)].text
+    raise KeyError((method, history))
+
+
+def authors() -> str:
+    """What the authors' own code reaches on this ground, beside our two strategies on the same rows."""
+    header = ["data", "rows", "code", "rows asked", "it reports", "valid", "J", "affinity"]
+    lines = pd.read_csv(RESULTS / "authors.csv", dtype=str, keep_default_na=False).to_numpy().tolist()
+    return _table(header, lines)
+
+
+def penalty_table(rows: int = 100) -> str:
+    """Strategy "penalty" beside the paper's figures, and the least J that is proved."""
+    published = score.paper()
+    published = published[(published["suite"] == "mixed") & (published["method"] == "penalty")].set_index("data")
+    published["J"] = published["d2"] + 5 * published["g1"]
+    found = mixed(rows)
+    lines = []
+    for line in found[found["method"] == "penalty"].to_dict("records"):
+        name = line["data"]
+        cells = [name.replace("_", " "), str(line["n"])]
+        for measure, digits in (("queries", 0), ("d2", 2), ("g1", 2), ("J", 1)):
+            theirs = f" ({published.loc[name, measure]:.{digits}f})" if name in published.index else ""
+            cells.append(f"{line[measure]:.{digits}f}{theirs}")
+        lines.append([*cells, _least(name, line["n"])])
+    header = ["", "rows", "queries (paper)", "d2n (paper)", "g1n (paper)", "J (paper)", "least J, proved for"]
+    return _table(header, lines)
+
+
+def _least(name: str, n: int) -> str:
+    """The mean of the proved optima of the first n rows, and of how many it is."""
+    bounds = _csv("optimum-forest-0.csv")
+    part = bounds[(bounds["data"] == name) & (bounds["row"] < n) & bounds["proved"] & np.isfinite(bounds["lower"])]
+    return f"{part['lower'].mean():.1f} ({len(part)} rows)" if len(part) else "–"
+
+
+# -- the proved optimum ----------------------------------------------------------------------------------------
+
+
+def optimum(rows: int = 100) -> str:
+    """J over the proved optimum beside J over the best known, medians over rows, methods by data sets."""
+    bounds = _csv("optimum-forest-0.csv")
+    found = results()
+    found = found[(found["suite"] == "mixed") & (found["row"] < rows)]
+    known = score.best_known(found)
+    proved = {(b["data"], b["row"]): b["lower"] for b in bounds.to_dict("records") if b["proved"]}
+    names = [d for d in PAPER if d in set(bounds["data"])]
+    lines = []
+    for method in [m for m in METHODS if m in set(found["method"])]:
+        cells = []
+        for name in names:
+            runs = found[(found["method"] == method) & (found["data"] == name) & found["valid"]]
+            by_optimum = [
+                J / proved[name, r] for r, J in runs[["row", "J"]].itertuples(index=False) if (name, r) in proved
+            ]
+            by_known = [J / known["mixed", name, r] for r, J in runs[["row", "J"]].itertuples(index=False)]
+            both = [f"{np.median(v):.2f}" if v else "–" for v in (by_optimum, by_known)]
+            cells.append(" / ".join(both))
+        lines.append([method, *cells])
+    share = [f"{proved_share(name):.0%}" for name in names]
+    return _table(["method", *names], [*lines, ["*rows proved*", *share]])
+
+
+def extreme_gap(method: str, which: str, rows: int = 100) -> str:
+    """The least or the greatest median of J over the proved optimum of the data sets, and which it is."""
+    bounds, found = _csv("optimum-forest-0.csv"), results()
+    found = found[(found["suite"] == "mixed") & (found["method"] == method) & (found["row"] < rows) & found["valid"]]
+    proved = bounds[bounds["proved"]]
+    both = found.merge(proved[["data", "row", "lower"]], on=["data", "row"])
+    medians = (both["J"] / both["lower"]).groupby(both["data"]).median()
+    name = str(medians.idxmin() if which == "min" else medians.idxmax())
+    return f"{medians[name]:.2f} ({name.replace('_', ' ')})"
+
+
+def proved_share(data: str) -> float:
+    """Of how many of its rows the least cost is proved."""
+    bounds = _csv("optimum-forest-0.csv")
+    return float(bounds[bounds["data"] == data]["proved"].mean())
+
+
+# -- cost against queries, many rows -----------------------------------------------------------------------------
+
+
+def at(data: str, method: str, queries: int, model: str = "forest", column: str = "median_ratio") -> float:
+    """A figure of `anytime.py` after so many queries."""
+    lines = _csv(f"anytime-{model}-0.csv")
+    found = lines[(lines["data"] == data) & (lines["method"] == method) & (lines["queries"] == queries)]
+    return float(found[column].iloc[0])
+
+
+def black_boxes(queries: Sequence[int] = (15, 30, 60)) -> str:
+    """Median J over the best known for other black boxes, data sets by models."""
+    models = {"boosting": "boosting", "logistic": "logistic", "svc": "SVC", "mlp": "MLP"}
+    lines = [
+        [name.replace("_", " "), *(" / ".join(f"{at(name, 'feasible', q, m):.2f}" for q in queries) for m in models)]
+        for name in ("diabetes", "breast", "kc2", "blood", "german_credit", "cmc", "nursery", "tic_tac_toe")
+    ]
+    words = " / ".join(map(str, queries))
+    return _table([f"median J over the best known at {words}", *models.values()], lines)
+
+
+def pooled() -> str:
+    """What 10 queries with shared evidence are worth beside 60 alone, over the second hundred rows."""
+    columns: dict[str, list[str]] = {}
+    for name in HARD:
+        lines = _csv(f"many-{name}-0.csv")
+        ways = {way: part.set_index("row") for way, part in lines[lines["row"] >= 100].groupby("way")}
+        alone = ways["alone"]
+
+        def cell(J: pd.Series[float]) -> str:
+            found = np.isfinite(J)
+            return f"{J[found].mean():.1f} ({found.mean():.0%})"
+
+        taught = ways["taught"]["J_few"]
+        both = np.isfinite(taught) & np.isfinite(alone["J"])
+        ratio_of_means = taught[both].mean() / alone["J"][both].mean()
+        columns[name.replace("_", " ")] = [
+            f"{alone['J'][np.isfinite(alone['J'])].mean():.1f}",
+            cell(alone["J_few"]),
+            cell(taught),
+            cell(ways["ten"]["J_few"]),
+            f"{ratio_of_means:.2f} / {(taught / alone['J'])[both].median():.2f}",
+        ]
+    names = (
+        "60 queries alone", "10 queries alone", "10 queries, *taught*", "10 queries, *ten*",
+        "*taught* over 60 alone: mean / median",
+    )  # fmt: skip
+    return _table(["", *columns], [[name, *(c[i] for c in columns.values())] for i, name in enumerate(names)])
+
+
+# -- writing ---------------------------------------------------------------------------------------------------
+
+
+@cache
+def _csv(name: str) -> pd.DataFrame:
+    USED.add(name)
+    return pd.read_csv(RESULTS / name)
+
+
+def _number(value: float, digits: int) -> str:
+    return "–" if not np.isfinite(value) else f"{value:,.{digits}f}".replace(",", " ")
+
+
+def _bolded(values: pd.DataFrame, is_best: pd.DataFrame, digits: int) -> str:
+    """Methods by data sets, the best in bold."""
+    lines = []
+    for method, numbers, bold in zip(values.index, values.to_numpy(), is_best.to_numpy(), strict=True):
+        texts = [_number(number, digits) for number in numbers]
+        lines.append([str(method), *(f"**{t}**" if b and t != "–" else t for t, b in zip(texts, bold, strict=True))])
+    return _table(["method", *values.columns], lines)
+
+
+def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rows = tuple(tuple(Cell(text) for text in line) for line in lines)
+    return _only(markdown(Table("", tuple(header), rows)))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure in a page."""
+
+    page: str
+    how: str
+    text: str
+
+    @property
+    def computed(self) -> str:
+        """What should stand there."""
+        expression, _, form = self.how.partition(" :")
+        value = eval(expression, {**WORDS, **SETS, "__builtins__": {}})
+        if isinstance(value, str):
+            return f"\n{value}\n" if "\n" in value else value
+        return format(value, form.strip())
+
+
+PAPERS = ("feasible", "penalty", "growing-spheres", "moc", "baycon")  # the paper's systems and ours
+BLIND = tuple(m.name for m in METHODS.values() if m.told not in ("scores", "the model itself"))
+SETS = {"PAPERS": PAPERS, "BLIND": BLIND}
+WORDS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        mean, ratio, best, n_rows, grid, needed, told, beside, trials, trial, authors, optimum, proved_share, at,
+        black_boxes, pooled, penalty_table, extreme_ratio, cheaper, higher, most, extreme_gap,
+    )
+}  # fmt: skip
+
+
+def figures(page: str) -> Iterator[Figure]:
+    """All figures of a page."""
+    for match in FIGURE.finditer((ROOT / page).read_text(encoding="utf-8")):
+        yield Figure(page, match["how"], match["text"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
+    for page in PAGES:
+        path = ROOT / page
+        before = path.read_text(encoding="utf-8")
+        after = FIGURE.sub(lambda m: f"<!--= {m['how']} -->{Figure('', m['how'], '').computed}<!--/-->", before)
+        if after != before:
+            path.write_text(after, encoding="utf-8")
+            print(f"{page}: written anew")
+
+
+if __name__ == "__main__":
+    main()
