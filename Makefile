@@ -7,7 +7,7 @@ PIP = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test test-slow lint check bench bench-quick peers docs format clean
+.PHONY: demo test test-slow lint check bench bench-quick peers paper mutants docs format clean
 
 demo: .venv/core
 	@echo "Explaining a rejected loan: a model is trained on the spot and asked."
@@ -48,6 +48,15 @@ bench-quick: peers
 	$(BIN)/acex bench run --data diabetes,cmc --rows 3 --cap 2000 --out build/bench-quick
 	$(BIN)/acex bench table build/bench-quick
 	$(BIN)/acex bench plot build/bench-quick
+
+# All tables and pictures of the paper, beside ours. Hours, which it announces; stopped, it goes on.
+paper: peers
+	$(BIN)/python benchmarks/paper.py
+
+# 200 planted faults against the quick tests of search, bench and ledger. Hours; stopped, it goes on.
+mutants: .venv/installed
+	$(PIP) cosmic-ray
+	$(BIN)/python benchmarks/mutants.py
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

@@ -85,7 +85,7 @@ def pooling(name: str, seed: int, n_rows: int, enough: int, work: Path) -> pd.Da
     g = ground(name, seed, n_withheld=N_ROWS)
     spread = acex.Explainer(g.predict, g.reference, space=g.space).spread
     rows = g.rows[:n_rows]
-    rows = rows[order_of_work(spread(rows))]
+    rows = rows[order_of_work(*spread(rows))]
     half = n_rows // 2
     folder = work / f"{name}-{seed}-{n_rows}-{enough}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -517,6 +517,45 @@ def test_units_do_not_matter(factor: float) -> None:
     assert e.n_queries == 12
 
 
+@pytest.mark.parametrize("factor", [1e38, 1e39, 1e140])
+def test_huge_numbers_are_right_with_known_outcomes_and_in_words_too(factor: float) -> None:
+    def huge_rule(rows: pd.DataFrame) -> Any:
+        return rule(rows.assign(income=rows["income"] / factor))
+
+    data = DATA.assign(income=DATA["income"] * factor)
+    e = explain(huge_rule, data.loc[BAD.name], data=data, labels=huge_rule(data), strategy="feasible")
+    assert e.outcome == "found"
+    assert e.changes["feature"].tolist() == ["income"]
+    assert all(len(word) < 12 for word in e.changes_in_words()[0])
+    back = acex.Explanation.from_json(e.to_json())
+    assert_frame_equal(back.trace, e.trace)
+    assert "e+" in e.sentences()[0]
+
+
+def test_labels_of_columns_that_are_tuples_reach_the_model_as_they_are() -> None:
+    names = pd.Index([("who", "age"), ("money", "income"), ("who", "job")], tupleize_cols=False)
+
+    def flat_rule(rows: pd.DataFrame) -> Any:
+        assert not isinstance(rows.columns, pd.MultiIndex)
+        return np.where(rows[("money", "income")] > 50, "good", "bad")
+
+    e = explain(flat_rule, BAD.set_axis(names), data=DATA.set_axis(names, axis=1), freeze=[("who", "age")])
+    assert e.outcome == "found"
+    assert str(acex.Explanation.from_json(e.to_json())) == str(e)
+
+
+def test_a_column_may_be_called_none() -> None:
+    names = pd.Index([None, "income", "job"], dtype=object)
+
+    def nameless_rule(rows: pd.DataFrame) -> Any:
+        assert rows.columns[0] is None
+        return rule(rows)
+
+    e = explain(nameless_rule, BAD.set_axis(names), data=DATA.set_axis(names, axis=1), freeze=[None])
+    assert e.outcome == "found"
+    assert str(acex.Explanation.from_json(e.to_json())) == str(e)
+
+
 def test_very_large_integers_are_not_listed_one_by_one() -> None:
     e = explain(x={**BAD, "age": int(BAD["age"]) * 10**12}, data=DATA.assign(age=DATA["age"] * 10**12))
     assert e.outcome == "found"
@@ -574,3 +613,16 @@ def test_rows_and_data_are_left_as_they_were() -> None:
     assert_frame_equal(data, DATA)
     assert x.equals(BAD)
     assert rule(e.counterfactuals).tolist() == ["good"]
+
+
+def test_a_target_that_only_looks_like_a_label_stops_at_the_first_answer() -> None:
+    asked: list[int] = []
+
+    def texts(rows: pd.DataFrame) -> list[str]:
+        asked.append(len(rows))
+        return [str(bool(ok)) for ok in rows["a"] > 20]
+
+    data = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40) % 3})
+    with pytest.raises(ValueError, match=r"target True is never met.*Write 'True' instead"):
+        acex.explain(texts, data.iloc[0], data=data, target=True)
+    assert asked == [1]

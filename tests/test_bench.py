@@ -237,6 +237,23 @@ def test_curves_are_medians_and_quartiles() -> None:
     assert curves["random"].low[-1] == curves["random"].high[-1] == 2.0
 
 
+def test_an_image_of_the_reference_says_so_and_what_was_made_stands_beside_it() -> None:
+    image = [0.0, 255.0, 0.0, 0.0]
+    runs = pd.DataFrame(
+        [
+            {"method": "feasible", "counterfactual": image, "is_reference_row": False},
+            {
+                "method": "penalty", "counterfactual": image, "is_reference_row": True,
+                "made": {"valid": True, "counterfactual": [255.0, 255.0, 0.0, 0.0]},
+            },
+        ]
+    )  # fmt: skip
+    runs = runs.assign(valid=True, queries=9, factual=pd.Series([[0.0] * 4] * 2))
+    shown = figures.digits_record(runs).after
+    assert list(shown) == ["feasible", "penalty:\na training image", "penalty:\nmade by the search"]
+    assert [round(distance, 3) for _, _, distance in shown.values()] == [1.0, 1.0, 1.414]
+
+
 # -- tables and commands ---------------------------------------------------------------------------------
 
 

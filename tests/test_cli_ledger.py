@@ -92,10 +92,10 @@ def test_a_budget_beyond_all_counting_is_one_line(words: tuple[Any, ...]) -> Non
 def test_labels_that_the_model_never_gave_need_a_word_of_their_own() -> None:
     run(*EXPLAIN)
     loans = pd.read_csv("loans.csv")
-    loans.drop(columns=["id", "outcome"]).assign(label=0.018).to_csv("odd.csv", index=False)
+    loans.drop(columns=["id", "outcome"]).assign(label="perhaps").to_csv("odd.csv", index=False)
     words = ("ledger", "import", "l.db", "odd.csv", "--model-id", "bank-1")
     result = run(*words)
-    assert result.exit_code == 2 and "0.018 is not a label that model 'bank-1' has given" in result.stderr
+    assert result.exit_code == 2 and "'perhaps' is not a label that model 'bank-1' has given" in result.stderr
     assert "--new-labels" in result.stderr and len(answer("ledger", "export", "l.db")) == 8
     assert answer(*words, "--new-labels")["new"] > 0
 

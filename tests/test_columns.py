@@ -91,6 +91,12 @@ def test_ints_at_the_edge_of_exact_floats_are_inferred_and_one_beyond_is_refused
         ([1j, 2j], "'c': expected numbers only or texts only"),
         ([[1], [2]], "'c': expected numbers only or texts only"),
         ([1e200, 1.0], "'c': numbers beyond .* are too large; rescale"),
+        (pd.Series([2**70, 1], dtype=object), r"'c': integers beyond 2\*\*53 have no exact float; rescale"),
+        pytest.param(
+            np.array([0.1, 0.2], dtype=np.longdouble),
+            r"'c': float\d+ has digits that would be lost; convert it first: astype\('float64'\)",
+            marks=pytest.mark.skipif(np.dtype(np.longdouble).itemsize <= 8, reason="longdouble is float64 here"),
+        ),
     ],
 )
 def test_a_column_that_is_no_feature_is_named(column: Any, message: str) -> None:
@@ -141,3 +147,16 @@ def test_categories_of_mixed_types_can_be_declared() -> None:
     space = Space((Nominal("c", (1, "a", 2.5, (3, "b"))),)).like(data)
     assert_array_equal(space.encode(data)[:, 0], [0, 1, 2, 3])
     assert space.decode(space.encode(data))["c"].tolist() == data["c"].tolist()
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize <= 8, reason="longdouble is float64 here")
+def test_more_digits_than_a_point_has_are_refused_where_a_space_is_declared_too() -> None:
+    for data in (pd.DataFrame({"c": np.array([1, 2], dtype=np.longdouble)}), np.array([[1]], dtype=np.longdouble)):
+        with pytest.raises(ValueError, match=r"'c': float.* has digits that would be lost"):
+            Space((Continuous("c", 0, 9),)).like(data)
+
+
+def test_whole_numbers_stay_whole_in_an_array_of_objects() -> None:
+    data = np.array([[1, 0.5, "a"], [2, 0.25, "b"]], dtype=object)
+    space = Space.infer(data)
+    assert [[type(v) for v in row] for row in space.decode(space.encode(data)).tolist()] == [[int, float, str]] * 2

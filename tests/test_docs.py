@@ -135,3 +135,10 @@ def test_the_site_can_be_built_and_read_offline(tmp_path: Path) -> None:
     for sheet in tmp_path.glob("_static/**/*.css"):
         assert not re.findall(r"url\(\"?https?:|@import", sheet.read_text(encoding="utf-8")), sheet
     assert "<math" in (tmp_path / "method.html").read_text(encoding="utf-8")
+
+
+def test_every_test_that_the_promises_name_exists() -> None:
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", (ROOT / "docs/promises.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    for file, name in named:
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"

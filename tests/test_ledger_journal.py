@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import stat
 import sys
@@ -273,6 +274,17 @@ def test_a_journal_in_use_is_not_removed_by_others(tmp_path: Path) -> None:
     del journal
     other.remove(path)
     assert not path.exists()
+
+
+def test_a_ledger_whose_folder_is_gone_does_not_make_it_again(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    ledger = Ledger(tmp_path / "folder" / "ledger.db")
+    states(ledger, 1)
+    ledger.close()
+    shutil.rmtree(tmp_path / "folder")
+    with pytest.raises(LedgerFailed):
+        ledger.settle(MODEL, rows(1), ["good"])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_disk_that_takes_no_entry_does_not_stop_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

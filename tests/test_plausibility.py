@@ -101,7 +101,7 @@ class CountingFactor(LocalOutlierFactor):  # type: ignore[misc]
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[FloatArray]:
     """What filters are fitted on during a test."""
     CountingFactor.fits.clear()
-    monkeypatch.setattr("acex.space.plausibility.LocalOutlierFactor", CountingFactor)
+    monkeypatch.setattr("sklearn.neighbors.LocalOutlierFactor", CountingFactor)
     return CountingFactor.fits
 
 

@@ -15,6 +15,7 @@ from acex.search.climb import climb
 from acex.search.penalty import ImprovementScore, Penalty, _Surrogate, around_factual
 from acex.search.problem import Problem
 from acex.search.propose import maximise, relaxed_features
+from acex.space.feature import MOST_ONE_HOT
 from acex.space.kinds import Integer, Nominal, Ordinal
 from acex.space.space import Space
 from problems import MIXED, all_points, answered, problem
@@ -108,7 +109,7 @@ def test_where_exhaustive_the_proposal_is_the_best_of_all_points(space: Space, p
 def test_no_point_of_a_node_beats_its_bound(space: Space, penalty: float, seed: int) -> None:
     p = problem(space, seed=seed, plausible=False)
     score = score_of(p, penalty, seed)
-    levels = _levels(score, p.cost, p.region, relaxed_features(p.region))
+    levels = _levels(score, p.cost, p.region, relaxed_features(p.region), p.factual[None])
     root = _Node((), 0.0, 0.0, np.zeros(len(score.evidence)))
     children, bounds = _expand(score, p.cost, levels[0], [root])
     everything = all_points(space)
@@ -125,7 +126,7 @@ def test_no_point_of_a_node_beats_its_bound(space: Space, penalty: float, seed: 
 def test_bounds_hold_with_relaxed_features_too() -> None:
     p = problem(plausible=False)
     score = score_of(p)
-    levels = _levels(score, p.cost, p.region, relaxed_features(p.region))
+    levels = _levels(score, p.cost, p.region, relaxed_features(p.region), p.factual[None])
     children, bounds = _expand(score, p.cost, levels[0], [_Node((), 0.0, 0.0, np.zeros(len(score.evidence)))])
     X = p.region.snap(MIXED.low + np.random.default_rng(1).random((5000, 6)) * (MIXED.high - MIXED.low))
     near = around_factual(p, np.random.default_rng(2), 5000, np.full(5000, 0.5), np.full(5000, 0.5))
@@ -190,3 +191,12 @@ def test_draws_around_the_factual_stay_in_the_region_and_move_something() -> Non
     assert (p.factual != X).any(axis=1).mean() > 0.8
     everywhere = around_factual(p, np.random.default_rng(0), 500, np.full(500, 3.0), np.ones(500))
     assert (everywhere[:, 3:4] == np.arange(3)).any(axis=0).all()  # every category is drawn
+
+
+def test_of_very_many_categories_the_tree_tries_those_that_it_has_met() -> None:
+    towns = Nominal("town", tuple(range(4 * MOST_ONE_HOT)))
+    p = problem(Space((towns, Integer("n", 0, 5), Nominal("pet", ("cat", "dog")))), plausible=False)
+    starts = p.reference[:20]
+    found = maximise(score_of(p), p.cost, p.region, starts, anything)
+    assert found is not None and not found.exhaustive
+    assert found.point[0] in {*starts[:, 0], *answered(p).X[:, 0]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,13 @@ def test_a_frozen_feature_outside_its_range_leaves_nothing() -> None:
     [
         ({"age": 5}, r"ranges\['age'\]: expected a pair \(low, high\), got 5"),
         ({"age": "ab"}, r"ranges\['age'\]: expected a pair"),
+        ({"age": "19"}, r"ranges\['age'\]: expected a pair \(low, high\), got '19'"),
+        ({"age": b"19"}, r"ranges\['age'\]: expected a pair"),
+        ({"age": ("20", "30")}, r"ranges\['age'\]: expected a pair \(low, high\), got \('20', '30'\)"),
+        ({"age": {20, 30}}, r"ranges\['age'\]: expected a pair"),
+        ({"age": {20: 1, 30: 2}}, r"ranges\['age'\]: expected a pair"),
+        ({"age": (True, 30)}, r"ranges\['age'\]: expected a pair"),
+        ({"age": (20, 30, 40)}, r"ranges\['age'\]: expected a pair"),
         ({"age": (50, 40)}, r"ranges\['age'\]: expected low <= high, got 50 and 40"),
         ({"age": (np.nan, 40)}, r"ranges\['age'\]: expected low <= high"),
         ({"age": (30.2, 30.8)}, r"ranges\['age'\]: no value of the feature lies within \(30.2, 30.8\)"),
@@ -121,6 +129,19 @@ def test_a_frozen_feature_outside_its_range_leaves_nothing() -> None:
 def test_ranges_that_make_no_sense_are_refused(ranges: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), ranges=ranges)
+
+
+def test_a_range_may_come_as_numbers_of_any_make() -> None:
+    x = np.array([30.0, 5.0, 0.0])
+    for wanted in (
+        [20, 40.5],
+        np.array([20, 40]),
+        pd.Series([20, 40]),
+        (np.float32(20), np.int8(40)),
+        (Decimal(20), 40),
+    ):
+        region = Region.of(PEOPLE, x, ranges={"age": wanted})
+        assert (region.low[0], region.high[0]) == (20, 40)
 
 
 def test_allowed_categories_may_come_as_an_array_and_twice() -> None:

@@ -301,9 +301,9 @@ def test_long_tables_are_folded_and_complete() -> None:
     names = [f"feature number {j} with a long long name" for j in range(40)]
     rng = np.random.default_rng(1)
     X = pd.DataFrame(rng.normal(size=(50, 40)), columns=pd.Index(names))
-    e = acex.explain(lambda rows: (rows[names[0]] > 1).astype(int), X.iloc[0], data=X, budget=3, target=1)
-    last = replace(e.steps[0], row={name: X[name].iloc[1] for name in names})
-    e = replace(e, steps=(*e.steps, *[e.steps[0]] * (199 - len(e.steps)), last))
+    first, last = ({name: float(X[name].iloc[i]) for name in names} for i in (0, 1))
+    labels, costs = [0] * 199 + [1], [0.0] * 199 + [30.0]
+    e = written(acex.Space.infer(X), [*[first] * 199, last], labels=labels, costs=costs, chosen=[199], target=1)
     page = Page(e.to_html())
     assert page.texts["summary"] == [
         f"{len(e.changes) - 12} smaller changes",

@@ -14,6 +14,7 @@ from pandas.testing import assert_frame_equal
 
 from acex import Continuous, Integer, Nominal, Ordinal, Space
 from acex.arrays import FloatArray
+from acex.space.columns import rows_in_form
 from problems import PEOPLE
 from strategies import arrays, frames, modest, spaces, spaces_with_points
 
@@ -104,6 +105,38 @@ def test_columns_named_by_numbers_and_tuples_are_found_by_their_label() -> None:
     assert [space.index(label) for label in (7, ("a", "b"), "", "7")] == [0, 1, 2, 0]  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="0 is not a feature"):
         space.index(0)  # a frame's columns are known by label, not by position
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pd.Index([("p", "a"), ("p", 1)], tupleize_cols=False),
+        pd.MultiIndex.from_tuples([("p", "a"), ("p", 1)]),
+        pd.Index([None, "a"], dtype=object),
+        pd.Index([None, 1], dtype=object),
+        pd.Index([True, 1.5], dtype=object),
+        pd.Index([3, 7]),
+        pd.Index(["a", "b"]),
+    ],
+    ids=str,
+)
+def test_rows_come_back_under_the_very_same_labels(columns: pd.Index[Any]) -> None:
+    data = pd.DataFrame([[1.5, "x"], [2.5, "y"]], columns=columns)
+    space = Space.infer(data)
+    for one in (space, Space.from_dict(json.loads(json.dumps(space.to_dict())))):
+        rows = one.decode(one.encode(data))
+        assert_frame_equal(rows, data)
+        assert type(rows.columns) is type(data.columns)
+        assert [type(c) for c in rows.columns] == [type(c) for c in data.columns]
+        assert_array_equal(one.encode(data.iloc[0]), one.encode(data.iloc[:1]))
+        again = rows_in_form(data.to_numpy(dtype=object).tolist(), json.loads(json.dumps(one.form())))
+        assert_frame_equal(again, data)
+
+
+@pytest.mark.parametrize("name", [np.nan, pd.NaT, pd.NA])
+def test_a_column_without_a_name_is_refused(name: Any) -> None:
+    with pytest.raises(ValueError, match="data: every column needs a name, got"):
+        Space.infer(pd.DataFrame([[1, 2]], columns=pd.Index([name, "a"], dtype=object)))
 
 
 @pytest.mark.parametrize("labels", [["a", "a"], [1, "1"]])

@@ -90,12 +90,13 @@ def joined_words(parts: Sequence[str], last: str = "and", most: int = 8) -> str:
 
 
 def readable(value: Any, digits: int = 4) -> str:
-    """A value as people write it: four significant digits behind a point, none where it is whole."""
+    """A value as people write it: four significant digits behind a point, none where it is whole, unless it is huge."""
     import numpy as np
 
     if isinstance(value, (float, np.floating)):
         value = float(value)
-        return f"{value:.0f}" if abs(value) >= 10**digits or value.is_integer() else f"{value:.{digits}g}"
+        is_whole = (abs(value) >= 10**digits or value.is_integer()) and abs(value) < 1e16
+        return f"{value:.0f}" if is_whole else f"{value:.{digits}g}"
     return str(value)
 
 

@@ -149,7 +149,7 @@ def boundary_record(g: Ground, result: Mapping[Any, Any]) -> Boundary:
     believed = None
     if result["method"] in ("feasible", "penalty"):
         scale = Scale.of(g.space, g.reference)
-        posterior = fit(scale.coordinates(asked), (labels == 1).astype(float))
+        posterior = fit(scale.coordinates(asked), (labels == 1).astype(float), metric=scale.metric)
         believed = posterior.probability(scale.coordinates(points)).reshape(SIDE, SIDE)
     found = result.get("counterfactual")
     return Boundary(
@@ -200,26 +200,35 @@ class Digits:
     """An image and what methods make of it, (side, side) each."""
 
     before: FloatArray
-    after: dict[str, tuple[FloatArray, int, float]]  # by method: the image, queries, l2 distance with pixels of 0 to 1
+    after: dict[str, tuple[FloatArray, int, float]]  # by title: the image, queries, l2 distance with pixels of 0 to 1
 
 
 def digits_record(results: pd.DataFrame) -> Digits:
-    """The counterfactuals of one row, given by its results."""
+    """The counterfactuals of one row, given by its results.
+
+    Where a method's answer is an image of the reference, it says so, and the best that it made itself stands beside it.
+    """
     runs = results[results["method"].isin(AS_IMAGES) & results["valid"]]
     before = np.array(runs["factual"].iloc[0])
     side = round(len(before) ** 0.5)
     after = {}
-    for method, image, queries in runs[["method", "counterfactual", "queries"]].itertuples(index=False):
-        distance = float(np.linalg.norm(np.array(image) - before) / 255)
-        after[str(method)] = (np.array(image).reshape(side, side), int(queries), distance)
+    for run in runs.to_dict("records"):
+        shown = {str(run["method"]): run["counterfactual"]}
+        if run["is_reference_row"]:
+            shown = {f"{run['method']}:\na training image": run["counterfactual"]}
+            if run["made"]["valid"]:
+                shown[f"{run['method']}:\nmade by the search"] = run["made"]["counterfactual"]
+        for title, image in shown.items():
+            distance = float(np.linalg.norm(np.array(image) - before) / 255)
+            after[title] = (np.array(image).reshape(side, side), int(run["queries"]), distance)
     return Digits(before.reshape(side, side), after)
 
 
 def draw_digits(digits: Digits) -> Figure:
     """The original, then each counterfactual."""
     panels = {"original": (digits.before, "")}
-    for method, (image, queries, distance) in digits.after.items():
-        panels[method] = (image, f"{queries} queries, distance {distance:.2f}")
+    for title, (image, queries, distance) in digits.after.items():
+        panels[title] = (image, f"{queries} queries, distance {distance:.2f}")
     figure = Figure(figsize=(2.6 * len(panels), 3.1), dpi=120, layout="constrained")
     for axes, (name, (image, words)) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
         axes.imshow(image, cmap="gray_r", vmin=0, vmax=255)

@@ -39,6 +39,7 @@ class Ground:
     labels: IntArray  # its true labels, (m,)
     deviations: FloatArray  # of the whole data set, (d,)
     is_category: BoolArray  # which features are, though their codes count as numbers here, (d,)
+    is_history: bool = False  # the reference was asked before: its labels are the model's, known and free
 
     def predict(self, X: FloatArray) -> IntArray:
         """Hard labels of points, (n,)."""

@@ -16,11 +16,10 @@ import pandas as pd
 
 Record = dict[str, Any]
 
-KEPT = (
-    "suite", "data", "row", "seed", "method", "cap", "label", "reference", "queries", "distinct", "candidates", "valid",
-    "J", "d2", "g1", "d2n", "g1n", "n_changed", "affinity", "is_reference_row", "seconds", "curve",
-)  # fmt: skip
-WHOLE = ("row", "seed", "cap", "label", "reference", "queries", "distinct", "candidates")
+WHOLE = ("row", "seed", "cap", "revision", "label", "reference", "queries", "distinct", "candidates")
+FLAGS = ("valid", "is_reference_row")
+REAL = ("J", "d2", "g1", "d2n", "g1n", "n_changed", "affinity", "steady", "seconds")
+KEPT = ("suite", "data", "method", *WHOLE, *FLAGS, *REAL, "curve")
 
 
 def append(path: Path, record: Record) -> None:
@@ -67,9 +66,9 @@ def unpacked(path: Path) -> list[Record]:
     records = []
     for line in pd.read_csv(path, keep_default_na=False, dtype=str).to_dict("records"):
         record: Record = {str(name): value for name, value in line.items() if value != ""}
-        for name in record.keys() & {*KEPT[10:], *WHOLE} - {"curve"}:
-            record[name] = record[name] == "True" if record[name] in ("True", "False") else float(record[name])
         record |= {name: int(record[name]) for name in WHOLE}
+        record |= {name: record[name] == "True" for name in FLAGS if name in record}
+        record |= {name: float(record[name]) for name in REAL if name in record}
         pairs = (pair.split(":") for pair in record.get("curve", "").split())
         record["curve"] = [[int(asked), float(J)] for asked, J in pairs]
         records.append(record)

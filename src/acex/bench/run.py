@@ -16,6 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from acex.arrays import FloatArray
+from acex.bench import control
 from acex.bench.ground import Ground, ground
 from acex.bench.methods import METHODS
 from acex.bench.methods.method import CAP
@@ -24,7 +25,29 @@ from acex.bench.task import CapReached, Door, Task
 from acex.datasets import PAPER
 from acex.space.cost import n_changed
 
-SUITES: dict[str, tuple[str, ...]] = {"mixed": PAPER, "fixed": PAPER, "moons": ("moons",), "mnist": ("mnist",)}
+PAPERS = ("penalty", "baycon", "moc", "moc-stop", "growing-spheres")  # what the paper compares
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The data sets of a suite, its methods, and whether the same rows are explained with many seeds."""
+
+    data: tuple[str, ...]
+    methods: tuple[str, ...]
+    is_repeated: bool = False
+
+
+SUITES = {
+    "mixed": Suite(PAPER, tuple(name for name in METHODS if name != "feasible-margin")),
+    "fixed": Suite(PAPER, ("feasible", *PAPERS), is_repeated=True),
+    "moons": Suite(("moons",), ("feasible", *PAPERS, "nearest", "random")),
+    "mnist": Suite(("mnist",), ("feasible", "penalty", "gradient")),
+    "control": Suite(
+        tuple(control.PASSED),
+        ("feasible", "feasible-labels", "feasible-margin", "penalty", "nearest", "growing-spheres"),
+        is_repeated=True,
+    ),
+}
 PLANE = 2  # features: with so few, all that was asked is kept for the picture
 
 
@@ -45,15 +68,17 @@ def jobs(
 ) -> Iterator[Job]:
     """What a suite consists of, in an order in which all methods get on alike.
 
-    In the fixed test two rows, one of either label, are explained with many seeds; in the others each row once.
+    In the fixed test two rows, one of either label, are explained with many seeds, in "control" one row with many
+    histories; in the others each row once.
     """
-    for step in range(seeds if suite == "fixed" else rows):
+    for step in range(seeds if SUITES[suite].is_repeated else rows):
         for name in data:
-            tried = [(row, step) for row in two_rows(_ground(name))] if suite == "fixed" else [(step, step)]
-            for row, seed in tried:
+            g = _ground(name, step)
+            repeated = two_rows(g) if suite == "fixed" else (0,)
+            for row in repeated if SUITES[suite].is_repeated else (step,):
                 for method in methods:
-                    if row < len(_ground(name).rows) and METHODS[method].refuses(_ground(name)) is None:
-                        yield Job(suite, name, row, seed, method, cap)
+                    if row < len(g.rows) and METHODS[method].refuses(g) is None:
+                        yield Job(suite, name, row, step, method, cap)
 
 
 def two_rows(g: Ground) -> tuple[int, int]:
@@ -77,10 +102,20 @@ def run(todo: Sequence[Job], out: Path, n_jobs: int = -1, told: Callable[[Record
         told(record)
 
 
+def cores(n_jobs: int) -> int:
+    """How many processes that many jobs are: -1 is one for each core."""
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
 def unfinished(todo: Sequence[Job], out: Path) -> list[Job]:
-    """The jobs that have no result yet."""
-    done = {_job(record) for record in read(out) if "error" not in record}
+    """The jobs that have no result yet, or only one of an earlier revision of the method."""
+    done = {_job(record) for record in read(out) if "error" not in record and is_current(record)}
     return [job for job in todo if job not in done]
+
+
+def is_current(record: Record) -> bool:
+    """Would the method, as it is now, ask the same?"""
+    return bool(record.get("revision", 1) == METHODS[record["method"]].revision)
 
 
 def _job(record: Record) -> Job:
@@ -89,12 +124,13 @@ def _job(record: Record) -> Job:
 
 def explained(job: Job) -> Record:
     """What one method reaches on one row; an exception of the method is a result too."""
-    g = _ground(job.data)
+    g = _ground(job.data, job.seed)
     task = Task(g, g.rows[job.row])
     door = Door(task, job.cap)
     started = time.perf_counter()
     method = METHODS[job.method]
-    record: Record = asdict(job) | {"settings": _settings(g, task), "versions": _versions(method.package)}
+    record: Record = asdict(job) | {"revision": method.revision}
+    record |= {"settings": _settings(g, task), "versions": _versions(method.package)}
     with threadpool_limits(1):
         try:
             candidates = method.explain(task, door, job.seed)
@@ -118,6 +154,8 @@ def explained(job: Job) -> Record:
     record |= _measured(task, candidates)
     if job.suite == "mnist" and record.get("is_reference_row"):
         record["made"] = _made(task, door)
+    if job.suite == "control" and record["valid"]:
+        record["steady"] = control.steadiness(np.array(record["counterfactual"]))
     return record
 
 
@@ -152,8 +190,13 @@ def _measured(task: Task, candidates: FloatArray) -> Record:
     }
 
 
+def _ground(name: str, seed: int) -> Ground:
+    """The ground of a job: for controllers one for each seed, with a history of its own."""
+    return control.ground(name, seed) if name in control.PASSED else _only_ground(name)
+
+
 @cache
-def _ground(name: str) -> Ground:
+def _only_ground(name: str) -> Ground:
     return ground(name)
 
 

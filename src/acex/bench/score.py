@@ -26,7 +26,7 @@ def frame(records: Sequence[dict[str, Any]]) -> pd.DataFrame:
     table = pd.DataFrame(records)
     table["reference"] = [r.get("reference", r.get("settings", {}).get("reference", np.nan)) for r in records]
     table = table.drop_duplicates(["suite", "data", "row", "seed", "method", "cap"], keep="last")
-    for name in (*NUMBERS, "is_reference_row", "label", "error"):
+    for name in (*NUMBERS, "is_reference_row", "steady", "label", "error"):
         if name not in table:
             table[name] = np.nan
     table["valid"] = table["valid"].astype(bool)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from acex.bench.control import HISTORY, PASSED
 from acex.bench.methods import METHODS
 from acex.bench.score import RATIOS, means, needed, paper
 
@@ -45,6 +46,12 @@ class Table:
 
 def tables(results: pd.DataFrame) -> list[Table]:
     """For each data set (and label, in the fixed test) the means beside the paper's, then methods by data sets."""
+    is_control = results["suite"] == "control"
+    out = [_trials(results[is_control])] if is_control.any() else []
+    return out + _compared(results[~is_control]) if not is_control.all() else out
+
+
+def _compared(results: pd.DataFrame) -> list[Table]:
     found, published = means(results), paper()
     out = []
     for suite, part in found.groupby("suite", sort=False):
@@ -64,6 +71,20 @@ def tables(results: pd.DataFrame) -> list[Table]:
             title = f"{suite}: queries until half of the rows are within {ratio:g} of the best known cost"
             out.append(_grid(title, part, f"{ratio:g}x", 0))
     return out
+
+
+def _trials(results: pd.DataFrame) -> Table:
+    """Tuning a controller: how many trials it takes until one passes, how near it is, how often it passes."""
+    header = ("history", "method", "n", "passed", "trials until the first", "trials in all", "J", "passes under noise")
+    rows = []
+    for (name, method), runs in results.groupby(["data", "method"], sort=False):
+        # The start itself is the first query of every method, and no trial.
+        first = [curve[0][0] - 1 for curve in runs["curve"] if curve]
+        values = (np.mean(first) if first else np.nan, (runs["queries"] - 1).mean(), runs["J"].mean())
+        cells = [f"{PASSED[str(name)]} of {HISTORY} pass", str(method), str(len(runs)), f"{runs['valid'].mean():.0%}"]
+        cells += [_number(value, digits) for value, digits in zip(values, (1, 1, 2), strict=True)]
+        rows.append(tuple(Cell(text) for text in (*cells, _number(runs["steady"].astype(float).mean(), 2))))
+    return Table("control: trials until a controller passes", header, tuple(rows))
 
 
 def _beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:

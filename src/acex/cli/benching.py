@@ -22,12 +22,12 @@ Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="The folder tha
 @bench.command()
 def run(
     suite: Annotated[
-        str, typer.Option(help="mixed: each row once; fixed: two rows, many seeds; moons; mnist.")
+        str, typer.Option(help="mixed: each row once; fixed: two rows, many seeds; moons; mnist; control.")
     ] = "mixed",
     data: Annotated[str, typer.Option(help="Data sets with commas between them.")] = "all",
-    methods: Annotated[str, typer.Option(help="Methods with commas between them.")] = "all",
+    methods: Annotated[str, typer.Option(help="Methods with commas between them; all: those of the suite.")] = "all",
     rows: Annotated[int, typer.Option(min=1, max=100, help="Withheld rows of each data set.")] = 100,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds, in the fixed test.")] = 100,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds, in the fixed test and in control.")] = 100,
     cap: Annotated[int, typer.Option(min=2, help="Queries after which a method is stopped.")] = 100_000,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for all cores.")] = -1,
     out: Annotated[
@@ -50,8 +50,8 @@ def run(
 
     if suite not in runner.SUITES:
         raise ValueError(f"--suite {suite!r}: expected one of {listed(runner.SUITES)}.")
-    names = _chosen("--data", data, runner.SUITES[suite])
-    wanted = _chosen("--methods", methods, METHODS)
+    names = _chosen("--data", data, runner.SUITES[suite].data)
+    wanted = list(runner.SUITES[suite].methods) if methods == "all" else _chosen("--methods", methods, METHODS)
     for name in wanted:
         word = METHODS[name].missing()
         if word is not None:

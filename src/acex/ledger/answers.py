@@ -77,7 +77,7 @@ class Answers(Book):
             with self._store.write() as connection:
                 told = self._write_answers(connection, entry)[0]
         except BaseException as failure:
-            self._journal.stuck.append(entry)
+            self._journal.keep(entry)
             if isinstance(failure, LedgerFailed):
                 failure.answers = dict(zip(rows, labels, strict=True))
             raise

@@ -52,10 +52,11 @@ class Journal:
     Args:
         prefix: what the paths of all journals of the ledger begin with; None keeps entries in memory only.
         ledger: what tells the ledger from others.
+        makes_folder: make the folder where it is missing. Not beside a ledger, which may have been removed with it.
     """
 
-    def __init__(self, prefix: Path | None, ledger: str) -> None:
-        self._prefix, self._ledger = prefix, ledger
+    def __init__(self, prefix: Path | None, ledger: str, *, makes_folder: bool = False) -> None:
+        self._prefix, self._ledger, self._makes_folder = prefix, ledger, makes_folder
         self._begin()
 
     def _begin(self) -> None:
@@ -104,6 +105,11 @@ class Journal:
                 _flush(file.fileno())
                 self._end += len(line)
 
+    def keep(self, entry: Entry) -> None:
+        """Remember that the ledger did not take an entry."""
+        with self._turn:
+            self.stuck.append(entry)
+
     def settled(self, entry: Entry) -> None:
         """Forget an entry that the ledger has."""
         with self._turn:
@@ -139,7 +145,8 @@ class Journal:
             self._begin()
 
     def _create(self, prefix: Path) -> FileIO:
-        prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._makes_folder:
+            prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = Path(f"{prefix}{uuid.uuid4().hex[:12]}")
         file = FileIO(path, "x+", opener=lambda name, flags: os.open(name, flags, 0o600))
         _lock(file)

@@ -34,6 +34,7 @@ from acex.errors import LedgerFailed
 from acex.ledger.journal import Journal, state_folder
 from acex.ledger.migrations import migrate, newest_version, version_of
 from acex.ledger.owner import Moment, now_here
+from acex.ledger.seal import ADVICE as DAMAGED
 from acex.ledger.seal import lines
 from acex.ledger.tables import identity
 
@@ -102,11 +103,13 @@ class Store:
         if self.is_memory:  # whatever ends the process ends the ledger too
             return Journal(None, "")
         with self.read() as connection:
-            [line] = lines(connection, identity, select(identity))
-        if self.path is not None:
-            return Journal(Path(f"{self.path}-answers-"), line.id)
-        with self._faults():
-            return Journal(state_folder() / f"{line.id}-", line.id)
+            found = [line.id for line in lines(connection, identity, select(identity))]
+            if len(found) != 1:
+                raise LedgerFailed(f"it has {len(found)} lines in table {identity.name} where one should be. {DAMAGED}")
+            [name] = found
+            if self.path is not None:
+                return Journal(Path(f"{self.path}-answers-"), name)
+            return Journal(state_folder() / f"{name}-", name, makes_folder=True)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

@@ -135,7 +135,8 @@ def as_labels(answer: Any, n: int) -> list[Label]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"expected {n} labels, got an array of shape {array.shape}: these look like probabilities")
+        what = "probabilities" if array.dtype.kind == "f" else "several labels a row"
+        raise ValueError(f"expected {n} labels, got an array of shape {array.shape}: these look like {what}")
     if len(array) != n:
         raise ValueError(f"expected {n} labels, got {len(array)}")
     labels = [plain(label) for label in array.tolist()]

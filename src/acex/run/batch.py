@@ -27,6 +27,7 @@ from acex.run.recorded import recorded
 from acex.run.session import Session
 from acex.run.summary import NOT_DONE, Line, Summary, frame_of
 from acex.space.columns import as_frame
+from acex.space.metric import Metric
 from acex.space.space import Space
 from acex.values import as_json, is_count
 
@@ -58,7 +59,7 @@ class Desk(Protocol):
     ) -> Explanation:
         """What came of a row that could not be explained, for which so many rows were sent."""
 
-    def spread(self, X: FloatArray) -> FloatArray:
+    def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
 
 
@@ -277,8 +278,8 @@ class Explanations(Sequence[Explanation]):
         bad = [i for i, x in enumerate(points) if x is None]
         if not good:
             return bad, twins
-        Z = desk.spread(np.array([points[i] for i in good]))
-        return [good[i] for i in order_of_work(Z)] + bad, twins
+        Z, metric = desk.spread(np.array([points[i] for i in good]))
+        return [good[i] for i in order_of_work(Z, metric)] + bad, twins
 
     def _pass(self, allowances: Mapping[int, int | None], task: Task = explain_row) -> Iterator[tuple[int, Done]]:
         """What comes of these rows with these allowances, as they finish."""

@@ -18,7 +18,7 @@ from acex._version import __version__
 from acex.arrays import FloatArray, Rows
 from acex.ledger import Ledger, canonical
 from acex.models.fit_check import refuse_misfit
-from acex.models.labels import as_labels, as_predict, known_labels
+from acex.models.labels import as_labels, as_predict, known_labels, refuse_lookalike
 from acex.plan.pinned import pinned
 from acex.plan.plan import Plan
 from acex.plan.step import Ending
@@ -33,6 +33,7 @@ from acex.run.reference import Reference
 from acex.run.session import Session
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
+from acex.space.metric import Metric
 from acex.space.plausibility import Plausibility
 from acex.space.scale import Scale
 from acex.space.space import Space
@@ -279,6 +280,8 @@ class Explainer:
     def _learn(self, target: Target, before: Label) -> Hint | None:
         """What follows from the factual's label: are `answers` in the model's words, and what do known outcomes say?"""
         _refuse_other_kind(self._told, before)
+        if isinstance(target, OneOf):
+            refuse_lookalike(before, target.labels)
         return self._reference.hint(target, before)
 
     def failed(
@@ -293,9 +296,9 @@ class Explainer:
         told = Explanation.of(plan, () if so_far is None else so_far.steps, Ending("failed", error=error))
         return replace(told, n_queries=sent)
 
-    def spread(self, X: FloatArray) -> FloatArray:
+    def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
-        return self._reference.quantiles.coordinates(X)
+        return self._reference.quantiles.coordinates(X), self._reference.scale.metric
 
     # -- many rows -----------------------------------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ def explain(
         directions: "increase" or "decrease" for features that may go one way only.
         weights: how dear a change of a feature is relative to others; 1 by default.
         constraint: from rows to one True or False a row; rows where it is False are never asked.
-        strategy: "feasible"; "penalty", which is ACE as published; or `acex.Feasible(...)`, `acex.Penalty(...)` with
+        strategy: "feasible"; "penalty", which is ACE with repairs; or `acex.Feasible(...)`, `acex.Penalty(...)` with
             settings of their own.
         beta: weight of sparsity (l1) against distance (l2) in the cost.
         plausibility: how much a counterfactual must look like data; None for not at all.

@@ -84,7 +84,7 @@ class Pool:
         """
         newest = self._up_to(seen, own)
         part = newest.part(seen)
-        distances = np.linalg.norm(newest.Z[part] - home, axis=1)
+        distances = self.quantiles.scale.metric.from_one(newest.Z[part], home[0])
         nearest = np.argsort(distances, kind="stable")[: MOST_KNOWN + len(asked)] + part.start
         others = [i for i in nearest.tolist() if newest.keys[i] not in asked][:MOST_KNOWN]
         return _Nearest(newest.X[others], tuple(newest.answers[i] for i in others))

@@ -16,7 +16,7 @@ from itertools import count
 
 import numpy as np
 
-from acex.arrays import BoolArray, FloatArray
+from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.search.climb import Accept, Proposal, Score, along_climbs, best_acceptable
 from acex.space.cost import Cost
 from acex.space.region import Region
@@ -54,17 +54,18 @@ def branch_and_bound(
     region: Region,
     relaxed: BoolArray,
     starts: FloatArray,
+    best_starts: IntArray,
     known: tuple[FloatArray, float] | None,
     accept: Accept,
 ) -> Proposal | None:
     """The best acceptable point, given the best one known so far and its score.
 
-    Relaxed features take the values of the factual and of the starts, (s, d), while the tree is searched;
-    at the best leaves they are optimised. The proposal is exhaustive when nothing is relaxed and no node
-    was left.
+    Relaxed features take the values of the factual and of the best starts while the tree is searched; at the best
+    leaves they are optimised. Of very many categories those are tried that the evidence or a start, (s, d), has: to
+    the score all others are one. The proposal is exhaustive when nothing is relaxed or left out and no node was left.
     """
-    levels = _levels(score, cost, region, relaxed)
-    base = region.snap(np.vstack([cost.factual, starts]))
+    levels = _levels(score, cost, region, relaxed, starts)
+    base = region.snap(np.vstack([cost.factual, starts[best_starts]]))
     base = np.unique(np.where(relaxed, base, cost.factual), axis=0)
     best, best_score = known if known is not None else (None, 0.0)
     leaves: list[tuple[float, FloatArray]] = []
@@ -99,10 +100,11 @@ def branch_and_bound(
         found = best_acceptable(ends, score(ends), accept, above=best_score)
         if found is not None:
             best, best_score = found
-    return None if best is None else Proposal(best, best_score, exhaustive=finished and not relaxed.any())
+    complete = not relaxed.any() and not any(region.space.features[level.feature].has_many for level in levels)
+    return None if best is None else Proposal(best, best_score, exhaustive=finished and complete)
 
 
-def _levels(score: Score, cost: Cost, region: Region, relaxed: BoolArray) -> list[_Level]:
+def _levels(score: Score, cost: Cost, region: Region, relaxed: BoolArray, starts: FloatArray) -> list[_Level]:
     discrete = [int(j) for j in np.flatnonzero(region.movable & ~relaxed)]
     # The feature that costs most to change first: its branches are cut off soonest.
     discrete.sort(key=lambda j: -cost.per_unit[j])
@@ -117,7 +119,9 @@ def _levels(score: Score, cost: Cost, region: Region, relaxed: BoolArray) -> lis
     for j in reversed(discrete):
         values = region.values(j)
         assert values is not None
-        added = np.array([_added(cost, j, v, E) for v in values])
+        if region.space.features[j].has_many:
+            values = np.intersect1d(values, np.concatenate([E[:, j], starts[:, j]]))
+        added = _added(cost, j, values[:, None], E)
         X = np.repeat(cost.factual[None], len(values), axis=0)
         X[:, j] = values
         levels.insert(0, _Level(j, values, np.abs(cost.steps(X)[:, j]), added, nearest, farthest))
@@ -126,7 +130,7 @@ def _levels(score: Score, cost: Cost, region: Region, relaxed: BoolArray) -> lis
 
 
 def _added(cost: Cost, j: int, value: float | FloatArray, E: FloatArray) -> FloatArray:
-    """Squared distance that feature j adds between this value and each piece of evidence, (e,)."""
+    """Squared distance that feature j adds between this value and each piece of evidence, (e,); for (v, 1), (v, e)."""
     square: FloatArray = (cost.scale.space.features[j].steps(value, E[:, j]) * cost.scale.per_unit[j]) ** 2
     return square
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -27,6 +28,7 @@ TUNING = 30  # answers from elsewhere, besides the search's own, that variance a
 HINT_CLIP = 0.03  # outcomes never make a point more certain than this
 HINT_ODDS = 1.0  # log odds for the known outcomes before any evidence
 MOST_ROWS = 4000  # of the reference are looked at for a hit
+MOST_CODES = 256  # columns for the categories of a feature where changes are compared; more than these share columns
 N_ROWS = 400  # of the reference stand for all of it where points are compared with rows
 
 
@@ -65,7 +67,7 @@ class Ground:
 
     def distance(self, Z: FloatArray) -> FloatArray:
         """Distance to the factual, (n,)."""
-        return np.asarray(np.linalg.norm(Z - self.factual, axis=1))
+        return self.problem.scale.metric.from_one(Z, self.factual)
 
     def rank(self, costs: FloatArray) -> FloatArray:
         """Which share of the rows costs less, (n,)."""
@@ -147,7 +149,8 @@ class Points:
         numbers = steps[:, scale.numeric]
         blocks = [np.maximum(numbers, 0.0), np.maximum(-numbers, 0.0)]
         for j in np.flatnonzero(scale.is_nominal):
-            codes = self.X[:, j, None] == np.arange(scale.space.n_codes[j])
+            buckets = min(scale.space.n_codes[j], MOST_CODES)
+            codes = self.X[:, j, None] % buckets == np.arange(buckets)
             blocks.append(codes * np.abs(steps[:, j, None]))
         return np.hstack(blocks)
 
@@ -212,13 +215,15 @@ class Evidence:
         return self.by_hint.log_marginal_likelihood - self.by_distance.log_marginal_likelihood + HINT_ODDS
 
     def _fit(self, prior: FloatArray) -> Posterior:
-        Z, typical, n = self.points.Z, np.sqrt(len(self.problem.factual)), len(self.history.queries) + TUNING
+        common: Any = {
+            "prior_mean": prior,
+            "typical": float(np.sqrt(len(self.problem.factual))),
+            "n_tuning": len(self.history.queries) + TUNING,
+            "metric": self.problem.scale.metric,
+        }
         if self.is_scored:
-            return regress(
-                Z, self.odds, noise=SCORE_NOISE, prior_mean=prior, typical=typical, hyperprior=SCORED, n_tuning=n
-            )
-        t = self.hits.astype(float)
-        return fit(Z, t, prior_mean=prior, typical=typical, hyperprior=HYPERPRIOR, n_tuning=n)
+            return regress(self.points.Z, self.odds, noise=SCORE_NOISE, hyperprior=SCORED, **common)
+        return fit(self.points.Z, self.hits.astype(float), hyperprior=HYPERPRIOR, **common)
 
     def latent(self, points: Points, *, hinted: bool) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the latent function, (n,) each."""

@@ -14,6 +14,8 @@ from acex.values import is_missing
 
 N_TREES, LEAF = 50, 2
 LEAF_LEARNT = 5  # answers of a search lie close together: smaller leaves would learn where it went
+DRAWN, PARTS = 10, 5  # rows' worth that a category's share of hits is drawn to that of all; parts of the reference
+MOST_SINGLE = 1e30  # greatest number that trees are given, as float32: they add them up
 MOST_ROWS = 20_000  # a forest of more rows than these is slow to ask and no better a hint
 
 
@@ -40,26 +42,46 @@ def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray, leaf: 
     if len(reference) > MOST_ROWS:
         chosen = np.random.default_rng(0).choice(len(reference), MOST_ROWS, replace=False)
         reference, is_hit = reference[chosen], is_hit[chosen]
-    one_hot = _OneHot(space)
+    columns = _Columns(space, reference, is_hit)
+    learnt = columns(reference)
+    if columns.shares:  # a row must not know its own outcome: what it is shown comes from other parts of the reference
+        part = np.arange(len(reference)) % PARTS
+        for mine in (part == p for p in range(PARTS)):
+            learnt[mine] = _Columns(space, reference[~mine], is_hit[~mine])(reference[mine])
     forest = RandomForestClassifier(N_TREES, min_samples_leaf=leaf, random_state=0, n_jobs=1)
-    forest.fit(one_hot(reference), is_hit)
+    forest.fit(learnt, is_hit)
 
     def hint(X: FloatArray) -> FloatArray:
         # What predict_proba gives, without its checks, which take longer than the trees.
-        codes = np.ascontiguousarray(one_hot(X), dtype=np.float32)
+        codes = np.ascontiguousarray(columns(X), dtype=np.float32)
         total: FloatArray = sum(tree.tree_.predict(codes)[:, 1] for tree in forest.estimators_)
         return total / N_TREES
 
     return hint
 
 
-class _OneHot:
-    """Points with each nominal code as columns of its own; trees would take codes for an order."""
+class _Columns:
+    """Points as trees can take them, which would take nominal codes for an order.
 
-    def __init__(self, space: Space) -> None:
-        self.nominal = np.flatnonzero(space.is_nominal)
+    Each category has a column of its own. A feature with very many of them has one column: the share of hits among the
+    rows of a category, drawn towards that of all rows. Huge numbers, of which a float32 knows nothing, are taken in
+    units that it knows.
+    """
+
+    def __init__(self, space: Space, reference: FloatArray, is_hit: BoolArray) -> None:
+        self.few = [j for j, f in enumerate(space.features) if not f.ordered and not f.has_many]
         self.n_codes = space.n_codes
+        greatest = np.maximum(np.abs(space.low), np.abs(space.high))
+        self.units = np.where(greatest > MOST_SINGLE, greatest, 1.0)
+        self.shares: dict[int, FloatArray] = {}
+        for j in (j for j, f in enumerate(space.features) if f.has_many):
+            codes = reference[:, j].astype(int)
+            rows, hits = (np.bincount(codes, weights, self.n_codes[j]) for weights in (None, is_hit))
+            self.shares[j] = (hits + DRAWN * is_hit.mean()) / (rows + DRAWN)
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        blocks = [X[:, j, None] == np.arange(self.n_codes[j]) for j in self.nominal]
-        return np.hstack([np.delete(X, self.nominal, axis=1), *blocks])
+        blocks = [X[:, j, None] == np.arange(self.n_codes[j]) for j in self.few]
+        X = X / self.units
+        for j, shares in self.shares.items():
+            X[:, j] = shares[X[:, j].astype(int)]
+        return np.hstack([np.delete(X, self.few, axis=1), *blocks])

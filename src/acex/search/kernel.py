@@ -1,4 +1,4 @@
-"""Matern covariance over coordinates in which distance is Euclidean (see `scale`).
+"""Matern covariance over coordinates (see `scale`), between which `metric` measures.
 
     A   (a, D)     B   (b, D)     ell   length scale     q = |A - B|^2 / ell^2, (a, b)
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from acex.arrays import FloatArray
+from acex.space.metric import EUCLIDEAN, Metric
 
 KernelName: TypeAlias = Literal["matern52", "matern32"]
 
@@ -28,10 +28,11 @@ class Matern:
     variance: float
     ell: float
     name: KernelName = "matern52"
+    metric: Metric = EUCLIDEAN
 
     def __call__(self, A: FloatArray, B: FloatArray) -> FloatArray:
         """Covariances, (a, b)."""
-        return self.of_distance(cdist(A, B, "sqeuclidean"))
+        return self.of_distance(self.metric.squared(A, B))
 
     def of_distance(self, squared: FloatArray) -> FloatArray:
         """Covariances at these squared distances."""

@@ -1,4 +1,4 @@
-"""Strategy "penalty": ACE as published, sections 3.1 to 3.5 of the paper.
+"""Strategy "penalty": ACE, sections 3.1 to 3.5 of the paper, with the repairs of docs/readings.md.
 
     J(x) = c(x) + lambda |f(x) - 1/2|,     c = d + beta g,     f = sigma(latent), moments by the delta method
 
@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from scipy.special import expit, ndtr, ndtri
 
 from acex.arrays import BoolArray, FloatArray
@@ -199,7 +198,8 @@ class _Surrogate:
 
     @cached_property
     def posterior(self) -> Posterior:
-        return fit(self.Z, self.history.is_hit.astype(float), kernel=self.settings.kernel)
+        metric = self.problem.scale.metric
+        return fit(self.Z, self.history.is_hit.astype(float), kernel=self.settings.kernel, metric=metric)
 
     @cached_property
     def plausible(self) -> BoolArray:
@@ -243,11 +243,6 @@ class ImprovementScore:
         return (self.incumbent_cost - cost) / self.penalty
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        # A nominal feature with thousands of categories makes wide coordinates: a few rows at a time.
-        width = int(self.cost.scale.space.n_codes.sum()) + len(self.cost.factual)
-        return np.concatenate([self._values(part) for part in np.array_split(X, 1 + len(X) * width // 4_000_000)])
-
-    def _values(self, X: FloatArray) -> FloatArray:
         moments = self.beside.moments(self.cost.scale.coordinates(X))
         return self._improvement(X, *moments)[0].value
 
@@ -301,14 +296,15 @@ def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.r
 
     def accept(X: FloatArray) -> BoolArray:
         # A point within epsilon of one that was asked earlier would tell nothing new.
-        apart: BoolArray = cdist(problem.scale.coordinates(X), elsewhere).min(axis=1) > settings.epsilon
+        squared = problem.scale.metric.squared(problem.scale.coordinates(X), elsewhere)
+        apart: BoolArray = np.sqrt(squared.min(axis=1)) > settings.epsilon
         apart[apart] = problem.admissible(X[apart], history.asked)
         return apart
 
     while penalty < settings.lambda_max:
         found = maximise(surrogate.improvement(penalty), problem.cost, problem.region, starts, accept)
         if found is not None:
-            step = cdist(problem.scale.coordinates(found.point[None]), surrogate.Z[[last]])
+            step = problem.scale.metric.from_one(problem.scale.coordinates(found.point[None]), surrogate.Z[last])
             if is_iterate and step <= settings.epsilon:
                 break  # |x_k - x_(k-1)| <= epsilon: the round has converged, and no query is spent (R2)
             return Query(found.point, "acquire", round_, penalty, hope)

@@ -37,7 +37,7 @@ def maximise(score: Score, cost: Cost, region: Region, starts: FloatArray, accep
     best = np.argsort(-scores, kind="stable")[:MOST_CLIMBS]
     if (region.movable & ~relaxed).any():
         known = best_acceptable(starts, scores, accept)
-        return branch_and_bound(score, cost, region, relaxed, starts[best], known, accept)
+        return branch_and_bound(score, cost, region, relaxed, starts, best, known, accept)
     ends = along_climbs(score, cost, region, starts[best], relaxed)
     candidates, scores = np.vstack([starts, ends]), np.concatenate([scores, score(ends)])
     found = best_acceptable(candidates, scores, accept)

@@ -16,17 +16,17 @@ and its gradient. The paper's section 3.2 is the same method; its W, K and a_hat
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist
 from scipy.special import expit, log_expit, ndtr
 
 from acex.arrays import FloatArray
 from acex.search.kernel import KernelName, Matern
+from acex.space.metric import EUCLIDEAN, Metric
 
 NEWTON_STEPS = 50  # it takes 5 to 10; more means that it will not converge
 NEWTON_TOLERANCE = 1e-9  # gain in the objective below which the mode stands
@@ -108,9 +108,9 @@ class Beside:
         return mean, variance, post.kernel(A, self.b)[:, 0] - V.T @ self.V_b
 
     def with_gradients(self, A: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-        """The moments, (a,) each, and their gradients by A, (a, D) each."""
+        """The moments, (a,) each, and their gradients by A, (a, D) each; those by codes mean nothing."""
         post = self.posterior
-        squared, squared_b = (cdist(A, B, "sqeuclidean") for B in (post.Z, self.b))
+        squared, squared_b = (post.kernel.metric.squared(A, B) for B in (post.Z, self.b))
         mean, variance, V = post._moments(post.kernel.of_distance(squared).T)
         moments = (mean, variance, post.kernel.of_distance(squared_b)[:, 0] - V.T @ self.V_b)
         slope = 2 * post.kernel.slope(squared)  # dk/dA_i = slope_ij (A_i - Z_j)
@@ -138,6 +138,7 @@ def fit(
     typical: float | None = None,
     hyperprior: Hyperprior = Hyperprior(),  # noqa: B008 (frozen)
     n_tuning: int | None = None,
+    metric: Metric = EUCLIDEAN,
 ) -> Posterior:
     """The posterior given labels t, (n,), at Z, (n, D); one class alone will do.
 
@@ -148,12 +149,14 @@ def fit(
         typical: distance between two points that have nothing to do with each other; by default that of Z.
         n_tuning: how many of the points, the first ones, variance and length scale are fitted to; by default all. The
             time that takes grows with their cube, and the two numbers need few.
+        metric: between coordinates, where a `kernel` to fit has none yet.
     """
     m = np.broadcast_to(prior_mean, t.shape)
-    squared = cdist(Z, Z, "sqeuclidean")
+    squared = (kernel.metric if isinstance(kernel, Matern) else metric).squared(Z, Z)
     if not isinstance(kernel, Matern):
         modes = _warm_modes(squared[:n_tuning, :n_tuning], t[:n_tuning], m[:n_tuning])
-        kernel = _best_kernel(modes, typical or np.sqrt(2 * _rank(Z)), hyperprior, kernel)
+        typical = typical or np.sqrt(2 * max(metric.total_variance(Z), 1.0))  # many coordinates hardly vary
+        kernel = _best_kernel(modes, typical, hyperprior, Matern(1.0, 1.0, kernel, metric))
     mode = _Mode(kernel, squared, t, m, np.zeros(len(t)))
     return Posterior(kernel, Z, mode.a, mode.sqrt_W, mode.L, mode.log_marginal_likelihood)
 
@@ -167,12 +170,14 @@ def regress(
     typical: float,
     hyperprior: Hyperprior = Hyperprior(),  # noqa: B008 (frozen)
     n_tuning: int | None = None,
+    metric: Metric = EUCLIDEAN,
 ) -> Posterior:
     """The posterior given values y, (n,), of f at Z, (n, D), each with a deviation `noise`; arguments as for `fit`."""
-    squared = cdist(Z, Z, "sqeuclidean")
+    squared = metric.squared(Z, Z)
     above = y - prior_mean
     few, tuning = squared[:n_tuning, :n_tuning], above[:n_tuning]
-    kernel = _best_kernel(lambda k: _Observed(k, few, tuning, noise), typical, hyperprior, "matern52")
+    form = Matern(1.0, 1.0, metric=metric)
+    kernel = _best_kernel(lambda k: _Observed(k, few, tuning, noise), typical, hyperprior, form)
     seen = _Observed(kernel, squared, above, noise)
     return Posterior(kernel, Z, seen.a, seen.sqrt_W, seen.L, seen.log_marginal_likelihood)
 
@@ -193,11 +198,6 @@ def _solve(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatAr
         raise ArithmeticError(f"The Cholesky factor is singular in row {trouble}.")
     out: FloatArray = X
     return out
-
-
-def _rank(Z: FloatArray) -> float:
-    """How many coordinates vary with about unit variance: the total variance, at least 1."""
-    return max(float(Z.var(axis=0).sum()), 1.0)
 
 
 class _Mode:
@@ -300,15 +300,15 @@ def _warm_modes(squared: FloatArray, t: FloatArray, m: FloatArray) -> Callable[[
 
 
 def _best_kernel(
-    modes: Callable[[Matern], _Mode | _Observed], typical: float, hyperprior: Hyperprior, name: KernelName
+    modes: Callable[[Matern], _Mode | _Observed], typical: float, hyperprior: Hyperprior, form: Matern
 ) -> Matern:
-    """Hyperparameters of greatest posterior density, by L-BFGS-B from the prior's median."""
+    """The form with the hyperparameters of greatest posterior density, by L-BFGS-B from the prior's median."""
     centre = np.log([hyperprior.variance[0], hyperprior.ell[0] * typical])
     width = np.array([hyperprior.variance[1], hyperprior.ell[1]])
 
     def loss(u: FloatArray) -> tuple[float, FloatArray]:
         variance, ell = np.exp(centre + width * u)
-        mode = modes(Matern(float(variance), float(ell), name))
+        mode = modes(replace(form, variance=float(variance), ell=float(ell)))
         return 0.5 * float(u @ u) - mode.log_marginal_likelihood, u - mode.gradient * width
 
     # A tolerance of 1e-3 in log likelihood: finer differences do not change a proposal.
@@ -317,4 +317,4 @@ def _best_kernel(
         loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-4, "maxiter": 20}
     )
     variance, ell = np.exp(centre + width * found.x)
-    return Matern(float(variance), float(ell), name)
+    return replace(form, variance=float(variance), ell=float(ell))

@@ -105,7 +105,7 @@ def _of_points(e: Evidence, x: Points) -> Columns:
     p, ground = e.problem, e.ground
     distance = ground.distance(x.Z)
     changed = (p.factual != x.X).sum(axis=1)
-    to_rows = cdist(x.Z, ground.rows.Z)
+    to_rows = np.sqrt(p.scale.metric.squared(x.Z, ground.rows.Z))
     k = min(10, to_rows.shape[1])
     near = np.argpartition(to_rows, k - 1, axis=1)[:, :k]
     nearest = np.sort(np.take_along_axis(to_rows, near, axis=1), axis=1)
@@ -130,7 +130,8 @@ def _of_points(e: Evidence, x: Points) -> Columns:
 def _of_evidence(e: Evidence, x: Points) -> Columns:
     hit, miss, typical = e.hits, e.is_miss, e.ground.typical
     distance, reach = e.ground.distance(x.Z) + 1e-9, x.S.sum(axis=1) + 1e-9
-    apart, between = cdist(x.Z, e.points.Z), cdist(x.S, e.points.S, "cityblock")
+    apart = np.sqrt(e.problem.scale.metric.squared(x.Z, e.points.Z))
+    between = cdist(x.S, e.points.S, "cityblock")
     reaches, rank_reaches = e.points.S.sum(axis=1) + 1e-9, e.points.R.sum(axis=1) + 1e-9
     common = (reach[:, None] + reaches - between) / 2
     common_ranks = in_common(x.R, e.points.R)

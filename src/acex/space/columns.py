@@ -5,7 +5,7 @@ A column's dtype limits what it can *hold*: of 0.1 the nearest float32, of 300 t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -135,6 +135,23 @@ def as_data(data: Rows) -> pd.DataFrame:
     return as_frame(data)
 
 
+def labels_to_json(labels: Iterable[Hashable]) -> list[Any]:
+    """The labels of columns in plain values, tuples as lists."""
+    return [[as_json(part) for part in c] if isinstance(c, tuple) else as_json(c) for c in labels]
+
+
+def labels_from_json(written: Iterable[Any]) -> tuple[Hashable, ...]:
+    """The labels that `labels_to_json` wrote down."""
+    return tuple(tuple(c) if isinstance(c, list) else c for c in written)
+
+
+def index_of(labels: Sequence[Hashable], *, nested: bool) -> pd.Index[Any]:
+    """The index that holds exactly these labels: tuples as they are, or as several levels if they are nested."""
+    index: pd.Index[Any] = pd.Index(labels, tupleize_cols=nested)
+    is_same = all(a is b or a == b for a, b in zip(index, labels, strict=True))  # beside texts None becomes NaN
+    return index if is_same else pd.Index(labels, dtype=object, tupleize_cols=False)
+
+
 def dtype_to_json(dtype: Any) -> Any:
     """The dtype in plain values."""
     if not isinstance(dtype, pd.CategoricalDtype):
@@ -160,8 +177,10 @@ def rows_in_form(values: list[list[Any]], form: Mapping[str, Any]) -> Rows:
     """Rows as a model is used to them, from plain values and what `Space.form` wrote down."""
     if form["array_dtype"] is not None:
         return np.array(values, dtype=form["array_dtype"])
-    frame = pd.DataFrame(values, columns=form["columns"])
-    if form["dtypes"] is None:
-        return frame
-    dtypes = [dtype_from_json(written) for written in form["dtypes"]]
-    return pd.DataFrame({c: frame[c].astype(d) for c, d in zip(frame.columns, dtypes, strict=True)})
+    frame = pd.DataFrame(values)
+    if form["dtypes"] is not None:
+        dtypes = [dtype_from_json(written) for written in form["dtypes"]]
+        frame = pd.DataFrame({c: frame[c].astype(d) for c, d in zip(frame.columns, dtypes, strict=True)})
+    if form["columns"] is not None:
+        frame.columns = index_of(labels_from_json(form["columns"]), nested=form.get("nested", False))
+    return frame

@@ -25,6 +25,7 @@ from acex.values import as_json, is_finite, listed, plain, readable, readable_pa
 Direction: TypeAlias = Literal["increase", "decrease"]
 Way: TypeAlias = Literal["up", "down", "other"]
 
+MOST_ONE_HOT = 50  # categories, up to which each has a coordinate of its own
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
 
 
@@ -170,6 +171,11 @@ class Feature:
         """The standard deviation of codes, (n,): its square is half of the mean squared step between two of them."""
         shares = np.bincount(x.astype(int)) / len(x)
         return float(np.sqrt(max(1.0 - (shares**2).sum(), 0.0) / 2))
+
+    @property
+    def has_many(self) -> bool:
+        """Has it so many codes, each as far from any other, that differences are counted without a block?"""
+        return not self.ordered and self.high >= MOST_ONE_HOT and not self.has_own("steps")
 
     def block(self, x: FloatArray, unit: float) -> FloatArray:
         """Coordinates of codes, (n, k), whose Euclidean distances are the steps times `unit`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -46,6 +47,7 @@ class Numeric(Feature):
         return {"low": cls.number(column.min()), "high": cls.number(column.max())}
 
     def check(self, dtype: Any) -> None:
+        _refuse_long(self.name, dtype)
         is_whole = types.is_integer_dtype(dtype)
         fits_whole = self.grid > 0 and self.grid == int(self.grid)
         if types.is_float_dtype(dtype) or types.is_object_dtype(dtype) or (is_whole and fits_whole):
@@ -75,10 +77,10 @@ class Numeric(Feature):
     def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
         if limits is None:
             return np.array([low, high])
-        try:
-            least, most = (float(v) for v in limits)
-        except (TypeError, ValueError):
-            raise ValueError(f"ranges[{self.name!r}]: expected a pair (low, high), got {limits!r}.") from None
+        ends = [] if isinstance(limits, (str, bytes, Set, Mapping)) or not isinstance(limits, Iterable) else [*limits]
+        if len(ends) != 2 or not all(isinstance(v, (Real, Decimal)) and not isinstance(v, bool) for v in ends):
+            raise ValueError(f"ranges[{self.name!r}]: expected a pair (low, high), got {limits!r}.")
+        least, most = (float(v) for v in ends)
         if not least <= most:
             raise ValueError(f"ranges[{self.name!r}]: expected low <= high, got {least:g} and {most:g}.")
         if self.grid:
@@ -104,6 +106,7 @@ class Continuous(Numeric):
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         if not types.is_float_dtype(column.dtype):
             return None
+        _refuse_long(name, column.dtype)
         low, high = float(column.min()), float(column.max())
         if not (np.isfinite(low) and np.isfinite(high)):
             raise ValueError(f"{name!r}: holds an infinite value, {low if np.isinf(low) else high}.")
@@ -131,7 +134,8 @@ class Integer(Numeric):
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
-        return cls(name, column.min(), column.max()) if types.is_integer_dtype(column.dtype) else None
+        is_whole = types.is_integer_dtype(column.dtype) or all(type(v) is int for v in column.tolist())
+        return cls(name, column.min(), column.max()) if is_whole else None
 
 
 @dataclass(frozen=True)
@@ -162,19 +166,23 @@ class Categorical(Feature):
         return len(self.categories) - 1.0
 
     def check(self, dtype: Any) -> None:
-        unheld = [c for c in self.categories if not _holds(dtype, c)]
+        every = list(self.categories)
+        unheld = [] if _holds(dtype, every) else [c for c in every if not _holds(dtype, [c])]
         if unheld:
             what = f"{self.name!r}: {listed(unheld)}"
             raise ValueError(f"{what} has no place in the column in data, which is {dtype}.")
 
     def encode(self, values: pd.Series[Any]) -> FloatArray:
-        codes = {category: code for code, category in enumerate(self.categories)}
         try:
-            return np.array([codes[v] for v in values.tolist()], dtype=float)
+            return np.array([self._codes[v] for v in values.tolist()], dtype=float)
         except (KeyError, TypeError):
-            unknown = next(v for v in values.tolist() if not is_hashable(v) or v not in codes)
+            unknown = next(v for v in values.tolist() if not is_hashable(v) or v not in self._codes)
             known = listed(self.categories)
             raise ValueError(f"{self.name!r}: {unknown!r} is not a known category; there are {known}.") from None
+
+    @cached_property
+    def _codes(self) -> dict[Hashable, int]:
+        return {category: code for code, category in enumerate(self.categories)}
 
     def value(self, code: float) -> Any:
         return self.categories[int(code)]
@@ -185,12 +193,12 @@ class Categorical(Feature):
             return np.arange(len(known), dtype=float)
         if isinstance(limits, str) or not isinstance(limits, Collection):
             raise ValueError(f"{where}: expected a list of the allowed categories, got {limits!r}.")
-        unknown = [c for c in limits if c not in known]
+        unknown = [c for c in limits if not is_hashable(c) or c not in self._codes]
         if unknown:
             raise ValueError(f"{where}: {listed(unknown)} is not a known category; there are {listed(known)}.")
         if len(limits) == 0:
             raise ValueError(f"{where}: expected at least one category, got none.")
-        return np.unique([float(known.index(c)) for c in limits])
+        return np.unique([float(self._codes[c]) for c in limits])
 
     def limits(self, allowed: FloatArray) -> Any:
         return [self.value(code) for code in allowed]
@@ -270,14 +278,18 @@ def refuse(name: str, values: pd.Series[Any], bad: BoolArray, why: str) -> None:
         raise ValueError(f"{name!r}: {plain(values.iloc[int(bad.argmax())])!r} {why}")
 
 
-def _holds(dtype: Any, category: Hashable) -> bool:
+def _refuse_long(name: str, dtype: Any) -> None:
+    if types.is_float_dtype(dtype) and getattr(dtype, "itemsize", 8) > 8:
+        raise ValueError(f"{name!r}: {dtype} has digits that would be lost; convert it first: astype('float64').")
+
+
+def _holds(dtype: Any, categories: list[Hashable]) -> bool:
     if isinstance(dtype, pd.CategoricalDtype):
-        return category in dtype.categories
+        return all(category in dtype.categories for category in categories)
     if types.is_object_dtype(dtype):
         return True
-    one = [category]
     try:
-        array = np.array(one, dtype) if isinstance(dtype, np.dtype) else pd.array(one, dtype)
+        array = np.array(categories, dtype) if isinstance(dtype, np.dtype) else pd.array(categories, dtype)
     except (ValueError, TypeError, OverflowError):
         return False
-    return bool(array.tolist() == one)
+    return bool(array.tolist() == categories)

@@ -51,12 +51,16 @@ class Plausibility:
             raise ValueError(
                 f"Plausibility needs at least 2 reference rows, got {len(reference)}; plausibility=None turns it off."
             )
-        lof = LocalOutlierFactor(n_neighbors=min(self.neighbours, len(reference) - 1), novelty=True)
+        n = min(self.neighbours, len(reference) - 1)
+        by_graph = self.scale and len(scale.metric.squares) > 0  # scikit-learn does not know our metric then
+        lof = LocalOutlierFactor(n_neighbors=n, novelty=True, metric="precomputed" if by_graph else "minkowski")
+        Z = scale.coordinates(reference) if self.scale else reference
+        density = Density(self, scale, lof, Z if by_graph else Z[:0])
         with warnings.catch_warnings():
             # Rows that occur more than `neighbours` times make scikit-learn warn; nothing to act on here.
             warnings.filterwarnings("ignore", message="Duplicate values", category=UserWarning)
-            lof.fit(scale.coordinates(reference) if self.scale else reference)
-        return Density(self, scale, lof)
+            lof.fit(density.seen(Z, n + 1))  # everybody is nearest to itself
+        return density
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +70,22 @@ class Density:
     settings: Plausibility
     scale: Scale
     lof: Any
+    points: FloatArray  # the reference in coordinates, (m, D), where the filter is told distances
+
+    def seen(self, Z: FloatArray, n: int) -> Any:
+        """Points as the filter takes them: as they are, or as a sparse table of distances to the n nearest, (a, m)."""
+        if self.lof.metric != "precomputed":
+            return Z
+        from scipy.sparse import csr_matrix
+
+        distances, which = self.scale.metric.nearest(Z, self.points, n)
+        starts = np.arange(0, distances.size + 1, n)
+        return csr_matrix((distances.ravel(), which.ravel(), starts), shape=(len(Z), len(self.points)))
 
     def score(self, X: FloatArray) -> FloatArray:
         """The (negative) local outlier factor of each point, (n,)."""
-        scores: FloatArray = self.lof.score_samples(self.scale.coordinates(X) if self.settings.scale else X)
+        Z = self.scale.coordinates(X) if self.settings.scale else X
+        scores: FloatArray = self.lof.score_samples(self.seen(Z, self.lof.n_neighbors))
         return scores
 
     def plausible(self, X: FloatArray) -> BoolArray:

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
+from acex.space.metric import Metric
 from acex.space.space import Space
 
 CONSTANT = 1e-10  # a standard deviation below this share of the largest value is rounding, not variation
@@ -70,15 +71,34 @@ class Scale:
         return np.flatnonzero(~self.is_nominal)
 
     def coordinates(self, X: FloatArray) -> FloatArray:
-        """Points in which Euclidean distance is the length of `differences`, (n, D).
+        """Points between which the distance, by `metric`, is the length of `differences`, (n, D).
 
         Numeric features come first, then a block for each nominal one.
         """
         return np.hstack([X[:, self.numeric] * self.per_unit[self.numeric], *self.blocks(X)])
 
     def blocks(self, X: FloatArray) -> list[FloatArray]:
-        """The coordinates of each nominal feature, (n, k) each: two different categories lie 1 / s apart."""
-        return [self.space.features[j].block(X[:, j], self.per_unit[j]) for j in np.flatnonzero(self.is_nominal)]
+        """The coordinates of nominal features, (n, k) each: two different categories lie 1 / s apart.
+
+        Those of features with very many categories come last, and are the codes.
+        """
+        blocks = (self.space.features[j].block(X[:, j], self.per_unit[j]) for j in self._few)
+        return [*blocks, *(X[:, [j]] for j in self._many)]
+
+    @cached_property
+    def metric(self) -> Metric:
+        """How coordinates are compared."""
+        return Metric(self.per_unit[self._many] ** 2)
+
+    @cached_property
+    def _few(self) -> list[int]:
+        """The features without an order that have a block of their own."""
+        return [j for j, f in enumerate(self.space.features) if not f.ordered and not f.has_many]
+
+    @cached_property
+    def _many(self) -> list[int]:
+        """The features with very many categories."""
+        return [j for j, f in enumerate(self.space.features) if f.has_many]
 
     def pull_back(self, gradient: FloatArray) -> FloatArray:
         """A gradient in coordinates, (..., D), as one in features, (..., d); 0 for nominal ones."""

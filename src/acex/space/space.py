@@ -16,18 +16,28 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
-from acex.space.columns import Column, as_data, as_frame, dtype_from_json, dtype_to_json, infer_feature
+from acex.space.columns import (
+    Column,
+    as_data,
+    as_frame,
+    dtype_from_json,
+    dtype_to_json,
+    index_of,
+    infer_feature,
+    labels_from_json,
+    labels_to_json,
+)
 from acex.space.feature import Direction, Feature, feature_from_json, feature_to_json
-from acex.values import as_json, listed
+from acex.values import is_missing, listed
 
 
 @dataclass(frozen=True)
 class Space:
     """The features of a row, in order, and how rows are written down.
 
-    `columns` and `dtypes` are those of the data frame that rows come from; `array_dtype` is set instead
-    when rows come as a 2-D array. `Space.infer(data)` and `space.like(data)` fill them in, so that
-    `decode` gives back exactly what the model is used to.
+    `columns` and `dtypes` are those of the data frame that rows come from, `nested` says whether the columns have
+    several levels; `array_dtype` is set instead when rows come as a 2-D array. `Space.infer(data)` and
+    `space.like(data)` fill them in, so that `decode` gives back exactly what the model is used to.
 
     Example:
         >>> import acex
@@ -41,6 +51,7 @@ class Space:
     columns: tuple[Hashable, ...] | None = field(default=None, kw_only=True)
     dtypes: tuple[Any, ...] | None = field(default=None, kw_only=True)
     array_dtype: Any = field(default=None, kw_only=True)
+    nested: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
@@ -120,11 +131,12 @@ class Space:
         frame = as_data(data)
         if isinstance(data, pd.DataFrame):
             columns = self._match_columns(frame.columns, "data")
-            written = replace(self, columns=columns, dtypes=tuple(frame[c].dtype for c in columns), array_dtype=None)
+            dtypes, nested = tuple(frame[c].dtype for c in columns), isinstance(frame.columns, pd.MultiIndex)
+            written = replace(self, columns=columns, dtypes=dtypes, nested=nested, array_dtype=None)
         else:
             if frame.shape[1] != len(self):
                 raise ValueError(f"data has {frame.shape[1]} columns, the space {len(self)} features.")
-            written = replace(self, columns=None, dtypes=None, array_dtype=np.asarray(data).dtype)
+            written = replace(self, columns=None, dtypes=None, nested=False, array_dtype=np.asarray(data).dtype)
         for column in written.held:
             column.feature.check(column.dtype)
         return written
@@ -209,6 +221,8 @@ class Space:
 
     def _match_columns(self, columns: pd.Index[Any], where: str) -> tuple[Hashable, ...]:
         """The label of each feature's column among `columns`, in the order of the features."""
+        if any(c is not None and is_missing(c) for c in columns):
+            raise ValueError(f"{where}: every column needs a name, got {listed(columns)}.")
         by_name: dict[str, Hashable] = {str(c): c for c in columns}
         if len(by_name) < len(columns):
             raise ValueError(f"{where}: column names must differ, got {listed(columns)}.")
@@ -229,11 +243,12 @@ class Space:
         if self.array_dtype is not None:
             out = np.empty(X.shape, dtype=self.array_dtype)
             for j, (column, x) in enumerate(zip(self.held, X.T, strict=True)):
-                out[:, j] = x if column.feature.is_number else column.feature.decode(x, None)
+                is_plain = column.feature.is_number and self.array_dtype.kind != "O"
+                out[:, j] = x if is_plain else column.feature.decode(x, None)
             return out
         columns = [column.feature.decode(x, column.dtype) for column, x in zip(self.held, X.T, strict=True)]
         frame = pd.DataFrame(dict(enumerate(columns)))
-        frame.columns = pd.Index(self.columns or self.names)
+        frame.columns = index_of(self.columns or self.names, nested=self.nested)
         return frame
 
     def snap(self, X: FloatArray) -> FloatArray:
@@ -282,7 +297,8 @@ class Space:
     def form(self) -> dict[str, Any]:
         """How rows are written down, in plain values; `rows_in_form` follows it."""
         return {
-            "columns": None if self.columns is None else [as_json(c) for c in self.columns],
+            "columns": None if self.columns is None else labels_to_json(self.columns),
+            **({"nested": True} if self.nested else {}),
             "dtypes": None if self.dtypes is None else [dtype_to_json(d) for d in self.dtypes],
             "array_dtype": None if self.array_dtype is None else str(self.array_dtype),
         }
@@ -293,7 +309,8 @@ class Space:
         columns, dtypes, array_dtype = data["columns"], data["dtypes"], data["array_dtype"]
         return cls(
             tuple(feature_from_json(f) for f in data["features"]),
-            columns=None if columns is None else tuple(columns),
+            columns=None if columns is None else labels_from_json(columns),
+            nested=data.get("nested", False),
             dtypes=None if dtypes is None else tuple(dtype_from_json(d) for d in dtypes),
             array_dtype=None if array_dtype is None else np.dtype(array_dtype),
         )

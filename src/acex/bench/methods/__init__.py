@@ -6,6 +6,8 @@ from functools import partial
 
 from acex.bench.methods import baselines, baycon, gradient, growing_spheres, moc, ours, peers, whitebox
 from acex.bench.methods.method import Method
+from acex.search.feasible import Feasible
+from acex.search.penalty import Penalty
 
 OUTCOMES = "rows, their true outcomes"
 
@@ -19,13 +21,14 @@ def _peer(name: str, package: str, **settings: object) -> Method:
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("feasible", ours.feasible),
-        Method("feasible-labels", ours.feasible_with_labels, told=OUTCOMES),
-        Method("penalty", ours.penalty),
+        Method("feasible", ours.feasible, revision=Feasible.revision),
+        Method("feasible-labels", ours.feasible_with_labels, told=OUTCOMES, revision=Feasible.revision),
+        Method("feasible-margin", ours.feasible_with_margin, told=OUTCOMES, revision=Feasible.revision),
+        Method("penalty", ours.penalty, revision=Penalty.revision),
         Method("growing-spheres", growing_spheres.growing_spheres, told="ranges"),
         Method("moc", moc.moc, partial(peers.missing, "moc"), package="pymoo"),
         Method("moc-stop", moc.moc_until_it_stagnates, partial(peers.missing, "moc"), package="pymoo"),
-        Method("baycon", baycon.baycon),
+        Method("baycon", baycon.baycon, revision=2),
         Method("gradient", gradient.gradient),
         Method("nearest", baselines.nearest),
         Method("random", baselines.random),

@@ -21,6 +21,7 @@ class Method:
     without_categories: bool = False  # it knows numbers only
     package: str = "acex"  # whose version belongs to its results
     told: str = "rows"  # what it is given beside the model's labels; rows are those of the reference
+    revision: int = 1  # another one as soon as the same task and seed lead to other queries: results are made again
     labels_reference: bool = False  # asks for the label of each of them, which serves for all rows that are explained
 
     def refuses(self, ground: Ground) -> str | None:

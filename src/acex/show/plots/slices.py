@@ -27,10 +27,12 @@ class Surrogate:
         n_varying = int((scale.deviations > 0).sum())
         self.far = np.sqrt(2 * max(n_varying, 1))  # distance of two points that have nothing to do with each other
         prior, typical = self._prior(Z), np.sqrt(max(n_varying, 1))
-        self.posterior = fit(Z, is_hit.astype(float), prior_mean=prior, typical=typical, hyperprior=HYPERPRIOR)
+        self.posterior = fit(
+            Z, is_hit.astype(float), prior_mean=prior, typical=typical, hyperprior=HYPERPRIOR, metric=scale.metric
+        )
 
     def _prior(self, Z: FloatArray) -> FloatArray:
-        nearness = 1 - np.minimum(np.linalg.norm(Z - self.home, axis=1) / self.far, 1.0)
+        nearness = 1 - np.minimum(self.scale.metric.from_one(Z, self.home) / self.far, 1.0)
         return np.asarray(PRIOR_FAR - PRIOR_DEPTH * nearness)
 
     def probability(self, X: FloatArray) -> FloatArray:

@@ -1,0 +1,41 @@
+"""A controller that fails its limits: which is the nearest one that passes? Each trial costs an hour of the plant.
+
+Run it as a script, or cell by cell in an editor that knows `# %%`. Your own plant goes where `passes` is: a function
+from rows of settings to labels. A simulator, a test bench or a night at the plant will do; acex sees pass or fail only.
+"""
+
+# %% The black box. Here: a simulated heat exchanger with a lead-lag compensator, judged by five limits.
+import pandas as pd
+
+import acex
+from acex.bench.control import SPACE, START, history, response
+
+NAMES = [feature.name for feature in SPACE.features]
+
+
+def passes(trials: pd.DataFrame) -> list[str]:
+    """Your simulator in place of `response`: one label for each row of settings."""
+    return ["pass" if response(trial).passes else "fail" for trial in trials.to_numpy()]
+
+
+# %% What is known: the controller in use, and thirty that were tried before, of which one passed.
+start = pd.Series(START, index=NAMES)
+points, labels = history(1, seed=0)
+tried = pd.DataFrame(points, columns=NAMES)
+verdicts = ["pass" if label else "fail" for label in labels]
+print("in use:", passes(start.to_frame().T)[0], response(START))
+
+# %% Their verdicts are answers of the plant itself: they are not asked for again. Any setting within the box will do.
+explainer = acex.Explainer(passes, tried, space=SPACE, answers=(tried, verdicts), labels=verdicts, plausibility=None)
+e = explainer.explain(start, target="pass", budget=40)
+print(e)
+
+# %% The cheapest one sits at the edge. With a margin its surroundings should pass too; here, under other noise.
+steady = explainer.explain(start, target="pass", budget=40, strategy=acex.Feasible(margin=0.7))
+for name, found in (("cheapest", e), ("with a margin", steady)):
+    passed = [response(found.counterfactual.to_numpy(), noise=k).passes for k in range(10)]
+    print(f"{name}: cost {found.costs[0]:.1f}, passes under {sum(passed)} of 10 noises")
+
+# %% What changed, and what each trial brought.
+e.plot().savefig("acex-example-control.png")
+print("acex-example-control.png")
