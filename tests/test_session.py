@@ -293,6 +293,19 @@ def test_an_explanation_that_settled_costs_nothing_again_whatever_others_have_as
         assert (again.n_queries, again.n_reused) == (0, first.n_queries)
 
 
+def test_an_explanation_whose_budget_ended_it_ends_the_same_again_also_where_the_next_row_is_free_by_now(
+    path: Path,
+) -> None:
+    whole = explainer(pool=False).explain(LOW[1], budget=6)
+    first = explainer(path, pool=False).explain(LOW[1], budget=5)
+    with Ledger(path) as ledger:  # as if somebody else had wanted it
+        ledger.import_answers(NAME, canonical(whole.asked.iloc[5:]), model(whole.asked.iloc[5:].to_numpy()))
+    again = explainer(path, None_of_it, pool=False).explain(LOW[1], budget=5)
+    same(again, first)
+    more = explainer(path, pool=False).explain(LOW[1], budget=6)
+    assert (len(more.steps), more.n_queries) == (7, 1)  # the one that is free, and one more
+
+
 def test_explanations_that_differ_in_anything_do_not_collide(path: Path) -> None:
     limits = [0.5, 1.5]
     different: list[dict[str, Any]] = [

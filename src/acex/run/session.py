@@ -69,10 +69,13 @@ class _Past:
         if position in self.asks:
             return self.asks[position].seen
         if self._now[0] != position:
-            is_end = self.end is not None and position == self.n_asked
-            newest = self.end if is_end else self._box.ledger.last_sequence(self._box.model_id)
+            newest = self.end if self.ended_at(position) else self._box.ledger.last_sequence(self._box.model_id)
             self._now = position, newest or 0
         return self._now[1]
+
+    def ended_at(self, position: int) -> bool:
+        """Did it end there, before the question at this position?"""
+        return self.end is not None and position == self.n_asked
 
     def round_at(self, position: int) -> list[Ask]:
         """The questions that were asked at once from this position on; none if nothing was."""
@@ -233,8 +236,10 @@ class Session:
     def _propose(self) -> list[Query]:
         """What to ask next; empty, with how it ends, when there is nothing."""
         queries = self._recorded_round() or self._new_round()
-        if queries and len(queries) > self.box.remaining:
-            queries = queries[: self.box.affordable(self.space.decode(_points(queries)))]
+        if queries and len(queries) > (left := self.box.remaining):
+            # Where the budget ended it once it stays ended, also if others have paid for the next row since.
+            ended = left == 0 and self._past.ended_at(len(self.steps))
+            queries = [] if ended else queries[: self.box.affordable(self.space.decode(_points(queries)))]
             self._end = None if queries else ("budget_spent", "budget")
         return queries
 
