@@ -23,7 +23,7 @@ def explainer(ledger: Any) -> acex.Explainer:
 
 
 def test_nothing_is_known_of_a_new_model_but_the_most(tmp_path: Path) -> None:
-    rows = np.vstack([LOW[:5], LOW[:2], [[99.0, 0.0]]])
+    rows = np.vstack([LOW[:5], LOW[:2], [[np.inf, 0.0]]])
     told = explainer(tmp_path / "l.db").quote(rows, target="high", budget=9)
     assert (told.rows, told.different, told.wrong, told.most_queries) == (8, 5, 1, 45)
     assert (told.expected_queries, told.seconds, told.most_money) == (None, None, None)

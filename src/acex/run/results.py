@@ -95,6 +95,7 @@ class Results(ABC):
         ]
         rows = pd.DataFrame(dict(enumerate(columns)))
         rows.columns = index_of(space.columns or space.names, nested=space.nested)
+        space = space.reaching(rows)
         return space.frame(space.encode(rows)).set_axis(self._index[found], axis=0)
 
     def _features(self, space: Space) -> list[list[Any]]:
