@@ -62,8 +62,8 @@ def test_counterfactuals_have_the_columns_and_dtypes_of_the_data() -> None:
     assert model(found) == ["yes"] * 3
     for i in range(3):
         assert found.iloc[i].tolist() == many[i].counterfactual.tolist()
-    beyond = explained(DATA.iloc[[3]].assign(debt=np.float32(7)), ids=["B"], freeze=["debt"]).counterfactuals()
-    assert beyond["debt"].tolist() == [7.0]
+    beyond = explained(DATA.iloc[[3]].assign(debt=np.float32(1.01)), ids=["B"], freeze=["debt"]).counterfactuals()
+    assert beyond["debt"].tolist() == [np.float32(1.01)]
     none = explained(DATA.iloc[[39]], ids=["Z"]).counterfactuals()
     assert none.empty
     pd.testing.assert_series_equal(none.dtypes, DATA.dtypes)
