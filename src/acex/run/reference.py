@@ -68,10 +68,17 @@ class Reference:
         outcomes = None if self.outcomes is None else fingerprint(self.outcomes)
         return fingerprint([self.points.astype("<f8").tobytes().hex(), self.points.shape, outcomes, self.seed])
 
-    def refuse_foreign_outcomes(self, words: Sequence[Label]) -> None:
-        """Outcomes in other words than the model's would be no hint, and nobody would notice."""
+    def refuse_foreign_outcomes(self, words: Sequence[Label], *, all_words: bool = True) -> None:
+        """Outcomes in other words than the model's would be no hint, and nobody would notice.
+
+        Args:
+            words: labels of the model.
+            all_words: these are all it gives. Else outcomes that it may give as well, of the same type, will do: a
+                history without a single success is a history.
+        """
         outcomes = list(dict.fromkeys(self.outcomes or words))
-        if not any(o in words for o in outcomes):
+        kinds = {type(word) for word in words}
+        if not any(o in words or (not all_words and type(o) in kinds) for o in outcomes):
             raise ValueError(
                 f"labels must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
             )
