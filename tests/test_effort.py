@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,14 +14,14 @@ RNG = np.random.default_rng(3)
 ROWS = pd.DataFrame({"a": RNG.normal(size=80), "b": RNG.normal(size=80), "c": RNG.integers(0, 9, size=80)})
 
 
-def model(rows: pd.DataFrame) -> list[str]:
+def model(rows: pd.DataFrame) -> Any:
     return np.where(rows["a"] + 0.3 * rows["c"] > 2.2, "yes", "no").tolist()
 
 
 X = ROWS[[label == "no" for label in model(ROWS)]].iloc[0]
 
 
-def asked(e: acex.Explanation) -> list[dict[str, object]]:
+def asked(e: acex.Explanation) -> list[Any]:
     return [step.row for step in e.steps]
 
 
@@ -56,7 +58,7 @@ def test_outcomes_that_are_neither_the_target_nor_the_rows_own_label_are_refused
         acex.explain(model, X, data=ROWS, labels=["ja"] * len(ROWS), target="yes", budget=40)
 
 
-def rare(rows: pd.DataFrame) -> list[str]:
+def rare(rows: pd.DataFrame) -> Any:
     return np.where((rows["a"] > 50) & (rows["b"] > 50), "yes", "no").tolist()
 
 
