@@ -73,12 +73,12 @@ class Reference:
 
         Args:
             words: labels of the model.
-            all_words: these are all it gives. Else outcomes that it may give as well, of the same type, will do: a
-                history without a single success is a history.
+            all_words: these are all it gives. Else one outcome of the same type, and no other, will do: a history
+                without a single success is a history.
         """
         outcomes = list(dict.fromkeys(self.outcomes or words))
-        kinds = {type(word) for word in words}
-        if not any(o in words or (not all_words and type(o) in kinds) for o in outcomes):
+        one_sided = len(outcomes) == 1 and type(outcomes[0]) in {type(word) for word in words}
+        if not (any(o in words for o in outcomes) or (one_sided and not all_words)):
             raise ValueError(
                 f"labels must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
             )
