@@ -253,7 +253,7 @@ class Explainer:
         if self._known_labels is not None:
             options.target.refuse_foreign(self._known_labels)
         if isinstance(options.target, OneOf):
-            self._reference.refuse_foreign_outcomes(options.target.labels)
+            self._reference.refuse_foreign_outcomes(options.target.labels, all_words=False)
         return self.space.widened(options.ranges).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.weights
         )
@@ -285,6 +285,7 @@ class Explainer:
         _refuse_other_kind(self._told, before)
         if isinstance(target, OneOf):
             refuse_lookalike(before, target.labels)
+            self._reference.refuse_foreign_outcomes([*target.labels, before])
         return self._reference.hint(target, before)
 
     def failed(
