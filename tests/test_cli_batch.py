@@ -82,6 +82,20 @@ def test_a_dry_run_says_the_price_and_asks_nothing() -> None:
     assert told["most_queries"] == 9 - sent
 
 
+def test_groups_are_compared_also_by_columns_that_the_model_does_not_see() -> None:
+    loans = pd.read_csv("loans.csv")
+    loans.assign(sex=["f", "m"] * 40).to_csv("loans.csv", index=False)
+    words = (*BATCH, "--drop", "sex", "--where", "outcome == 'bad' and id < 124", "--budget", "4")
+    result = run(*words, "--by", "sex", "--by", "sex,job", "--plot", "groups.png")
+    assert result.exit_code == 0, result.stderr
+    assert "By sex:" in result.stdout and "By sex and job:" in result.stdout and "fewer than 30" in result.stdout
+    assert Path("groups.png").stat().st_size > 5000
+    told = json.loads(run(*words, "--by", "sex", "--json").stdout)
+    assert [line["group"] for line in told["groups"][0]["table"]] == ["f", "m"]
+    assert {line["measure"] for line in told["groups"][0]["differences"]} == {"found", "cost", "changes", "queries"}
+    assert "--by: 'age_band' is not a column" in run(*words, "--by", "age_band").stderr
+
+
 def test_a_total_is_a_cap() -> None:
     run(*BATCH, *SOME, "--budget-total", "17", *KEPT)
     assert 0 < len(bill()) <= 17

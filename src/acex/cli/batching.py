@@ -11,16 +11,18 @@ import typer
 
 import acex
 from acex.cli.case import Batch, Prepared
-from acex.cli.explaining import named, writable
+from acex.cli.explaining import named, picture_path, writable
 from acex.cli.ledgers import exists, price_of
 from acex.cli.models import Model
 from acex.cli.program import FAILED, NOTHING_FOUND, STOPPED, AsJson, finite, say
-from acex.cli.show import as_money, console, print_json
+from acex.cli.show import as_money, console, print_json, records
 from acex.cli.tables import apart, column_names, read_table
 from acex.values import is_missing, plain
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from acex.run.summary import Summary
 
 TABLES = {".csv": None, ".json": None, ".parquet": ("pyarrow", "Parquet"), ".xlsx": ("openpyxl", "A workbook (.xlsx)")}
 
@@ -64,6 +66,17 @@ def batch(
         str | None,
         typer.Option(metavar="COLUMN", help="What rows are called; the model does not see it. By default positions."),
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Compare groups: sex, or crossed: sex,age_band. The model need not see them.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, callback=picture_path, help="Draw the batch here; with --by its groups."),
+    ] = None,
     price_per_row: Annotated[
         float | None, typer.Option(min=0, callback=finite, help="What a row costs; by default as the ledger has it.")
     ] = None,
@@ -84,7 +97,8 @@ def batch(
     """
     from acex.models.labels import known_labels
 
-    apart(out, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
+    for written in (out, plot):
+        apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()
     whole = read_table(case.x or case.data)  # with columns that the model does not see
     if id_column is not None:
@@ -93,6 +107,7 @@ def batch(
     prepared = case.prepare(known_labels(model))
     case = named(case, model)
     whole = whole.loc[prepared.factual.index]
+    groupings = [column_names([names], whole.columns, "--by") for names in by or []]
     if dry_run:
         explainer = case.explainer(prepared, model, None, scores=scores)
         _print_quote(case, prepared, explainer, budget_total, price_per_row, as_json)
@@ -101,6 +116,7 @@ def batch(
     explainer = case.explainer(prepared, model, ledger, scores=scores, timeout=black_box.patience)
     many = explainer.explain_many(
         prepared.factual,
+        by=None if not groupings else whole[[*dict.fromkeys(name for names in groupings for name in names)]],
         ids=None if id_column is None else whole[id_column].tolist(),
         budget_total=budget_total,
         n_jobs=jobs,
@@ -120,15 +136,22 @@ def batch(
         say(f"stopped after {done} of {len(many)} rows. {kept}")
         raise typer.Exit(STOPPED) from None
     # Stdout first: a disk that is full must not swallow what was paid for.
+    summaries = [many.summary(by=whole[names]) for names in groupings] or [many.summary()]
     if as_json:
-        print_json({"queries": int(frame["queries"].sum()), "rows": _records(frame)})
+        told = {"queries": int(frame["queries"].sum()), "rows": _records(frame)}
+        print_json(told | ({"groups": [_groups(summary) for summary in summaries]} if groupings else {}))
     elif not quiet:
         price = price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row
-        console().print(str(many.summary()), soft_wrap=True)
+        console().print(str(summaries[0]), soft_wrap=True)
+        for summary in summaries[1:]:
+            console().print(f"\n{summary.groups}", soft_wrap=True)
         if price is not None:
             console().print(f"At {as_money(price)} a row that is {as_money(price * int(frame['queries'].sum()))}.")
     if out is not None:
         getattr(many, f"to_{out.suffix[1:].lower()}")(out)
+    if plot is not None:
+        groups = summaries[0].groups
+        (many if groups is None else groups).plot().savefig(plot)
     if many.errors:
         position, why = next(iter(many.errors.items()))
         say(f"{len(many.errors)} of {len(many)} rows failed, such as row {frame.index[position]}: {why}")
@@ -167,6 +190,19 @@ def _print_quote(
         print_json({"dry_run": True, "model_id": case.model_id, **asdict(told), **money})
     else:
         console().print(f"Nothing was asked. {told}", soft_wrap=True)
+
+
+def _groups(summary: Summary) -> dict[str, Any]:
+    """The groups of a summary in plain values."""
+    groups = summary.groups
+    assert groups is not None
+    return {
+        "by": groups.by,
+        "table": records(groups.table.reset_index()),
+        "features": records(groups.features),
+        "differences": records(groups.differences),
+        "warnings": list(groups.warnings),
+    }
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

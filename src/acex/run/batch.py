@@ -21,12 +21,13 @@ from acex.ledger import Ledger
 from acex.run import progress
 from acex.run.executors import Executor, InProcess, JoblibExecutor, Lost, Task
 from acex.run.explanation import Explanation
+from acex.run.groups import By, grouping, interleaved
+from acex.run.lines import NOT_DONE, Line
 from acex.run.options import Options
 from acex.run.order import order_of_work
 from acex.run.results import Results, names_of
 from acex.run.session import Session
 from acex.run.shelf import Shelf
-from acex.run.summary import NOT_DONE, Line
 from acex.space.columns import as_frame
 from acex.space.metric import Metric
 from acex.space.space import Space
@@ -46,6 +47,7 @@ class Desk(Protocol):
 
     model: Any
     ledger: Ledger
+    pools: bool  # do rows learn from answers to others?
 
     @property
     def space(self) -> Space:
@@ -162,12 +164,14 @@ class Explanations(Results, Sequence[Explanation]):
         budget_total: int | None = None,
         progress: bool | None = None,
         ids: Sequence[Any] | None = None,
+        by: By | None = None,
     ) -> None:
         self._rows = as_frame(X)
         self._tool, self._executor, self._progress = Tool(desk, options), executor, progress
         self._budget_total = budget_total
         desk.space.encode(self._rows.iloc[:0])  # the columns are right, or nothing is asked
         self._index = names_of(X, len(self._rows), ids)
+        self._groups, self._seed = None if by is None else grouping(by, self._rows), options.seed
         self._ids = [as_json(name) for name in self._index]
         self._shelf = Shelf(desk.ledger, self._ids)
         self._lines: dict[int, Line] = {}  # of the rows that are done, by position
@@ -261,6 +265,8 @@ class Explanations(Results, Sequence[Explanation]):
         bad = [i for i, x in enumerate(points) if x is None]
         if not good:
             return bad, twins
+        if self._groups is not None:  # none of them shall learn from the others only, nor teach only
+            return [good[i] for i in interleaved(self._groups.iloc[good].tolist(), options.seed)] + bad, twins
         Z, metric = desk.spread(np.array([points[i] for i in good]))
         return [good[i] for i in order_of_work(Z, metric)] + bad, twins
 
@@ -315,6 +321,17 @@ class Explanations(Results, Sequence[Explanation]):
         while self._advance():
             pass
         return [self._lines.get(i, NOT_DONE) for i in range(len(self))]
+
+    def _remarks(self) -> list[str]:
+        told = []
+        if self._groups is None and self._tool.desk.pools:
+            told.append(
+                "the order of work was not drawn for groups, and rows learn from those before them. Say "
+                "explain_many(by=...), or Explainer(pool=False)."
+            )
+        if self._budget_total is not None:
+            told.append("with budget_total rows get queries where these are worth most, not the same number each.")
+        return told
 
     def _asked_space(self) -> Space:
         return self._tool.desk.space.widened(self._tool.options.ranges)

@@ -27,6 +27,7 @@ from acex.run import progress as progress_bars
 from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
+from acex.run.groups import By
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
 from acex.run.quote import Quote, quote
@@ -86,7 +87,7 @@ class Explainer:
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
         self._pools: dict[Space, Pool] = {}
-        self._scores, self._pool, self._timeout = scores, pool, timeout
+        self._scores, self.pools, self._timeout = scores, pool, timeout
         self.model_id = _named(model, model_id, is_shared=ledger is not None)
         self._owns_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
@@ -195,7 +196,7 @@ class Explainer:
             box,
             recorded=recorded,
             learn=lambda before: self._learn(plan.target, before),
-            lessons=Lessons(self._pool_of(plan.space), home, plan.target) if self._pool else None,
+            lessons=Lessons(self._pool_of(plan.space), home, plan.target) if self.pools else None,
             about=about,
         )
 
@@ -240,7 +241,7 @@ class Explainer:
             "count": int(options.count),
             "beta": options.beta,
             "scores": self._scores,
-            "pool": self._pool,
+            "pool": self.pools,
             "queries_per_round": int(options.queries_per_round),
             "seed": int(options.seed),
             "n_reference": len(reference),
@@ -311,6 +312,7 @@ class Explainer:
         X: Rows,
         *,
         ids: Sequence[Any] | None = None,
+        by: By | None = None,
         budget_total: int | None = None,
         n_jobs: int = -1,
         executor: Executor | None = None,
@@ -322,6 +324,8 @@ class Explainer:
         Args:
             X: the rows: a DataFrame, a 2-D array or a list of mappings.
             ids: what the rows are called, in tables, reports and the ledger; by default the index of X.
+            by: groups that `summary` shall compare: a column of X, several, or values, one a row. The order of work is
+                then drawn so that no group comes first, for rows learn from those before them.
             budget_total: how many rows may be sent to the model for all of them together, in this run and those that
                 it goes on from. A hard cap; it goes where it is worth most, to rows without a counterfactual first.
             n_jobs: processes on this machine; -1 for one on each core, 1 for none but this.
@@ -345,7 +349,7 @@ class Explainer:
             raise ValueError(f"budget_total must be None or a whole number of at least 1, got {budget_total!r}.")
         if budget_total is not None or not chosen.is_here:
             self._move_to_file()
-        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress, ids=ids)
+        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress, ids=ids, by=by)
 
     def quote(self, X: Rows, *, budget_total: int | None = None, **options: Unpack[RowOptions]) -> Quote:
         """What `explain_many` with the same arguments would cost, from what the ledger knows. Asks nothing."""

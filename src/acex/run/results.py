@@ -11,7 +11,9 @@ import pandas as pd
 
 from acex.arrays import Rows
 from acex.errors import MissingExtra
-from acex.run.summary import Line, Summary, frame_of
+from acex.run.groups import By, Groups, grouping
+from acex.run.lines import Line, frame_of
+from acex.run.summary import Summary
 from acex.space.columns import index_of
 from acex.space.space import Space
 from acex.spreadsheets import write_csv, write_xlsx
@@ -45,6 +47,8 @@ class Results(ABC):
     _rows: pd.DataFrame
     _index: pd.Index[Any]
     _finished: list[int]
+    _groups: pd.Series[Any] | None
+    _seed: int
 
     @abstractmethod
     def _all_lines(self) -> list[Line]:
@@ -54,6 +58,10 @@ class Results(ABC):
     def _asked_space(self) -> Space:
         """What each feature could hold."""
 
+    @abstractmethod
+    def _remarks(self) -> list[str]:
+        """What to know before groups are compared."""
+
     def frame(self) -> pd.DataFrame:
         """A row for each factual, by its name in the data.
 
@@ -62,9 +70,17 @@ class Results(ABC):
         """
         return frame_of(self._all_lines(), self._index)
 
-    def summary(self) -> Summary:
-        """What has to change most often, for whom nothing was found, and what it cost as the work went on."""
-        return Summary.of(self._all_lines(), self._index, self._finished)
+    def summary(self, by: By | None = None) -> Summary:
+        """What has to change most often, for whom nothing was found, and what it cost as the work went on.
+
+        Args:
+            by: compare groups of rows, by a column of theirs, by several crossed, or by values given one a row; by
+                default those that `explain_many` was told.
+        """
+        groups = self._groups if by is None else grouping(by, self._rows)
+        lines = self._all_lines()
+        told = None if groups is None else Groups.of(lines, groups, seed=self._seed, warnings=self._remarks())
+        return Summary.of(lines, self._index, self._finished, told)
 
     def table(self) -> pd.DataFrame:
         """A row for each factual, of plain columns: as `to_csv` and the like write it.

@@ -1,63 +1,22 @@
-"""What many explanations say together: a line for each row, and what the lines have in common."""
+"""What many explanations say together: what the lines of their rows have in common."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from acex.run.explanation import Explanation
+from acex.run.groups import Groups
+from acex.run.lines import Line, frame_of
 from acex.values import printable
 
 BLOCKS = 10  # of rows, in the order in which they finished, in a summary
 MOST_LINES = 12  # of a table of a summary are shown
-
-
-class Line(NamedTuple):
-    """What is kept of each row, however many there are."""
-
-    outcome: str
-    label_before: Any
-    label_after: Any
-    cost: float
-    n_changes: int
-    changes: dict[str, tuple[Any, Any]]  # from what to what, by feature
-    queries: int
-    reused: int
-    error: str | None
-    ways: tuple[tuple[str, str, float], ...] = ()  # of each change: feature, up, down or other, and its length
-
-    @classmethod
-    def of(cls, e: Explanation, paid: int) -> Line:
-        """The line of an explanation for which so many rows were sent, by all runs together."""
-        changes = list(e.changes[["feature", "before", "after", "step"]].itertuples(index=False, name=None))
-        ways = ((f, e.space.feature(f).way(s), abs(s)) for f, _, _, s in changes)
-        return cls(
-            e.outcome,
-            e.label_before,
-            e.label_after,
-            e.costs[0] if e.costs else math.nan,
-            len(changes),
-            {f: (b, a) for f, b, a, _ in changes},
-            paid,
-            e.n_reused,
-            e.error,
-            tuple(ways),
-        )
-
-
-NOT_DONE = Line("unfinished", None, None, math.nan, 0, {}, 0, 0, None)
-
-
-def frame_of(lines: Sequence[Line], index: pd.Index[Any]) -> pd.DataFrame:
-    """A row for each line, by these names."""
-    return pd.DataFrame(list(lines), index=index, columns=Line._fields).drop(columns="ways")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +30,7 @@ class Summary:
         not_found: the names of rows for which nothing was found, with the outcome or the error.
         progress: blocks of rows in the order in which they finished: rows, queries a row, mean cost, share found.
         queries: rows sent to the model for all of them.
+        groups: the same by groups of rows, side by side, where it was asked for.
     """
 
     outcomes: pd.Series[int]
@@ -78,9 +38,12 @@ class Summary:
     not_found: pd.Series[str]
     progress: pd.DataFrame
     queries: int
+    groups: Groups | None = None
 
     @classmethod
-    def of(cls, lines: Sequence[Line], index: pd.Index[Any], finished: Sequence[int]) -> Summary:
+    def of(
+        cls, lines: Sequence[Line], index: pd.Index[Any], finished: Sequence[int], groups: Groups | None = None
+    ) -> Summary:
         """The summary of these lines, whose rows finished in this order."""
         frame = frame_of(lines, index)
         missed = frame[~frame["outcome"].isin(["found", "already_target"])]
@@ -90,6 +53,7 @@ class Summary:
             not_found=missed["error"].fillna(missed["outcome"]),
             progress=_progress(frame.iloc[list(finished)]),
             queries=int(frame["queries"].sum()),
+            groups=groups,
         )
 
     def __str__(self) -> str:
@@ -104,6 +68,8 @@ class Summary:
             parts += ["", "Nothing was found for:", *shown, *([f"  ... and {more} more"] if more else [])]
         if len(self.progress) > 1:
             parts += ["", "As the work went on:", self.progress.to_string(index=False)]
+        if self.groups is not None:
+            parts += ["", str(self.groups)]
         return printable("\n".join(parts))
 
     __repr__ = __str__

@@ -15,6 +15,7 @@ from acex.show.plots.counterfactuals import (
     counterfactuals_record,
     draw_counterfactuals,
 )
+from acex.show.plots.groups import GroupsRecord, draw_groups, groups_record
 from acex.show.plots.images import Board, Images, board_record, draw_board, draw_images, images_record
 from acex.show.plots.plane import Plane, draw_plane, plane_record
 from acex.show.plots.trace import Trace, draw_trace, trace_record
@@ -32,6 +33,7 @@ __all__ = [
     "Changes",
     "Counterfactual",
     "Counterfactuals",
+    "GroupsRecord",
     "Images",
     "Kind",
     "Picture",
@@ -49,10 +51,12 @@ __all__ = [
     "draw_counterfactuals",
     "draw_explanation",
     "draw_explanations",
+    "draw_groups",
     "draw_images",
     "draw_kind",
     "draw_plane",
     "draw_trace",
+    "groups_record",
     "images_record",
     "plane_record",
     "trace_record",

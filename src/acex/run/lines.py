@@ -1,0 +1,52 @@
+"""What is kept of each row of a batch, however many there are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from acex.run.explanation import Explanation
+
+
+class Line(NamedTuple):
+    """What is kept of each row, however many there are."""
+
+    outcome: str
+    label_before: Any
+    label_after: Any
+    cost: float
+    n_changes: int
+    changes: dict[str, tuple[Any, Any]]  # from what to what, by feature
+    queries: int
+    reused: int
+    error: str | None
+    ways: tuple[tuple[str, str, float], ...] = ()  # of each change: feature, up, down or other, and its length
+
+    @classmethod
+    def of(cls, e: Explanation, paid: int) -> Line:
+        """The line of an explanation for which so many rows were sent, by all runs together."""
+        changes = list(e.changes[["feature", "before", "after", "step"]].itertuples(index=False, name=None))
+        ways = ((f, e.space.feature(f).way(s), abs(s)) for f, _, _, s in changes)
+        return cls(
+            e.outcome,
+            e.label_before,
+            e.label_after,
+            e.costs[0] if e.costs else math.nan,
+            len(changes),
+            {f: (b, a) for f, b, a, _ in changes},
+            paid,
+            e.n_reused,
+            e.error,
+            tuple(ways),
+        )
+
+
+NOT_DONE = Line("unfinished", None, None, math.nan, 0, {}, 0, 0, None)
+
+
+def frame_of(lines: Sequence[Line], index: pd.Index[Any]) -> pd.DataFrame:
+    """A row for each line, by these names."""
+    return pd.DataFrame(list(lines), index=index, columns=Line._fields).drop(columns="ways")
