@@ -26,7 +26,13 @@ from acex.show.sentences import one_sentence
 from explanations import ended, written
 
 CSS = (files("acex.show.report") / "style.css").read_text(encoding="utf-8")
-SECTIONS = ["What was asked, and what it cost", "What was held fixed", "How sure we are", "How it was made"]
+SECTIONS = [
+    "What was asked, and what it cost",
+    "What was held fixed",
+    "How sure we are",
+    "How it was made",
+    "How to check it",
+]
 
 
 class Page(HTMLParser):
@@ -309,6 +315,7 @@ def test_long_tables_are_folded_and_complete() -> None:
         f"{len(e.changes) - 12} smaller changes",
         "Every row that was asked (200)",
         "The whole row (40 features)",
+        "The certificate",
     ]
     assert sum(text in map(str, range(1, 201)) for text in page.texts["th"]) == 200
     assert set(e.changes["feature"]) <= set(page.texts["th"])

@@ -1,4 +1,4 @@
-"""The command line: `acex explain`, `batch`, `ask`, `tell`, `audit`, `report`, `ledger`, `bench` and others."""
+"""The command line: `acex explain`, `batch`, `ask`, `tell`, `report`, `verify`, `ledger`, `bench` and others."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from acex.cli.ledgers import ledger
 from acex.cli.program import app, spread
 from acex.cli.reporting import report
 from acex.cli.schemas import schema
+from acex.cli.verifying import verify
 
 __all__ = ["app", "main"]
 
-for command in (explain, batch, schema, ask, tell, status, audit, report, demo):
+for command in (explain, batch, schema, ask, tell, status, audit, report, verify, demo):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
 app.add_typer(bench, name="bench")

@@ -11,12 +11,13 @@ import typer
 
 import acex
 from acex.cli.case import Batch, Prepared
-from acex.cli.explaining import named, picture_path, writable
+from acex.cli.explaining import named, picture_path
 from acex.cli.ledgers import exists, price_of
 from acex.cli.models import Model
 from acex.cli.program import FAILED, NOTHING_FOUND, STOPPED, AsJson, finite, say
+from acex.cli.sealing import LeftOut, Seal
 from acex.cli.show import as_money, console, print_json, records
-from acex.cli.tables import apart, column_names, read_table
+from acex.cli.tables import apart, column_names, read_table, writable
 from acex.values import is_missing, plain
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def cluster(address: str | None) -> str | None:
 def batch(
     case: Batch,
     black_box: Model,
+    seal: Seal,
     scores: Annotated[bool, typer.Option("--scores", help="The model gives probabilities; use them.")] = False,
     budget_total: Annotated[
         int | None, typer.Option(min=1, help="Most rows to send for all of them together, by all runs.")
@@ -62,6 +64,7 @@ def batch(
             dir_okay=False, callback=table_path, help="Write what came of each row here: .csv, .json, .parquet, .xlsx."
         ),
     ] = None,
+    left_out: LeftOut = None,
     id_column: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="What rows are called; the model does not see it. By default positions."),
@@ -148,7 +151,10 @@ def batch(
         if price is not None:
             console().print(f"At {as_money(price)} a row that is {as_money(price * int(frame['queries'].sum()))}.")
     if out is not None:
-        getattr(many, f"to_{out.suffix[1:].lower()}")(out)
+        if out.suffix.lower() == ".json":
+            many.to_json(out, left_out=left_out, **seal.options)
+        else:
+            getattr(many, f"to_{out.suffix[1:].lower()}")(out, redact=seal.columns)
     if plot is not None:
         groups = summaries[0].groups
         (many if groups is None else groups).plot().savefig(plot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -14,8 +13,9 @@ from acex.cli.case import Case, Prepared
 from acex.cli.ledgers import exists, price_of
 from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, finite, say
+from acex.cli.sealing import LeftOut, Seal
 from acex.cli.show import as_money, console, echo, print_explanation, print_json, table
-from acex.cli.tables import apart
+from acex.cli.tables import apart, writable
 from acex.values import plain
 
 C = TypeVar("C", bound=Case)
@@ -29,18 +29,10 @@ def picture_path(path: Path | None) -> Path | None:
     return writable(path)
 
 
-def writable(path: Path | None) -> Path | None:
-    """The path, when its folder is there and takes files."""
-    if path is not None and not path.parent.is_dir():
-        raise typer.BadParameter(f"the folder {path.parent} does not exist.")
-    if path is not None and not os.access(path.parent, os.W_OK):
-        raise typer.BadParameter(f"no file can be written in the folder {path.parent}.")
-    return path
-
-
 def explain(
     case: Case,
     black_box: Model,
+    seal: Seal,
     scores: Annotated[bool, typer.Option("--scores", help="The model gives probabilities; use them.")] = False,
     out: Annotated[
         Path | None, typer.Option(dir_okay=False, callback=writable, help="Write the explanation here, as JSON.")
@@ -48,6 +40,7 @@ def explain(
     plot: Annotated[
         Path | None, typer.Option(dir_okay=False, callback=picture_path, help="Draw the explanation here.")
     ] = None,
+    left_out: LeftOut = None,
     price_per_row: Annotated[
         float | None, typer.Option(min=0, callback=finite, help="What a row costs; by default as the ledger has it.")
     ] = None,
@@ -93,7 +86,7 @@ def explain(
         _tell_so_far(error)
         so_far: acex.Explanation | None = getattr(error, "explanation", None)
         if out is not None and so_far is not None:
-            so_far.to_json(out)  # it was paid for
+            so_far.to_json(out, left_out=left_out, **seal.options)  # it was paid for
         raise
     # Stdout first: a disk that is full must not swallow what was paid for.
     if as_json:
@@ -102,7 +95,7 @@ def explain(
         price = price_per_row if price_per_row is not None else price_of(ledger, explainer.model_id)
         print_explanation(explanation, price)
     if out is not None:
-        explanation.to_json(out)
+        explanation.to_json(out, left_out=left_out, **seal.options)
     if plot is not None:
         explanation.plot().savefig(plot)
     if explanation.outcome != "found":

@@ -10,11 +10,10 @@ import typer
 
 import acex
 from acex.cli.case import Case
-from acex.cli.explaining import writable
 from acex.cli.ledgers import Where, chosen, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_explanation, print_json, records, shortened, table
-from acex.cli.tables import as_label
+from acex.cli.tables import as_label, writable
 from acex.values import listed
 
 if TYPE_CHECKING:

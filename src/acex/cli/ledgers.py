@@ -248,6 +248,45 @@ def budget(
 
 
 @ledger.command()
+def purge(
+    where: Where,
+    row_id: Annotated[
+        list[str] | None, typer.Option("--id", metavar="NAME", help="The name of a row. Repeat it.")
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option(metavar="DAY", help="What ended before this day (UTC), such as 2026-01-31.")
+    ] = None,
+    model_id: ModelId = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, only count.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take out explanations and the rows asked for them; what was paid stays counted.
+
+    Rows that an explanation which stays has asked too are left. Backups,
+    reports and files of --out are not reached.
+
+    Example: acex ledger purge loans.db --id A-1017 --yes
+    """
+    from acex.ledger.purge import moment
+
+    with opened(where) as book:
+        model = None if model_id is None else chosen(book, model_id)
+        limit = None if before is None else moment(before)
+        gone = book.purge(named=row_id or (), before=limit, model=model, really=yes)
+    if as_json:
+        print_json({"done": yes, **gone._asdict()})
+        return
+    what = f"{counted(gone.explanations, 'explanation')} and {counted(gone.rows, 'row')}"
+    was = "were taken out" if yes else "would be taken out; say --yes to do it"
+    console().print(f"{what} {was}.")
+    if gone.shared or gone.in_use:
+        console().print(
+            f"{counted(gone.shared, 'row')} of them stay, asked for others too; {counted(gone.in_use, 'explanation')} "
+            f"only lost the name, for the row is also that of others."
+        )
+
+
+@ledger.command()
 def check(where: Where, as_json: AsJson = False) -> None:
     """Read every line and say which are damaged or missing.
 

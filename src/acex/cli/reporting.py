@@ -12,6 +12,7 @@ import typer
 import acex
 from acex.cli.ledgers import ModelId, chosen, opened, price_of, spoken
 from acex.cli.program import AsJson, say
+from acex.cli.sealing import Seal
 from acex.cli.show import console, counted, print_json
 from acex.cli.tables import apart
 from acex.values import listed
@@ -20,6 +21,7 @@ LENGTH = 12  # characters of an explanation's name that are part of a file's
 
 
 def report(
+    seal: Seal,
     source: Annotated[str, typer.Argument(help="A ledger, or a .json file that --out of acex explain or batch wrote.")],
     explanation: Annotated[
         str | None, typer.Option(metavar="ID", help="Only this one; the beginning of its name is enough.")
@@ -47,7 +49,8 @@ def report(
         prices: dict[str, float | None] = dict.fromkeys(told)
     else:
         told, prices = _recorded(source, explanation, model_id)
-    pages = {name: explanation_page(e, price_per_row=prices[name]) for name, e in told.items()}
+    told = {name: e.redacted(seal.columns) for name, e in told.items()}
+    pages = {name: explanation_page(e, price_per_row=prices[name], sign=seal.sign) for name, e in told.items()}
     stem = "report" if "://" in source else Path(source).stem
     written = _one(pages, out, stem) if len(pages) == 1 else _several(pages, told, out, stem)
     if as_json:

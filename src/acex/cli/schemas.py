@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 import acex
-from acex.cli.explaining import writable
 from acex.cli.program import AsJson, say
 from acex.cli.show import echo, print_json
-from acex.cli.tables import column_names, read_table
+from acex.cli.tables import column_names, read_table, writable
 
 
 def schema(

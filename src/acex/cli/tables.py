@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from acex.values import is_unicode, listed
 
@@ -46,6 +49,15 @@ def _read(path: Path, read_csv: Callable[[Path], pd.DataFrame]) -> pd.DataFrame:
     if table.empty:
         raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
     return table
+
+
+def writable(path: Path | None) -> Path | None:
+    """The path, when its folder is there and takes files."""
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(f"the folder {path.parent} does not exist.")
+    if path is not None and not os.access(path.parent, os.W_OK):
+        raise typer.BadParameter(f"no file can be written in the folder {path.parent}.")
+    return path
 
 
 def apart(out: Path | None, *read: str | Path | None) -> None:

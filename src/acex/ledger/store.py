@@ -135,6 +135,18 @@ class Store:
         make = postgresql.insert if self.url.drivername.startswith("postgresql") else sqlite.insert
         return make(table).values(**values).on_conflict_do_nothing()
 
+    def rewrite(self) -> None:
+        """Write a file anew, so that nothing is left in it of lines that were taken out."""
+        if self.path is None:
+            return
+        with self._faults():
+            raw = self._engine.raw_connection()
+            try:
+                for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+                    raw.cursor().execute(statement)
+            finally:
+                raw.close()
+
     def close(self) -> None:
         """Close every connection; the next use opens new ones."""
         self._engine.dispose()

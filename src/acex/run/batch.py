@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -19,12 +19,14 @@ from acex.arrays import FloatArray, Rows
 from acex.errors import LedgerFailed
 from acex.ledger import Ledger
 from acex.run import progress
+from acex.run.certificate import certified
 from acex.run.executors import Executor, InProcess, JoblibExecutor, Lost, Task
 from acex.run.explanation import Explanation
 from acex.run.groups import By, grouping, interleaved
 from acex.run.lines import NOT_DONE, Line
 from acex.run.options import Options
 from acex.run.order import order_of_work
+from acex.run.redaction import redacted
 from acex.run.results import Results, names_of
 from acex.run.session import Session
 from acex.run.shelf import Shelf
@@ -336,15 +338,30 @@ class Explanations(Results, Sequence[Explanation]):
     def _asked_space(self) -> Space:
         return self._tool.desk.space.widened(self._tool.options.ranges)
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """All explanations and errors as JSON text, also written to `path` if given."""
-        rows = []
+    def to_json(
+        self,
+        path: str | Path | None = None,
+        *,
+        redact: Iterable[str] = (),
+        left_out: str | Path | None = None,
+        sign: str | Path | None = None,
+    ) -> str:
+        """All explanations and errors as JSON text with certificates, also written to `path` if given.
+
+        Args:
+            redact, left_out, sign: as in `Explanation.to_json`.
+        """
+        gone, rows, private = list(redact), [], {}
         for i, line in enumerate(self._all_lines()):
-            whole = None if line.error is not None else json.loads(self[i].to_json())
-            rows.append({"row": self._ids[i], "paid": line.queries, "error": line.error, "explanation": whole})
-        text = json.dumps({"format": FORMAT, "rows": rows}, ensure_ascii=False, allow_nan=False)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            document = None
+            if line.error is None:
+                document, private[str(self._ids[i])] = redacted(self[i].to_dict(), gone)
+                document = json.loads(certified(document, sign))
+            rows.append({"row": self._ids[i], "paid": line.queries, "error": line.error, "explanation": document})
+        text = certified({"format": FORMAT, "rows": rows}, sign, indent=None)
+        for file, content in ((path, text), (left_out, json.dumps(private, ensure_ascii=False))):
+            if file is not None:
+                Path(file).write_text(content, encoding="utf-8")
         return text
 
     def plot(self) -> Figure:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,9 @@ import pandas as pd
 from acex.errors import NoCounterfactual
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
+from acex.run.certificate import certified
+from acex.run.frames import records
+from acex.run.redaction import redacted
 from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import Label, as_json, printable
@@ -316,55 +319,82 @@ class Explanation:
 
         return explanation_html(self)
 
-    def to_html(self, path: str | Path | None = None) -> str:
-        """The explanation as one HTML page that needs nothing else, also written to `path` if given."""
+    def to_html(
+        self, path: str | Path | None = None, *, redact: Iterable[str] = (), sign: str | Path | None = None
+    ) -> str:
+        """The explanation as one HTML page that needs nothing else, also written to `path` if given.
+
+        Args:
+            redact, sign: as in `to_json`, which the page carries as its certificate.
+        """
         from acex.show.report import explanation_page
 
-        text = explanation_page(self)
+        text = explanation_page(self.redacted(redact), sign=sign)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
+    def redacted(self, columns: Iterable[str]) -> Explanation:
+        """The explanation without some of its features, with a salted hash of each in its settings."""
+        gone = list(columns)
+        return _from_dict(redacted(self.to_dict(), gone)[0]) if gone else self
+
     # -- for machines ----------------------------------------------------------------------------
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The explanation as JSON text, also written to `path` if given."""
-        queries = _values(self.queries)
-        text = json.dumps(
-            {
-                "format": FORMAT,
-                "outcome": self.outcome,
-                "stopped_by": self.stopped_by,
-                "error": self.error,
-                "label_before": self.label_before,
-                "label_after": self.label_after,
-                "target": self.target,
-                "n_queries": self.n_queries,
-                "n_reused": self.n_reused,
-                "factual": _values(self.factual.to_frame().T)[0],
-                "counterfactuals": _values(self.counterfactuals),
-                "positions": self.ending.counterfactuals,
-                "changes": _values(self.changes),
-                "costs": self.costs,
-                "affinities": self.affinities,
-                "steadiness": self.steadiness,
-                "warnings": self.warnings,
-                "queries": [
-                    q | {"paid": s.paid, "at": s.at, "reference": s.note.reference}
-                    for q, s in zip(queries, self.steps, strict=True)
-                ],
-                "asked": [list(row.values()) for row in _values(self.asked)],
-                "settings": self.settings,
-                "space": self.space.to_dict(),
-                "deviations": self.scale.deviations.tolist(),
-            },
-            indent=1,
-            ensure_ascii=False,
-            allow_nan=False,
-            default=as_json,  # numbers of numpy's, labels of other types
-        )
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation in plain values, as JSON holds them."""
+        queries = records(self.queries)
+        told = {
+            "format": FORMAT,
+            "outcome": self.outcome,
+            "stopped_by": self.stopped_by,
+            "error": self.error,
+            "label_before": self.label_before,
+            "label_after": self.label_after,
+            "target": self.target,
+            "n_queries": self.n_queries,
+            "n_reused": self.n_reused,
+            "factual": records(self.asked.iloc[:1] if self.steps else self.factual.to_frame().T)[0],
+            "counterfactuals": records(self.counterfactuals),
+            "positions": self.ending.counterfactuals,
+            "changes": records(self.changes),
+            "costs": self.costs,
+            "affinities": self.affinities,
+            "steadiness": self.steadiness,
+            "warnings": self.warnings,
+            "queries": [
+                q | {"paid": s.paid, "at": s.at, "reference": s.note.reference}
+                for q, s in zip(queries, self.steps, strict=True)
+            ],
+            "asked": [list(row.values()) for row in records(self.asked)],
+            "settings": self.settings,
+            "space": self.space.to_dict(),
+            "deviations": self.scale.deviations.tolist(),
+        }
+        # Through text: numbers of numpy's, labels of other types and tuples become what JSON knows.
+        plain: dict[str, Any] = json.loads(json.dumps(told, allow_nan=False, default=as_json))
+        return plain
+
+    def to_json(
+        self,
+        path: str | Path | None = None,
+        *,
+        redact: Iterable[str] = (),
+        left_out: str | Path | None = None,
+        sign: str | Path | None = None,
+    ) -> str:
+        """The explanation as JSON text with a certificate (see `acex verify`), also written to `path` if given.
+
+        Args:
+            redact: features to leave out, with a salted hash of each in their place.
+            left_out: a file for what was left out, with the salts, for who is to keep it.
+            sign: a file with an Ed25519 private key (PEM) that signs it.
+        """
+        document, private = redacted(self.to_dict(), redact)
+        text = certified(document, sign)
+        for file, content in ((path, text), (left_out, json.dumps(private, ensure_ascii=False))):
+            if file is not None:
+                Path(file).write_text(content, encoding="utf-8")
         return text
 
     @classmethod
@@ -408,14 +438,3 @@ def _from_dict(data: Mapping[str, Any]) -> Explanation:
     about = {name: value for name, value in data["settings"].items() if name not in plan.settings}
     told = Explanation.of(plan, steps, ending, warnings=data.get("warnings", ()), about=about)
     return replace(told, n_queries=data["n_queries"], n_reused=data["n_reused"])  # 0.1.0 did not say for which rows
-
-
-def _values(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame as JSON knows them; infinity becomes null."""
-    columns = {str(c): [_plain(v) for v in frame[c].tolist()] for c in frame.columns}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    value = as_json(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value

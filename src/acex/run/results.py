@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +82,8 @@ class Results(ABC):
         told = None if groups is None else Groups.of(lines, groups, seed=self._seed, warnings=self._remarks())
         return Summary.of(lines, self._index, self._finished, told)
 
-    def table(self) -> pd.DataFrame:
-        """A row for each factual, of plain columns: as `to_csv` and the like write it.
+    def table(self, redact: Iterable[str] = ()) -> pd.DataFrame:
+        """A row for each factual, of plain columns: as `to_csv` and the like write it, but for features left out.
 
         Columns: id, outcome, label_before, label_after, cost, n_changes, queries, reused, error; then for each feature
         NAME what it is ("NAME before"), what it would have to be ("NAME after") and how far that is in standard
@@ -92,7 +92,10 @@ class Results(ABC):
         lines, space = self._all_lines(), self._asked_space()
         told = {"id": pd.Series([as_json(name) for name in self._index], dtype=object).infer_objects()}
         told |= {name: _column([getattr(line, name) for line in lines]) for name in TOLD}
+        gone = {space.names[space.index(name)] for name in redact}
         for name, column in zip(space.names, self._features(space), strict=True):
+            if name in gone:
+                continue
             steps = [{f: -size if way == "down" else size for f, way, size in line.ways} for line in lines]
             rows = list(zip(lines, column, steps, strict=True))
             after = [_after(line, name, before) if line.outcome == "found" else None for line, before, _ in rows]
@@ -120,19 +123,19 @@ class Results(ABC):
         is_array = space.columns is None and set(by_name) != set(space.names)  # whose columns have no names
         return list(by_name.values()) if is_array else [by_name[name] for name in space.names]
 
-    def to_csv(self, path: str | Path | None = None) -> str:
+    def to_csv(self, path: str | Path | None = None, *, redact: Iterable[str] = ()) -> str:
         """`table()` as CSV, also written to `path` if given; no text in it is run as a formula."""
-        return write_csv(self.table(), None if path is None else Path(path))
+        return write_csv(self.table(redact), None if path is None else Path(path))
 
-    def to_xlsx(self, path: str | Path) -> None:
+    def to_xlsx(self, path: str | Path, *, redact: Iterable[str] = ()) -> None:
         """Write `table()` to a workbook; no text in it is run as a formula.
 
         Raises:
             MissingExtra: openpyxl is not installed.
         """
-        write_xlsx(self.table(), Path(path))
+        write_xlsx(self.table(redact), Path(path))
 
-    def to_parquet(self, path: str | Path) -> None:
+    def to_parquet(self, path: str | Path, *, redact: Iterable[str] = ()) -> None:
         """Write `table()` to a Parquet file.
 
         Raises:
@@ -142,7 +145,7 @@ class Results(ABC):
             import pyarrow  # noqa: F401
         except ImportError:
             raise MissingExtra("to_parquet", "parquet") from None
-        table = self.table()
+        table = self.table(redact)
         for name in table.columns:
             kinds = {type(value) for value in table[name] if value is not None} if table[name].dtype.kind == "O" else ()
             if len(kinds) > 1:  # a column of Parquet is of one

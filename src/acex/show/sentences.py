@@ -20,6 +20,7 @@ _PLACES = {
     "condition": _CHANGE,
     "opening": ("label", "conditions"),
     "more": ("n",),
+    "hidden": (),
     "label": ("label",),
     "already": ("label",),
     "nothing": ("label",),
@@ -40,6 +41,7 @@ class Templates:
         opening: the sentence about all changes, from `{label}` and `{conditions}`.
         comma, last: what stands between two conditions, and before the last one.
         more: the last condition where there are more than a reader can take in; `{n}` is at least 2.
+        hidden: the condition where every change is left out, as `redact=` does.
         label: what stands for a label that is no text, such as 1.
         already, nothing, failed: instead of the opening, when nothing had to be changed, nothing was found, or the
             row could not be explained.
@@ -64,6 +66,7 @@ class Templates:
     comma: str = ", "
     last: str = " and "
     more: str = "{n} more features changed"
+    hidden: str = "what is left out here were different"
     label: str = "label {label}"
     already: str = "{label} as it is: nothing has to change."
     nothing: str = "{label} as before: no change was found that alters the decision."
@@ -120,7 +123,7 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
     conditions = [templates.condition.format(**change) for _, change in _changes(explanation, templates)]
     if len(conditions) > MOST_IN_ONE + 1:  # not for a single one, which takes no more room than its count
         conditions[MOST_IN_ONE:] = [templates.more.format(n=len(conditions) - MOST_IN_ONE)]
-    *others, last = conditions
+    *others, last = conditions or [templates.hidden]
     joined = templates.comma.join(others) + (templates.last if others else "") + last
     return _capital(templates.opening.format(label=templates.labelled(explanation.label_after), conditions=joined))
 

@@ -5,6 +5,14 @@ anywhere; the same explanation gives the same bytes.
 """
 
 from acex.show.report.notebook import explanation_html, explanations_html, space_html
-from acex.show.report.page import explanation_page, index_page
+from acex.show.report.page import certificate_in, explanation_page, index_page, page_of
 
-__all__ = ["explanation_html", "explanation_page", "explanations_html", "index_page", "space_html"]
+__all__ = [
+    "certificate_in",
+    "explanation_html",
+    "explanation_page",
+    "explanations_html",
+    "index_page",
+    "page_of",
+    "space_html",
+]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from acex.run.certificate import canonical_form, certified, parsed
 from acex.run.explanation import Explanation
 from acex.show.plots import Change, changes_record, trace_record
 from acex.show.report import drawing, words
@@ -42,15 +47,26 @@ SETTINGS = {
 }
 
 
-def explanation_page(explanation: Explanation, *, price_per_row: float | None = None) -> str:
-    """The whole page, as text.
+def explanation_page(
+    explanation: Explanation, *, price_per_row: float | None = None, sign: str | Path | None = None
+) -> str:
+    """The whole page, as text. It carries a certificate: all that it says, as JSON with a sum (see `acex verify`).
 
     Args:
         price_per_row: what a query costs, if that is known.
+        sign: a file with an Ed25519 private key (PEM) that signs the certificate.
     """
+    return page_of(certified({**explanation.to_dict(), "page": {"price_per_row": price_per_row}}, sign))
+
+
+def page_of(certificate: str) -> str:
+    """The page that a certificate tells of: the same for the same certificate."""
+    certificate = canonical_form(parsed(certificate))
+    explanation = Explanation.from_json(certificate)
+    price_per_row = json.loads(certificate)["page"]["price_per_row"]
     sentence = one_sentence(explanation)
     if not explanation.steps:  # it failed before anything was asked
-        return _document(sentence, _head(explanation, sentence), _record(explanation))
+        return _document(sentence, _head(explanation, sentence), _record(explanation), _certificate(certificate))
     sections = (
         _changes(explanation),
         _alternatives(explanation),
@@ -58,6 +74,7 @@ def explanation_page(explanation: Explanation, *, price_per_row: float | None = 
         _held_fixed(explanation),
         _certainty(explanation),
         _record(explanation),
+        _certificate(certificate),
     )
     return _document(sentence, _head(explanation, sentence), *sections)
 
@@ -281,6 +298,35 @@ def _record(explanation: Explanation) -> Markup:
     ]
     lines += [(title, _setting(settings[name])) for name, title in SETTINGS.items() if settings.get(name) is not None]
     return _section("How it was made", tag("dl", [(tag("dt", k), tag("dd", v)) for k, v in lines], class_="record"))
+
+
+def _certificate(text: str) -> Markup:
+    """All that the page says, for machines; a reader sees the sum."""
+    certificate = json.loads(text)["certificate"]
+    signed = f"Signed with the key {certificate['public_key']}." if "signature" in certificate else "It is not signed."
+    words = (
+        "The sum of all that is said here finds a change by accident. Only a signature protects against one on "
+        "purpose, and only if you know the signer's key from elsewhere. acex verify checks both, and can ask the model "
+        f"again. {signed}"
+    )
+    return _section(
+        "How to check it",
+        tag("p", words),
+        tag("p", "SHA-256 ", tag("code", certificate["sha256"]), class_="note"),
+        tag("details", tag("summary", "The certificate"), tag("pre", text, data_certificate=""), class_="certificate"),
+    )
+
+
+def certificate_in(page: str) -> str:
+    """The certificate that a page carries.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = re.search(r"<pre data-certificate>(.*?)</pre>", page, flags=re.DOTALL)
+    if found is None:
+        raise ValueError("there is no certificate in it; acex before 0.2.0 wrote pages without.")
+    return html.unescape(found[1])
 
 
 def _setting(value: Any) -> str:

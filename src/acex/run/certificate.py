@@ -1,0 +1,180 @@
+"""A sum over a document, and a signature over the sum: what was written is what is read.
+
+The sum is the SHA-256 of the document's canonical form: JSON with sorted keys, without spaces, texts in ASCII, and
+every number as it is written in the file, so that a changed digit is found also where it would not change the number.
+What another program may do is to indent and to reorder; not to write numbers anew. The sum finds accidents and careless
+changes. Who changes a document on purpose can make the sum anew: only the signature protects against that, and only for
+a reader who knows the signer's public key from elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from acex.errors import MissingExtra
+
+VERSION = 1
+SIGNED = b"acex certificate 1\n"  # before the sum: so that no signature over something else passes for one of these
+
+
+class Number(str):
+    """A number as it is written."""
+
+
+def parsed(text: str) -> Any:
+    """The document in a JSON text, with numbers as they are written.
+
+    Raises:
+        ValueError: it is no JSON, or an object has two values of one name, of which readers would see different ones.
+    """
+    return json.loads(text, parse_float=Number, parse_int=Number, parse_constant=_refused, object_pairs_hook=_once)
+
+
+def canonical_form(document: Any) -> str:
+    """The canonical form of a document that `parsed` gave."""
+    match document:
+        case Number():
+            return str(document)
+        case str():
+            return json.dumps(document)
+        case dict():
+            pairs = (f"{json.dumps(key)}:{canonical_form(document[key])}" for key in sorted(document))
+            return f"{{{','.join(pairs)}}}"
+        case list():
+            return f"[{','.join(canonical_form(item) for item in document)}]"
+    return json.dumps(document)
+
+
+def sum_of(document: Mapping[str, Any]) -> str:
+    """The sum of a document that `parsed` gave, its certificate left out."""
+    rest = {name: value for name, value in document.items() if name != "certificate"}
+    if "rows" in rest:  # of a batch: each explanation has a sum of its own, which stands for it
+        rest["rows"] = [row | {"explanation": _stands_for(row.get("explanation"))} for row in rest["rows"]]
+    return hashlib.sha256(canonical_form(rest).encode("ascii")).hexdigest()
+
+
+def certified(document: Mapping[str, Any], sign: str | Path | None = None, *, indent: int | None = 1) -> str:
+    """The document in plain values as JSON text, with its certificate.
+
+    Args:
+        sign: a file with an Ed25519 private key (PEM) that signs it.
+    """
+    text = _text(document, indent)
+    total = sum_of(parsed(text))
+    certificate: dict[str, Any] = {"version": VERSION, "sha256": total}
+    if sign is not None:
+        certificate |= _signature(total, sign)
+    return _text({**document, "certificate": certificate}, indent)
+
+
+def faults(document: Mapping[str, Any], key: str | Path | None = None) -> list[str]:
+    """What is wrong with the sum and the signature of a document that `parsed` gave, a sentence each.
+
+    Args:
+        key: a file with the public key (PEM) of the one who should have signed it.
+    """
+    certificate = document.get("certificate")
+    if not isinstance(certificate, dict):
+        return [
+            "there is no certificate in it: it was written by an acex before 0.2.0, or the certificate was removed."
+        ]
+    if certificate.get("version") != str(VERSION):
+        return [f"its certificate is of version {certificate.get('version')}, and this acex knows version {VERSION}."]
+    strange = sorted(certificate.keys() - {"version", "sha256", "signature", "public_key"})
+    found = [f"its certificate has {strange[0]!r}, which no certificate has."] if strange else []
+    if certificate.get("sha256") != sum_of(document):
+        found.append("the sum does not fit: something was changed since it was written.")
+    if "signature" in certificate:
+        found += _signature_faults(certificate, key)
+    elif key is not None:
+        found.append("it is not signed.")
+    return found
+
+
+def signer(document: Mapping[str, Any]) -> str | None:
+    """The public key that a document says it was signed with, in base64; None where it is not signed."""
+    certificate = document.get("certificate")
+    key = certificate.get("public_key") if isinstance(certificate, dict) and "signature" in certificate else None
+    return None if key is None else str(key)
+
+
+def _text(document: Mapping[str, Any], indent: int | None) -> str:
+    return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _stands_for(explanation: Any) -> Any:
+    certificate = explanation.get("certificate") if isinstance(explanation, dict) else None
+    return explanation if certificate is None else certificate
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object has two values of one name")
+    return found
+
+
+# -- signatures ------------------------------------------------------------------------------------------------
+
+
+def _signature(total: str, path: str | Path) -> dict[str, str]:
+    serialization, ed25519, _ = _cryptography()
+    try:
+        key = serialization.load_pem_private_key(Path(path).read_bytes(), password=None)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: expected an Ed25519 private key in PEM without a password: {error}") from None
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise ValueError(f"{path}: expected an Ed25519 private key, got {type(key).__name__}.")
+    return {
+        "signature": _written(key.sign(SIGNED + total.encode())),
+        "public_key": _written(key.public_key().public_bytes_raw()),
+    }
+
+
+def _signature_faults(certificate: Mapping[str, Any], key: str | Path | None) -> list[str]:
+    serialization, ed25519, invalid = _cryptography()
+    try:
+        raw, signature = (base64.b64decode(certificate[name], validate=True) for name in ("public_key", "signature"))
+        # Base64 has spare bits at its end, which would let a changed letter pass.
+        if [_written(raw), _written(signature)] != [certificate["public_key"], certificate["signature"]]:
+            raise ValueError("spare bits")
+        public = ed25519.Ed25519PublicKey.from_public_bytes(raw)
+    except (LookupError, ValueError, TypeError):
+        return ["the signature cannot be read: it was changed."]
+    try:
+        public.verify(signature, SIGNED + str(certificate.get("sha256")).encode())
+    except invalid:
+        return ["the signature does not fit: something was changed, or somebody else signed it."]
+    if key is None:
+        return []
+    try:
+        expected = serialization.load_pem_public_key(Path(key).read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{key}: expected an Ed25519 public key in PEM: {error}") from None
+    if not isinstance(expected, ed25519.Ed25519PublicKey):
+        raise ValueError(f"{key}: expected an Ed25519 public key, got {type(expected).__name__}.")
+    is_theirs = expected.public_bytes_raw() == raw
+    return [] if is_theirs else [f"it was signed with another key than that in {key}."]
+
+
+def _written(raw: bytes) -> str:
+    return base64.b64encode(raw).decode("ascii")
+
+
+def _cryptography() -> tuple[Any, Any, Any]:
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise MissingExtra("A signature", "sign") from None
+    return serialization, ed25519, InvalidSignature

@@ -1,0 +1,86 @@
+"""Columns left out of a document about an explanation, with a salted hash of each in their place.
+
+The hash goes into the document's sum. Who keeps what was left out, with the salts, can show later that it was this; who
+has the document alone cannot try out values, for the salt is 32 random bytes. What follows from the columns together
+stays: labels, and the cost of each row asked, from which one who knows all other columns may reckon how far a column
+that was left out has moved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from acex.run.certificate import canonical_form, parsed
+from acex.values import joined_words, listed
+
+
+def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The document of an explanation without some columns, and what was left out: salt and content of each.
+
+    Raises:
+        ValueError: there is no such column, or none would be left.
+    """
+    names = [feature["name"] for feature in document["space"]["features"]]
+    gone = list(dict.fromkeys(columns))
+    unknown = [name for name in gone if name not in names]
+    if unknown:
+        raise ValueError(f"redact: {listed(unknown)} is not a feature; there are {listed(names)}.")
+    if len(gone) == len(names):
+        raise ValueError("redact: every column would be left out; at least one has to stay.")
+    if not gone:
+        return dict(document), {}
+    private = {name: {"salt": secrets.token_hex(32), "column": _column(document, names.index(name))} for name in gone}
+    kept = [j for j, name in enumerate(names) if name not in gone]
+    space, settings = document["space"], document["settings"]
+    # The name of an explanation is a hash of all that was asked for, without a salt.
+    about = {name: value for name, value in settings.items() if name != "explanation"}
+    hashes = {name: hash_of(str(left["salt"]), left["column"]) for name, left in private.items()}
+    words = f"left out of this copy: {joined_words(gone)}. What it says of changes leaves them out too."
+    warnings = [w for w in document["warnings"] if not any(name in w for name in gone)]  # they may tell values
+    error = document["error"]
+    out = {
+        **document,
+        "error": "the message is left out." if error and any(name in error for name in gone) else error,
+        "factual": _without(document["factual"], gone),
+        "counterfactuals": [_without(row, gone) for row in document["counterfactuals"]],
+        "changes": [change for change in document["changes"] if change["feature"] not in gone],
+        "warnings": [words, *warnings],
+        "asked": [_at(row, kept) for row in document["asked"]],
+        "settings": {**about, "ranges": _without(about.get("ranges") or {}, gone), "redacted": hashes},
+        "space": {**space, "features": _at(space["features"], kept)},
+        "deviations": _at(document["deviations"], kept),
+    }
+    for part in ("columns", "dtypes"):
+        if space[part] is not None:
+            out["space"][part] = _at(space[part], kept)
+    return out, private
+
+
+def hash_of(salt: str, column: Any) -> str:
+    """What stands for a column that was left out."""
+    form = canonical_form(parsed(json.dumps(column)))
+    return hashlib.sha256(f"{salt}\n{form}".encode("ascii")).hexdigest()
+
+
+def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
+    """All that a document says of a feature."""
+    feature = document["space"]["features"][j]
+    return {
+        "feature": feature,
+        "deviation": document["deviations"][j],
+        "range": (document["settings"].get("ranges") or {}).get(feature["name"]),
+        "factual": document["factual"].get(feature["name"]),
+        "values": [row[j] for row in document["asked"]],
+    }
+
+
+def _without(row: Mapping[str, Any], gone: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in gone}
+
+
+def _at(items: Sequence[Any], kept: Sequence[int]) -> list[Any]:
+    return [items[j] for j in kept]

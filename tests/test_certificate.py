@@ -1,0 +1,321 @@
+"""Certificates: a changed digit is found, a signature protects, nothing secret is in them, promises are checked."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import acex
+from acex.run.certificate import canonical_form, certified, faults, parsed, sum_of
+from acex.run.options import Options
+from acex.run.redaction import redacted
+from acex.run.verify import Verified, n_queries, verify
+from acex.show.report import certificate_in, explanation_page, page_of
+
+DATA = pd.DataFrame(
+    {
+        "age": np.arange(20, 60),
+        "income": np.linspace(1000.0, 5000.0, 40).round(2),
+        "job": ["clerk", "cook", "nurse", "smith"] * 10,
+        "debt": np.tile([0.1, 0.25, 0.5, 0.75], 10),
+    }
+)
+
+
+def model(rows: pd.DataFrame) -> list[str]:
+    return ["good" if i > 3000 and d < 0.6 else "bad" for i, d in zip(rows["income"], rows["debt"], strict=True)]
+
+
+@cache
+def explained() -> acex.Explanation:
+    options: Any = {"freeze": ["age"], "ranges": {"income": (0, 4000)}, "directions": {"debt": "decrease"}}
+    return acex.explain(model, DATA.iloc[2], data=DATA, target="good", budget=14, **options)
+
+
+@cache
+def text() -> str:
+    return explained().to_json()
+
+
+def failed(told: Verified) -> set[str]:
+    return {check.promise for check in told.checks if check.holds is False}
+
+
+def test_an_explanation_holds_what_it_promises() -> None:
+    told = verify(parsed(text()), model=model)
+    assert told.holds, told
+    held = {check.promise for check in told.checks if check.holds}
+    assert held == {"sum", "labels", "budget", "frozen", "directions", "ranges", "cost", "record", "model"}
+    assert "not signed" in told.checks[0].words
+    assert n_queries(parsed(text())) == 2
+
+
+def test_the_form_does_not_depend_on_spaces_or_the_order_of_names() -> None:
+    document = json.loads(text())
+    mixed = json.dumps(dict(reversed(document.items())), indent=4, ensure_ascii=True)
+    assert faults(parsed(mixed)) == []
+    assert canonical_form(parsed('{"b": [1.50, true, null], "a": "é"}')) == '{"a":"\\u00e9","b":[1.50,true,null]}'
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_changed_digit_anywhere_is_found(data: st.DataObject) -> None:
+    whole = text()
+    places = [m.start() for m in re.finditer(r"\d", whole)]
+    place = data.draw(st.sampled_from(places))
+    digit = data.draw(st.sampled_from([d for d in "0123456789" if d != whole[place]]))
+    changed = whole[:place] + digit + whole[place + 1 :]
+    try:
+        document = parsed(changed)
+    except ValueError:
+        return  # such as 07, which is no JSON
+    assert faults(document) != []
+    assert not verify(document).holds
+
+
+def test_a_digit_that_does_not_change_the_number_is_found_too() -> None:
+    document = certified({"a": 0.1 + 0.2})
+    changed = document.replace("0.30000000000000004", "0.30000000000000005")
+    assert json.loads(changed)["a"] == json.loads(document)["a"]
+    assert faults(parsed(document)) == [] and faults(parsed(changed)) != []
+
+
+def test_two_values_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two values of one name"):
+        parsed('{"a": 1, "a": 2}')
+    with pytest.raises(ValueError, match="NaN is no number"):
+        parsed('{"a": NaN}')
+
+
+@pytest.mark.parametrize(
+    ("change", "promise"),
+    [
+        (lambda d: d["asked"][d["positions"][0]].__setitem__(0, 59), "frozen"),
+        (lambda d: d["asked"][d["positions"][0]].__setitem__(3, 0.75), "directions"),
+        (lambda d: d["asked"][d["positions"][0]].__setitem__(1, 4897.44), "ranges"),
+        (lambda d: d["queries"][d["positions"][0]].__setitem__("label", "bad"), "labels"),
+        (lambda d: d.__setitem__("n_queries", 99), "budget"),
+        (lambda d: d["queries"][d["positions"][0]].__setitem__("cost", 0.001), "cost"),
+        (lambda d: d.__setitem__("label_after", "splendid"), "record"),
+        (lambda d: d["changes"][0].__setitem__("after", 17), "record"),
+        (lambda d: d.__setitem__("space", []), "form"),
+    ],
+)
+def test_a_broken_promise_is_named_also_where_the_sum_was_made_anew(change: Any, promise: str) -> None:
+    document = json.loads(text())
+    change(document)
+    del document["certificate"]
+    told = verify(parsed(certified(document)))
+    assert promise in failed(told) and "sum" not in failed(told)
+
+
+def test_a_model_that_changed_its_mind_is_told() -> None:
+    told = verify(parsed(text()), model=lambda rows: ["bad"] * len(rows))
+    assert failed(told) == {"model"}
+    assert [check.words for check in told.checks if check.holds is False] == [
+        "its counterfactual is 'bad' to the model; it was 'good'."
+    ]
+
+
+def test_exactly_two_rows_are_asked() -> None:
+    seen: list[int] = []
+
+    def counting(rows: pd.DataFrame) -> list[str]:
+        seen.append(len(rows))
+        assert rows.dtypes.tolist() == DATA.dtypes.tolist()
+        return model(rows)
+
+    verify(parsed(text()), model=counting)
+    assert sum(seen) == 2
+
+
+def test_a_rule_that_is_code_cannot_be_checked_and_that_is_said() -> None:
+    e = acex.explain(
+        model, DATA.iloc[3], data=DATA, target="good", budget=8, constraint=lambda rows: rows["income"] < 6000
+    )
+    [rule] = [check for check in verify(parsed(e.to_json())).checks if check.promise == "rule"]
+    assert rule.holds is None
+
+
+# -- signatures ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    for name in ("ann", "bob"):
+        key = ed25519.Ed25519PrivateKey.generate()
+        pem, pkcs8, no = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        (tmp_path / f"{name}.pem").write_bytes(key.private_bytes(pem, pkcs8, no))
+        public = key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
+        (tmp_path / f"{name}.pub").write_bytes(public)
+    return tmp_path
+
+
+def test_only_who_has_the_key_can_sign(keys: Path) -> None:
+    signed = explained().to_json(sign=keys / "ann.pem")
+    assert faults(parsed(signed), keys / "ann.pub") == []
+    assert "another key" in faults(parsed(signed), keys / "bob.pub")[0]
+    assert faults(parsed(text()), keys / "ann.pub") == ["it is not signed."]
+    forged = json.loads(signed)
+    forged["label_after"] = "splendid"
+    del forged["certificate"]
+    again = certified(forged, keys / "bob.pem")
+    assert faults(parsed(again)) == []  # the sum and bob's signature fit
+    assert faults(parsed(again), keys / "ann.pub") != []
+    assert b"PRIVATE" not in signed.encode() and (keys / "ann.pem").read_text().split("\n")[1] not in signed
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_changed_letter_of_the_signature_is_found(data: st.DataObject) -> None:
+    key = ed25519.Ed25519PrivateKey.from_private_bytes(b"7" * 32)
+    pem, pkcs8, no = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    path = Path(sys.prefix).parent / "unused"  # read from memory below
+
+    class Memory:
+        def read_bytes(self) -> bytes:
+            return key.private_bytes(pem, pkcs8, no)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("acex.run.certificate.Path", lambda _: Memory())
+        document = certified({"a": 1}, path)
+    begin = document.index('"certificate"')
+    places = [m.start() for m in re.finditer(r"[A-Za-z0-9+/]", document) if m.start() > begin + 15]
+    place = data.draw(st.sampled_from(places))
+    letter = data.draw(st.sampled_from([c for c in "0aZ9+/" if c != document[place]]))
+    assert faults(parsed(document[:place] + letter + document[place + 1 :])) != []
+
+
+def test_what_is_no_key_is_named(keys: Path) -> None:
+    (keys / "odd.pem").write_text("no key")
+    with pytest.raises(ValueError, match=r"odd\.pem: expected an Ed25519 private key in PEM"):
+        explained().to_json(sign=keys / "odd.pem")
+    other = x25519.X25519PrivateKey.generate()
+    pem, pkcs8, no = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (keys / "x.pem").write_bytes(other.private_bytes(pem, pkcs8, no))
+    with pytest.raises(ValueError, match="expected an Ed25519 private key, got X25519PrivateKey"):
+        explained().to_json(sign=keys / "x.pem")
+    with pytest.raises(ValueError, match="expected an Ed25519 public key in PEM"):
+        faults(parsed(explained().to_json(sign=keys / "ann.pem")), keys / "odd.pem")
+
+
+def test_without_cryptography_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    with pytest.raises(acex.MissingExtra, match=r"acex\[sign\]"):
+        explained().to_json(sign="key.pem")
+
+
+# -- pages and batches -----------------------------------------------------------------------------------------
+
+
+def test_a_page_carries_its_certificate_and_is_made_of_it_alone() -> None:
+    page = explanation_page(explained(), price_per_row=0.25)
+    certificate = certificate_in(page)
+    assert verify(parsed(certificate)).holds
+    assert page_of(certificate) == page
+    assert explained().to_html() == explained().to_html()
+    with pytest.raises(ValueError, match="no certificate in it"):
+        certificate_in("<html></html>")
+
+
+def test_texts_of_every_kind_survive_in_a_page() -> None:
+    odd = "a\x85b</pre><script>&amp;\u2028é"
+    data = DATA.assign(job=[odd, "cook"] * 20)
+    e = acex.explain(model, data.iloc[3], data=data, target="good", budget=6)
+    page = e.to_html()
+    assert "<script" not in page
+    assert json.loads(certificate_in(page))["space"] == e.to_dict()["space"]
+    assert verify(parsed(certificate_in(page))).holds
+
+
+def test_a_batch_has_a_sum_over_all_and_one_for_each(tmp_path: Path) -> None:
+    rows = DATA[[label == "bad" for label in model(DATA)]].head(3)
+    many = acex.Explainer(model, DATA).explain_many(rows, target="good", budget=6, n_jobs=1)
+    whole = parsed(many.to_json())
+    assert faults(whole) == []
+    assert all(verify(row["explanation"]).holds for row in whole["rows"])
+    for change in ("paid", "error"):
+        other = parsed(many.to_json())
+        other["rows"][1][change] = "7"
+        assert faults(other) != []
+    other = parsed(many.to_json())
+    other["rows"][0]["explanation"], other["rows"][1]["explanation"] = (other["rows"][i]["explanation"] for i in (1, 0))
+    assert faults(other) != []
+
+
+def test_nothing_secret_is_in_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "Bearer swordfish")
+    box = acex.HttpModel(
+        "http://host/score",
+        protocol="json",
+        headers_from_env={"Authorization": "TOKEN"},
+        request={"instances": "$rows"},
+        labels="x",
+    )
+    explainer = acex.Explainer(box, DATA, ledger=None)
+    told = explainer.failed(DATA.iloc[[0]], Options(), "ModelFailed: it said no")
+    for written in (told.to_json(), told.to_html()):
+        assert "swordfish" not in written and "TOKEN" not in written
+
+
+# -- what is left out ------------------------------------------------------------------------------------------
+
+
+def test_a_column_that_is_left_out_leaves_only_a_salted_hash(tmp_path: Path) -> None:
+    e = explained()
+    out = tmp_path / "left.json"
+    one, other = e.to_json(redact=["income", "job"], left_out=out), e.to_json(redact=["income", "job"])
+    document = parsed(one)
+    assert failed(verify(document, left_out=parsed(out.read_text()))) == set()
+    assert not verify(parsed(other), left_out=parsed(out.read_text())).holds  # another salt
+    told = json.loads(one)
+    assert "clerk" not in one and "smith" not in one
+    values = {str(row[1]) for row in e.to_dict()["asked"]}
+    assert not [value for value in values if value in one]
+    assert set(told["settings"]["redacted"]) == {"income", "job"} and "income" not in told["settings"]["ranges"]
+    assert "left out of this copy: income and job" in told["warnings"][0]
+    left = json.loads(out.read_text())
+    left["income"]["column"]["values"][0] += 1
+    assert failed(verify(document, left_out=left)) == {"left out"}
+    back = acex.Explanation.from_json(one)
+    assert back.space.names == ["age", "debt"] and back.costs == e.costs
+    assert [c.holds for c in verify(document).checks if c.promise == "cost"] == [None]
+    with pytest.raises(ValueError, match="its rows cannot be asked"):
+        verify(document, model=model)
+
+
+def test_a_page_leaves_columns_out_too() -> None:
+    e = explained()
+    changed = e.changes["feature"].tolist()
+    page = e.to_html(redact=changed)  # every change
+    assert "left out" in page
+    for value in e.asked[changed[0]].astype(str):
+        assert f">{value}<" not in page
+    assert verify(parsed(certificate_in(page))).holds
+
+
+def test_what_cannot_be_left_out_is_named() -> None:
+    document = explained().to_dict()
+    with pytest.raises(ValueError, match="redact: 'wage' is not a feature; there are 'age'"):
+        redacted(document, ["wage"])
+    with pytest.raises(ValueError, match="every column would be left out"):
+        redacted(document, DATA.columns.map(str))
+    assert redacted(document, []) == (document, {})
+
+
+def test_the_sum_is_the_one_of_the_standard() -> None:
+    import hashlib
+
+    assert sum_of(parsed('{"b":2,"a":"x"}')) == hashlib.sha256(b'{"a":"x","b":2}').hexdigest()
