@@ -208,7 +208,12 @@ class Explainer:
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
         problem = self._reference.problem(
-            space, encoded[0], ranges=options.ranges, constraint=options.constraint, beta=options.beta
+            space,
+            encoded[0],
+            ranges=options.ranges,
+            constraint=options.constraint,
+            beta=options.beta,
+            crumbs=not options.strategy.prunes,
         )
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
