@@ -221,7 +221,9 @@ def test_stopped_between_any_two_queries_it_ends_as_if_it_had_not_been(settings:
 
 
 @pytest.mark.parametrize("what", [RuntimeError, KeyboardInterrupt])
-def test_a_model_that_fails_at_any_query_costs_at_most_that_query_again(path: Path, what: Any) -> None:
+def test_a_model_that_fails_at_any_query_costs_at_most_that_query_again(
+    path: Path, what: Any, no_reserve: None
+) -> None:
     def fail() -> None:
         raise what
 
