@@ -17,7 +17,20 @@ from typing import Any
 import pytest
 
 from acex.ledger import Ledger
-from chaos import BUDGET, HANGS, LEASE, ROWS, Batch, Place, PostgresServer, SqliteFile, drive, in_the_background, place
+from chaos import (
+    BUDGET,
+    HANGS,
+    LEASE,
+    ROWS,
+    Batch,
+    Place,
+    PostgresServer,
+    SqliteFile,
+    drive,
+    in_the_background,
+    place,
+    trap,
+)
 from ledgers import Bill, processes
 
 pytest.importorskip("distributed")
@@ -90,6 +103,7 @@ def test_whatever_dies_nothing_is_lost_or_paid_twice_and_caps_hold(database: Any
                     if done is not None and errors(done) <= {"BudgetSpent"}:
                         break
         n_kills = sum(here.killed.values())
+        trap(here.log).unlink(missing_ok=True)
         print(f"{len(batches)} batches, {dict(runs)}, killed {here.killed}")
 
         # Caps are exact: all that they allow was charged, and not a row more.
