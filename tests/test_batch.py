@@ -288,6 +288,17 @@ def test_the_total_counts_what_earlier_runs_have_paid(tmp_path: Path, bill: Bill
         assert len(bill.lines()) == frame["queries"].sum() == expected
 
 
+def test_a_row_that_cost_nothing_is_there_again_when_the_total_is_spent(tmp_path: Path, bill: Bill) -> None:
+    path, high = tmp_path / "ledger.db", X[model(X) == "high"][:1]
+    rows = np.concatenate([high, LOW[:2]])
+    for _ in range(2):
+        many = explainer(path, Billed(bill), answers=(high, ["high"])).explain_many(
+            rows, target="high", budget_total=3, n_jobs=1
+        )
+        assert many.frame()["outcome"][0] == "already_target" and many.errors == {}
+        assert len(bill.lines()) == 3
+
+
 def test_rows_without_a_counterfactual_get_more_first() -> None:
     far, near = explainer().explain(LOW[0], budget=2), explainer().explain(LOW[1], budget=30)
     assert near.outcome == "found"
