@@ -12,7 +12,7 @@ from sklearn.neighbors import LocalOutlierFactor
 import acex
 from acex.arrays import FloatArray
 from acex.space.kinds import Continuous, Integer, Nominal
-from acex.space.plausibility import MOST_ROWS, Density, Plausibility
+from acex.space.plausibility import MOST_ROWS, Density, Neighbourhood, Plausibility
 from acex.space.scale import Scale
 from acex.space.space import Space
 
@@ -27,7 +27,7 @@ def rows(n: int, seed: int = 0) -> FloatArray:
 def fitted(n: int = 300, **settings: Any) -> tuple[FloatArray, Scale, Density]:
     R = rows(n)
     scale = Scale.of(SPACE, R)
-    return R, scale, Plausibility(**settings).fit(R, scale)
+    return R, scale, Plausibility(kind="lof", **settings).fit(R, scale)
 
 
 @pytest.mark.parametrize("neighbours", [1, 5, 20])
@@ -53,7 +53,7 @@ def test_without_scale_the_raw_codes_are_compared() -> None:
 def test_a_score_at_the_threshold_is_not_above_it() -> None:
     X = rows(1, seed=1)
     R, scale, density = fitted()
-    exactly = Plausibility(threshold=float(density.score(X)[0])).fit(R, scale)
+    exactly = Plausibility(float(density.score(X)[0]), kind="lof").fit(R, scale)
     assert not exactly.plausible(X)[0]
 
 
@@ -71,7 +71,7 @@ def test_no_points_are_no_answers() -> None:
 
 def test_a_small_reference_has_fewer_neighbours(recwarn: pytest.WarningsRecorder) -> None:
     R, scale, density = fitted(n=2)
-    assert density.lof.n_neighbors_ == 1
+    assert isinstance(density, Neighbourhood) and density.lof.n_neighbors_ == 1
     assert density.plausible(R).all()
     with pytest.raises(ValueError, match="at least 2 reference rows, got 1; plausibility=None"):
         Plausibility().fit(R[:1], scale)
@@ -82,7 +82,7 @@ def test_rows_that_occur_many_times_are_plausible_and_nothing_is_warned(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
     R = np.repeat(rows(3), 50, axis=0)
-    assert Plausibility().fit(R, Scale.of(SPACE, R)).plausible(R).all()
+    assert Plausibility(kind="lof").fit(R, Scale.of(SPACE, R)).plausible(R).all()
     assert not recwarn.list
 
 
@@ -109,7 +109,7 @@ def test_a_large_reference_is_fitted_on_a_seeded_sample(fits: list[FloatArray]) 
     wide = Space(tuple(Continuous(f"f{j}", 0, 1) for j in range(20)))
     R = np.random.default_rng(0).random((50_000, 20))
     scale = Scale.of(wide, R)
-    density = Plausibility().fit(R, scale, seed=0)
+    density = Plausibility(kind="lof").fit(R, scale, seed=0)
     assert density.plausible(R[:50]).mean() > 0.8
     assert fits[0].shape == (MOST_ROWS, 20)
     # A sample without replacement, of rows of the reference.
@@ -122,7 +122,7 @@ def test_the_sample_depends_on_the_seed_alone(fits: list[FloatArray], monkeypatc
     R = rows(500)
     scale = Scale.of(SPACE, R)
     for seed in (0, 0, 1):
-        Plausibility().fit(R, scale, seed=seed)
+        Plausibility(kind="lof").fit(R, scale, seed=seed)
     assert len(fits[0]) == 100
     assert_array_equal(fits[0], fits[1])
     assert not np.array_equal(fits[0], fits[2])

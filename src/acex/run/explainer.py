@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -210,7 +210,12 @@ class Explainer:
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
         problem = self._reference.problem(
-            space, encoded[0], ranges=options.ranges, constraint=options.constraint, beta=options.beta
+            space,
+            encoded[0],
+            ranges=options.ranges,
+            constraint=options.constraint,
+            beta=options.beta,
+            kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -226,7 +231,7 @@ class Explainer:
 
     def _said(self, options: Options, space: Space) -> dict[str, Any]:
         """The part of a plan that is the same for all rows."""
-        reference, plausibility = self._reference, self._reference.plausibility
+        reference, plausibility, kind = self._reference, self._reference.plausibility, options.strategy.plausibility
         limits = space.by_index("ranges", options.ranges)
         return {
             "model_id": self.model_id,
@@ -235,7 +240,7 @@ class Explainer:
             "scale": reference.scale,
             "ranges": {space.names[j]: _told(wanted) for j, wanted in limits.items()},
             "strategy": options.strategy.described,
-            "plausibility": None if plausibility is None else asdict(plausibility),
+            "plausibility": None if plausibility is None else plausibility.or_else(kind).described,
             "count": int(options.count),
             "beta": options.beta,
             "scores": self._scores,
