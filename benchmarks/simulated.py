@@ -106,6 +106,15 @@ def task(seed: int, n_rows: int = 3) -> list[Case]:
     return cases
 
 
+def table(seed: int) -> tuple[Space, FloatArray]:
+    """A table without a model, (n, d), and what its columns are; at least two of them vary."""
+    rng = np.random.default_rng([78, seed])
+    while True:
+        X, features = _columns(rng, _latent(rng))
+        if (X.std(axis=0) > 1e-9).sum() >= 2:
+            return Space(tuple(features)), X
+
+
 def _filter(u: float) -> Plausibility:
     """What users have by default, or the paper's local outlier factor, for 0 <= u < 1."""
     return Plausibility(kind="joint") if u < 0.55 else Plausibility(kind="lof", scale=u < 0.7)

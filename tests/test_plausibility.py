@@ -152,3 +152,32 @@ def test_the_filter_is_fitted_once_for_many_rows(fits: list[FloatArray]) -> None
 def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Plausibility(**settings)
+
+
+def test_what_belongs_to_one_kind_only_chooses_it() -> None:
+    assert Plausibility().kind is None
+    assert Plausibility().or_else("joint").described == {"threshold": -1.5, "kind": "joint"}
+    # What acex 0.1.0 wrote, so that its explanations are found again.
+    as_before = {"threshold": -1.5, "neighbours": 20, "scale": True}
+    assert Plausibility().or_else("lof").described == Plausibility(kind="lof").described == as_before
+    assert Plausibility(scale=False) == Plausibility(kind="lof", neighbours=20, scale=False)
+    assert Plausibility(neighbours=5).described == {"threshold": -1.5, "neighbours": 5, "scale": True}
+    with pytest.raises(ValueError, match="neighbours and scale belong to kind='lof'"):
+        Plausibility(kind="joint", neighbours=5)
+    with pytest.raises(ValueError, match="kind must be one of 'joint', 'lof', or None, got 'lofty'"):
+        Plausibility(kind="lofty")  # type: ignore[arg-type]
+
+
+def test_the_penalty_strategy_keeps_the_filter_of_the_paper_unless_another_is_chosen() -> None:
+    data = SPACE.decode(rows(60))
+    penalty = acex.Penalty(n0=2, sobol=64)
+
+    def filtered_by(**options: Any) -> Any:
+        return acex.explain(lambda r: r["size"] > 0, data.iloc[0], data=data, budget=5, **options).settings[
+            "plausibility"
+        ]
+
+    assert filtered_by(strategy=penalty) == {"threshold": -1.5, "neighbours": 20, "scale": True}
+    assert filtered_by() == {"threshold": -1.5, "kind": "joint"}
+    assert filtered_by(strategy=penalty, plausibility=Plausibility(kind="joint"))["kind"] == "joint"
+    assert filtered_by(plausibility=Plausibility(-2.0, kind="lof"))["neighbours"] == 20

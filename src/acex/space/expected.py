@@ -34,8 +34,10 @@ RIDGES = (0.0003, 0.003, 0.03, 0.3)  # in shares of the rows: for each feature t
 RIDGE_ROWS, SPREAD_ROWS = 1.0, 300.0  # rows' worth that is added to each ridge; that of the spread
 NO_ERROR = 0.1  # of the usual one; a smaller error is as good as none
 LEAST_ERROR = 1e-3  # of a normal score: where nothing is ever off, this is
-LEAST_CHANCE = 0.003  # of a category, where the regression says none
+LEAST_CHANCE = 0.003  # of a category, where the regression says none; less where it is hardly ever wrong
+SURE = 0.1  # of the squared error: how much less
 FARTHEST = 4.0  # deviations; beyond them, as a trait, everything is alike
+GAP = 3.0  # deviations that a standard deviation without any known value counts for
 POWER = 3.0  # the greater, the more the strangest feature decides alone
 
 
@@ -203,10 +205,11 @@ class Expected:
     def _off(self, y: FloatArray, told: FloatArray, spreads: FloatArray, gaps: FloatArray) -> FloatArray:
         n = len(self.traits.numbers)
         off = np.empty((len(y), len(self.traits.features)))
-        off[:, :n] = np.abs(y - told)[:, :n] / spreads[:, :n] + gaps
+        off[:, :n] = np.abs(y - told)[:, :n] / spreads[:, :n] + GAP * gaps
         at = n
         for j, codes in enumerate(self.traits.levels, start=n):
-            chances = np.clip(told[:, at : at + len(codes)], LEAST_CHANCE, 1.0)
+            least = np.clip(SURE * spreads[:, at : at + len(codes)] ** 2, LEAST_ERROR**2, LEAST_CHANCE)
+            chances = np.clip(told[:, at : at + len(codes)], least, 1.0)
             is_it = y[:, at : at + len(codes)] > 0
             rare = np.clip(1.0 - chances.sum(axis=1), LEAST_CHANCE, 1.0)  # one of those that are not told apart
             chance = np.where(is_it.any(axis=1), (chances * is_it).sum(axis=1), rare)
