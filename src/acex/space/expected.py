@@ -11,7 +11,7 @@ be judged as if it had not been there, which is what a new point is compared wit
 
 How far off one has to be is expected too, from the same traits: the price of a small diamond is known to fifty dollars,
 that of a large one to thousands. And a number where no row has one, in a gap or beyond the ends, is off by its distance
-to the nearest known one.
+to the nearest known one, beyond what is usual there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LEAST_ERROR = 1e-3  # of a normal score: where nothing is ever off, this is
 LEAST_CHANCE = 0.003  # of a category, where the regression says none; less where it is hardly ever wrong
 SURE = 0.1  # of the squared error: how much less
 FARTHEST = 4.0  # deviations; beyond them, as a trait, everything is alike
-GAP = 3.0  # deviations that a standard deviation without any known value counts for
+GAP, NEIGHBOURS = 3.0, 5  # deviations that a standard deviation counts for where no value is in reach of a known one
 POWER = 3.0  # the greater, the more the strangest feature decides alone
 
 
@@ -47,6 +47,7 @@ class Traits:
 
     numbers: IntArray  # the features that are numbers and vary
     knots: tuple[tuple[FloatArray, FloatArray, FloatArray], ...]  # of each: values, their normal scores, their ranks
+    reaches: tuple[FloatArray, ...]  # of each: how far each value is from its fifth neighbour
     middle: FloatArray  # mean of each
     per_unit: FloatArray  # 1 / s of each
     categories: IntArray  # the other features that vary
@@ -83,10 +84,9 @@ class Traits:
         pairs = np.vstack([first, second])[:, sensible]
         if pairs.shape[1] > room:
             pairs = pairs[:, np.sort(np.random.default_rng(0).choice(pairs.shape[1], room, replace=False))]
-        middle = reference[:, numbers].mean(axis=0)
-        return cls(
-            numbers, tuple(knots), middle, scale.per_unit[numbers], categories, tuple(levels), n_bends, pairs, plain
-        )
+        reaches = tuple(_reach(values) for values, _, _ in knots)
+        middle, per_unit = reference[:, numbers].mean(axis=0), scale.per_unit[numbers]
+        return cls(numbers, tuple(knots), reaches, middle, per_unit, categories, tuple(levels), n_bends, pairs, plain)
 
     @cached_property
     def features(self) -> IntArray:
@@ -126,21 +126,14 @@ class Traits:
         return y
 
     def gaps(self, X: FloatArray) -> FloatArray:
-        """How many standard deviations each number is from the nearest one known, (n, numbers)."""
+        """How far each number is from the nearest one known, beyond its reach, in standard deviations, (n, numbers)."""
         gaps = np.empty((len(X), len(self.numbers)))
-        for i, (x, (values, _, _)) in enumerate(zip(X[:, self.numbers].T, self.knots, strict=True)):
+        for i, (x, (values, _, _), reach) in enumerate(
+            zip(X[:, self.numbers].T, self.knots, self.reaches, strict=True)
+        ):
             above = np.clip(np.searchsorted(values, x), 1, len(values) - 1)
-            gaps[:, i] = np.minimum(np.abs(x - values[above - 1]), np.abs(x - values[above])) * self.per_unit[i]
-        return gaps
-
-    def gaps_without(self, reference: FloatArray) -> FloatArray:
-        """The same for each row of the reference, had it not been there, (m, numbers)."""
-        gaps = np.zeros((len(reference), len(self.numbers)))
-        for i, (x, (values, _, _)) in enumerate(zip(reference[:, self.numbers].T, self.knots, strict=True)):
-            where, counts = np.unique(x, return_inverse=True, return_counts=True)[1:]
-            steps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
-            alone = np.where(counts == 1, np.minimum(steps[:-1], steps[1:]), 0.0)
-            gaps[:, i] = alone[where] * self.per_unit[i]
+            nearest = above - (x - values[above - 1] < values[above] - x)
+            gaps[:, i] = np.maximum(np.abs(x - values[nearest]) - reach[nearest], 0.0) * self.per_unit[i]
         return gaps
 
     def __call__(self, X: FloatArray, y: FloatArray) -> FloatArray:
@@ -188,7 +181,7 @@ class Expected:
         wider = np.exp(phi @ widening)
         spreads = usual * np.sqrt(((errors / usual / wider) ** 2).mean(axis=0)) + LEAST_ERROR
         out = cls(traits, mean, per, y.mean(axis=0), slopes, spreads, widening, np.zeros(0))
-        own = _together(out._off(y, y - errors, spreads * wider, traits.gaps_without(reference)))
+        own = _together(out._off(y, y - errors, spreads * wider, np.zeros((1, 1))))
         return cls(traits, mean, per, y.mean(axis=0), slopes, spreads, widening, own)
 
     def off(self, X: FloatArray) -> FloatArray:
@@ -217,6 +210,19 @@ class Expected:
             off[:, j] = np.sqrt(2 * np.log(np.maximum(chances.max(axis=1), chance) / chance))
             at += len(codes)
         return off
+
+
+def _reach(values: FloatArray) -> FloatArray:
+    """How far each of some ascending values is from its fifth neighbour; all of the way where there are fewer, (v,)."""
+    if len(values) <= NEIGHBOURS:
+        return np.full(len(values), values[-1] - values[0])
+    below, above = np.full((2, NEIGHBOURS + 1, len(values)), np.inf)
+    below[0] = above[0] = 0.0
+    for k in range(1, NEIGHBOURS + 1):
+        steps = values[k:] - values[:-k]
+        below[k, k:] = above[k, :-k] = steps
+    reach: FloatArray = np.maximum(below, above[::-1]).min(axis=0)
+    return reach
 
 
 def _together(off: FloatArray) -> FloatArray:
