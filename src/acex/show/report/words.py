@@ -144,8 +144,8 @@ def _plausibility(explanation: Explanation) -> str:
     if not explanation.affinities:
         return f"It passed the filter ({how}); how clearly is not recorded."
     return (
-        f"It is no outlier ({how}): affinity {explanation.affinities[0]:.2f}, where 1 is a row like others. That such a "
-        f"person or thing can exist does not follow."
+        f"It is no outlier ({how}): affinity {explanation.affinities[0]:.2f}, where 1 is a row like others. That such "
+        f"a person or thing can exist does not follow."
     )
 
 
