@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
@@ -29,6 +29,7 @@ from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
+from acex.run.quote import Quote, quote
 from acex.run.reference import Reference
 from acex.run.session import Session
 from acex.search.problem import Hint, Problem
@@ -257,7 +258,7 @@ class Explainer:
         if self._known_labels is not None:
             options.target.refuse_foreign(self._known_labels)
         if isinstance(options.target, OneOf):
-            self._reference.refuse_foreign_outcomes(options.target.labels)
+            self._reference.refuse_foreign_outcomes(options.target.labels, all_words=False)
         return self.space.widened(options.ranges).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.weights
         )
@@ -289,6 +290,7 @@ class Explainer:
         _refuse_other_kind(self._told, before)
         if isinstance(target, OneOf):
             refuse_lookalike(before, target.labels)
+            self._reference.refuse_foreign_outcomes([*target.labels, before])
         return self._reference.hint(target, before)
 
     def failed(
@@ -313,6 +315,7 @@ class Explainer:
         self,
         X: Rows,
         *,
+        ids: Sequence[Any] | None = None,
         budget_total: int | None = None,
         n_jobs: int = -1,
         executor: Executor | None = None,
@@ -323,6 +326,7 @@ class Explainer:
 
         Args:
             X: the rows: a DataFrame, a 2-D array or a list of mappings.
+            ids: what the rows are called, in tables, reports and the ledger; by default the index of X.
             budget_total: how many rows may be sent to the model for all of them together, in this run and those that
                 it goes on from. A hard cap; it goes where it is worth most, to rows without a counterfactual first.
             n_jobs: processes on this machine; -1 for one on each core, 1 for none but this.
@@ -346,7 +350,23 @@ class Explainer:
             raise ValueError(f"budget_total must be None or a whole number of at least 1, got {budget_total!r}.")
         if budget_total is not None or not chosen.is_here:
             self._move_to_file()
-        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress)
+        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress, ids=ids)
+
+    def quote(self, X: Rows, *, budget_total: int | None = None, **options: Unpack[RowOptions]) -> Quote:
+        """What `explain_many` with the same arguments would cost, from what the ledger knows. Asks nothing."""
+        told = Options.of(options)
+        plans = self.plans(X, told)
+        return quote(plans, self.ledger, self.model_id, budget=told.budget, budget_total=budget_total)
+
+    def plans(self, X: Rows, options: Options) -> Iterator[Plan | None]:
+        """The plan for each row; None for one that does not fit."""
+        self._space_for(options)
+        rows = as_frame(X)
+        for i in range(len(rows)):
+            try:
+                yield self._planned(rows.iloc[[i]], options)[0]
+            except ValueError:
+                yield None
 
     def _move_to_file(self) -> None:
         """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.
