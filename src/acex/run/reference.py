@@ -19,7 +19,7 @@ from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.quantiles import Quantiles
 from acex.space.region import Constraint, Region
 from acex.space.scale import Scale
-from acex.space.space import Space
+from acex.space.space import Grids, Space
 from acex.values import Label, fingerprint
 
 VISIBLE = 0.01  # standard deviations: a smaller step would be shown as 0.00, and no decision should hang on it
@@ -39,7 +39,13 @@ class Reference:
 
     @classmethod
     def of(
-        cls, data: Rows, labels: Any, space: Space | None, plausibility: Plausibility | None, seed: int
+        cls,
+        data: Rows,
+        labels: Any,
+        space: Space | None,
+        grid: Grids,
+        plausibility: Plausibility | None,
+        seed: int,
     ) -> Reference:
         """What is known of these rows.
 
@@ -52,7 +58,7 @@ class Reference:
             raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
-        space = Space.infer(data) if space is None else space.like(data)
+        space = Space.infer(data, grid=grid) if space is None else space.like(data).moving_on(grid)
         points = space.encode(data)
         scale = Scale.of(space, points)
         outcomes = None if labels is None else as_outcomes(labels, len(points))

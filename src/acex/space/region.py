@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, Rows, row_wise_advice
+from acex.space.columns import Column
 from acex.space.feature import Feature
 from acex.space.space import Space
 
@@ -52,9 +53,15 @@ class Region:
         """
         limits = space.by_index("ranges", ranges)
         allowed = []
+        finer: dict[str | int, None] = {}  # features of whose grid the limits leave nothing
         for j, feature in enumerate(space.features):
             stays = feature.frozen or (constant is not None and bool(constant[j]))
-            allowed.append(_onward(feature, space.held[j].allowed(limits.get(j)), factual[j], stays, limits.get(j)))
+            left = _onward(feature, space.held[j].allowed(limits.get(j)), factual[j], stays, limits.get(j))
+            stepped = _stepped(space.held[j], left, factual[j]) if feature.is_stepped else left
+            if stepped[0] > stepped[-1]:
+                finer[feature.name], stepped = None, left
+            allowed.append(stepped)
+        space = space.moving_on(finer) if finer else space
         region = cls(space, factual, tuple(allowed), constraint)
         if not region.movable.any():
             raise ValueError(
@@ -86,7 +93,10 @@ class Region:
 
     def values(self, j: int) -> FloatArray | None:
         """All values feature j may take, ascending; None where they are too many to be listed."""
-        return self.space.features[j].codes(self.allowed[j])
+        codes = self.space.features[j].codes(self.allowed[j])
+        if codes is None or not self.space.features[j].is_stepped:
+            return codes
+        return np.unique(self._moved(j, np.concatenate([codes, self.allowed[j]])))
 
     @cached_property
     def size(self) -> float:
@@ -102,11 +112,27 @@ class Region:
         """
         X = np.atleast_2d(X)
         X = self.space.snap(np.where(self.space.is_nominal, X, np.clip(X, self.low, self.high)))
+        for j in self._steps:
+            X[:, j] = self._moved(j, X[:, j])
         for j in self._partial:
             X[:, j] = self.space.features[j].confined(X[:, j], self.allowed[j], self.factual[j])
         if self.crumb is not None:
             X = np.where(np.abs(X - self.factual) < self.crumb, self.factual, X)
         return X + 0.0  # -0.0 and 0.0 are one value
+
+    @cached_property
+    def _steps(self) -> list[int]:
+        """The features that move on a grid."""
+        return [j for j, feature in enumerate(self.space.features) if feature.is_stepped]
+
+    def _moved(self, j: int, x: FloatArray) -> FloatArray:
+        """The nearest values on the grid of feature j, (n,); the factual's own in place of the one nearest to it."""
+        feature, home = self.space.features[j], self.factual[j]
+        steps = feature.rounded(x)
+        out: FloatArray = np.clip(self.space.held[j].nearest(steps), self.low[j], self.high[j])
+        if self.low[j] <= home <= self.high[j]:
+            out[steps == feature.rounded(np.array([home]))] = home
+        return out
 
     @cached_property
     def _partial(self) -> list[int]:
@@ -152,3 +178,16 @@ def _onward(feature: Feature, allowed: FloatArray, value: float, stays: bool, li
             f"nothing is left."
         )
     return left
+
+
+def _stepped(column: Column, allowed: FloatArray, value: float) -> FloatArray:
+    """The ends of what is left on the feature's grid, its own value included; descending if there is nothing."""
+    feature = column.feature
+    low, high = feature.inwards(allowed[0], allowed[-1])
+    if allowed[0] <= value <= allowed[-1]:
+        near = feature.rounded(np.array([value]))[0]
+        low = value if low > value or low == near else low
+        high = value if high < value or high == near else high
+    elif low > high:
+        return np.array([low, high])
+    return np.clip(column.nearest([low, high]), allowed[0], allowed[-1])  # a limit holds to the last digit
