@@ -81,9 +81,12 @@ def test_what_may_not_be_undone_or_would_not_look_real_need_not_be_asked() -> No
     class OnlyTogether:
         """Rows that change the first two features together, or neither."""
 
-        def plausible(self, X: FloatArray) -> BoolArray:
+        def plausible(self, X: FloatArray, least: float) -> BoolArray:
             moves = p.factual != X
             return np.asarray(moves[:, 0] == moves[:, 1])
+
+        def least(self, x: FloatArray) -> float:
+            return 0.0
 
     third = replace(p.region, constraint=lambda rows: np.asarray(rows)[:, 2] != p.factual[2])
     limited = replace(p, region=third, density=OnlyTogether())  # type: ignore[arg-type]
