@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -38,7 +38,7 @@ from acex.space.columns import as_frame
 from acex.space.metric import Metric
 from acex.space.plausibility import Plausibility
 from acex.space.scale import Scale
-from acex.space.space import Space
+from acex.space.space import Grids, Space
 from acex.values import Label, as_json, fingerprint, is_count, is_finite
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Explainer:
         *,
         labels: Any = None,
         space: Space | None = None,
+        grid: Grids = None,
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
         scores: bool = False,
         pool: bool = True,
@@ -82,7 +83,7 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        self._reference = Reference.of(data, labels, space, plausibility, seed)
+        self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
@@ -212,7 +213,13 @@ class Explainer:
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
         problem = self._reference.problem(
-            space, encoded[0], ranges=options.ranges, constraint=options.constraint, beta=options.beta
+            space,
+            encoded[0],
+            ranges=options.ranges,
+            constraint=options.constraint,
+            beta=options.beta,
+            crumbs=not options.strategy.prunes,
+            kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -228,7 +235,7 @@ class Explainer:
 
     def _said(self, options: Options, space: Space) -> dict[str, Any]:
         """The part of a plan that is the same for all rows."""
-        reference, plausibility = self._reference, self._reference.plausibility
+        reference, plausibility, kind = self._reference, self._reference.plausibility, options.strategy.plausibility
         limits = space.by_index("ranges", options.ranges)
         return {
             "model_id": self.model_id,
@@ -237,7 +244,7 @@ class Explainer:
             "scale": reference.scale,
             "ranges": {space.names[j]: _told(wanted) for j, wanted in limits.items()},
             "strategy": options.strategy.described,
-            "plausibility": None if plausibility is None else asdict(plausibility),
+            "plausibility": None if plausibility is None else plausibility.or_else(kind).described,
             "count": int(options.count),
             "beta": options.beta,
             "scores": self._scores,

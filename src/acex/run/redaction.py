@@ -48,6 +48,7 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
         "factual": _without(document["factual"], gone),
         "counterfactuals": [_without(row, gone) for row in document["counterfactuals"]],
         "changes": [change for change in document["changes"] if change["feature"] not in gone],
+        "needed": [_without(marks, gone) for marks in document["needed"]],
         "warnings": [words, *warnings],
         "asked": [_at(row, kept) for row in document["asked"]],
         "settings": {**about, "ranges": _without(about.get("ranges") or {}, gone), "redacted": hashes},
