@@ -30,7 +30,7 @@ def problem(kind: Any = "joint", **odd: Any) -> Problem:
     """The problem of a usual person with some values replaced."""
     data = people()
     row = {"age": 40, "years": 10, "job": "cook", "school": "middle", "tall": 171.0} | odd
-    reference = Reference.of(data, None, None, Plausibility(kind=kind), 0)
+    reference = Reference.of(data, None, None, None, Plausibility(kind=kind), 0)
     x = reference.space.encode(row)[0]
     return reference.problem(reference.space, x, ranges=None, constraint=None, beta=5.0, kind="joint")
 

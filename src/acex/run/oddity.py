@@ -1,4 +1,4 @@
-"""Why a row is unusual, in words: which value does not go with which other one.
+"""How usual a row is, and why it is not, in words: which value does not go with which other one.
 
 What is strange follows from all columns together (see `space/expected.py`); what a person can check is a pair of them.
 """
@@ -28,6 +28,12 @@ class _Pair(NamedTuple):
     beside: int
     near: BoolArray  # which rows of the reference, (m,)
     share: float  # of them that are as low, or as high, or of the same category
+
+
+def affinity(problem: Problem, X: FloatArray) -> FloatArray:
+    """How much points look like the reference, 1 for all where nobody wants to know, (n,)."""
+    density = problem.density
+    return np.ones(len(X)) if density is None or not len(X) else density.affinity(X)
 
 
 def least_usual(problem: Problem, x: FloatArray) -> str:

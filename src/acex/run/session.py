@@ -22,7 +22,7 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, judged
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
-from acex.run.oddity import least_usual
+from acex.run.oddity import affinity, least_usual
 from acex.run.pool import Lessons, points_of
 from acex.run.recorded import contradictions
 from acex.run.threads import one_blas_thread
@@ -440,12 +440,6 @@ class Session:
             warnings=warnings,
             about=self._about,
         )
-
-
-def affinity(problem: Problem, X: FloatArray) -> FloatArray:
-    """How much points look like the reference, 1 for all where nobody wants to know, (n,)."""
-    density = problem.density
-    return np.ones(len(X)) if density is None or not len(X) else density.affinity(X)
 
 
 def _points(queries: Sequence[Query]) -> FloatArray:
