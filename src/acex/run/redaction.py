@@ -48,6 +48,7 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
         "factual": _without(document["factual"], gone),
         "counterfactuals": [_without(row, gone) for row in document["counterfactuals"]],
         "changes": [change for change in document["changes"] if change["feature"] not in gone],
+        "least_usual": ["" if any(name in w for name in gone) else w for w in document["least_usual"]],
         "needed": [_without(marks, gone) for marks in document["needed"]],
         "warnings": [words, *warnings],
         "asked": [_at(row, kept) for row in document["asked"]],
