@@ -112,7 +112,8 @@ class Explainer:
         if not (isinstance(answers, (tuple, list)) and len(answers) == 2):
             raise TypeError(f"answers must be a pair, (rows, labels), got {type(answers).__name__}.")
         try:
-            rows = self.space.decode(self.space.encode(answers[0]))
+            space = self.space.reaching(answers[0])
+            rows = space.decode(space.encode(answers[0]))
             labels = as_labels(answers[1], len(rows))
         except ValueError as error:
             raise ValueError(f"answers: {error}") from None
@@ -203,7 +204,8 @@ class Explainer:
         Raises:
             ValueError: the row or one of the options is wrong: whatever no query could mend.
         """
-        space = self._space_for(options)
+        known = self._space_for(options)
+        space = known.reaching(x)
         encoded = space.encode(x)
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
@@ -217,7 +219,7 @@ class Explainer:
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=remarks,
+            remarks=(*known.beyond(encoded[0]), *remarks),
             **self._said(options, space),
         )
         return plan, problem
@@ -250,7 +252,7 @@ class Explainer:
         if self._known_labels is not None:
             options.target.refuse_foreign(self._known_labels)
         if isinstance(options.target, OneOf):
-            self._reference.refuse_foreign_outcomes(options.target.labels)
+            self._reference.refuse_foreign_outcomes(options.target.labels, all_words=False)
         return self.space.widened(options.ranges).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.weights
         )
@@ -282,6 +284,7 @@ class Explainer:
         _refuse_other_kind(self._told, before)
         if isinstance(target, OneOf):
             refuse_lookalike(before, target.labels)
+            self._reference.refuse_foreign_outcomes([*target.labels, before])
         return self._reference.hint(target, before)
 
     def failed(

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 ADVICE = {
     "already_target": "The factual already has the label that was asked for: there is nothing to change.",
-    "budget_spent": "The budget ran out before a hit. Raise budget, give known outcomes as labels, unfreeze features, "
+    "budget_spent": "The budget ran out before a hit. Raise budget, {labels}unfreeze features, "
     "or loosen ranges and constraint.",
-    "unlikely": "A hit became too unlikely to go on. Give known outcomes as labels, unfreeze features, loosen ranges "
-    "or constraint, choose another target.",
+    "unlikely": "A hit became too unlikely to go on. Unfreeze features, loosen ranges or constraint, {labels}"
+    "or choose another target.",
     "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
     "or relax plausibility (a lower threshold, or None).",
     "failed": "The row could not be explained.",
@@ -226,9 +226,10 @@ class Explanation:
         if self.error is not None:
             return self.error
         answers = list(dict.fromkeys(step.label for step in self.steps))
+        advice = ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
         met = any(self.plan.target.is_hit(label, self.label_before) for label in answers)
         never = "" if met or self.target is None else f", never {self.target!r}"
-        return f"{ADVICE[self.outcome]} The model answered {answers}{never}."
+        return f"{advice} The model answered {answers}{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:

@@ -68,10 +68,17 @@ class Reference:
         outcomes = None if self.outcomes is None else fingerprint(self.outcomes)
         return fingerprint([self.points.astype("<f8").tobytes().hex(), self.points.shape, outcomes, self.seed])
 
-    def refuse_foreign_outcomes(self, words: Sequence[Label]) -> None:
-        """Outcomes in other words than the model's would be no hint, and nobody would notice."""
+    def refuse_foreign_outcomes(self, words: Sequence[Label], *, all_words: bool = True) -> None:
+        """Outcomes in other words than the model's would be no hint, and nobody would notice.
+
+        Args:
+            words: labels of the model.
+            all_words: these are all it gives. Else one outcome of the same type, and no other, will do: a history
+                without a single success is a history.
+        """
         outcomes = list(dict.fromkeys(self.outcomes or words))
-        if not any(o in words for o in outcomes):
+        one_sided = len(outcomes) == 1 and type(outcomes[0]) in {type(word) for word in words}
+        if not (any(o in words for o in outcomes) or (one_sided and not all_words)):
             raise ValueError(
                 f"labels must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
             )

@@ -25,6 +25,7 @@ from acex.run.explanation import Explanation
 from acex.run.pool import Lessons, points_of
 from acex.run.recorded import contradictions
 from acex.run.threads import one_blas_thread
+from acex.search.hints import excluded_hits
 from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
@@ -399,7 +400,7 @@ class Session:
             tuple(chosen.tolist()),
             tuple(search.steadiness(search.history.X[chosen]).tolist()) if steady else (),
             search.worth,
-            self._fewer(len(chosen)),
+            self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
         )
 
     def _fewer(self, found: int) -> tuple[str, ...]:

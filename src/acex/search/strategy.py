@@ -28,6 +28,10 @@ class Strategy(ABC):
         """How steady a counterfactual has to be, by the surrogate, if at all."""
         return None
 
+    def spending(self) -> Strategy:
+        """The same strategy for somebody who wants the whole budget spent (`effort="spend"`)."""
+        raise ValueError(f"effort='spend' needs strategy 'feasible'; strategy {self.name!r} ends where it ends.")
+
     @property
     def described(self) -> dict[str, Any]:
         """Name, revision and settings, in plain values: what a plan says of it."""
