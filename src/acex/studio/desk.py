@@ -14,6 +14,7 @@ import pandas as pd
 import acex
 from acex.ledger import canonical
 from acex.space.feature import Feature
+from acex.studio.told import titles
 from acex.values import Label, as_json, is_missing, plain
 
 BINS = 28  # bars of a distribution
@@ -119,6 +120,7 @@ class Desk:
     def _card(self, feature: Feature, x: Any) -> dict[str, Any]:
         card: dict[str, Any] = {
             "name": feature.name,
+            "title": titles(self.space)[feature.name],
             "kind": "number" if feature.is_number else "category" if _has_categories(feature) else "other",
             "ordered": feature.ordered,
             "unit": feature.unit,

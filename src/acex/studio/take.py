@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 import acex
+from acex.show.sentences import one_sentence, sentences
 from acex.spreadsheets import write_csv
 from acex.studio.desk import Desk
+from acex.studio.told import templates
 from acex.values import as_json, plain
 
 CAVEAT = (
@@ -25,14 +27,14 @@ def letter(e: acex.Explanation) -> str:
     """The answer as a letter: plain text, ready to be edited."""
     lines = [f"The decision is: {e.label_before}.", ""]
     if e.outcome != "found":
-        lines += [acex.sentences.one_sentence(e)]
+        lines += [one_sentence(e, templates(e.space))]
     else:
         lines += [f"It would have been {e.label_after} with the following changes, and everything else as it is:", ""]
-        lines += [f"  - {sentence}" for sentence in e.sentences()]
+        lines += [f"  - {sentence}" for sentence in sentences(e, templates(e.space))]
         for i in range(1, len(e.costs)):
             other = e.alone(i)
             lines += ["", f"Or it would have been {other.label_after} like this:", ""]
-            lines += [f"  - {sentence}" for sentence in other.sentences()]
+            lines += [f"  - {sentence}" for sentence in sentences(other, templates(e.space))]
         lines += ["", "The model itself has confirmed this: it was shown the changed data and gave this answer."]
     return "\n".join([*lines, "", CAVEAT, ""])
 

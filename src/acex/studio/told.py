@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,9 +10,23 @@ import numpy as np
 
 import acex
 from acex.run.explanation import ADVICE
+from acex.show.sentences import Templates, one_sentence, sentences
 from acex.values import as_json
 
+YES_NO = {"True": "yes", "False": "no"}
 USUAL = 0.8  # affinity from which on a row counts as one like others
+
+
+def titles(space: acex.Space) -> dict[str, str]:
+    """What features are called on pages: `credit_score` is a credit score, where no other feature is called so."""
+    spoken = {name: " ".join(name.replace("_", " ").split()) or name for name in space.names}
+    taken = Counter(spoken.values())
+    return {name: title if taken[title] == 1 else name for name, title in spoken.items()}
+
+
+def templates(space: acex.Space) -> Templates:
+    """How sentences on pages are made."""
+    return Templates(words=YES_NO | titles(space))
 
 
 def step_told(step: acex.Step, factual: Mapping[str, Any], space: acex.Space) -> dict[str, Any]:
@@ -37,7 +52,7 @@ def explanation_told(e: acex.Explanation) -> dict[str, Any]:
         "stopped_by": e.stopped_by,
         "before": as_json(e.label_before),
         "wanted": list(e.plan.target.words),
-        "sentence": acex.sentences.one_sentence(e),
+        "sentence": one_sentence(e, templates(e.space)),
         "advice": advice,
         "warnings": list(e.warnings),
         "answers": [answer_told(e.alone(i)) for i in range(len(e.costs))],
@@ -68,8 +83,8 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
     return {
         "position": e.ending.counterfactuals[0],
         "label": as_json(e.label_after),
-        "sentence": acex.sentences.one_sentence(e),
-        "sentences": e.sentences(),
+        "sentence": one_sentence(e, templates(space)),
+        "sentences": sentences(e, templates(space)),
         "changes": changes,
         "cost": e.costs[0],
         "size": size,

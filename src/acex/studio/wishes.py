@@ -16,6 +16,7 @@ import acex
 from acex.ledger import Record
 from acex.space.feature import Feature
 from acex.studio.desk import Desk
+from acex.studio.told import YES_NO, titles
 from acex.values import as_json, is_finite, listed
 
 MOST_QUERIES = 10_000  # a budget that a page may ask for
@@ -101,7 +102,7 @@ def options_of(said: Any, desk: Desk) -> dict[str, Any]:
         limits = _a(dict, said, "ranges")
         options["ranges"] = {name: _limits(space.feature(name), values) for name, values in limits.items()}
     if "weights" in said:
-        options["weights"] = {space.feature(n).name: w for n, w in _a(dict, said, "weights").items()}
+        options["weights"] = {space.feature(n).name: _weight(n, w) for n, w in _a(dict, said, "weights").items()}
     return options
 
 
@@ -109,6 +110,12 @@ def _a(kind: type, said: Mapping[str, Any], name: str) -> Any:
     if not isinstance(said[name], kind):
         raise ValueError(f"{name}: expected a {'list' if kind is list else 'mapping'}, got {said[name]!r}.")
     return said[name]
+
+
+def _weight(name: str, said: Any) -> float:
+    if not is_finite(said) or isinstance(said, bool):
+        raise ValueError(f"weights: {name}: expected a number, got {said!r}.")
+    return float(said)  # 3 and 3.0 are the same wish
 
 
 def _label(said: Any, desk: Desk) -> Any:
@@ -155,27 +162,28 @@ def recorded_options(record: Record, desk: Desk) -> dict[str, Any]:
 
 def in_words(options: Mapping[str, Any], row: Mapping[str, Any], desk: Desk) -> list[str]:
     """What may not change, or only within limits: a sentence each."""
-    space, told = desk.space, []
+    space, told, called = desk.space, list[str](), titles(desk.space)
     ranges, directions, weights = (options.get(name) or {} for name in ("ranges", "directions", "weights"))
     frozen = {*(space.feature(name).name for name in options.get("freeze") or ())}
     for feature in space.features:
-        name, now = feature.name, feature.text(row[feature.name])
+        name, title, now = feature.name, called[feature.name], feature.text(row[feature.name])
+        now = YES_NO.get(now, now)
         unit = f" {feature.unit}" if feature.unit else ""
         way = directions.get(name, feature.direction)
         if feature.frozen or name in frozen:
-            told.append(f"{name} stays {now}{unit}.")
+            told.append(f"{title} stays {now}{unit}.")
             continue
         if name in ranges:
             ends = [None if isinstance(v, float) and not is_finite(v) else v for v in ranges[name]]
-            told.append(f"{name} may become {feature.span(ends)}{unit}, nothing else.")
+            told.append(f"{title} may become {feature.span(ends)}{unit}, nothing else.")
         if way is not None:
-            told.append(f"{name} may only {'rise' if way == 'increase' else 'fall'}.")
+            told.append(f"{title} may only {'rise' if way == 'increase' else 'fall'}.")
         weight = weights.get(name, feature.weight)
         if weight != 1:
             told.append(
-                f"{name} is {'harder' if weight > 1 else 'easier'} to change than others (counts × {weight:g})."
+                f"{title} is {'harder' if weight > 1 else 'easier'} to change than others (counts × {weight:g})."
             )
-    return told
+    return [sentence[0].upper() + sentence[1:] for sentence in told]
 
 
 def as_said(options: Mapping[str, Any], desk: Desk) -> dict[str, Any]:

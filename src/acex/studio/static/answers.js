@@ -1,6 +1,6 @@
 // Answers side by side, each confirmed by the model itself.
 
-import { announce, bookmarks, h, s, short } from "./dom.js";
+import { announce, bookmarks, h, s, short, titled, word } from "./dom.js";
 
 function way(change) {
   // From where to where within the feature's range: a ring and a diamond on a line.
@@ -28,11 +28,11 @@ export function answerCard(entry, answer, title, { without, tryOut, current, bus
     h("p", { class: "becomes" }, h("span", { class: "badge" }, String(answer.label)), h("span", { class: "soft" }, " if"),),
     h("ul", { class: "changes" }, answer.changes.map(change => h("li", {},
       h("div", { class: "change" },
-        h("span", { class: "what" }, change.feature),
-        h("span", { class: "values" }, h("span", { class: "before" }, change.before), h("span", { class: "unseen" }, " becomes "), h("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-          h("b", {}, change.after), change.unit ? h("small", {}, ` ${change.unit}`) : null)),
+        h("span", { class: "what" }, titled(change.feature)),
+        h("span", { class: "values" }, h("span", { class: "before" }, word(change.before)), h("span", { class: "unseen" }, " becomes "), h("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+          h("b", {}, word(change.after)), change.unit ? h("small", {}, ` ${change.unit}`) : null)),
       h("div", { class: "change-more" }, way(change),
-        without ? h("button", { type: "button", class: "link", disabled: busy, onclick: () => without(change.feature, entry), "aria-label": `Not ${change.feature}: search on without it` }, "Not this feature") : null)))),
+        without ? h("button", { type: "button", class: "link", disabled: busy, onclick: () => without(change.feature, entry), "aria-label": `Not ${titled(change.feature)}: search on without it` }, "Not this feature") : null)))),
     h("dl", { class: "facts" },
       h("div", {}, h("dt", {}, "Size of the change"), h("dd", {}, answer.size_words, h("small", {}, ` ${short(answer.cost)}`))),
       h("div", {}, h("dt", {}, "Such a row is"), h("dd", {}, answer.usual.words, answer.usual.affinity === null ? null : h("small", {}, ` ${answer.usual.affinity.toFixed(2)}`))),

@@ -1,6 +1,6 @@
 // The frame: which page an address shows, and what stands above all of them.
 
-import { get, h, number, money, problem, put } from "./dom.js";
+import { callThem, get, h, number, money, problem, put } from "./dom.js";
 import { rowsPage } from "./rows.js";
 import { ownPage, rowPage } from "./row.js";
 import { searchPage } from "./search.js";
@@ -40,7 +40,7 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   try {
-    if (desk === null) { desk = await get("/api/desk"); desk.refresh = refresh; }
+    if (desk === null) { desk = await get("/api/desk"); desk.refresh = refresh; callThem(desk.features); }
     showBudget();
     const given = pattern.exec(hash)?.slice(1) || [];
     const made = await page(desk, ...given);

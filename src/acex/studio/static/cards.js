@@ -1,6 +1,6 @@
 // What may change: one card a feature, folded until somebody wants to say more.
 
-import { h, newId, put, s } from "./dom.js";
+import { h, newId, put, s, titled, word } from "./dom.js";
 
 const STEPS = 200; // places on a slider
 const HARD = [[0.5, "easy"], [1, "normal"], [3, "hard"]];
@@ -17,7 +17,7 @@ export function featureCards(desk, values, wishes, changed) {
 }
 
 function card(feature, now, wishes, changed) {
-  const { name } = feature;
+  const { name, title: called } = feature;
   const fixed = feature.frozen || feature.constant;
   const isLocked = () => fixed || wishes.freeze.includes(name);
   const title = newId(), body = newId();
@@ -40,7 +40,7 @@ function card(feature, now, wishes, changed) {
       if (!inside.hidden && !inside.childElementCount) put(inside, controls());
     },
   }, "Adjust");
-  open.setAttribute("aria-label", `Adjust ${name}`);
+  open.setAttribute("aria-label", `Adjust ${called}`);
 
   function controls() {
     const limits = feature.kind === "number" ? range(feature, now, wishes, update)
@@ -79,7 +79,7 @@ function card(feature, now, wishes, changed) {
     const said = [];
     const limits = wishes.ranges[name];
     if (limits && feature.kind === "number") said.push(`${limits[0] ?? "any"} to ${limits[1] ?? "any"}`);
-    if (limits && feature.kind === "category") said.push(limits.length > 3 ? `${limits.length} of ${feature.categories.length} values` : limits.join(" or "));
+    if (limits && feature.kind === "category") said.push(limits.length > 3 ? `${limits.length} of ${feature.categories.length} values` : limits.map(word).join(" or "));
     const way = wishes.directions[name] || feature.direction;
     if (way) said.push(way === "increase" ? "only up" : "only down");
     const weight = wishes.weights[name] ?? feature.weight;
@@ -90,7 +90,7 @@ function card(feature, now, wishes, changed) {
   function refresh() {
     const locked = isLocked();
     lock.setAttribute("aria-pressed", String(locked));
-    lock.setAttribute("aria-label", locked ? `Unlock ${name}` : `Lock ${name}`);
+    lock.setAttribute("aria-label", locked ? `Unlock ${called}` : `Lock ${called}`);
     put(lock, icon(locked), locked ? "Locked" : "Lock");
     open.disabled = locked;
     if (locked) { inside.hidden = true; open.setAttribute("aria-expanded", "false"); open.textContent = "Adjust"; }
@@ -98,10 +98,10 @@ function card(feature, now, wishes, changed) {
     put(told, words());
   }
 
-  const item = h("li", { class: "card" },
+  const item = h("li", { class: "card" }, h("div", { class: "card-row" },
     h("div", { class: "card-head" },
-      h("h3", { id: title }, name), h("span", { class: "now" }, now, feature.unit ? h("small", {}, ` ${feature.unit}`) : null)),
-    h("div", { class: "card-line" }, told, h("span", { class: "card-buttons" }, open, lock)), inside);
+      h("h3", { id: title }, called), h("span", { class: "now" }, word(now), feature.unit ? h("small", {}, ` ${feature.unit}`) : null)),
+    h("div", { class: "card-line" }, told, h("span", { class: "card-buttons" }, open, lock))), inside);
   refresh();
   return item;
 }
@@ -129,10 +129,10 @@ function range(feature, now, wishes, changed) {
     bars, mark >= low && mark <= high ? s("line", { class: "here", x1: here, x2: here, y1: 0, y2: 40 }) : null);
   const ends = () => wishes.ranges[name] || [null, null];
   const slider = (i, words) => h("input", {
-    type: "range", min: 0, max: STEPS, step: 1, "aria-label": `${words} ${name}`, oninput: event => set(i, valueAt(Number(event.target.value)), true),
+    type: "range", min: 0, max: STEPS, step: 1, "aria-label": `${words} ${titled(name)}`, oninput: event => set(i, valueAt(Number(event.target.value)), true),
   });
   const field = (i, words) => h("input", {
-    type: "number", step: grid || "any", "aria-label": `${words} ${name}, as a number`, placeholder: String(i ? high : low),
+    type: "number", step: grid || "any", "aria-label": `${words} ${titled(name)}, as a number`, placeholder: String(i ? high : low),
     onchange: event => set(i, event.target.value === "" ? null : Number(event.target.value), false),
   });
   const sliders = [slider(0, "Lowest"), slider(1, "Highest")];
@@ -186,7 +186,7 @@ function choices(feature, now, wishes, changed) {
       type: "checkbox", checked: allowed().includes(category),
       onchange: () => { if (!toggle(category, box.checked)) box.checked = true; },
     });
-    return h("label", {}, box, h("span", { class: "grow" }, category, category === now ? h("small", {}, " (now)") : null),
+    return h("label", {}, box, h("span", { class: "grow" }, word(category), category === now ? h("small", {}, " (now)") : null),
       h("span", { class: "share", "aria-hidden": "true" }, h("i", { style: { width: `${(100 * feature.bars[i]) / top}%` } })),
       h("small", { class: "soft figure" }, `${Math.round((100 * feature.bars[i]) / all)} %`));
   }));
@@ -196,11 +196,11 @@ function choices(feature, now, wishes, changed) {
 export function valueField(feature, value, changed) {
   const id = newId();
   const control = feature.kind === "category"
-    ? h("select", { id, onchange: changed }, feature.categories.map(c => h("option", { value: c, selected: c === value }, c)))
+    ? h("select", { id, onchange: changed }, feature.categories.map(c => h("option", { value: c, selected: c === value }, word(c))))
     : h("input", {
       id, type: feature.kind === "number" ? "number" : "text", step: feature.kind === "number" ? feature.grid || "any" : null,
       value: value ?? "", required: true, readonly: feature.kind === "other", oninput: changed, autocomplete: "off",
     });
-  const node = h("div", { class: "field" }, h("label", { for: id }, feature.name, feature.unit ? h("small", {}, ` in ${feature.unit}`) : null), control);
+  const node = h("div", { class: "field" }, h("label", { for: id }, feature.title, feature.unit ? h("small", {}, ` in ${feature.unit}`) : null), control);
   return { node, read: () => control.value, set: to => { control.value = to; } };
 }

@@ -1,8 +1,8 @@
 // Every question as a point: what it would cost to change so much, and whether the decision changed.
 
-import { s, short } from "./dom.js";
+import { s, titled, word } from "./dom.js";
 
-const WIDTH = 640, HEIGHT = 250, LEFT = 46, RIGHT = 14, TOP = 14, BOTTOM = 34;
+const HEIGHT = 260, LEFT = 40, RIGHT = 10, TOP = 24, BOTTOM = 38;
 
 function nice(most) {
   const rough = most / 4, ten = 10 ** Math.floor(Math.log10(rough));
@@ -11,6 +11,8 @@ function nice(most) {
 }
 
 export function drawChart(svg, steps, budget) {
+  const WIDTH = Math.max(svg.clientWidth, 260);
+  svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   const asked = steps.filter(step => step.position > 0);
   const last = Math.max(budget - 1, asked.length, 1);
   const ticks = nice(Math.max(...asked.map(step => step.cost), 1));
@@ -26,10 +28,10 @@ export function drawChart(svg, steps, budget) {
   }
   svg.replaceChildren(
     ...ticks.map(tick => s("g", {}, s("line", { class: "rule", x1: LEFT, x2: WIDTH - RIGHT, y1: y(tick), y2: y(tick) }),
-      s("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end" }, short(tick) === "0.00" ? "0" : String(Number(tick.toPrecision(3)))))),
-    ...marks.map(n => s("text", { x: x(n), y: HEIGHT - 14, "text-anchor": "middle" }, n)),
-    s("text", { x: WIDTH - RIGHT, y: HEIGHT - 1, "text-anchor": "end", class: "axis" }, "question"),
-    s("text", { x: LEFT - 8, y: TOP - 4, "text-anchor": "end", class: "axis" }, "size"),
+      s("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end" }, String(Number(tick.toPrecision(3)))))),
+    ...marks.map(n => s("text", { x: x(n), y: HEIGHT - 20, "text-anchor": "middle" }, n)),
+    s("text", { x: WIDTH - RIGHT, y: HEIGHT - 3, "text-anchor": "end" }, "question number"),
+    s("text", { x: 0, y: 11 }, "size of the change"),
     ...(line ? [s("path", { class: "best", d: line })] : []),
     ...asked.map(step => step.counts
       ? s("circle", { class: "hit", cx: x(step.position), cy: y(step.cost), r: 4.5 }, s("title", {}, title(step)))
@@ -39,6 +41,6 @@ export function drawChart(svg, steps, budget) {
 }
 
 const cross = (x, y) => `M${x - 3.5} ${y - 3.5}l7 7M${x + 3.5} ${y - 3.5}l-7 7`;
-const title = step => `Question ${step.position}: ${step.label}; ${step.changes.map(([name, , after]) => `${name} ${after}`).join(", ")}`;
+const title = step => `Question ${step.position}: ${step.label}; ${step.changes.map(([name, , after]) => `${titled(name)} ${word(after)}`).join(", ")}`;
 
-export const newChart = () => s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "Size of the change tried, question by question; the table below has the same" });
+export const newChart = () => s("svg", { class: "chart", role: "img", "aria-label": "Size of the change tried, question by question; the table below has the same" });

@@ -60,6 +60,12 @@ export const money = n => currency.format(n);
 export const short = n => n === null || n === undefined ? "" : Math.abs(n) >= 100 ? n.toFixed(0) : n.toPrecision(3);
 export const problem = words => h("p", { class: "problem", role: "alert" }, words);
 
+// What columns and values are called on pages.
+const called = new Map();
+export const callThem = features => features.forEach(f => called.set(f.name, f.title));
+export const titled = name => called.get(name) ?? name;
+export const word = value => ({ True: "yes", False: "no", true: "yes", false: "no" })[String(value)] ?? String(value);
+
 // What a person has marked, in this browser only.
 const KEY = "acex-studio-bookmarks";
 export const bookmarks = {

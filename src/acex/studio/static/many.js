@@ -1,6 +1,6 @@
 // Many rows: what came of them, in a table that others may be writing at the same time.
 
-import { announce, count, get, h, money, newId, number, post, problem, put, short } from "./dom.js";
+import { announce, count, get, h, money, newId, number, post, problem, put, short, titled, word } from "./dom.js";
 
 const OUTCOMES = {
   found: "found", already_target: "nothing to change", budget_spent: "not found yet", unlikely: "unlikely", exhausted: "none exists",
@@ -55,7 +55,7 @@ export async function manyPage(desk) {
       h("div", {}, h("dt", {}, "With an answer"), h("dd", {}, number(sum.found))),
       h("div", {}, h("dt", {}, "Questions paid for"), h("dd", {}, number(sum.paid))),
       h("div", {}, h("dt", {}, "Changes, on average"), h("dd", {}, sum.mean_changes === null ? "–" : sum.mean_changes.toFixed(1))),
-      h("div", { class: "wide-fact" }, h("dt", {}, "Most often"), h("dd", {}, sum.often.length ? sum.often.slice(0, 4).map(o => h("span", { class: "often" }, o.feature, h("small", {}, ` ${Math.round(100 * o.share)} %`))) : "–")));
+      h("div", { class: "wide-fact" }, h("dt", {}, "Most often"), h("dd", {}, sum.often.length ? sum.often.slice(0, 4).map(o => h("span", { class: "often" }, titled(o.feature), h("small", {}, ` ${Math.round(100 * o.share)} %`))) : "–")));
   }
 
   function fitting() {
@@ -90,7 +90,7 @@ export async function manyPage(desk) {
           h("th", { scope: "row" }, h("a", { href: `#/search/${line.id}` }, line.position === null ? "own" : String(line.position))),
           h("td", { "data-label": "Decision" }, line.before === null ? "–" : [String(line.before), line.after === null ? null : h("span", {}, " → ", h("b", {}, String(line.after)))]),
           h("td", { "data-label": "Outcome" }, OUTCOMES[line.outcome] || line.outcome),
-          h("td", { "data-label": "To change", class: "long" }, line.changes.map(([name, from, to], i) => [i ? ", " : "", `${name} ${from} → `, h("b", {}, to)])),
+          h("td", { "data-label": "To change", class: "long" }, line.changes.map(([name, from, to], i) => [i ? ", " : "", `${titled(name)} ${word(from)} → `, h("b", {}, word(to))])),
           h("td", { "data-label": "Size", class: "figure" }, short(line.cost)),
           h("td", { "data-label": "Questions", class: "figure" }, number(line.paid))))))),
     lines.length > 300 ? h("p", { class: "soft" }, `The first 300 of ${number(lines.length)}; filter to see others.`) : null);
@@ -99,11 +99,11 @@ export async function manyPage(desk) {
 
   function showGroups() {
     put(groups, told.groups.length ? h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "By group" }, h("table", { class: "lines" },
-      h("thead", {}, h("tr", {}, [state.by, "Rows", "With an answer", "Size (median)", "Changes", "Questions", "Most often"].map(t => h("th", { scope: "col" }, t)))),
+      h("thead", {}, h("tr", {}, [titled(state.by), "Rows", "With an answer", "Size (median)", "Changes", "Questions", "Most often"].map(t => h("th", { scope: "col" }, t)))),
       h("tbody", {}, told.groups.map(g => h("tr", {}, h("th", { scope: "row" }, g.group), h("td", { class: "figure" }, number(g.rows)),
         h("td", { class: "figure" }, `${Math.round((100 * g.found) / g.rows)} %`), h("td", { class: "figure" }, short(g.median_cost)),
         h("td", { class: "figure" }, g.mean_changes === null ? "" : g.mean_changes.toFixed(1)), h("td", { class: "figure" }, number(g.paid)),
-        h("td", {}, g.often.slice(0, 2).map(o => o.feature).join(", "))))))) : null);
+        h("td", {}, g.often.slice(0, 2).map(o => titled(o.feature)).join(", "))))))) : null);
   }
 
   // -- starting some
@@ -146,7 +146,7 @@ export async function manyPage(desk) {
   const filter = h("input", { id: ids.filter, type: "search", class: "search", placeholder: "Any value", oninput: () => { state.text = filter.value; showList(); } });
   const outcome = h("select", { id: ids.outcome, onchange: () => { state.outcome = outcome.value; showList(); } },
     h("option", { value: "" }, "all"), Object.entries(OUTCOMES).map(([value, words]) => h("option", { value }, words)));
-  const by = h("select", { id: ids.by, onchange: () => { state.by = by.value; load(); } }, h("option", { value: "" }, "nothing"), desk.features.map(f => h("option", { value: f.name }, f.name)));
+  const by = h("select", { id: ids.by, onchange: () => { state.by = by.value; load(); } }, h("option", { value: "" }, "nothing"), desk.features.map(f => h("option", { value: f.name }, f.title)));
   show();
   again();
   const view = h("div", {},

@@ -1,6 +1,6 @@
 // One row: its decision, what may change, and what it will cost to find out. Nothing is asked here.
 
-import { count, debounced, get, h, money, newId, number, post, problem, put } from "./dom.js";
+import { count, debounced, get, h, money, newId, number, post, problem, put, word } from "./dom.js";
 import { featureCards, valueField, wishesOf } from "./cards.js";
 import { badge } from "./rows.js";
 
@@ -97,8 +97,9 @@ export async function rowPage(desk, position) {
       put(trouble);
       go.disabled = plan.most < 1 && !plan.paid;
       const price = plan.money === null ? "" : `, for ${money(plan.money)} at most`;
-      put(cost, h("b", {}, `At most ${count(plan.most, "question")}${price}`),
-        h("span", { class: "soft" }, plan.paid ? ` ${number(plan.paid)} were asked before and are free.` : plan.decision !== null ? " The row itself is known and free." : " The row itself is one of them."));
+      put(go, plan.paid && !plan.most ? "Open the search" : plan.paid ? "Go on with the search" : "Find the smallest change");
+      put(cost, plan.paid && !plan.most ? h("b", {}, "Nothing to pay") : h("b", {}, `At most ${count(plan.most, "question")}${price}`),
+        h("span", { class: "soft" }, plan.paid ? ` ${count(plan.paid, "question")} of this search ${plan.paid === 1 ? "was" : "were"} asked before.` : plan.decision !== null ? " The row itself is known and free." : " The row itself is one of them."));
       put(rules, plan.rules.length ? h("ul", { class: "rules" }, plan.rules.map(words => h("li", {}, words)))
         : h("p", { class: "soft" }, "None: every feature may become anything that known rows show."),
       plan.remarks.map(words => h("p", { class: "warning" }, words)));
@@ -126,7 +127,7 @@ export async function rowPage(desk, position) {
     [1, 2, 3].map(n => h("option", { value: n }, n === 1 ? "the smallest change" : `${n} different ways`)));
   showDecision();
   quote();
-  const values = desk.features.map(f => h("div", {}, h("dt", {}, f.name), h("dd", {}, row.values[f.name], f.unit ? h("small", {}, ` ${f.unit}`) : null)));
+  const values = desk.features.map(f => h("div", {}, h("dt", {}, f.title), h("dd", {}, word(row.values[f.name]), f.unit ? h("small", {}, ` ${f.unit}`) : null)));
   const view = h("div", {},
     h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows")), heading, source, before,
     h("div", { class: "columns" },

@@ -1,12 +1,13 @@
 // Whose decision? The known rows, to search and to pick from.
 
-import { announce, count, debounced, get, h, newId, number, problem, put } from "./dom.js";
+import { announce, count, debounced, get, h, newId, number, problem, put, titled, word } from "./dom.js";
 
 export const badge = (label, source) => label === null
   ? h("span", { class: "badge none" }, "not asked yet")
   : h("span", { class: `badge ${source || "model"}` }, String(label), source === "file" ? h("small", {}, " on file") : null);
 
 export async function rowsPage(desk) {
+  const numbers = new Set(desk.features.filter(f => f.kind === "number").map(f => f.name));
   const list = h("div", {});
   const told = h("p", { class: "soft", "aria-live": "polite" });
   const state = { q: "", decision: "", page: 0 };
@@ -37,13 +38,13 @@ export async function rowsPage(desk) {
   function table(found) {
     if (!found.lines.length) return h("p", { class: "empty" }, "No row holds all of that. Fewer words find more.");
     return h("div", { class: "wide", role: "region", "aria-label": "Rows", tabindex: "0" },
-      h("table", { class: "rows" },
+      h("table", { class: "rows pick" },
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Row"), h("th", { scope: "col" }, "Decision"),
-          found.columns.map(name => h("th", { scope: "col" }, name)))),
+          found.columns.map(name => h("th", { scope: "col", class: numbers.has(name) ? "figure" : null }, titled(name))))),
         h("tbody", {}, found.lines.map(line => h("tr", {},
           h("th", { scope: "row" }, h("a", { href: `#/row/${line.position}` }, `${line.position}`)),
           h("td", { "data-label": "Decision" }, badge(line.decision.label, line.decision.source)),
-          line.cells.map((cell, j) => h("td", { "data-label": found.columns[j], class: j > 4 ? "more" : null }, cell)))))));
+          line.cells.map((cell, j) => h("td", { "data-label": titled(found.columns[j]), class: `${j > 4 ? "more " : ""}${numbers.has(found.columns[j]) ? "figure" : ""}` }, word(cell))))))));
   }
 
   function pages(found) {

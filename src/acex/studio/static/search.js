@@ -1,6 +1,6 @@
 // One search: watch it, compare what it finds, try something of one's own, take it along.
 
-import { announce, count, get, h, money, newId, number, post, problem, put, short } from "./dom.js";
+import { announce, count, get, h, money, newId, number, post, problem, put, short, titled, word } from "./dom.js";
 import { answerCard } from "./answers.js";
 import { drawChart, newChart } from "./chart.js";
 import { takeAlong } from "./take.js";
@@ -60,7 +60,7 @@ export async function searchPage(desk, id) {
     put(state, h("span", { class: `dot ${search.state}`, "aria-hidden": "true" }), STATES[search.state],
       search.state === "ended" && told ? h("span", { class: "soft" }, ` ${told.outcome === "already_target" ? "" : ENDS[told.stopped_by]}`) : null,
       search.state === "interrupted" ? h("span", { class: "soft" }, " Nothing is lost: go on continues from here.") : null);
-    const free = steps.filter(step => !step.paid).length;
+    const free = Math.max(steps.length - search.paid, 0);
     put(numbers, h("b", {}, `${number(search.paid)} of ${number(search.budget)}`), " questions paid for", search.money === null ? "" : ` (${money(search.money)})`,
       free ? `, ${number(free)} known and free` : "", ".");
     stop.disabled = !live || search.state === "stopping";
@@ -76,7 +76,7 @@ export async function searchPage(desk, id) {
 
   function showLines() {
     put(lines, steps.map(step => h("tr", {}, h("th", { scope: "row" }, step.position === 0 ? "the row" : step.position),
-      h("td", {}, step.changes.map(([name, , to]) => `${name} ${to}`).join(", ") || "as it is"),
+      h("td", {}, step.changes.map(([name, , to]) => `${titled(name)} ${word(to)}`).join(", ") || "as it is"),
       h("td", {}, String(step.label)), h("td", {}, step.position === 0 ? "" : step.hit ? "yes" : "no"),
       h("td", { class: "figure" }, short(step.cost)), h("td", {}, step.paid ? "paid" : "free"))));
   }
@@ -98,7 +98,7 @@ export async function searchPage(desk, id) {
 
   function noteOf(entry) {
     const own = entry.wishes.freeze.filter(name => !desk.wishes.freeze.includes(name));
-    return own.length ? `without ${own.join(", ")}` : "";
+    return own.length ? `without ${own.map(titled).join(", ")}` : "";
   }
 
   // The same wishes, but this feature stays: a search of its own, with what is known already free.
@@ -152,7 +152,7 @@ export async function searchPage(desk, id) {
   function close() { stream?.close(); stream = null; banner.hidden = true; }
 
   const table = newId();
-  const tryForm = whatIf(desk, search.row, search.told?.wanted || ["another decision"]);
+  const tryForm = whatIf(desk, search.row, search.wishes.target.length ? search.wishes.target.map(String) : ["another decision"]);
   const section = h("section", {}, h("h2", {}, "Answers"),
     h("p", { class: "soft" }, "Each was confirmed by the model itself. An answer says how the model would decide, not what would happen in the world."), answers);
   const name = search.position === null ? "A row of your own" : `Row ${search.position}`;
@@ -170,9 +170,11 @@ export async function searchPage(desk, id) {
             h("table", { class: "lines" }, h("caption", { class: "unseen", id: table }, "Every question"),
               h("thead", {}, h("tr", {}, ["Question", "What was different", "Answer", "Wanted", "Size", ""].map(t => h("th", { scope: "col" }, t)))), lines))))),
     after);
+  const resized = new ResizeObserver(() => drawChart(chart, steps, search.budget));
+  resized.observe(chart);
   show();
   if (LIVE.includes(search.state)) wasLive = true;
   follow();
   compare();
-  return { title: name, view, leave: () => { gone = true; clearTimeout(retry); close(); } };
+  return { title: name, view, leave: () => { gone = true; resized.disconnect(); clearTimeout(retry); close(); } };
 }

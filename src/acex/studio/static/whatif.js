@@ -1,6 +1,6 @@
 // One's own what-if row: the price is shown before it is paid.
 
-import { announce, debounced, h, money, post, problem, put } from "./dom.js";
+import { announce, debounced, h, money, post, problem, put, word } from "./dom.js";
 import { valueField } from "./cards.js";
 import { badge } from "./rows.js";
 
@@ -10,7 +10,7 @@ export function whatIf(desk, row, wanted) {
   const asked = h("ul", { class: "asked" });
   const button = h("button", { class: "button primary", type: "submit" }, "Ask the model");
   const values = () => Object.fromEntries(fields.map(([name, field]) => [name, field.read()]));
-  const differs = now => desk.features.filter(f => String(now[f.name]) !== String(row[f.name])).map(f => `${f.name} ${now[f.name]}`);
+  const differs = now => desk.features.filter(f => String(now[f.name]) !== String(row[f.name])).map(f => `${f.title} ${word(now[f.name])}`);
   let mine = 0;
 
   const look = debounced(200, async () => {
