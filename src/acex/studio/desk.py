@@ -168,7 +168,8 @@ class Desk:
     def forms_of(self, rows: pd.DataFrame) -> list[str | None]:
         """Rows as the ledger knows them; None for those that the model cannot be asked."""
         try:
-            return list(canonical(self.space.decode(self.space.encode(rows))))
+            space = self.space.reaching(rows)
+            return list(canonical(space.decode(space.encode(rows))))
         except ValueError:
             half = len(rows) // 2
             return [*self.forms_of(rows.iloc[:half]), *self.forms_of(rows.iloc[half:])] if half else [None]

@@ -47,7 +47,8 @@ def row_of(said: Any, desk: Desk) -> pd.DataFrame:
 def frame_of(row: Mapping[str, Any], desk: Desk) -> pd.DataFrame:
     """A row by feature as a frame, with the columns and dtypes of the data."""
     frame = pd.DataFrame([dict(row)], columns=pd.Index(desk.space.names), dtype=object)
-    told = desk.space.decode(desk.space.encode(frame))
+    space = desk.space.reaching(frame)  # a value beyond the data is a real one
+    told = space.decode(space.encode(frame))
     return told if isinstance(told, pd.DataFrame) else frame
 
 
