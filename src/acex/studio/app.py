@@ -22,7 +22,7 @@ from acex.show.report import explanation_page
 from acex.studio import take
 from acex.studio.crew import Crew
 from acex.studio.desk import Desk
-from acex.studio.guard import Guard
+from acex.studio.guard import Guard, Refused
 from acex.studio.jobs import ManyRows
 from acex.studio.many import Batch, Table
 from acex.studio.searches import LIVE, Event, Search, Searches
@@ -313,6 +313,8 @@ def _told(answer: Endpoint) -> Endpoint:
     async def told(request: Request) -> Response:
         try:
             return await answer(request)
+        except Refused as refused:
+            return _error(refused.status, refused)
         except LookupError as error:
             return _error(404, error)
         except (ValueError, TypeError) as error:

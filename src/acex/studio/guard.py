@@ -88,12 +88,14 @@ class Guard:
         headers = Headers(scope=scope)
         try:
             self._check(scope, headers)
-            if (let_in := self._let_in(scope, headers)) is not None:
-                await _answer(guarded, 303, b"", [(b"location", b"/"), (b"set-cookie", let_in)])
-                return
-            await self._app(scope, _bounded(receive, scope, headers), guarded)
+            let_in, read = self._let_in(scope, headers), _bounded(receive, headers)
         except Refused as refused:
             await _answer(guarded, refused.status, json.dumps({"error": refused.words}).encode())
+            return
+        if let_in is not None:
+            await _answer(guarded, 303, b"", [(b"location", b"/"), (b"set-cookie", let_in)])
+            return
+        await self._app(scope, read, guarded)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         host = headers.get("host", "").lower()
@@ -152,8 +154,8 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def _bounded(receive: Receive, scope: Scope, headers: Headers) -> Receive:
-    """Reads no more than a page may send.
+def _bounded(receive: Receive, headers: Headers) -> Receive:
+    """Reads no more than a page may send, and raises `Refused` then.
 
     Raises:
         Refused: it says itself that it is more.
