@@ -61,10 +61,15 @@ def desk_in(folder: Path, model: Any = None, rows: pd.DataFrame | None = None, *
     model = Bank() if model is None else model
     explainer = acex.Explainer(model, rows, ledger=folder / "ledger.db", model_id="bank")
     outcomes = ["good" if income > 2200 else "bad" for income in rows.iloc[:, 1]]
-    given: dict[str, Any] = {"labels": ("bad", "good"), "wishes": {"budget": 8}, "title": "loans"}
+    given: dict[str, Any] = {
+        "explainer": explainer,
+        "labels": ("bad", "good"),
+        "wishes": {"budget": 8},
+        "title": "loans",
+    }
     table = rows.assign(id=[f"case-{i}" for i in range(len(rows))])
     recipe = Recipe("# how to come to explainer and rows\n", ("loans.csv", "--model", "bank.skops"))
-    return Desk(explainer=explainer, table=table, rows=rows, recipe=recipe, outcomes=outcomes, **given | more)
+    return Desk(table=table, rows=rows, recipe=recipe, outcomes=outcomes, **given | more)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -63,6 +63,10 @@ class Case:
     schema: Annotated[
         Path | None, typer.Option(help="TOML file that says what columns hold; acex schema writes a first one.")
     ] = None
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=STEP", help='The step of a number: "loan=50", "rate=off"; off for all columns.'),
+    ] = None
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
     effort: Annotated[
         str,
@@ -95,6 +99,7 @@ class Case:
                 f"--labels {self.labels}: {int(outcomes.isna().sum())} outcomes are missing in {self.data}."
             )
         rows, space = with_schema(rows, read_schema(self.schema) if self.schema else ())
+        space = space.moving_on(_grid(self.grid or (), space))
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         return Prepared(
             rows=rows,
@@ -220,6 +225,21 @@ def _wanted(text: str, known: list[Any]) -> Any:
         return as_label(text, known)
     except ValueError as error:
         raise ValueError(f"--target: {error}") from None
+
+
+def _grid(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:
+    if "off" in texts:
+        return False
+    steps: dict[str | int, float | None] = {}
+    for text in texts:
+        name, _, step = text.rpartition("=")
+        try:
+            number = None if step == "off" else float(step)
+        except ValueError:
+            raise ValueError(f'--grid {text!r}: expected COLUMN=STEP, such as "loan=50", COLUMN=off or off.') from None
+        [name] = column_names([name], space.names, "--grid", whole=True)
+        steps[name] = int(number) if number is not None and number.is_integer() else number
+    return steps
 
 
 def _range(text: str, space: acex.Space) -> tuple[str, Any]:

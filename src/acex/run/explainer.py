@@ -37,7 +37,7 @@ from acex.space.columns import as_frame
 from acex.space.metric import Metric
 from acex.space.plausibility import Plausibility
 from acex.space.scale import Scale
-from acex.space.space import Space
+from acex.space.space import Grids, Space
 from acex.values import Label, as_json, fingerprint, is_count, is_finite
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Explainer:
         *,
         labels: Any = None,
         space: Space | None = None,
+        grid: Grids = None,
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
         scores: bool = False,
         pool: bool = True,
@@ -81,7 +82,7 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        self._reference = Reference.of(data, labels, space, plausibility, seed)
+        self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
@@ -216,6 +217,7 @@ class Explainer:
             ranges=options.ranges,
             constraint=options.constraint,
             beta=options.beta,
+            crumbs=not options.strategy.prunes,
             kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)

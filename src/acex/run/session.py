@@ -401,7 +401,16 @@ class Session:
             tuple(search.steadiness(search.history.X[chosen]).tolist()) if steady else (),
             search.worth,
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
+            needed=self._needed(search),
         )
+
+    def _needed(self, search: Search) -> tuple[dict[str, str], ...]:
+        """For each counterfactual its changes, and whether they are needed."""
+        undone = search.undoings
+        out: tuple[dict[str, str], ...] = tuple({} for _ in search.chosen)
+        for i, j, mark in zip(undone.of, undone.features, undone.marks, strict=True):
+            out[i][self.space.names[j]] = mark
+        return out
 
     def _fewer(self, found: int) -> tuple[str, ...]:
         wanted = self.plan.count

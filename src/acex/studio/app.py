@@ -237,8 +237,7 @@ class Studio:
 
     async def answers(self, request: Request) -> Response:
         search = await self._search(request)
-        found = await run_in_threadpool(self.searches.beside, search)
-        return JSONResponse([told for _, told in found])
+        return JSONResponse(await run_in_threadpool(self.searches.beside, search))
 
     async def take(self, request: Request) -> Response:
         search = await self._search(request)

@@ -17,7 +17,6 @@ import pandas as pd
 from starlette.concurrency import run_in_threadpool
 
 import acex
-from acex.ledger import canonical
 from acex.studio.crew import Crew, Task
 from acex.studio.desk import Desk
 from acex.studio.jobs import Job, Message, OneRow
@@ -226,16 +225,12 @@ class Searches:
                 search.state = "ended"
         return search
 
-    def beside(self, search: Search) -> list[tuple[str, Mapping[str, Any]]]:
-        """Explanations of the same row in the ledger that have found something: identity and what is told."""
+    def beside(self, search: Search) -> list[dict[str, Any]]:
+        """Explanations of the same row in the ledger that have found something."""
         lines = self._desk.ledger.explanations(self._desk.explainer.model_id)
-        form = canonical(search.row)
-        assert len(form) == 1
-        out = []
-        for identity, factual, asked in zip(lines["id"], lines["factual"], lines["asked"], strict=True):
-            if asked > 1 and same_row(factual, search.factual):
-                out.append((identity, self._told(identity)))
-        return [(identity, told) for identity, told in out if told is not None and told["told"]["answers"]]
+        asked = lines[lines["asked"] > 1]
+        same = [i for i, row in zip(asked["id"], asked["factual"], strict=True) if same_row(row, search.factual)]
+        return [told for told in map(self._told, same) if told is not None and told["told"]["answers"]]
 
     def _told(self, identity: str) -> dict[str, Any] | None:
         record = self._desk.ledger.record(identity)
