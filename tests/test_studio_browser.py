@@ -112,6 +112,11 @@ class Person:
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
         element.click()
 
+    def search(self) -> str:
+        """Begin the search of the row that is shown, and the name of it."""
+        self.press("Find the smallest change")
+        return self.identity
+
     def type(self, selector: str, text: str) -> None:
         field = self.find(selector)
         field.clear()
@@ -151,7 +156,7 @@ def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver
         assert person.sees("Income may become 500 to 3000, nothing else.") or person.sees("Income may become")
         person.press("only up", ".radios label")
         assert person.sees("Income may only rise.")
-        person.press("Find the smallest change")
+        person.search()
         assert person.sees("Searching")
         person.press("Stop")
         assert person.sees("Stopped")
@@ -170,7 +175,7 @@ def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, dr
     with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
-        person.press("Find the smallest change")
+        person.search()
         assert person.sees("Done")
         first = person.identity
         person.click(".star")
@@ -199,7 +204,7 @@ def test_take_it_along(folder: Path, driver: Any) -> None:
     with serving_studio(folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
-        person.press("Find the smallest change")
+        person.search()
         assert person.sees("Done")
         person.press("Commands that give the same result")
         assert person.sees("acex explain") and "--row 0" in person.text and "explainer.explain(" in person.text
@@ -242,7 +247,7 @@ def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twic
     with serving_studio(folder, *words, BANK_SECONDS="0.3") as (process, address):
         person = Person(driver, address)
         person.go("row/0")
-        person.press("Find the smallest change")
+        person.search()
         until(lambda: len(bill(folder)) >= 4)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -258,7 +263,7 @@ def test_two_tabs_follow_the_same_search(folder: Path, driver: Any) -> None:
     with serving_studio(folder, *CASE, "--port", "0", BANK_SECONDS="0.3") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
-        person.press("Find the smallest change")
+        person.search()
         place, first = f"search/{person.identity}", driver.current_window_handle
         driver.switch_to.new_window("tab")
         other = Person(driver, address)
@@ -328,7 +333,7 @@ def test_every_page_can_be_read_and_fits(width: int, dark: bool, folder: Path, d
     with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
-        person.press("Find the smallest change")
+        person.search()
         assert person.sees("Done")
         look(driver, width=width, dark=dark)
         for name, place in (("rows", ""), ("row", "row/0"), ("own", "own"), ("search", f"search/{person.identity}"),
@@ -357,7 +362,7 @@ def test_numbers_that_arrive_move_nothing(folder: Path, driver: Any) -> None:
     with serving_studio(folder, *CASE, "--port", "0", BANK_SECONDS="0.2") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
-        person.press("Find the smallest change")
+        person.search()
         assert person.sees("Searching")
         until(lambda: len(bill(folder)) > 4)
         driver.execute_script(watch)
@@ -375,7 +380,7 @@ def test_text_of_others_is_only_text(folder: Path, driver: Any) -> None:
         assert person.sees(evil)
         person.go("row/0")
         assert person.sees(f"age{evil}")
-        person.press("Find the smallest change")
+        person.search()
         assert person.sees("Done")
         person.go("many")
         assert person.sees("found")
@@ -386,7 +391,7 @@ def test_the_ledger_has_what_the_page_showed(folder: Path, driver: Any) -> None:
     with serving_studio(folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
-        person.press("Find the smallest change")
+        person.search()
         assert person.sees("Done")
         shown = person.find("h1").text
         identity = person.identity

@@ -65,7 +65,8 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
     x, y = space.encode(e.factual)[0], space.encode(e.counterfactual)[0]
     steps = e.scale.differences(y[None], x)[0]
     changes = []
-    for name, before, after, step in e.changes.itertuples(index=False):
+    columns = ["feature", "before", "after", "step", "needed"]
+    for name, before, after, step, needed in e.changes[columns].itertuples(index=False, name=None):
         feature, j = space.feature(name), space.index(name)
         texts, wide = feature.texts(before, after), float(feature.high - feature.low)
         places = [float((p[j] - feature.low) / wide) for p in (x, y)] if feature.ordered and wide else None
@@ -75,7 +76,7 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
                 "before": texts[0],
                 "after": texts[1],
                 "unit": feature.unit,
-                "way": feature.way(float(step)),
+                "needed": needed,
                 "places": None if places is None else [min(max(p, 0.0), 1.0) for p in places],
             }
         )

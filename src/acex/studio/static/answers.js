@@ -31,6 +31,7 @@ export function answerCard(entry, answer, title, { without, tryOut, current, bus
         h("span", { class: "what" }, titled(change.feature)),
         h("span", { class: "values" }, h("span", { class: "before" }, word(change.before)), h("span", { class: "unseen" }, " becomes "), h("span", { class: "arrow", "aria-hidden": "true" }, "→"),
           h("b", {}, word(change.after)), change.unit ? h("small", {}, ` ${change.unit}`) : null)),
+      change.needed === "needed (asked)" ? h("p", { class: "soft small needed" }, "Needed: without it the model decided otherwise.") : null,
       h("div", { class: "change-more" }, way(change),
         without ? h("button", { type: "button", class: "link", disabled: busy, onclick: () => without(change.feature, entry), "aria-label": `Not ${titled(change.feature)}: search on without it` }, "Not this feature") : null)))),
     h("dl", { class: "facts" },

@@ -36,7 +36,7 @@ function card(feature, now, wishes, changed) {
     onclick: () => {
       inside.hidden = !inside.hidden;
       open.setAttribute("aria-expanded", String(!inside.hidden));
-      open.textContent = inside.hidden ? "Adjust" : "Done";
+      open.textContent = inside.hidden ? "Adjust" : "Close";
       if (!inside.hidden && !inside.childElementCount) put(inside, controls());
     },
   }, "Adjust");
