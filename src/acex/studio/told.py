@@ -65,8 +65,8 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
     x, y = space.encode(e.factual)[0], space.encode(e.counterfactual)[0]
     steps = e.scale.differences(y[None], x)[0]
     changes = []
-    columns = ["feature", "before", "after", "step", "needed"]
-    for name, before, after, step, needed in e.changes[columns].itertuples(index=False, name=None):
+    columns = ["feature", "before", "after", "needed"]
+    for name, before, after, needed in e.changes[columns].itertuples(index=False, name=None):
         feature, j = space.feature(name), space.index(name)
         texts, wide = feature.texts(before, after), float(feature.high - feature.low)
         places = [float((p[j] - feature.low) / wide) for p in (x, y)] if feature.ordered and wide else None
