@@ -103,14 +103,17 @@ class Person:
         )
 
     def press(self, text: str, selector: str = "button, a, summary") -> None:
-        element = until(lambda: (e := self.find(selector, text)).is_enabled() and e)
+        until(lambda: self._click(self.find(selector, text)))
+
+    def _click(self, element: Any) -> bool:
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-        until(lambda: element.click() or True)
+        if element.is_enabled():
+            element.click()
+            return True
+        return False
 
     def click(self, selector: str) -> None:
-        element = self.find(selector)
-        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
+        self.press("", selector)
 
     def search(self) -> str:
         """Begin the search of the row that is shown, and the name of it."""

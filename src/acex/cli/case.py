@@ -68,6 +68,13 @@ class Case:
         typer.Option(metavar="COLUMN=STEP", help='The step of a number: "loan=50", "rate=off"; off for all columns.'),
     ] = None
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
+    plausibility: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="What looks real: joint (values fit each other; the default), lof (as in the paper), none: anything.",
+        ),
+    ] = None
     effort: Annotated[
         str,
         typer.Option(metavar="NAME", help="settle: stop when more hardly pays; spend: use the whole budget."),
@@ -137,6 +144,7 @@ class Case:
                 prepared.rows,
                 labels=prepared.labels,
                 space=prepared.space,
+                plausibility=self._plausibility(),
                 pool=not self.no_pool,
                 ledger=ledger,
                 model_id=self.model_id,
@@ -163,6 +171,14 @@ class Case:
         assert self.x is not None
         own = read_row(self.x)
         return own.drop(columns=[name for name in hidden if name in own.columns])
+
+    def _plausibility(self) -> acex.Plausibility | None:
+        if self.plausibility == "none":
+            return None
+        try:
+            return acex.Plausibility(kind=self.plausibility)  # type: ignore[arg-type]
+        except ValueError:
+            raise ValueError(f"--plausibility: expected joint, lof or none, got {self.plausibility!r}.") from None
 
     def _directions(self, space: acex.Space) -> dict[str, Direction]:
         directions: dict[str, Direction] = {}

@@ -22,6 +22,17 @@ export const h = (tag, props, ...children) => fill(document.createElement(tag), 
 export const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), props, children);
 export const put = (element, ...children) => { element.replaceChildren(); return fill(element, {}, children); };
 
+// Draw something again only when it is news, and leave the focus where a person had put it.
+const mark = e => [e.tagName, e.getAttribute("href"), e.getAttribute("aria-label"), e.textContent].join("|");
+export function redraw(element, news, draw) {
+  const now = JSON.stringify(news);
+  if (element.shown === now) return;
+  element.shown = now;
+  const focused = element.contains(document.activeElement) && document.activeElement !== element ? mark(document.activeElement) : null;
+  draw();
+  if (focused) [...element.querySelectorAll("a, button, [tabindex]")].find(e => mark(e) === focused)?.focus({ preventScroll: true });
+}
+
 let unique = 0;
 export const newId = () => `e${++unique}`;
 

@@ -1,6 +1,6 @@
 // Many rows: what came of them, in a table that others may be writing at the same time.
 
-import { announce, count, get, h, money, newId, number, post, problem, put, short, titled, word } from "./dom.js";
+import { announce, count, get, h, money, newId, number, post, problem, put, redraw, short, titled, word } from "./dom.js";
 
 const OUTCOMES = {
   found: "found", already_target: "nothing to change", budget_spent: "not found yet", unlikely: "unlikely", exhausted: "none exists",
@@ -73,6 +73,11 @@ export async function manyPage(desk) {
 
   function showList() {
     const lines = fitting();
+    fits.textContent = told.lines.length ? `${count(lines.length, "explanation")}` : "";
+    redraw(list, [state, lines], () => drawList(lines));
+  }
+
+  function drawList(lines) {
     const head = COLUMNS.map(([key, words]) => h("th", { scope: "col", "aria-sort": state.sort === key ? (state.down ? "descending" : "ascending") : "none" },
       h("button", {
         type: "button", class: "sort", onclick: () => {
@@ -94,7 +99,6 @@ export async function manyPage(desk) {
           h("td", { "data-label": "Size", class: "figure" }, short(line.cost)),
           h("td", { "data-label": "Questions", class: "figure" }, number(line.paid))))))),
     lines.length > 300 ? h("p", { class: "soft" }, `The first 300 of ${number(lines.length)}; filter to see others.`) : null);
-    fits.textContent = told.lines.length ? `${count(lines.length, "explanation")}` : "";
   }
 
   function showGroups() {

@@ -1,6 +1,6 @@
 // One search: watch it, compare what it finds, try something of one's own, take it along.
 
-import { announce, count, get, h, money, newId, number, post, problem, put, short, titled, word } from "./dom.js";
+import { announce, count, get, h, money, newId, number, post, problem, put, redraw, short, titled, word } from "./dom.js";
 import { answerCard } from "./answers.js";
 import { drawChart, newChart } from "./chart.js";
 import { takeAlong } from "./take.js";
@@ -90,9 +90,9 @@ export async function searchPage(desk, id) {
       const key = JSON.stringify(each[1].row);
       if (!seen.has(key)) { seen.add(key); shown.push(each); }
     }
-    put(answers, shown.map(([entry, answer, current], i) => answerCard(entry, answer, `Answer ${i + 1}`, {
+    redraw(answers, [shown, busy], () => put(answers, shown.map(([entry, answer, current], i) => answerCard(entry, answer, `Answer ${i + 1}`, {
       current, busy, without, tryOut: told => tryForm.load(told.row),
-    })));
+    }))));
     section.hidden = !shown.length;
   }
 
