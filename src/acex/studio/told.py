@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import acex
-from acex.run.explanation import ADVICE
+from acex.run.advice import ADVICE
 from acex.show.sentences import Templates, one_sentence, sentences
 from acex.values import as_json
 
