@@ -213,8 +213,8 @@ def with_best_known(lines: pd.DataFrame, has_known: bool) -> pd.DataFrame:
     if has_known:
         known = pd.read_csv(HERE / "best_known.csv").set_index(["dataset", "row"])["J"]
         best = np.fmin(best, known.reindex(pd.MultiIndex.from_frame(lines[["data", "row"]])).to_numpy())
-    lines = lines.assign(best=best)
-    return lines.loc[np.isfinite(lines["best"])]
+    kept: pd.DataFrame = lines.assign(best=best)[np.isfinite(best)]
+    return kept
 
 
 def ratio(lines: pd.DataFrame, budget: int) -> FloatArray:
