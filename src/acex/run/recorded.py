@@ -51,6 +51,7 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
     steps = in_order((_step(ask, plan) for ask in asks), plan.target)
     about = {name: value for name, value in record.settings.items() if name not in {*plan.settings, "form"}}
     times = {"explanation": explanation, "started_at": record.started_at, "finished_at": record.finished_at}
+    called = ledger.names(explanation)
     return Explanation.of(
         plan,
         steps,
@@ -61,7 +62,7 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
             *_unfinished(record, result, len(everything) - len(asks)),
             *contradictions(ledger, record.model, [ask.row for ask in asks]),
         ),
-        about=about | times,
+        about=about | times | ({"id": ", ".join(called)} if called else {}),
     )
 
 

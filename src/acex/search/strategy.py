@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from acex.search.problem import History, Problem, Query, Stop
+from acex.space.plausibility import Kind
 
 
 class Strategy(ABC):
@@ -22,6 +23,7 @@ class Strategy(ABC):
     revision: ClassVar[int]  # another one as soon as the same history leads to another question
     finds_several: ClassVar[bool] = False  # can it look for counterfactuals that differ from each other?
     uses_hints: ClassVar[bool] = False  # does it ask `Problem.hint` where to look?
+    plausibility: ClassVar[Kind] = "joint"  # the kind of filter, where nobody chose one
 
     @property
     def steady(self) -> float | None:
