@@ -2,7 +2,7 @@
 
     python benchmarks/anytime.py                             # the tables of what was measured, and committed
     python benchmarks/anytime.py --measure                   # anew: forest, 50 withheld rows of each data set
-    python benchmarks/anytime.py --measure --model svc --rows 20 --data kc2,german_credit
+    python benchmarks/anytime.py --measure --model svc --rows 20 --methods feasible,labels --data kc2,german_credit
     python benchmarks/anytime.py --measure --nominal         # categories without an order, as they are
 
 First table, for each number of queries: the median over rows of J over the best known, a row without a hit counting as
@@ -50,7 +50,8 @@ from acex.search.search import Search
 
 HERE = Path(__file__).parent
 BUDGETS = (10, 15, 20, 30, 40, 60, 100, 150)
-SHORT = 60  # queries with help
+METHODS = ("feasible", "labels", "shuffled", "scores", "nearest", "settled")
+SHORT = 60  # queries with help, and where only some methods are measured
 NONE_FOUND = 50.0  # J over the best known that stands for no hit
 Line = dict[str, Any]
 Curve = FloatArray  # the best J after 0, 1, ..., queries; infinite before the first hit
@@ -139,7 +140,9 @@ def _nearest_plan(problem: Problem) -> Generator[FloatArray, bool, None]:
                 best = point
 
 
-def measured(name: str, model: str, nominal: bool, seed: int, row: int) -> tuple[list[Line], list[Line]]:
+def measured(
+    name: str, model: str, nominal: bool, seed: int, row: int, methods: list[str]
+) -> tuple[list[Line], list[Line]]:
     """The lines of one row: J of each method at each budget, and what the search stated about cheaper ones."""
     g, problems = grounds(name, model, nominal, seed)
     problem, is_hit = problems.of(row), problems.is_hit(row)
@@ -151,21 +154,29 @@ def measured(name: str, model: str, nominal: bool, seed: int, row: int) -> tuple
         def hinted(told: BoolArray) -> Problem:
             return replace(problem, hint=outcome_model(g.space, g.reference, told))
 
+        most, asked = max(BUDGETS) if set(METHODS) == set(methods) else SHORT, None
         stated: list[Line] = []
-        curves = {
-            "feasible": searched(g, problem, is_hit, max(BUDGETS), row, note=stated)[0],
-            "labels": searched(g, hinted(outcomes), is_hit, SHORT, row, note=stated)[0],
-            "shuffled": searched(g, hinted(shuffled), is_hit, SHORT, row)[0],
-        }
-        if hasattr(g.model, "predict_proba"):
-            curves["scores"] = searched(g, problem, is_hit, SHORT, row, _odds(g, problem))[0]
-        curves["nearest"] = nearest(g, problem, is_hit, max(BUDGETS))
-        settled, search = searched(g, problem, is_hit, max(BUDGETS), row, tolerance=acex.Feasible().tolerance)
-    curves["settled"] = settled
+        curves: dict[str, Curve] = {}
+        for method in methods:
+            match method:
+                case "feasible":
+                    curves[method] = searched(g, problem, is_hit, most, row, note=stated)[0]
+                case "labels":
+                    curves[method] = searched(g, hinted(outcomes), is_hit, SHORT, row, note=stated)[0]
+                case "shuffled":
+                    curves[method] = searched(g, hinted(shuffled), is_hit, SHORT, row)[0]
+                case "scores" if hasattr(g.model, "predict_proba"):
+                    curves[method] = searched(g, problem, is_hit, SHORT, row, _odds(g, problem))[0]
+                case "nearest":
+                    curves[method] = nearest(g, problem, is_hit, most)
+                case "settled":
+                    tolerance = acex.Feasible().tolerance
+                    curves[method], search = searched(g, problem, is_hit, most, row, tolerance=tolerance)
+                    asked = len(search.history.queries)
     of = {"data": name, "row": row}
     lines = [
         of
-        | {"method": method, "limit": limit, "asked": len(search.history.queries) if method == "settled" else None}
+        | {"method": method, "limit": limit, "asked": asked if method == "settled" else None}
         | {f"J{b}": curve[b] if b < len(curve) else None for b in BUDGETS}
         for method, curve in curves.items()
     ]
@@ -188,6 +199,7 @@ def main() -> None:
     parser.add_argument("--measure", action="store_true")
     parser.add_argument("--data", default=",".join(acex.datasets.PAPER))
     parser.add_argument("--model", default="forest", choices=sorted(MODELS))
+    parser.add_argument("--methods", default=",".join(METHODS), help="some of them, up to 60 queries")
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nominal", action="store_true", help="categories without an order, and our scale")
@@ -197,7 +209,7 @@ def main() -> None:
     if args.measure:
         names = args.data.split(",")
         settings = (args.model, args.nominal, args.seed)
-        jobs = [(name, *settings, row) for row in range(args.rows) for name in names]
+        jobs = [(name, *settings, row, args.methods.split(",")) for row in range(args.rows) for name in names]
         told = joblib.Parallel(n_jobs=-1)(joblib.delayed(measured)(*job) for job in jobs)
         update(path, pd.DataFrame([line for lines, _ in told for line in lines]))
         update(path_stated, pd.DataFrame([line for _, lines in told for line in lines]))
@@ -230,7 +242,7 @@ def ratios(lines: pd.DataFrame) -> pd.DataFrame:
             continue
         line = {"data": name, "method": method, "rows": len(part)}
         for b in BUDGETS:
-            if method in ("feasible", "nearest") or b <= SHORT:
+            if part[f"J{b}"].notna().any():
                 found = np.isfinite(ratio(part, b)).mean()
                 line[f"@{b}"] = f"{np.median(ratio(part, b)):.2f}" + ("" if found == 1 else f" ({found:.0%})")
         out.append(line)
@@ -243,8 +255,11 @@ def behind(lines: pd.DataFrame) -> pd.DataFrame:
     for name, part in lines.groupby("data", sort=False):
         of = {method: some.sort_values("row") for method, some in part.groupby("method")}
         for ours, rival in (("feasible", "nearest"), ("shuffled", "feasible")):
+            if not {ours, rival} <= of.keys():
+                continue
             line = {"data": name, "method": ours, "against": rival}
-            for b in BUDGETS if rival == "nearest" else (15, 30):
+            both = pd.concat([of[ours], of[rival]])
+            for b in [b for b in BUDGETS if both[f"J{b}"].notna().any()] if rival == "nearest" else (15, 30):
                 logs = [np.log(np.minimum(ratio(of[m], b), NONE_FOUND)) for m in (ours, rival)]
                 apart = logs[0] - logs[1]
                 low, high = interval(apart)
@@ -265,6 +280,8 @@ def by_itself(lines: pd.DataFrame) -> pd.DataFrame:
     out = []
     for name, part in lines.groupby("data", sort=False):
         alone, settled = (part[part["method"] == method].sort_values("row") for method in ("feasible", "settled"))
+        if settled.empty:
+            continue
         lost = ratio(settled, max(BUDGETS)) / ratio(alone, SHORT)
         hits = {f"hit@{b}": f"{np.isfinite(ratio(alone, b)).mean():.0%}" for b in (10, 15)}
         asked = f"{settled['asked'].mean():.1f}"

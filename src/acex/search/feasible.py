@@ -62,7 +62,7 @@ class Feasible(Strategy):
     """
 
     name: ClassVar[str] = "feasible"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     finds_several: ClassVar[bool] = True
     uses_hints: ClassVar[bool] = True
 
