@@ -94,6 +94,7 @@ class Done(NamedTuple):
 
     explanation: Explanation | None
     paid: int = 0
+    is_begun: bool = True  # by this run or an earlier one
 
 
 def explain_row(tool: Tool, work: Work) -> Done:
@@ -123,7 +124,8 @@ def look_up(tool: Tool, work: Work) -> Done:
         LedgerFailed: it cannot. A budget for all rows must not rest on a guess.
     """
     try:
-        return Done(None, tool.desk.session(work.row, tool.options).box.paid)
+        session = tool.desk.session(work.row, tool.options)
+        return Done(None, session.box.paid, bool(session.box.ledger.asks(session.identity)))
     except LedgerFailed:
         raise
     except Exception as error:
@@ -283,7 +285,7 @@ class Explanations(Results, Sequence[Explanation]):
         for i, done in self._pass(dict.fromkeys(order), look_up):  # what earlier runs have paid counts
             spent += done.paid
             if done.explanation is None:
-                state[i] = Standing(done.paid)
+                state[i] = Standing(done.paid, is_begun=done.is_begun)
             else:
                 yield i, done
         state = {i: state[i] for i in order if i in state}
@@ -370,12 +372,13 @@ def next_grants(state: Mapping[int, Standing], budget: int) -> dict[int, int]:
 
 
 def _allowances(grants: Mapping[int, int], state: Mapping[int, Standing], left: int) -> dict[int, int | None]:
-    """What each row may send, by all runs together; grants are cut where the money ends."""
+    """What each row may send, by all runs together; grants are cut where the money ends. Who was begun comes back also
+    with nothing: all that was asked may have been known."""
     allowances: dict[int, int | None] = {}
     for i, grant in grants.items():
         given = min(grant, left)
         left -= given
-        if given + state[i].paid > 0:
+        if given > 0 or state[i].is_begun:
             allowances[i] = given + state[i].paid
     return allowances
 

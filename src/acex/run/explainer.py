@@ -27,6 +27,7 @@ from acex.run import progress as progress_bars
 from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
+from acex.run.oddity import unusual_row
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
 from acex.run.quote import Quote, quote
@@ -37,7 +38,7 @@ from acex.space.columns import as_frame
 from acex.space.metric import Metric
 from acex.space.plausibility import Plausibility
 from acex.space.scale import Scale
-from acex.space.space import Space
+from acex.space.space import Grids, Space
 from acex.values import Label, as_json, fingerprint, is_count, is_finite
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Explainer:
         *,
         labels: Any = None,
         space: Space | None = None,
+        grid: Grids = None,
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
         scores: bool = False,
         pool: bool = True,
@@ -81,7 +83,7 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        self._reference = Reference.of(data, labels, space, plausibility, seed)
+        self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
@@ -216,6 +218,7 @@ class Explainer:
             ranges=options.ranges,
             constraint=options.constraint,
             beta=options.beta,
+            crumbs=not options.strategy.prunes,
             kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
@@ -225,7 +228,7 @@ class Explainer:
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=(*known.beyond(encoded[0]), *remarks),
+            remarks=(*known.beyond(encoded[0]), *unusual_row(problem), *remarks),
             **self._said(options, space),
         )
         return plan, problem
