@@ -21,8 +21,9 @@ from scipy.spatial.distance import cdist
 import acex
 from acex.arrays import FloatArray
 from acex.ledger import canonical
-from acex.run.batch import Done, Standing, next_grants
+from acex.run.batch import Done
 from acex.run.executors import InProcess, Lost
+from acex.run.grants import Standing, next_grants
 from acex.run.order import order_of_work
 from ledgers import Bill
 
@@ -303,8 +304,8 @@ def test_rows_without_a_counterfactual_get_more_first() -> None:
     assert near.outcome == "found"
     assert far.ending.worth == np.inf
     assert 0 < near.ending.worth < near.costs[0]
-    state = {i: Standing.of(Done(near, 10), 12) for i in range(40)}
-    state |= {50: Standing.of(Done(far, 9), 12), 51: Standing(0)}
+    state = {i: Standing.of(near, 10, 12) for i in range(40)}
+    state |= {50: Standing.of(far, 9, 12), 51: Standing(0)}
     grants = next_grants(state, budget=12)
     assert list(grants.items())[:3] == [(51, 5), (50, 3), (0, 2)]
     assert len(grants) == 10

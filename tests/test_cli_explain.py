@@ -259,7 +259,7 @@ def test_what_is_wrong_is_one_line_that_names_it_and_nothing_is_asked(words: tup
 
 
 def test_an_answer_that_cannot_be_written_is_still_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: acex.Explanation, path: Path | None = None) -> str:
+    def full(self: acex.Explanation, path: Path | None = None, **_: Any) -> str:
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(acex.Explanation, "to_json", full)

@@ -69,9 +69,12 @@ def test_each_change_is_a_sentence_with_its_unit_largest_step_first() -> None:
 
 
 def test_one_sentence_says_what_it_takes() -> None:
-    assert one_sentence(loan((18, 1234.5, 7.0, "primary", False))) == "Yes if duration were 18 instead of 36 months."
+    assert (
+        one_sentence(loan((18, 1234.5, 7.0, "primary", False)))
+        == "The decision becomes yes if duration were 18 instead of 36 months."
+    )
     assert one_sentence(loan((18, 1234.5, 7.5, "high", False))) == (
-        "Yes if duration were 18 instead of 36 months, school were high instead of primary "
+        "The decision becomes yes if duration were 18 instead of 36 months, school were high instead of primary "
         "and pH were 7.5 instead of 7."
     )
 
@@ -92,9 +95,11 @@ def test_another_language_has_its_own_words_and_numbers() -> None:
 
 def test_when_nothing_was_found_or_has_to_change_the_sentence_says_so() -> None:
     assert nothing_found().sentences() == []
-    assert one_sentence(nothing_found()) == "No as before: no change was found that alters the decision."
+    assert (
+        one_sentence(nothing_found()) == "The decision is no as before: no change was found that alters the decision."
+    )
     already = ended(nothing_found(), outcome="already_target")
-    assert one_sentence(already) == "No as it is: nothing has to change."
+    assert one_sentence(already) == "The decision is no as it is: nothing has to change."
 
 
 def test_a_label_that_is_no_text_is_called_one() -> None:

@@ -76,6 +76,9 @@ def batch(
             help="Compare groups: sex, or crossed: sex,age_band. The model need not see them.",
         ),
     ] = None,
+    levers: Annotated[
+        int | None, typer.Option(min=2, help="Look for changes that turn many rows, with so many more queries at most.")
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(dir_okay=False, callback=picture_path, help="Draw the batch here; with --by its groups."),
@@ -140,14 +143,19 @@ def batch(
         raise typer.Exit(STOPPED) from None
     # Stdout first: a disk that is full must not swallow what was paid for.
     summaries = [many.summary(by=whole[names]) for names in groupings] or [many.summary()]
+    common = None if levers is None else many.levers(budget_levers=levers)
     if as_json:
-        told = {"queries": int(frame["queries"].sum()), "rows": _records(frame)}
+        told: dict[str, Any] = {"queries": int(frame["queries"].sum()), "rows": _records(frame)}
+        if common is not None:
+            told |= {"levers": records(common.frame()), "queries_levers": common.queries}
         print_json(told | ({"groups": [_groups(summary) for summary in summaries]} if groupings else {}))
     elif not quiet:
         price = price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row
         console().print(str(summaries[0]), soft_wrap=True)
         for summary in summaries[1:]:
             console().print(f"\n{summary.groups}", soft_wrap=True)
+        if common is not None:
+            console().print(f"\n{common}", soft_wrap=True)
         if price is not None:
             console().print(f"At {as_money(price)} a row that is {as_money(price * int(frame['queries'].sum()))}.")
     if out is not None:

@@ -17,7 +17,7 @@ from acex.cli.show import console, counted, print_json
 from acex.cli.tables import apart
 from acex.values import listed
 
-LENGTH = 12  # characters of an explanation's name that are part of a file's
+LENGTH = 24  # characters of a name that are part of a file's
 
 
 def report(
@@ -26,10 +26,22 @@ def report(
     explanation: Annotated[
         str | None, typer.Option(metavar="ID", help="Only this one; the beginning of its name is enough.")
     ] = None,
+    row_id: Annotated[
+        list[str] | None, typer.Option("--id", metavar="NAME", help="Only the row of this name. Repeat it for others.")
+    ] = None,
     model_id: ModelId = None,
     out: Annotated[
         Path | None, typer.Option(help="A file for one explanation, a folder for several; by default named by SOURCE.")
     ] = None,
+    profile: Annotated[
+        str, typer.Option(metavar="NAME", help="report, or notice: a page in plain words for the person concerned.")
+    ] = "report",
+    fields: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="TOML file with what a notice has to say and acex cannot know.")
+    ] = None,
+    template: Annotated[
+        str, typer.Option(metavar="NAME|FILE", help="The sentences of a notice: english, german or a TOML file.")
+    ] = "english",
     as_json: AsJson = False,
 ) -> None:
     """Write explanations as HTML pages: what to change, what was asked, how sure it is.
@@ -39,7 +51,7 @@ def report(
     Neither model nor data are needed, and nothing is asked. Each page is one
     file that needs no network. Several explanations get a page each and an index.
     """
-    from acex.show.report import explanation_page
+    from acex.show.pages import page
 
     apart(out, source)
     if source.endswith(".json"):
@@ -49,8 +61,14 @@ def report(
         prices: dict[str, float | None] = dict.fromkeys(told)
     else:
         told, prices = _recorded(source, explanation, model_id)
-    told = {name: e.redacted(seal.columns) for name, e in told.items()}
-    pages = {name: explanation_page(e, price_per_row=prices[name], sign=seal.sign) for name, e in told.items()}
+    if row_id:
+        told = {name: e for name, e in told.items() if set(row_id) & set(str(e.settings.get("id")).split(", "))}
+        if not told:
+            raise ValueError(f"{spoken(source)}: no explanation is of a row called {listed(row_id)}.")
+    pages = {
+        name: page(e, profile, **seal.options, price_per_row=prices[name], fields=fields, template=template)
+        for name, e in told.items()
+    }
     stem = "report" if "://" in source else Path(source).stem
     written = _one(pages, out, stem) if len(pages) == 1 else _several(pages, told, out, stem)
     if as_json:
@@ -129,7 +147,8 @@ def _several(pages: dict[str, str], told: dict[str, acex.Explanation], out: Path
     if folder.is_file() or (not folder.exists() and folder.suffix.lower() in (".html", ".htm")):
         raise ValueError(f"--out {folder}: expected a folder for {len(pages)} reports; --explanation chooses one.")
     folder.mkdir(exist_ok=True)
-    first, *others = _inside(folder, ["index", *pages])
+    names = [str(told[name].settings.get("id", name)) for name in pages]  # what the row is called, where it is known
+    first, *others = _inside(folder, ["index", *names])
     written = dict(zip(pages, others, strict=True))
     for name, path in written.items():
         path.write_text(pages[name], encoding="utf-8")

@@ -18,11 +18,15 @@ import pandas as pd
 from acex.arrays import FloatArray, Rows
 from acex.errors import LedgerFailed
 from acex.ledger import Ledger
+from acex.plan.plan import Plan
 from acex.run import progress
+from acex.run.blackbox import BlackBox
 from acex.run.certificate import certified
 from acex.run.executors import Executor, InProcess, JoblibExecutor, Lost, Task
 from acex.run.explanation import Explanation
+from acex.run.grants import SHARE, Standing, allowances, next_grants
 from acex.run.groups import By, grouping, interleaved
+from acex.run.levers import Case, Levers, find_levers
 from acex.run.lines import NOT_DONE, Line
 from acex.run.options import Options
 from acex.run.order import order_of_work
@@ -30,6 +34,7 @@ from acex.run.redaction import redacted
 from acex.run.results import Results, names_of
 from acex.run.session import Session
 from acex.run.shelf import Shelf
+from acex.search.problem import Problem
 from acex.space.columns import as_frame
 from acex.space.metric import Metric
 from acex.space.space import Space
@@ -38,9 +43,6 @@ from acex.values import as_json, is_count
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHARE = 5  # queries of a budget for all rows that a row gets at a time
-ROUND = 4  # one in so many of the rows that could use more gets more in a round
-LEAST_ROUND = 8  # rows, so that several workers have something to do
 FORMAT = 1  # of the JSON form
 
 
@@ -62,6 +64,12 @@ class Desk(Protocol):
         self, x: Rows, options: Options, error: str, so_far: Explanation | None = None, sent: int = 0
     ) -> Explanation:
         """What came of a row that could not be explained, for which so many rows were sent."""
+
+    def planned(self, x: Rows, options: Options) -> tuple[Plan, Problem]:
+        """The plan for a row, and the same as a search sees it."""
+
+    def box(self, budget: int) -> BlackBox:
+        """The model with a budget, on behalf of no explanation."""
 
     def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
@@ -274,9 +282,9 @@ class Explanations(Results, Sequence[Explanation]):
         Z, metric = desk.spread(np.array([points[i] for i in good]))
         return [good[i] for i in order_of_work(Z, metric)] + bad, twins
 
-    def _pass(self, allowances: Mapping[int, int | None], task: Task = explain_row) -> Iterator[tuple[int, Done]]:
+    def _pass(self, allowed: Mapping[int, int | None], task: Task = explain_row) -> Iterator[tuple[int, Done]]:
         """What comes of these rows with these allowances, as they finish."""
-        work = (Work(i, self._rows.iloc[[i]], n, self._names.get(i, ())) for i, n in allowances.items())
+        work = (Work(i, self._rows.iloc[[i]], n, self._names.get(i, ())) for i, n in allowed.items())
         for item, result in self._executor.run(self._tool, task, work):
             if not isinstance(result, Lost):
                 yield item.position, result
@@ -301,14 +309,14 @@ class Explanations(Results, Sequence[Explanation]):
         share = max(min(SHARE, budget, total // max(len(order), 1)), 1)
         grants = {i: max(share - standing.paid, 0) for i, standing in state.items()}
         while grants:
-            for i, done in self._pass(_allowances(grants, state, total - spent)):
+            for i, done in self._pass(allowances(grants, state, total - spent)):
                 # A row that failed before it could read what was paid for it has not got it back.
                 done = done._replace(paid=max(done.paid, state[i].paid))
                 assert done.explanation is not None
                 spent += done.paid - state[i].paid
                 sent[i] += done.explanation.n_queries
                 self._shelf.put(i, _with_sent(done.explanation, sent[i]))
-                state[i] = Standing.of(done, budget)
+                state[i] = Standing.of(done.explanation, done.paid, budget)
             for i in [i for i, standing in state.items() if standing.is_over]:
                 yield i, Done(self._shelf.get(i), state.pop(i).paid)
             grants = next_grants(state, budget) if spent < total else {}
@@ -366,6 +374,23 @@ class Explanations(Results, Sequence[Explanation]):
                 Path(file).write_text(content, encoding="utf-8")
         return text
 
+    def levers(self, *, budget_levers: int = 200, most: int = 3) -> Levers:
+        """A few changes that turn many of the rows, each tried on rows by real queries.
+
+        Args:
+            budget_levers: how many rows may be sent to the model for this. A hard cap.
+            most: how many levers are wanted.
+        """
+        if not is_count(budget_levers, least=2):
+            raise ValueError(f"budget_levers must be a whole number of at least 2, got {budget_levers!r}.")
+        desk, options = self._tool.desk, self._tool.options
+        lines = self._all_lines()
+
+        def case(i: int) -> Case:
+            return Case(*desk.planned(self._rows.iloc[[i]], options), lines[i].label_before)
+
+        return find_levers(lines, case, self._asked_space(), desk.box(budget_levers), most=most, seed=options.seed)
+
     def plot(self) -> Figure:
         """What has to change most often, how rows ended, what they cost and how many queries they took."""
         from acex.show.plots import draw_explanations
@@ -381,40 +406,6 @@ class Explanations(Results, Sequence[Explanation]):
 
     def __repr__(self) -> str:
         return f"<acex.Explanations of {len(self)} rows, {len(self._lines)} done>"
-
-
-class Standing(NamedTuple):
-    """How far a row has got with its share of a budget for all."""
-
-    paid: int
-    worth: float = np.inf  # what one more query is expected to save
-    is_begun: bool = False
-    is_over: bool = False  # it will never get more
-
-    @classmethod
-    def of(cls, done: Done, budget: int) -> Standing:
-        e = done.explanation
-        assert e is not None
-        over = e.outcome == "failed" or e.stopped_by != "budget" or done.paid >= budget
-        return cls(done.paid, e.ending.worth, is_begun=True, is_over=over)
-
-
-def next_grants(state: Mapping[int, Standing], budget: int) -> dict[int, int]:
-    """How many more queries rows get in the next round: a share for those where one more is worth most."""
-    ranked = sorted(state, key=lambda i: (-state[i].worth, state[i].paid))
-    return {i: min(SHARE, budget - state[i].paid) for i in ranked[: max(len(ranked) // ROUND, LEAST_ROUND)]}
-
-
-def _allowances(grants: Mapping[int, int], state: Mapping[int, Standing], left: int) -> dict[int, int | None]:
-    """What each row may send, by all runs together; grants are cut where the money ends. Who was begun comes back also
-    with nothing: all that was asked may have been known."""
-    allowances: dict[int, int | None] = {}
-    for i, grant in grants.items():
-        given = min(grant, left)
-        left -= given
-        if given > 0 or state[i].is_begun:
-            allowances[i] = given + state[i].paid
-    return allowances
 
 
 def _with_sent(explanation: Explanation, sent: int) -> Explanation:

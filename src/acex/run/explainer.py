@@ -157,7 +157,7 @@ class Explainer:
 
         See `acex.explain` for the arguments.
         """
-        return self._planned(x, Options.of(options))[0]
+        return self.planned(x, Options.of(options))[0]
 
     def search(self, x: Rows, **options: Unpack[RowOptions]) -> Session:
         """The questions of an explanation, step by step, or for code that asks the model itself.
@@ -169,7 +169,7 @@ class Explainer:
 
     def session(self, x: Rows, options: Options) -> Session:
         """The same, for options that were checked before."""
-        plan, problem = self._planned(x, options)
+        plan, problem = self.planned(x, options)
         about = {"acex": __version__, "versions": _versions()}
         explanation, recorded = None, []
         if not self.ledger.is_memory:
@@ -202,7 +202,7 @@ class Explainer:
             about=about,
         )
 
-    def _planned(self, x: Rows, options: Options) -> tuple[Plan, Problem]:
+    def planned(self, x: Rows, options: Options) -> tuple[Plan, Problem]:
         """The plan for a row, and the same as a search sees it.
 
         Raises:
@@ -371,9 +371,13 @@ class Explainer:
         rows = as_frame(X)
         for i in range(len(rows)):
             try:
-                yield self._planned(rows.iloc[[i]], options)[0]
+                yield self.planned(rows.iloc[[i]], options)[0]
             except ValueError:
                 yield None
+
+    def box(self, budget: int) -> BlackBox:
+        """The model with a budget, on behalf of no explanation."""
+        return BlackBox(self._predict, self.ledger, budget, model_id=self.model_id, timeout=self._timeout)
 
     def _move_to_file(self) -> None:
         """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.

@@ -328,17 +328,16 @@ class Explanation:
 
         return explanation_html(self)
 
-    def to_html(
-        self, path: str | Path | None = None, *, redact: Iterable[str] = (), sign: str | Path | None = None
-    ) -> str:
+    def to_html(self, path: str | Path | None = None, *, profile: str = "report", **options: Any) -> str:
         """The explanation as one HTML page that needs nothing else, also written to `path` if given.
 
         Args:
-            redact, sign: as in `to_json`, which the page carries as its certificate.
+            profile: "report", with a certificate, or "notice", for the person concerned.
+            options: `redact` and `sign` as in `to_json`; of a notice `fields` and `template`: see `acex.show.pages`.
         """
-        from acex.show.report import explanation_page
+        from acex.show.pages import page
 
-        text = explanation_page(self.redacted(redact), sign=sign)
+        text = page(self, profile, **options)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text

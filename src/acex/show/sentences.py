@@ -12,6 +12,7 @@ from acex.run.explanation import Explanation
 from acex.values import listed
 
 MOST_IN_ONE = 6  # changes that one sentence can hold; the rest is counted
+BARE = ("yes", "no", "true", "false", "y", "n")  # labels that need a verb
 _CHANGE = ("feature", "before", "after", "unit")
 _PLACES = {
     "increase": _CHANGE,
@@ -23,6 +24,8 @@ _PLACES = {
     "hidden": (),
     "label": ("label",),
     "already": ("label",),
+    "becomes": ("label",),
+    "stays": ("label",),
     "nothing": ("label",),
     "failed": ("error",),
 }
@@ -46,6 +49,7 @@ class Templates:
         unchecked: after the sentence about a change of which nobody knows whether it is needed.
         already, nothing, failed: instead of the opening, when nothing had to be changed, nothing was found, or the
             row could not be explained.
+        becomes, stays: what stands for a label in these sentences that is no word for a decision, such as "no".
         decimal, thousands: what stands in numbers at the decimal point and between groups of three digits.
         words: what features, categories, units and labels are called; those that are missing keep their name.
 
@@ -72,6 +76,8 @@ class Templates:
     unchecked: str = " Whether this is needed was not checked."
     already: str = "{label} as it is: nothing has to change."
     nothing: str = "{label} as before: no change was found that alters the decision."
+    becomes: str = "the decision becomes {label}"
+    stays: str = "the decision is {label}"
     failed: str = "This row could not be explained. {error}"
     decimal: str = "."
     thousands: str = ""
@@ -96,6 +102,11 @@ class Templates:
         """What this label is called."""
         known = isinstance(label, str) or str(label) in self.words
         return self.word(label) if known else self.label.format(label=label)
+
+    def decided(self, label: Any, sentence: str) -> str:
+        """What this label is called at the head of a sentence: "No if ..." would be read as something else."""
+        word = self.labelled(label)
+        return sentence.format(label=word) if word.lower() in BARE else word
 
     def number(self, text: str) -> str:
         """A number, written with a decimal point, as it is written in this language."""
@@ -126,13 +137,14 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
         return templates.failed.format(error=explanation.error)
     if explanation.outcome != "found":
         text = templates.already if explanation.outcome == "already_target" else templates.nothing
-        return _capital(text.format(label=templates.labelled(explanation.label_before)))
+        return _capital(text.format(label=templates.decided(explanation.label_before, templates.stays)))
     conditions = [templates.condition.format(**change) for _, change in _changes(explanation, templates)]
     if len(conditions) > MOST_IN_ONE + 1:  # not for a single one, which takes no more room than its count
         conditions[MOST_IN_ONE:] = [templates.more.format(n=len(conditions) - MOST_IN_ONE)]
     *others, last = conditions or [templates.hidden]
     joined = templates.comma.join(others) + (templates.last if others else "") + last
-    return _capital(templates.opening.format(label=templates.labelled(explanation.label_after), conditions=joined))
+    label = templates.decided(explanation.label_after, templates.becomes)
+    return _capital(templates.opening.format(label=label, conditions=joined))
 
 
 def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:

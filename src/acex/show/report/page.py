@@ -1,4 +1,4 @@
-"""The page about one explanation, and the page that lists several."""
+"""The page about one explanation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import html
 import json
 import re
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,11 @@ from acex.run.certificate import canonical_form, certified, parsed
 from acex.run.explanation import Explanation
 from acex.show.plots import Change, changes_record, trace_record
 from acex.show.report import drawing, words
+from acex.show.report.document import document
 from acex.show.report.markup import Child, Markup, joined, table, tag
 from acex.show.sentences import one_sentence
 from acex.space.feature import Feature
 
-# Browsers then run no script and load nothing, whatever a text from outside might be.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 MOST_OPEN = 12  # lines of a table that stand open; longer ones are folded on a screen, and printed in full
 MOST_TOLD = 12  # changes of a query that are listed
 
@@ -66,7 +63,7 @@ def page_of(certificate: str) -> str:
     price_per_row = json.loads(certificate)["page"]["price_per_row"]
     sentence = one_sentence(explanation)
     if not explanation.steps:  # it failed before anything was asked
-        return _document(sentence, _head(explanation, sentence), _record(explanation), _certificate(certificate))
+        return document(sentence, _head(explanation, sentence), _record(explanation), _certificate(certificate))
     sections = (
         _changes(explanation),
         _alternatives(explanation),
@@ -76,51 +73,7 @@ def page_of(certificate: str) -> str:
         _record(explanation),
         _certificate(certificate),
     )
-    return _document(sentence, _head(explanation, sentence), *sections)
-
-
-def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
-    """A page that lists explanations, each with the address of its own page, relative to this one."""
-    n = len(entries)
-    title = f"{n} explanations"
-    lines = [
-        (
-            tag("a", one_sentence(e), href=address),
-            str(e.settings.get("model_id", "")),
-            e.outcome.replace("_", " "),
-            len(e.changes) if e.outcome == "found" else "",
-            f"{e.costs[0]:.3g}" if e.costs else "",
-            e.n_queries,
-        )
-        for address, e in entries
-    ]
-    found = sum(e.outcome == "found" for _, e in entries)
-    paid = sum(e.n_queries for _, e in entries)
-    head = tag(
-        "header",
-        tag("p", "Counterfactual explanations", class_="kind"),
-        tag("h1", title),
-        tag("p", f"For {found} of {n} rows a change was found that alters the decision; {paid} rows were paid for."),
-    )
-    header = ("explanation", "model", "outcome", "changes", "cost", "queries")
-    return _document(title, head, tag("section", _scrolling(table(header, lines, class_="lines"), title)))
-
-
-def _document(title: str, *body: Child) -> str:
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", title),
-        tag("style", _style()),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', tag('main', *body)), lang='en')}\n"
-
-
-@cache
-def _style() -> Markup:
-    return Markup((files("acex.show.report") / "style.css").read_text(encoding="utf-8"))
+    return document(sentence, _head(explanation, sentence), *sections)
 
 
 # -- the parts -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,238 @@
+"""A notice: a page in plain words for the person about whom a model decided.
+
+What the library cannot know, such as who decided and how to ask for a human, comes from *fields*; each sentence comes
+from a *template*, one TOML file, of which there are an English and a German one. Reasons and changes are kept apart: a
+counterfactual says what would have mattered, not why somebody decided, so reasons are the decider's own words or are
+left out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from acex.run.certificate import parsed, sum_of
+from acex.run.explanation import Explanation
+from acex.show.report.document import document
+from acex.show.report.markup import Child, Markup, table, tag
+from acex.show.sentences import Templates, sentences
+from acex.values import listed
+
+BUILT_IN = ("english", "german")
+WORKED_OUT = ("before", "after", "sum")  # by acex, beside the fields
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What a notice needs to be told, each in the words of its language.
+
+    Attributes:
+        organisation: who decided. date: when. subject: about what, as in "your request for a loan".
+        reference: the number of the case.
+        system: what the system is, as a sentence. role: what it does and who decides in the end.
+        sources: where the data came from, a list.
+        correct: how to have wrong data corrected. human: how to ask for a person to look at it.
+        keep_until: until when the data are kept. contact: whom to reach, and how.
+        reasons: the main reasons of the decision in the decider's own words, a list; left out where there are none.
+        words: what features, categories, units and labels are called.
+    """
+
+    organisation: str
+    date: str
+    subject: str
+    reference: str
+    system: str
+    role: str
+    sources: tuple[str, ...]
+    correct: str
+    human: str
+    keep_until: str
+    contact: str
+    reasons: tuple[str, ...] = ()
+    words: Mapping[str, str] | None = None
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any], where: str = "fields") -> Fields:
+        """The fields of a mapping.
+
+        Raises:
+            ValueError: one is missing, unknown, or not what it should be; the message names it.
+        """
+        known = [f.name for f in fields(cls)]
+        for name in told:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ValueError(f"{where}: {name!r} is not a field of a notice; there are {listed(known)}.{hint}")
+        missing = [name for name in known if name not in told and name not in ("reasons", "words")]
+        if missing:
+            raise ValueError(f"{where}: {listed(missing)} is missing: a notice cannot be without; see docs/audit.md.")
+        lists = {"sources", "reasons"}
+        given: dict[str, Any] = {}
+        for name, value in told.items():
+            if name == "words":
+                good = isinstance(value, Mapping) and all(isinstance(word, str) for word in value.values())
+                given[name] = value
+            elif name in lists:
+                good = isinstance(value, (list, tuple)) and all(isinstance(v, str) and v.strip() for v in value)
+                given[name] = tuple(value) if good else ()
+            else:
+                given[name] = value if isinstance(value, str) else str(value)  # TOML has days of its own
+                good = bool(given[name].strip()) and not isinstance(value, (list, Mapping))
+            if not good or (name == "sources" and not value):
+                kind = "a table of texts" if name == "words" else "a list of texts" if name in lists else "a text"
+                raise ValueError(f"{where}: {name!r}: expected {kind}, got {value!r}.")
+        return cls(**given)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Fields:
+        """The fields in a TOML file."""
+        return cls.of(_toml(Path(path)), str(path))
+
+
+@dataclass(frozen=True)
+class Template:
+    """Every sentence of a notice, by section and name."""
+
+    parts: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, where: str | Path = "english") -> Template:
+        """A template that is built in, by its name, or one in a TOML file with the same sections.
+
+        Raises:
+            ValueError: a sentence is missing or unknown, or has a place that nothing fills.
+        """
+        built_in = {name: files("acex.show.notices") / f"{name}.toml" for name in BUILT_IN}
+        english: Mapping[str, Any] = tomllib.loads(built_in["english"].read_text(encoding="utf-8"))
+        if str(where) in built_in:
+            return cls(tomllib.loads(built_in[str(where)].read_text(encoding="utf-8")))
+        path = Path(where)
+        if not path.is_file():
+            raise ValueError(f"{where}: expected a file, or one of {listed(BUILT_IN)}.")
+        told = _toml(path)
+        _refuse_other(told, english, str(path))
+        return cls(told)
+
+    def fill(self, section: str, name: str = "text", **values: str) -> str:
+        """A sentence with its places filled."""
+        return str(self.parts[section][name]).format(**values)
+
+
+def notice_page(
+    explanation: Explanation, told: Fields | Mapping[str, Any] | str | Path, template: Template | str | Path = "english"
+) -> str:
+    """The notice about an explanation, as text.
+
+    Args:
+        told: the fields, or a TOML file with them.
+        template: every sentence: "english", "german" or a TOML file.
+    """
+    filled = told if isinstance(told, Fields) else Fields.of(told) if isinstance(told, Mapping) else Fields.read(told)
+    words = template if isinstance(template, Template) else Template.read(template)
+    if not explanation.steps:
+        raise ValueError(f"there is no decision to tell of: {explanation.error}")
+    return _page(explanation, filled, words)
+
+
+def _page(e: Explanation, told: Fields, template: Template) -> str:
+    own = Templates()
+    speech = Templates(**template.parts["sentences"], words={**own.words, **(told.words or {})})
+    values = {f.name: str(getattr(told, f.name)) for f in fields(told)}
+    values["before"] = speech.labelled(e.label_before)
+    values["after"] = "" if e.label_after is None else speech.labelled(e.label_after)
+    values["sum"] = sum_of(parsed(e.to_json()))
+
+    def section(name: str, *children: Child, text: str = "text") -> Markup:
+        heading, sentence = (template.fill(name, part, **values) for part in ("heading", text))
+        return tag("section", tag("h2", heading), tag("p", sentence), *children)
+
+    def say(name: str, part: str) -> Markup:
+        return tag("p", template.fill(name, part, **values))
+
+    title = str(template.parts["title"]).format(**values)
+    fixed = [speech.word(f.name) for f in e.space.features if f.frozen]
+    data = [(speech.word(f.name), _value(e, j, speech)) for j, f in enumerate(e.space.features)]
+    header = [str(template.parts["data"][part]) for part in ("name", "value")]
+    return document(
+        title,
+        tag("header", tag("h1", title)),
+        section("decision"),
+        section("reasons", _list(told.reasons)) if told.reasons else None,
+        _changes(e, speech, section, say),
+        section("fixed", _list(fixed)) if fixed else section("fixed", text="none"),
+        section("role"),
+        section("data", table(header, data, class_="lines"), say("data", "sources"), _list(told.sources)),
+        section("correct"),
+        section("human"),
+        section("keep"),
+        section("contact"),
+        tag("footer", tag("p", template.fill("foot", **values), class_="note")),
+        language=str(template.parts["language"]),
+    )
+
+
+def _changes(
+    e: Explanation, speech: Templates, section: Callable[..., Markup], say: Callable[[str, str], Markup]
+) -> Markup:
+    if e.outcome != "found":
+        return section("changes", text="already" if e.outcome == "already_target" else "nothing")
+    ways: list[Child] = [_list(sentences(e, speech))]
+    for i in range(1, len(e.costs)):
+        ways += [say("changes", "other"), _list(sentences(e.alone(i), speech))]
+    return section("changes", *ways, say("changes", "note"))
+
+
+def _value(e: Explanation, j: int, speech: Templates) -> str:
+    """A value of the row as this language writes it."""
+    feature, value = e.space.features[j], e.factual.iloc[j]
+    text = feature.text(value)
+    unit = f" {speech.word(feature.unit)}" if feature.unit else ""
+    return f"{speech.number(text)}{unit}" if feature.is_number else speech.word(text)
+
+
+def _list(items: Iterable[str]) -> Markup:
+    return tag("ul", *(tag("li", item) for item in items))
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise ValueError(f"{path}: there is no such file.")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _refuse_other(told: Mapping[str, Any], like: Mapping[str, Any], where: str, section: str = "") -> None:
+    """Raise where a template has not the sentences of another, or a place that nothing fills."""
+    at = f"{where}: [{section}]" if section else where
+    for name in {**like, **told}:
+        if name not in told:
+            raise ValueError(f"{at}: {name!r} is missing; the built-in template has {listed(like)}.")
+        if name not in like:
+            raise ValueError(f"{at}: {name!r} is no sentence of a notice; there are {listed(like)}.")
+        if isinstance(like[name], dict):
+            if not isinstance(told[name], dict):
+                raise ValueError(f"{at}: {name!r}: expected a section, got {told[name]!r}.")
+            _refuse_other(told[name], like[name], where, name)
+        elif not isinstance(told[name], str):
+            raise ValueError(f"{at}: {name!r}: expected a text, got {told[name]!r}.")
+        elif section != "sentences":  # these are looked at by `Templates`
+            _refuse_strange_places(told[name], f"{at}: {name!r}")
+
+
+def _refuse_strange_places(text: str, at: str) -> None:
+    known = {f.name for f in fields(Fields)} - {"words", "sources", "reasons"} | set(WORKED_OUT)
+    try:
+        places = {place for _, place, _, _ in Formatter().parse(text) if place is not None}
+    except ValueError as error:
+        raise ValueError(f"{at}: {text!r}: {error}.") from None
+    if places - known:
+        raise ValueError(f"{at}: nothing fills {listed(sorted(places - known))}; there are {listed(sorted(known))}.")

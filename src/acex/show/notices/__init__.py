@@ -1,0 +1,1 @@
+"""Templates of notices, one file a language."""

@@ -1,0 +1,42 @@
+"""An explanation as a page, for whom it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from acex.run.explanation import Explanation
+
+
+def page(
+    explanation: Explanation,
+    profile: str = "report",
+    *,
+    redact: Iterable[str] = (),
+    price_per_row: float | None = None,
+    sign: str | Path | None = None,
+    fields: Any = None,
+    template: Any = "english",
+) -> str:
+    """The page, as text: a "report" for who looks into it, or a "notice" for the person concerned.
+
+    Args:
+        redact: features to leave out.
+        price_per_row, sign: of a report, see `acex.show.report.explanation_page`.
+        fields, template: of a notice, see `acex.show.notice.notice_page`.
+
+    Raises:
+        ValueError: there is no such profile, or a notice lacks what it has to say.
+    """
+    from acex.show.notice import notice_page
+    from acex.show.report import explanation_page
+
+    explanation = explanation.redacted(redact)
+    if profile == "report":
+        return explanation_page(explanation, price_per_row=price_per_row, sign=sign)
+    if profile != "notice":
+        raise ValueError(f"profile must be 'report' or 'notice', got {profile!r}.")
+    if fields is None:
+        raise ValueError("profile 'notice' needs fields: a mapping or a TOML file with what acex cannot know.")
+    return notice_page(explanation, fields, template)
