@@ -15,6 +15,8 @@ from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import fingerprint
 
+LATER = ("max_changes", "category_cost")  # settings that plans did not always have
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
@@ -35,6 +37,7 @@ class Plan:
         count, beta, scores, pool, queries_per_round, seed: as in `acex.explain`.
         n_reference: rows of the reference. reference: a fingerprint of them, and of their outcomes.
         outcomes: are true outcomes of the reference known?
+        max_changes, category_cost: as in `acex.explain`; None in records of an older acex.
         remarks: what a reader should know of the plan itself.
     """
 
@@ -58,6 +61,8 @@ class Plan:
     n_reference: int | None
     reference: str | None
     outcomes: bool
+    max_changes: int | None = None
+    category_cost: float | None = None
     remarks: tuple[str, ...] = ()
 
     @cached_property
@@ -71,6 +76,7 @@ class Plan:
         decides = self.settings
         for name in ("ranges", "n_reference", "labels"):
             del decides[name]  # said by `allowed` and `reference`
+        decides = {name: value for name, value in decides.items() if name not in LATER or value is not None}
         if self.count == 1:
             del decides["budget"]
         space = self.space.to_dict()
@@ -92,6 +98,8 @@ class Plan:
             "seed": self.seed,
             "strategy": dict(self.strategy),
             "beta": self.beta,
+            "max_changes": self.max_changes,
+            "category_cost": self.category_cost,
             "plausibility": None if self.plausibility is None else dict(self.plausibility),
             "n_reference": self.n_reference,
             "labels": self.outcomes,
@@ -133,6 +141,8 @@ class Plan:
             plausibility=settings.get("plausibility"),
             count=settings.get("count", 1),
             beta=settings.get("beta", 5.0),
+            max_changes=settings.get("max_changes"),
+            category_cost=settings.get("category_cost"),
             scores=bool(settings.get("scores", False)),
             pool=bool(settings.get("pool", False)),
             queries_per_round=settings.get("queries_per_round", 1),

@@ -218,6 +218,8 @@ class Explainer:
             constraint=options.constraint,
             beta=options.beta,
             crumbs=not options.strategy.prunes,
+            max_changes=options.max_changes,
+            category_cost=options.category_cost,
             kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
@@ -246,6 +248,8 @@ class Explainer:
             "plausibility": None if plausibility is None else plausibility.or_else(kind).described,
             "count": int(options.count),
             "beta": options.beta,
+            "max_changes": options.max_changes,
+            "category_cost": options.category_cost,
             "scores": self._scores,
             "pool": self._pool,
             "queries_per_round": int(options.queries_per_round),

@@ -64,6 +64,11 @@ def explain(
             settings of their own.
         effort: "settle" stops when ten more queries are unlikely to save 5%; "spend" goes on until the budget is
             spent. Needs strategy "feasible".
+        margin: how probable a hit must be, by the surrogate, close to a counterfactual; 0.7 is a useful value. The
+            surrogate's word, not the model's. Where no hit comes up to it, the steadiest one is given.
+        max_changes: how many features may change, in every query after the first; None for any number.
+        category_cost: what a change of category counts against numbers, in standard deviations; None for 1 over the
+            deviation of its one-hot code, as in comparisons with the paper.
         beta: weight of sparsity (l1) against distance (l2) in the cost.
         plausibility: how much a counterfactual must look like data; None for not at all.
         scores: the model gives probabilities (`predict_proba`, or a function that gives a frame with a column for
