@@ -195,6 +195,11 @@ class Explanation:
         return bool(self._chosen and self._chosen[0].note.reference)
 
     @property
+    def least_usual(self) -> tuple[str, ...]:
+        """Of each, the pair of values that is rarest in the data, in words; empty where none is rare."""
+        return self.ending.least_usual
+
+    @property
     def steadiness(self) -> tuple[float, ...]:
         """With a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without."""
         return self.ending.steadiness
@@ -212,8 +217,9 @@ class Explanation:
 
     def alone(self, i: int) -> Explanation:
         """The explanation as if counterfactual number i were its only one."""
-        alone = {name: getattr(self.ending, name)[i : i + 1] for name in ("counterfactuals", "steadiness", "needed")}
-        return replace(self, ending=replace(self.ending, **alone))
+        by_counterfactual = ("counterfactuals", "steadiness", "least_usual", "needed")
+        mine = {name: getattr(self.ending, name)[i : i + 1] for name in by_counterfactual}
+        return replace(self, ending=replace(self.ending, **mine))
 
     def _price(self) -> str:
         reused = f", {self.n_reused} known before" if self.n_reused else ""
@@ -360,6 +366,7 @@ class Explanation:
                 "costs": self.costs,
                 "affinities": self.affinities,
                 "steadiness": self.steadiness,
+                "least_usual": self.least_usual,
                 "needed": self.ending.needed,
                 "warnings": self.warnings,
                 "queries": [
@@ -415,14 +422,7 @@ def _from_dict(data: Mapping[str, Any]) -> Explanation:
         )
         for i, (row, query) in enumerate(zip(asked, data["queries"], strict=True))
     ]
-    ending = Ending(
-        data["outcome"],
-        data["stopped_by"],
-        tuple(positions),
-        tuple(data["steadiness"]),
-        error=data.get("error"),
-        needed=tuple(data.get("needed", ())),
-    )
+    ending = Ending.from_dict({**data, "counterfactuals": positions, "warnings": ()})
     about = {name: value for name, value in data["settings"].items() if name not in plan.settings}
     told = Explanation.of(plan, steps, ending, warnings=data.get("warnings", ()), about=about)
     return replace(told, n_queries=data["n_queries"], n_reused=data["n_reused"])  # 0.1.0 did not say for which rows
