@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import acex
+from acex.run.recorded import recorded
 from acex.search.families import anywhere, from_hits, from_reference
 from acex.space.region import Region
 from problems import MIXED, problem
@@ -113,3 +115,67 @@ def test_a_margin_is_said_to_explain_and_the_strategys_own_is_deprecated(rows: p
         acex.explain(approves, COOK, data=rows, strategy="penalty", margin=0.6)
     with pytest.raises(ValueError, match="margin must be None or a probability"):
         acex.explain(approves, COOK, data=rows, margin=2)
+
+
+# -- labels in words -------------------------------------------------------------------------------------
+
+
+class Coded:
+    """The same decisions as numbers, by a model that says which there are."""
+
+    classes_ = (0, 1)
+
+    def predict(self, rows: pd.DataFrame) -> list[int]:
+        return [int(answer == "yes") for answer in approves(rows)]
+
+
+NAMES = {0: "rejected", 1: "approved"}
+
+
+def test_labels_have_their_names_in_the_result_its_texts_its_json_and_from_the_ledger(
+    rows: pd.DataFrame, tmp_path: Path
+) -> None:
+    e = acex.explain(
+        Coded(),
+        COOK,
+        data=rows,
+        labels=["approved" if y == "yes" else "rejected" for y in approves(rows)],
+        target="approved",
+        budget=12,
+        class_names=["rejected", "approved"],
+        ledger=tmp_path / "a.db",
+        model_id="coded",
+    )
+    assert (e.label_before, e.label_after, e.target) == ("rejected", "approved", "approved")
+    assert set(e.queries["label"]) == {"rejected", "approved"}
+    assert e.steps[0].label == 0  # as the model said it
+    assert "rejected -> approved" in str(e) and "Approved if " in e.to_html()
+    back = acex.Explanation.from_json(e.to_json())
+    pd.testing.assert_frame_equal(back.queries, e.queries)
+    assert back.label_after == "approved" and back.steps[0].label == 0
+    with acex.Ledger(tmp_path / "a.db") as ledger:
+        assert {answer.label for answer in ledger.answers("coded")} == {0, 1}
+        told = recorded(ledger, e.plan.identity)
+        assert (told.label_before, told.label_after, told.target) == ("rejected", "approved", "approved")
+
+
+def test_names_are_words_only_and_change_no_question(rows: pd.DataFrame) -> None:
+    plain = acex.explain(Coded(), COOK, data=rows, target=1, budget=10)
+    named = acex.explain(Coded(), COOK, data=rows, target="approved", budget=10, class_names=NAMES)
+    pd.testing.assert_frame_equal(plain.asked, named.asked)
+    assert plain.plan.identity == named.plan.identity
+
+
+def test_told_labels_may_be_names_and_so_may_those_of_a_batch(rows: pd.DataFrame) -> None:
+    explainer = acex.Explainer(Coded(), rows, class_names=NAMES)
+    session = explainer.search(COOK, target="approved", budget=4)
+    while (asked := session.ask()) is not None:
+        session.tell(asked, [NAMES[label] for label in Coded().predict(pd.DataFrame(asked))])
+    assert session.explanation().label_before == "rejected"
+    many = explainer.explain_many(pd.DataFrame([COOK] * 2), target="approved", budget=6, n_jobs=1).frame()
+    assert set(many["label_before"]) == {"rejected"} and set(many["label_after"]) <= {"approved", None}
+
+
+def test_a_target_that_is_no_name_and_no_label_is_refused(rows: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="target 'granted' is not a label of the model"):
+        acex.explain(Coded(), COOK, data=rows, target="granted", class_names=NAMES)

@@ -29,6 +29,7 @@ class EveryOption(RowOptions, total=False):
     ledger: Ledger | str | Path | None
     model_id: str | None
     timeout: float | None
+    class_names: Any
 
 
 def explain(
@@ -80,6 +81,8 @@ def explain(
             `acex.Ledger`, or None for memory. An explanation that was interrupted goes on from there.
         model_id: the model's name in the ledger; models from files and endpoints have one of their own.
         timeout: seconds after which a request to the model counts as failed.
+        class_names: what the labels are called, everywhere: a mapping such as {0: "rejected", 1: "approved"}, or a list
+            in the order of the model's `classes_`. A target may be said by its name.
         callback: called with the explanation so far after each query, or round of them.
         progress: a progress bar on stderr; by default when that is a terminal.
         seed: the same seed and answers give the same questions.

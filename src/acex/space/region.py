@@ -77,9 +77,7 @@ class Region:
         may_stay = region.snap(factual[None])[0] == factual  # where it may not, there is no going back to it
         n_forced = int((~may_stay).sum())
         if max_changes is not None and n_forced > max_changes:
-            raise ValueError(
-                f"max_changes is {max_changes}, but by ranges {n_forced} features cannot stay as they are"
-            )
+            raise ValueError(f"max_changes is {max_changes}, but by ranges {n_forced} features cannot stay as they are")
         return replace(region, crumb=None if crumb is None else np.where(may_stay, crumb, 0.0), max_changes=max_changes)
 
     @cached_property
