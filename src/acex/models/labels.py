@@ -225,7 +225,7 @@ def class_words(class_names: Any, classes: Sequence[Label] | None) -> dict[Label
     return words
 
 
-def unworded(labels: Any, by_word: Mapping[str, Label]) -> Any:
+def unworded(labels: Any, by_word: Mapping[Label, Label]) -> Any:
     """Labels in the model's own form, where some are said by their class names."""
     if labels is None or not by_word:
         return labels

@@ -123,7 +123,7 @@ class Plan:
         return out
 
     @cached_property
-    def labels_by_word(self) -> dict[str, Label]:
+    def labels_by_word(self) -> dict[Label, Label]:
         """What the class names stand for."""
         return {word: label for label, word in self.class_names.items()}
 

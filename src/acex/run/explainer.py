@@ -81,7 +81,7 @@ class Explainer:
         self.model, self._predict = model, as_predict(model, scores)
         self._known_labels = known_labels(model)
         self.class_names = {} if class_names is None else class_words(class_names, self._known_labels)
-        self._by_word = {word: label for label, word in self.class_names.items()}
+        self._by_word: dict[Label, Label] = {word: label for label, word in self.class_names.items()}
         labels = unworded(labels, self._by_word)
         if not (timeout is None or (is_finite(timeout) and timeout > 0)):
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")

@@ -216,11 +216,8 @@ class Session:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        answers = [
-            answer
-            for answer in self.box.take_in(rows, unworded(labels, self.plan.labels_by_word))
-            if answer.row not in before
-        ]
+        told = self.box.take_in(rows, unworded(labels, self.plan.labels_by_word))
+        answers = [answer for answer in told if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
 
