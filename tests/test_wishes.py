@@ -16,6 +16,7 @@ import acex
 from acex.run.recorded import recorded
 from acex.search.families import anywhere, from_hits, from_reference
 from acex.space.region import Region
+from commands import run
 from problems import MIXED, problem
 
 COOK = {"income": 2500.0, "debt": 1.3, "years": 2.0, "job": "cook"}
@@ -179,3 +180,25 @@ def test_told_labels_may_be_names_and_so_may_those_of_a_batch(rows: pd.DataFrame
 def test_a_target_that_is_no_name_and_no_label_is_refused(rows: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="target 'granted' is not a label of the model"):
         acex.explain(Coded(), COOK, data=rows, target="granted", class_names=NAMES)
+
+
+CODED = """
+def model(rows):
+    return [int(t > 3) for t in rows["income"] / 800 - rows["debt"] / 0.4 + rows["years"] / 2]
+"""
+
+
+def test_the_shell_takes_the_same_wishes(tmp_path: Path, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "rows.csv"
+    rows.to_csv(table, index=False)
+    (tmp_path / "acex_test_coded.py").write_text(CODED)
+    monkeypatch.syspath_prepend(tmp_path)
+    wishes = ["--class-name", "0=rejected", "--class-name", "1=approved", "--target", "approved", "--margin", "0.5"]
+    wishes += ["--max-changes", "2", "--category-cost", "0.5", "--budget", "12", "--json"]
+    row = int(np.argmin(total(rows)))
+    told = run("explain", table, "--model", "acex_test_coded:model", "--row", row, *wishes)
+    e = acex.Explanation.from_json(told.stdout)
+    assert e.label_before == "rejected" and e.target == "approved"
+    asked = e.settings
+    assert (asked["max_changes"], asked["category_cost"], asked["strategy"]["margin"]) == (2, 0.5, 0.5)
+    assert run("explain", table, "--model", "acex_test_coded:model", "--row", row, "--class-name", "1").exit_code == 2
