@@ -147,7 +147,8 @@ def _several(pages: dict[str, str], told: dict[str, acex.Explanation], out: Path
     if folder.is_file() or (not folder.exists() and folder.suffix.lower() in (".html", ".htm")):
         raise ValueError(f"--out {folder}: expected a folder for {len(pages)} reports; --explanation chooses one.")
     folder.mkdir(exist_ok=True)
-    names = [str(told[name].settings.get("id", name)) for name in pages]  # what the row is called, where it is known
+    # What the row is called, where a ledger knows it; a file of a batch has named its rows already.
+    names = [name if name.startswith("row-") else str(told[name].settings.get("id", name)) for name in pages]
     first, *others = _inside(folder, ["index", *names])
     written = dict(zip(pages, others, strict=True))
     for name, path in written.items():

@@ -30,7 +30,7 @@ from acex.run.levers import Case, Levers, find_levers
 from acex.run.lines import NOT_DONE, Line
 from acex.run.options import Options
 from acex.run.order import order_of_work
-from acex.run.redaction import redacted
+from acex.run.redaction import redacted, saved
 from acex.run.results import Results, names_of
 from acex.run.session import Session
 from acex.run.shelf import Shelf
@@ -369,10 +369,7 @@ class Explanations(Results, Sequence[Explanation]):
                 document = json.loads(certified(document, sign))
             rows.append({"row": self._ids[i], "paid": line.queries, "error": line.error, "explanation": document})
         text = certified({"format": FORMAT, "rows": rows}, sign, indent=None)
-        for file, content in ((path, text), (left_out, json.dumps(private, ensure_ascii=False))):
-            if file is not None:
-                Path(file).write_text(content, encoding="utf-8")
-        return text
+        return saved(text, path, private, left_out)
 
     def levers(self, *, budget_levers: int = 200, most: int = 3) -> Levers:
         """A few changes that turn many of the rows, each tried on rows by real queries.

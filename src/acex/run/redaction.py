@@ -12,6 +12,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from acex.run.certificate import canonical_form, parsed
@@ -60,6 +61,14 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
         if space[part] is not None:
             out["space"][part] = _at(space[part], kept)
     return out, private
+
+
+def saved(text: str, path: str | Path | None, private: Mapping[str, Any], left_out: str | Path | None) -> str:
+    """The text, also written to `path` if given, and what was left out of it to `left_out`."""
+    for file, content in ((path, text), (left_out, json.dumps(private, ensure_ascii=False))):
+        if file is not None:
+            Path(file).write_text(content, encoding="utf-8")
+    return text
 
 
 def hash_of(salt: str, column: Any) -> str:

@@ -140,6 +140,9 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     against = sorted({f.name for f, a, b in moved if f.direction and (b - a) * ways[f.direction] < 0})
     words = f"{listed(against)} went the way that it may not." if against else _kept(e, "direction")
     yield Check("directions", not against, words)
+    if e.plan.max_changes is not None:
+        n = int((points != x).sum(axis=1).max())
+        yield Check("changes", n <= e.plan.max_changes, f"{n} features change, of at most {e.plan.max_changes}.")
     try:
         if (points == x).all():  # every change is left out
             inside = True
@@ -153,7 +156,10 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
         yield Check("cost", None, "columns are left out, so the cost cannot be reckoned again.")
         return
-    J = Cost(e.scale, x, space.weights, e.plan.beta)(points)
+    weights, category = space.weights, e.plan.category_cost
+    if category is not None:
+        weights = np.where(e.scale.is_nominal, category * e.scale.deviations * weights, weights)
+    J = Cost(e.scale, x, weights, e.plan.beta)(points)
     fits = bool(np.allclose(J, e.costs, rtol=TOLERANCE))
     yield Check("cost", fits, f"the cost is {J[0]:.6g}" + ("." if fits else f", and {e.costs[0]:.6g} is said."))
 
