@@ -25,6 +25,11 @@ def is_finite(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and bool(np.abs(value) < np.inf)
 
 
+def is_fraction(value: Any) -> bool:
+    """Is this a number that is not whole, and so no label?"""
+    return isinstance(value, float) and not value.is_integer()
+
+
 def is_count(value: Any, least: int = 1) -> bool:
     """Is this a whole number, `least` or more?"""
     import numpy as np
@@ -98,6 +103,11 @@ def readable(value: Any, digits: int = 4) -> str:
         is_whole = (abs(value) >= 10**digits or value.is_integer()) and abs(value) < 1e16
         return f"{value:.0f}" if is_whole else f"{value:.{digits}g}"
     return str(value)
+
+
+def answer_text(label: Any) -> str:
+    """A model's answer as people write it: a fraction with a few digits, any label as it is."""
+    return readable(label) if is_fraction(label) else str(label)
 
 
 def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = readable) -> tuple[str, str]:

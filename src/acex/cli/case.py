@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import acex
-from acex.cli.tables import as_label, column_names, matching, read_row, read_table
+from acex.cli.tables import column_names, matching, read_row, read_table
+from acex.cli.wishes import wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,14 @@ class Case:
     target: Annotated[
         list[str] | None,
         typer.Option(metavar="LABEL", help="The label wanted; by default any other. Repeat it for several."),
+    ] = None
+    target_range: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RANGE",
+            help='Numbers wanted, of a regressor: "100..120", "0.8..", "..120", "+10%"; with --target and --scores, '
+            "the probability of that label.",
+        ),
     ] = None
     freeze: Annotated[
         list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that stay as they are: age,sex.")
@@ -93,7 +102,7 @@ class Case:
             labels=None if outcomes is None else outcomes.tolist(),
             space=space,
             factual=self._factual(table, rows, hidden),
-            target=[_wanted(text, words) for text in self.target] if self.target else None,
+            target=wanted(self.target, self.target_range, words),
             freeze=column_names(self.freeze, rows.columns, "--freeze"),
             directions=self._directions(space),
             ranges=dict(_range(text, space) for text in self.range or ()),
@@ -197,17 +206,10 @@ class Prepared:
     labels: list[Any] | None
     space: acex.Space
     factual: pd.DataFrame
-    target: list[Any] | None
+    target: Any  # as `acex.explain` takes it
     freeze: list[str]
     directions: dict[str, Direction]
     ranges: dict[str, Any]
-
-
-def _wanted(text: str, known: list[Any]) -> Any:
-    try:
-        return as_label(text, known)
-    except ValueError as error:
-        raise ValueError(f"--target: {error}") from None
 
 
 def _range(text: str, space: acex.Space) -> tuple[str, Any]:

@@ -18,11 +18,20 @@ from acex._version import __version__
 from acex.arrays import FloatArray, Rows
 from acex.ledger import Ledger, canonical
 from acex.models.fit_check import refuse_misfit
-from acex.models.labels import as_labels, as_predict, known_labels, refuse_lookalike
+from acex.models.labels import (
+    as_labels,
+    as_numbers,
+    as_numeric,
+    as_predict,
+    has_fractions,
+    known_labels,
+    no_labels,
+    refuse_lookalike,
+)
 from acex.plan.pinned import pinned
 from acex.plan.plan import Plan
 from acex.plan.step import Ending
-from acex.plan.target import OneOf, Target
+from acex.plan.target import Measured, OneOf, Target
 from acex.run import progress as progress_bars
 from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
@@ -74,7 +83,9 @@ class Explainer:
         timeout: float | None = None,
         seed: int = 0,
     ) -> None:
-        self.model, self._predict = model, as_predict(model, scores)
+        self._no_labels = no_labels(model)  # why there are none; None for a model that gives labels
+        self.model = model
+        self._predict = as_predict(model, scores) if self._no_labels is None else as_numeric(model)
         self._known_labels = known_labels(model)
         if not (timeout is None or (is_finite(timeout) and timeout > 0)):
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
@@ -113,7 +124,8 @@ class Explainer:
             raise TypeError(f"answers must be a pair, (rows, labels), got {type(answers).__name__}.")
         try:
             rows = self.space.decode(self.space.encode(answers[0]))
-            labels = as_labels(answers[1], len(rows))
+            read = as_labels if self._no_labels is None and not has_fractions(answers[1]) else as_numbers
+            labels = read(answers[1], len(rows))
         except ValueError as error:
             raise ValueError(f"answers: {error}") from None
         foreign = [label for label in labels if self._known_labels is not None and label not in self._known_labels]
@@ -177,13 +189,15 @@ class Explainer:
                 settings=plan.settings | about | form,
                 space=plan.described_space(),
             )
+        is_number = isinstance(plan.target, Measured) and plan.target.label is None
         box = BlackBox(
-            self._predict,
+            as_numeric(self.model) if is_number else self._predict,
             self.ledger,
             plan.budget,
             model_id=self.model_id,
             explanation=explanation,
             timeout=self._timeout,
+            read=as_numbers if is_number else as_labels,
         )
         home = problem.quantiles.coordinates(problem.factual[None])
         return Session(
@@ -247,13 +261,31 @@ class Explainer:
 
     def _space_for(self, options: Options) -> Space:
         """The space with the wishes for a row; what can be checked without the row is checked."""
-        if self._known_labels is not None:
-            options.target.refuse_foreign(self._known_labels)
-        if isinstance(options.target, OneOf):
-            self._reference.refuse_foreign_outcomes(options.target.labels)
+        self._refuse_foreign(options.target)
         return self.space.widened(options.ranges).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.weights
         )
+
+    def _refuse_foreign(self, target: Target) -> None:
+        """Raise when the model can never give what is wanted, or known outcomes are in other words."""
+        if not isinstance(target, Measured):
+            if self._no_labels is not None:
+                raise TypeError(self._no_labels)
+        elif target.label is not None and not self._scores:
+            raise ValueError(f"target: the probability of {target.label!r} is wanted: say scores=True (--scores).")
+        elif target.label is None:
+            if self._scores:
+                raise ValueError(
+                    f"target: with scores=True the answers are probabilities of labels: say of which one, as in "
+                    f"acex.{type(target).__name__}(..., label='good'), or leave scores out for a model of numbers."
+                )
+            self._reference.refuse_outcomes_that_are_no_numbers()
+        if self._known_labels is not None:
+            target.refuse_foreign(self._known_labels)
+        if isinstance(target, OneOf):
+            self._reference.refuse_foreign_outcomes(target.labels)
+        elif isinstance(target, Measured) and target.label is not None:
+            self._reference.refuse_foreign_outcomes([target.label])
 
     def _constraint_of(self, problem: Problem) -> tuple[str | None, tuple[str, ...]]:
         """What tells the caller's rule from others, and what is to be said about that.
@@ -282,6 +314,7 @@ class Explainer:
         _refuse_other_kind(self._told, before)
         if isinstance(target, OneOf):
             refuse_lookalike(before, target.labels)
+        target.refuse_start(before)
         return self._reference.hint(target, before)
 
     def failed(

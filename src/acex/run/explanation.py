@@ -20,9 +20,10 @@ import pandas as pd
 from acex.errors import NoCounterfactual
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
+from acex.plan.target import Measured
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import Label, as_json, printable
+from acex.values import Label, as_json, is_fraction, listed, printable, readable_pair
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,7 +107,7 @@ class Explanation:
 
     @property
     def target(self) -> Any:
-        """The label that was wanted, or a list of them; None for any other than `label_before`."""
+        """The label wanted, or a list of them; None for any other than `label_before`; of numbers a mapping."""
         return self.plan.target.said
 
     @property
@@ -173,6 +174,12 @@ class Explanation:
         """The model's label of the best counterfactual; None when there is none."""
         return self._chosen[0].label if self._chosen else None
 
+    @property
+    def labels_in_words(self) -> tuple[str, str]:
+        """The labels before and after as people write them: numbers with as many digits as tell them apart."""
+        before, after = self.label_before, self.label_after
+        return readable_pair(before, after) if is_fraction(before) or is_fraction(after) else (str(before), str(after))
+
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
         """The counterfactuals, best first; empty when nothing was found."""
@@ -227,8 +234,10 @@ class Explanation:
             return self.error
         answers = list(dict.fromkeys(step.label for step in self.steps))
         met = any(self.plan.target.is_hit(label, self.label_before) for label in answers)
-        never = "" if met or self.target is None else f", never {self.target!r}"
-        return f"{ADVICE[self.outcome]} The model answered {answers}{never}."
+        wish = f" {self.plan.target.words[0]}" if isinstance(self.plan.target, Measured) else f" {self.target!r}"
+        never = "" if met or self.target is None else f", never{wish}"
+        told = f"[{listed(answers)}]" if isinstance(self.plan.target, Measured) else answers
+        return f"{ADVICE[self.outcome]} The model answered {told}{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -267,8 +276,8 @@ class Explanation:
         """A picture of the changes and of the cost against queries, or one of the kind that is named.
 
         Args:
-            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries) or
-                "boundary" (where the surrogate sees the decision change).
+            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries),
+                "boundary" (where the surrogate sees the decision change) or "numbers" (the model's, against queries).
         """
         from acex.show.plots import draw_explanation, draw_kind
 
@@ -287,12 +296,12 @@ class Explanation:
     def _result(self) -> str:
         if self.outcome == "found":
             return (
-                f"{self.label_before} -> {self.label_after} by changing {len(self.changes)} of "
+                f"{' -> '.join(self.labels_in_words)} by changing {len(self.changes)} of "
                 f"{len(self.space)} features (cost {self.costs[0]:.3g}, {self._price()})."
             )
         if self.outcome == "failed":
             return f"failed: {self.error} ({self._price()})"
-        return f"{self.outcome}: still {self.label_before} ({self._price()}). {self._advice()}"
+        return f"{self.outcome}: still {self.labels_in_words[0]} ({self._price()}). {self._advice()}"
 
     def __str__(self) -> str:
         from acex.show.text import drawn

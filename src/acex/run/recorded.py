@@ -84,7 +84,7 @@ def _step(ask: Ask, plan: Plan) -> Step:
         position=ask.position,
         row=dict(zip(plan.space.names, json.loads(ask.row), strict=True)),
         purpose=ask.purpose,
-        label=ask.answer.label,
+        label=plan.target.value(ask.answer.label, ask.answer.scores),
         hit=False,
         best=inf,
         paid=ask.paid,

@@ -20,7 +20,7 @@ from acex.space.quantiles import Quantiles
 from acex.space.region import Constraint, Region
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import Label, fingerprint
+from acex.values import Label, fingerprint, is_finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,11 @@ class Reference:
                 f"labels must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
             )
 
+    def refuse_outcomes_that_are_no_numbers(self) -> None:
+        """The same where a number is wanted."""
+        if foreign := [o for o in self.outcomes or () if isinstance(o, bool) or not is_finite(o)]:
+            raise ValueError(f"labels must be numbers, as the answers of the model are, got {foreign[0]!r}.")
+
     def problem(
         self,
         space: Space,
@@ -96,7 +101,7 @@ class Reference:
             return None
         wanted = target.same_hits(before)
         if wanted not in self._hints:
-            hits = [target.is_hit(outcome, before) for outcome in self.outcomes]
+            hits = [target.is_hinted(outcome, before) for outcome in self.outcomes]
             self._hints[wanted] = outcome_model(self.space, self.points, np.array(hits))
         return self._hints[wanted]
 

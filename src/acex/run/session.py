@@ -328,7 +328,7 @@ class Session:
             position=len(self.steps),
             row=row,
             purpose=query.purpose,
-            label=answer.label,
+            label=self._value(answer),
             hit=False,
             best=np.inf,
             paid=paid,
@@ -337,24 +337,39 @@ class Session:
             note=Note.from_dict(question.note),
         )
         # What is wrong with the first label is said before anything rests on it.
-        hint = self._learn(answer.label) if self._search is None else None
+        hint = self._learn(step.label) if self._search is None else None
         self.steps.append(judged(step, self.steps, self.plan.target))
         if self._lessons is not None:
             self._lessons.own.add(answer.sequence)
         if self._search is not None:
-            self._search = self._search.tell(query, *self._is_hit(answer))
+            self._search = self._search.tell(query, self.steps[-1].hit, self._odds(step.label, answer))
             return
-        problem = replace(self._problem, hint=hint)
-        if self.plan.target.is_met(answer.label):
-            self._end = ("already_target", "settled")
-        odds = self.plan.target.odds(answer.label, answer.scores, answer.label)
         plan = self.plan
+        problem = replace(self._problem, hint=hint, width=plan.target.width(step.label))
+        if plan.target.is_met(step.label):
+            self._end = ("already_target", "settled")
+        odds = self._odds(step.label, answer)
         self._search = Search.begin(problem, self._strategy, plan.seed, count=plan.count, budget=plan.budget, odds=odds)
 
-    def _is_hit(self, answer: Answer) -> tuple[bool, float | None]:
-        before = self.steps[0].label
-        target = self.plan.target
-        return target.is_hit(answer.label, before), target.odds(answer.label, answer.scores, before)
+    def _value(self, answer: Answer) -> Label:
+        """What of an answer is judged."""
+        value = self.plan.target.value(answer.label, answer.scores)
+        if value is None:
+            raise ValueError(
+                f"The row {answer.row} was answered {answer.label!r} before, without the probabilities that the target "
+                f"is about. Begin with another model_id, so that they are asked for."
+            )
+        return value
+
+    def _odds(self, value: Label, answer: Answer) -> float | None:
+        return self.plan.target.odds(value, answer.scores, self.steps[0].label)
+
+    def _is_hit(self, answer: Answer) -> tuple[bool, float | None] | None:
+        """Of an answer from elsewhere: is it a hit, and how far off? None where it does not tell."""
+        value = self.plan.target.value(answer.label, answer.scores)
+        if value is None:
+            return None
+        return self.plan.target.is_hit(value, self.steps[0].label), self._odds(value, answer)
 
     def _follow(self, ahead: OutOfStep) -> None:
         """Go on as the same explanation did elsewhere, which is ahead of this one."""

@@ -227,7 +227,7 @@ class _Round:
         unsteady = self.history.X[self.history.is_hit]
         if len(unsteady) and self.settings.margin is not None:
             families.append(beyond_hits(problem, self.rng, unsteady, N_VARIED))
-        if problem.hint is not None:
+        if problem.hint is not None or problem.width is not None:  # numbers tell the way before there is a hit
             families.append(from_reference(problem, self.rng, N_TOWARDS))
         if len(imagined):
             families += [imagined, from_hits(problem, self.rng, imagined, N_VARIED)]

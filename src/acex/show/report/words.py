@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from acex.plan.target import Measured
 from acex.run.explanation import ADVICE, Explanation
-from acex.values import is_missing, joined_words, readable
+from acex.values import answer_text, is_missing, joined_words, readable
 
 LATELY = 10  # queries at the end, over which progress is told
 
@@ -16,8 +17,13 @@ ENDED = {
 }
 
 
+def is_about_numbers(explanation: Explanation) -> bool:
+    """Is a number wanted, and not a label?"""
+    return isinstance(explanation.plan.target, Measured)
+
+
 def wanted(explanation: Explanation) -> str:
-    """The label that was wanted."""
+    """The label that was wanted, or the range of numbers."""
     return joined_words(explanation.plan.target.words, "or")
 
 
@@ -101,14 +107,16 @@ def certainty(explanation: Explanation) -> list[tuple[str, str]]:
 def _whose_word(explanation: Explanation) -> str:
     if explanation.outcome == "found":
         others = " So was each alternative." if len(explanation.costs) > 1 else ""
+        verb = "given the number" if is_about_numbers(explanation) else "labelled"
         return (
-            f"The changed row was labelled {explanation.label_after} by the model itself, in one of the queries below, "
-            f"not by an estimate of it.{others}"
+            f"The changed row was {verb} {explanation.labels_in_words[1]} by the model itself, in one of the queries "
+            f"below, not by an estimate of it.{others}"
         )
-    answers = joined_words([str(label) for label in explanation.queries["label"].unique().tolist()])
+    answers = joined_words([answer_text(label) for label in explanation.queries["label"].unique().tolist()])
     n = len(explanation.queries)
     rows = "the row itself" if n == 1 else f"the row and {n - 1} changed versions of it"
-    return f"The model itself labelled {rows}: it answered {answers}. Wanted was {wanted(explanation)}."
+    verb = "judged" if is_about_numbers(explanation) else "labelled"
+    return f"The model itself {verb} {rows}: it answered {answers}. Wanted was {wanted(explanation)}."
 
 
 def _progress(explanation: Explanation) -> str:
