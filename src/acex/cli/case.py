@@ -56,6 +56,10 @@ class Case:
         list[str] | None,
         typer.Option(metavar="COLUMN=VALUES", help='What a column may become: "income=0:90000", "job=clerk|cook".'),
     ] = None
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help='What holds in every row: "duration <= 84 - age". Repeat it for several.'),
+    ] = None
     budget: Annotated[int, typer.Option(min=2, help="Most rows to send to the model, the first included.")] = 60
     count: Annotated[int, typer.Option(min=1, help="How many counterfactuals.")] = 1
     labels: Annotated[
@@ -82,7 +86,7 @@ class Case:
 
     def prepare(self, known_labels: Sequence[Any] | None = None) -> Prepared:
         """Data and row as `acex.Explainer` takes them, with the labels the model can give where it says so."""
-        from acex.space.schema import read_schema, with_schema
+        from acex.space.schema import read_rules, read_schema, with_schema
 
         table = read_table(self.data)
         hidden = column_names(self.drop, table.columns, "--drop")
@@ -106,6 +110,7 @@ class Case:
             freeze=column_names(self.freeze, rows.columns, "--freeze"),
             directions=self._directions(space),
             ranges=dict(_range(text, space) for text in self.range or ()),
+            rules=[*(read_rules(self.schema) if self.schema else ()), *(self.rule or ())],
         )
 
     def search_options(self, prepared: Prepared) -> dict[str, Any]:
@@ -116,6 +121,7 @@ class Case:
             "count": self.count,
             "freeze": prepared.freeze,
             "ranges": prepared.ranges,
+            "rules": prepared.rules,
             "directions": prepared.directions,
             "strategy": self.strategy,
             "queries_per_round": self.queries_per_round,
@@ -210,6 +216,7 @@ class Prepared:
     freeze: list[str]
     directions: dict[str, Direction]
     ranges: dict[str, Any]
+    rules: list[str]
 
 
 def _range(text: str, space: acex.Space) -> tuple[str, Any]:

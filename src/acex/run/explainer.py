@@ -44,6 +44,7 @@ from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
 from acex.space.metric import Metric
 from acex.space.plausibility import Plausibility
+from acex.space.rules import Rule
 from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import Label, as_json, fingerprint, is_count, is_finite
@@ -222,7 +223,12 @@ class Explainer:
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
         problem = self._reference.problem(
-            space, encoded[0], ranges=options.ranges, constraint=options.constraint, beta=options.beta
+            space,
+            encoded[0],
+            ranges=options.ranges,
+            constraint=options.constraint,
+            rules=options.rules,
+            beta=options.beta,
         )
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -246,6 +252,7 @@ class Explainer:
             "budget": int(options.budget),
             "scale": reference.scale,
             "ranges": {space.names[j]: _told(wanted) for j, wanted in limits.items()},
+            "rules": options.rules,
             "strategy": options.strategy.described,
             "plausibility": None if plausibility is None else asdict(plausibility),
             "count": int(options.count),
@@ -262,9 +269,12 @@ class Explainer:
     def _space_for(self, options: Options) -> Space:
         """The space with the wishes for a row; what can be checked without the row is checked."""
         self._refuse_foreign(options.target)
-        return self.space.widened(options.ranges).adjust(
+        space = self.space.widened(options.ranges).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.weights
         )
+        for text in options.rules:
+            Rule.of(text, space)
+        return space
 
     def _refuse_foreign(self, target: Target) -> None:
         """Raise when the model can never give what is wanted, or known outcomes are in other words."""

@@ -18,6 +18,7 @@ from acex.space.cost import Cost
 from acex.space.plausibility import Density, Plausibility
 from acex.space.quantiles import Quantiles
 from acex.space.region import Constraint, Region
+from acex.space.rules import Rule
 from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import Label, fingerprint, is_finite
@@ -88,10 +89,13 @@ class Reference:
         *,
         ranges: Mapping[Any, Any] | None,
         constraint: Constraint | None,
+        rules: Sequence[str] = (),
         beta: float,
     ) -> Problem:
         """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row."""
-        region = Region.of(space, factual, ranges=ranges, constant=self.scale.deviations == 0, constraint=constraint)
+        stays = self.scale.deviations == 0
+        told = tuple(Rule.of(text, space) for text in rules)
+        region = Region.of(space, factual, ranges=ranges, constant=stays, constraint=constraint, rules=told)
         cost = Cost(self.scale, factual, space.weights, beta)
         return Problem(region, cost, self.scale, self.points, self.density, self.quantiles)
 

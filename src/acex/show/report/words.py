@@ -6,6 +6,7 @@ import numpy as np
 
 from acex.plan.target import Measured
 from acex.run.explanation import ADVICE, Explanation
+from acex.space.rules import Rule
 from acex.values import answer_text, is_missing, joined_words, readable
 
 LATELY = 10  # queries at the end, over which progress is told
@@ -80,6 +81,7 @@ def held_fixed(explanation: Explanation) -> list[str]:
         out.append(f"Limited by the caller: {joined_words(limited)}.")
     if weighted:
         out.append(f"Changes counted more or less than others: {joined_words(weighted)}.")
+    out += [f"Rule: {Rule.of(text, explanation.space).sentence}" for text in explanation.plan.rules]
     if explanation.settings.get("constraint"):
         out.append("A rule of the caller's own over whole rows held in every query after the row itself.")
     return out
