@@ -50,7 +50,7 @@ class Problems:
     def __init__(self, g: Ground, scale: bool = False) -> None:
         self.g = g
         self.scale = Scale.of(g.space, g.reference)
-        self.density = Plausibility(scale=scale).fit(g.reference, self.scale)
+        self.density = Plausibility(kind="lof", scale=scale).fit(g.reference, self.scale)
         self.quantiles = Quantiles.of(self.scale, g.reference)
 
     def of(self, row: int) -> Problem:

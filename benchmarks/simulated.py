@@ -86,7 +86,7 @@ def task(seed: int, n_rows: int = 3) -> list[Case]:
     scale = Scale.of(space, reference)
     density = None
     if rng.random() > 0.07:
-        density = Plausibility(scale=bool(rng.random() < 0.6)).fit(reference, scale)
+        density = _filter(rng.random()).fit(reference, scale)
     quantiles = Quantiles.of(scale, reference)
     beta = 5.0 if rng.random() < 0.85 else float(rng.choice([0.0, 1.0, 20.0]))
     tight = rng.random() < 0.15
@@ -104,6 +104,20 @@ def task(seed: int, n_rows: int = 3) -> list[Case]:
         others = withheld[(withheld != x).any(axis=1)]
         cases.append(Case(problem, _signed(odds, sign), outcomes != (sign < 0), others, gives_scores))
     return cases
+
+
+def table(seed: int) -> tuple[Space, FloatArray]:
+    """A table without a model, (n, d), and what its columns are; at least two of them vary."""
+    rng = np.random.default_rng([78, seed])
+    while True:
+        X, features = _columns(rng, _latent(rng))
+        if (X.std(axis=0) > 1e-9).sum() >= 2:
+            return Space(tuple(features)), X
+
+
+def _filter(u: float) -> Plausibility:
+    """What users have by default, or the paper's local outlier factor, for 0 <= u < 1."""
+    return Plausibility(kind="joint") if u < 0.55 else Plausibility(kind="lof", scale=u < 0.7)
 
 
 def _signed(odds: Score, sign: float) -> Score:

@@ -47,8 +47,8 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, deeds: tuple[Deed, ...]) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, deeds: tuple[Deed, ...], port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
         self.deeds, self.lock, self.over = deeds, threading.Lock(), threading.Event()
         self.bodies: list[Any] = []  # what was received, a request each
         self.headers: list[dict[str, str]] = []

@@ -58,7 +58,8 @@ def client() -> Iterator[Any]:
     folder = str(Path(__file__).parent)
     os.environ["PYTHONPATH"] = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    # Not a client that serves all of this process: who names an address has none.
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield client
 
 
@@ -108,6 +109,26 @@ def test_a_ledger_in_a_file_is_refused_where_workers_are_elsewhere(
     with pytest.raises(ValueError, match="use PostgreSQL"):
         many.frame()
     assert bill.lines() == []
+
+
+def test_a_scheduler_that_goes_away_is_reported_and_the_same_call_goes_on(
+    client: Any, bill: Bill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = explainer(str(tmp_path / "ledger.db"), Seller(bill))
+
+    def gone(*_: Any, **__: Any) -> Any:
+        raise OSError("Timed out trying to connect")
+
+    many = asked.explain_many(LOW[:8], budget=2, executor=acex.DaskExecutor(client))
+    finished = many.as_finished()
+    next(finished)
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "nthreads", gone)
+        with pytest.raises(acex.ExecutorFailed, match=r"OSError: Timed out .* the same call goes on from there"):
+            next(finished)
+    again = asked.explain_many(LOW[:8], budget=2, executor=acex.DaskExecutor(client))
+    assert len(again.frame()) == 8 and again.errors == {}
+    assert max(Counter(bill.lines()).values()) == 1
 
 
 def test_another_version_is_reported_at_once(

@@ -73,6 +73,10 @@ class Case:
         Path | None, typer.Option(help="TOML file that says what columns hold; acex schema writes a first one.")
     ] = None
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
+    effort: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="settle: stop when more hardly pays; spend: use the whole budget."),
+    ] = "settle"
     seed: Annotated[int, typer.Option(min=0, help="Another seed asks other questions.")] = 0
     queries_per_round: Annotated[int, typer.Option(min=1, help="Rows that are asked at once.")] = 1
     no_pool: Annotated[
@@ -124,6 +128,7 @@ class Case:
             "rules": prepared.rules,
             "directions": prepared.directions,
             "strategy": self.strategy,
+            "effort": self.effort,
             "queries_per_round": self.queries_per_round,
             "seed": self.seed,
         }

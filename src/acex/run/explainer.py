@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 import uuid
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -38,8 +38,10 @@ from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
+from acex.run.quote import Quote, quote
 from acex.run.reference import Reference
 from acex.run.session import Session
+from acex.run.wishes import refuse_foreign
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
 from acex.space.metric import Metric
@@ -124,7 +126,8 @@ class Explainer:
         if not (isinstance(answers, (tuple, list)) and len(answers) == 2):
             raise TypeError(f"answers must be a pair, (rows, labels), got {type(answers).__name__}.")
         try:
-            rows = self.space.decode(self.space.encode(answers[0]))
+            space = self.space.reaching(answers[0])
+            rows = space.decode(space.encode(answers[0]))
             read = as_labels if self._no_labels is None and not has_fractions(answers[1]) else as_numbers
             labels = read(answers[1], len(rows))
         except ValueError as error:
@@ -218,7 +221,8 @@ class Explainer:
         Raises:
             ValueError: the row or one of the options is wrong: whatever no query could mend.
         """
-        space = self._space_for(options)
+        known = self._space_for(options)
+        space = known.reaching(x)
         encoded = space.encode(x)
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
@@ -229,6 +233,7 @@ class Explainer:
             constraint=options.constraint,
             rules=options.rules,
             beta=options.beta,
+            kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -237,14 +242,14 @@ class Explainer:
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=remarks,
+            remarks=(*known.beyond(encoded[0]), *remarks),
             **self._said(options, space),
         )
         return plan, problem
 
     def _said(self, options: Options, space: Space) -> dict[str, Any]:
         """The part of a plan that is the same for all rows."""
-        reference, plausibility = self._reference, self._reference.plausibility
+        reference, plausibility, kind = self._reference, self._reference.plausibility, options.strategy.plausibility
         limits = space.by_index("ranges", options.ranges)
         return {
             "model_id": self.model_id,
@@ -254,7 +259,7 @@ class Explainer:
             "ranges": {space.names[j]: _told(wanted) for j, wanted in limits.items()},
             "rules": options.rules,
             "strategy": options.strategy.described,
-            "plausibility": None if plausibility is None else asdict(plausibility),
+            "plausibility": None if plausibility is None else plausibility.or_else(kind).described,
             "count": int(options.count),
             "beta": options.beta,
             "scores": self._scores,
@@ -268,34 +273,19 @@ class Explainer:
 
     def _space_for(self, options: Options) -> Space:
         """The space with the wishes for a row; what can be checked without the row is checked."""
-        self._refuse_foreign(options.target)
+        refuse_foreign(
+            options.target,
+            self._reference,
+            known=self._known_labels,
+            no_labels=self._no_labels,
+            scores=self._scores,
+        )
         space = self.space.widened(options.ranges).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.weights
         )
         for text in options.rules:
             Rule.of(text, space)
         return space
-
-    def _refuse_foreign(self, target: Target) -> None:
-        """Raise when the model can never give what is wanted, or known outcomes are in other words."""
-        if not isinstance(target, Measured):
-            if self._no_labels is not None:
-                raise TypeError(self._no_labels)
-        elif target.label is not None and not self._scores:
-            raise ValueError(f"target: the probability of {target.label!r} is wanted: say scores=True (--scores).")
-        elif target.label is None:
-            if self._scores:
-                raise ValueError(
-                    f"target: with scores=True the answers are probabilities of labels: say of which one, as in "
-                    f"acex.{type(target).__name__}(..., label='good'), or leave scores out for a model of numbers."
-                )
-            self._reference.refuse_outcomes_that_are_no_numbers()
-        if self._known_labels is not None:
-            target.refuse_foreign(self._known_labels)
-        if isinstance(target, OneOf):
-            self._reference.refuse_foreign_outcomes(target.labels)
-        elif isinstance(target, Measured) and target.label is not None:
-            self._reference.refuse_foreign_outcomes([target.label])
 
     def _constraint_of(self, problem: Problem) -> tuple[str | None, tuple[str, ...]]:
         """What tells the caller's rule from others, and what is to be said about that.
@@ -324,6 +314,7 @@ class Explainer:
         _refuse_other_kind(self._told, before)
         if isinstance(target, OneOf):
             refuse_lookalike(before, target.labels)
+            self._reference.refuse_foreign_outcomes([*target.labels, before])
         target.refuse_start(before)
         return self._reference.hint(target, before)
 
@@ -349,6 +340,7 @@ class Explainer:
         self,
         X: Rows,
         *,
+        ids: Sequence[Any] | None = None,
         budget_total: int | None = None,
         n_jobs: int = -1,
         executor: Executor | None = None,
@@ -359,6 +351,7 @@ class Explainer:
 
         Args:
             X: the rows: a DataFrame, a 2-D array or a list of mappings.
+            ids: what the rows are called, in tables, reports and the ledger; by default the index of X.
             budget_total: how many rows may be sent to the model for all of them together, in this run and those that
                 it goes on from. A hard cap; it goes where it is worth most, to rows without a counterfactual first.
             n_jobs: processes on this machine; -1 for one on each core, 1 for none but this.
@@ -382,7 +375,23 @@ class Explainer:
             raise ValueError(f"budget_total must be None or a whole number of at least 1, got {budget_total!r}.")
         if budget_total is not None or not chosen.is_here:
             self._move_to_file()
-        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress)
+        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress, ids=ids)
+
+    def quote(self, X: Rows, *, budget_total: int | None = None, **options: Unpack[RowOptions]) -> Quote:
+        """What `explain_many` with the same arguments would cost, from what the ledger knows. Asks nothing."""
+        told = Options.of(options)
+        plans = self.plans(X, told)
+        return quote(plans, self.ledger, self.model_id, budget=told.budget, budget_total=budget_total)
+
+    def plans(self, X: Rows, options: Options) -> Iterator[Plan | None]:
+        """The plan for each row; None for one that does not fit."""
+        self._space_for(options)
+        rows = as_frame(X)
+        for i in range(len(rows)):
+            try:
+                yield self._planned(rows.iloc[[i]], options)[0]
+            except ValueError:
+                yield None
 
     def _move_to_file(self) -> None:
         """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 ADVICE = {
     "already_target": "The factual already has the label that was asked for: there is nothing to change.",
-    "budget_spent": "The budget ran out before a hit. Raise budget, give known outcomes as labels, unfreeze features, "
+    "budget_spent": "The budget ran out before a hit. Raise budget, {labels}unfreeze features, "
     "or loosen ranges and constraint.",
-    "unlikely": "A hit became too unlikely to go on. Give known outcomes as labels, unfreeze features, loosen ranges "
-    "or constraint, choose another target.",
+    "unlikely": "A hit became too unlikely to go on. Unfreeze features, loosen ranges or constraint, {labels}"
+    "or choose another target.",
     "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
     "or relax plausibility (a lower threshold, or None).",
     "failed": "The row could not be explained.",
@@ -233,11 +233,13 @@ class Explanation:
         if self.error is not None:
             return self.error
         answers = list(dict.fromkeys(step.label for step in self.steps))
+        advice = ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
         met = any(self.plan.target.is_hit(label, self.label_before) for label in answers)
-        wish = f" {self.plan.target.words[0]}" if isinstance(self.plan.target, Measured) else f" {self.target!r}"
-        never = "" if met or self.target is None else f", never{wish}"
-        told = f"[{listed(answers)}]" if isinstance(self.plan.target, Measured) else answers
-        return f"{ADVICE[self.outcome]} The model answered {told}{never}."
+        is_number = isinstance(self.plan.target, Measured)
+        wish = self.plan.target.words[0] if is_number else repr(self.target)
+        never = "" if met or self.target is None else f", never {wish}"
+        told = f"[{listed(answers)}]" if is_number else answers
+        return f"{advice} The model answered {told}{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:

@@ -60,6 +60,8 @@ def explain(
         rules: rules as text that hold in every row after x, such as "duration <= 84 - age" or "sum(a, b, c) == 100".
         strategy: "feasible"; "penalty", which is ACE with repairs; or `acex.Feasible(...)`, `acex.Penalty(...)` with
             settings of their own.
+        effort: "settle" stops when ten more queries are unlikely to save 5%; "spend" goes on until the budget is
+            spent. Needs strategy "feasible".
         beta: weight of sparsity (l1) against distance (l2) in the cost.
         plausibility: how much a counterfactual must look like data; None for not at all.
         scores: the model gives probabilities (`predict_proba`, or a function that gives a frame with a column for

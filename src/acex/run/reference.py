@@ -15,7 +15,7 @@ from acex.run.threads import one_blas_thread
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Hint, Problem
 from acex.space.cost import Cost
-from acex.space.plausibility import Density, Plausibility
+from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.quantiles import Quantiles
 from acex.space.region import Constraint, Region
 from acex.space.rules import Rule
@@ -33,7 +33,6 @@ class Reference:
     scale: Scale
     quantiles: Quantiles
     plausibility: Plausibility | None
-    density: Density | None  # None: everything is plausible
     outcomes: list[Label] | None  # None: not known
     seed: int
 
@@ -56,12 +55,26 @@ class Reference:
         points = space.encode(data)
         scale = Scale.of(space, points)
         outcomes = None if labels is None else as_outcomes(labels, len(points))
-        with one_blas_thread():
-            density = None if plausibility is None else plausibility.fit(points, scale, seed)
-        return cls(space, points, scale, Quantiles.of(scale, points), plausibility, density, outcomes, seed)
+        reference = cls(space, points, scale, Quantiles.of(scale, points), plausibility, outcomes, seed)
+        reference.density("joint")  # what is wrong with it is said here
+        return reference
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def density(self, kind: Kind) -> Density | None:
+        """What looks like these rows, by this kind of filter where nobody chose one; None: everything does."""
+        if self.plausibility is None:
+            return None
+        settings = self.plausibility.or_else(kind)
+        if settings not in self._densities:
+            with one_blas_thread():
+                self._densities[settings] = settings.fit(self.points, self.scale, self.seed)
+        return self._densities[settings]
+
+    @cached_property
+    def _densities(self) -> dict[Plausibility, Density]:
+        return {}
 
     @cached_property
     def identity(self) -> str:
@@ -69,10 +82,17 @@ class Reference:
         outcomes = None if self.outcomes is None else fingerprint(self.outcomes)
         return fingerprint([self.points.astype("<f8").tobytes().hex(), self.points.shape, outcomes, self.seed])
 
-    def refuse_foreign_outcomes(self, words: Sequence[Label]) -> None:
-        """Outcomes in other words than the model's would be no hint, and nobody would notice."""
+    def refuse_foreign_outcomes(self, words: Sequence[Label], *, all_words: bool = True) -> None:
+        """Outcomes in other words than the model's would be no hint, and nobody would notice.
+
+        Args:
+            words: labels of the model.
+            all_words: these are all it gives. Else one outcome of the same type, and no other, will do: a history
+                without a single success is a history.
+        """
         outcomes = list(dict.fromkeys(self.outcomes or words))
-        if not any(o in words for o in outcomes):
+        one_sided = len(outcomes) == 1 and type(outcomes[0]) in {type(word) for word in words}
+        if not (any(o in words for o in outcomes) or (one_sided and not all_words)):
             raise ValueError(
                 f"labels must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
             )
@@ -91,13 +111,14 @@ class Reference:
         constraint: Constraint | None,
         rules: Sequence[str] = (),
         beta: float,
+        kind: Kind,
     ) -> Problem:
         """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row."""
         stays = self.scale.deviations == 0
         told = tuple(Rule.of(text, space) for text in rules)
         region = Region.of(space, factual, ranges=ranges, constant=stays, constraint=constraint, rules=told)
         cost = Cost(self.scale, factual, space.weights, beta)
-        return Problem(region, cost, self.scale, self.points, self.density, self.quantiles)
+        return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 
     def hint(self, target: Target, before: Label) -> Hint | None:
         """P(hit) by the known outcomes; None where there are none, or they know only one side."""

@@ -23,8 +23,9 @@ from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, judged
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
 from acex.run.pool import Lessons, points_of
-from acex.run.recorded import contradictions
+from acex.run.recorded import contradictions, value_of
 from acex.run.threads import one_blas_thread
+from acex.search.hints import excluded_hits
 from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
@@ -328,7 +329,7 @@ class Session:
             position=len(self.steps),
             row=row,
             purpose=query.purpose,
-            label=self._value(answer),
+            label=value_of(answer, self.plan.target),
             hit=False,
             best=np.inf,
             paid=paid,
@@ -350,16 +351,6 @@ class Session:
             self._end = ("already_target", "settled")
         odds = self._odds(step.label, answer)
         self._search = Search.begin(problem, self._strategy, plan.seed, count=plan.count, budget=plan.budget, odds=odds)
-
-    def _value(self, answer: Answer) -> Label:
-        """What of an answer is judged."""
-        value = self.plan.target.value(answer.label, answer.scores)
-        if value is None:
-            raise ValueError(
-                f"The row {answer.row} was answered {answer.label!r} before, without the probabilities that the target "
-                f"is about. Begin with another model_id, so that they are asked for."
-            )
-        return value
 
     def _odds(self, value: Label, answer: Answer) -> float | None:
         return self.plan.target.odds(value, answer.scores, self.steps[0].label)
@@ -414,7 +405,7 @@ class Session:
             tuple(chosen.tolist()),
             tuple(search.steadiness(search.history.X[chosen]).tolist()) if steady else (),
             search.worth,
-            self._fewer(len(chosen)),
+            self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
         )
 
     def _fewer(self, found: int) -> tuple[str, ...]:

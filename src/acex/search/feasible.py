@@ -26,7 +26,7 @@ import numpy as np
 from acex.arrays import BoolArray, FloatArray
 from acex.search.belief import Belief
 from acex.search.climb import best_position
-from acex.search.evidence import Ground, Points, joined
+from acex.search.evidence import Ground, Points, in_common, joined
 from acex.search.families import anywhere, beyond_hits, everything, from_hits, from_reference, simplified
 from acex.search.outlook import Outlook
 from acex.search.problem import History, Problem, Query, Stop
@@ -42,6 +42,7 @@ PARENTS, IMAGINED = 5, 2  # best hits that are varied, and hits that known outco
 N_JUDGED, N_RANDOM = 300, 80  # the most promising by the Gaussian process, and some more, go through the network
 SHARPER = 4.0  # a power that puts near candidates first
 LEAST_SAVING = 0.003  # a share of the best cost below which nobody would ask
+STALE = 15  # queries without a better hit, after which every second one starts afresh
 IMAGINED_ROUNDS = 5
 MOST_STEADY = 200  # candidates, the likeliest, whose neighbourhood is looked at
 UNLIKELY, UNLIKELY_FOR = 0.005, 10  # give up when the greatest P(hit) stays below this for so many asks
@@ -77,6 +78,9 @@ class Feasible(Strategy):
     @property
     def steady(self) -> float | None:
         return self.margin
+
+    def spending(self) -> Feasible:
+        return replace(self, tolerance=0.0)
 
     def next_query(
         self, problem: Problem, history: History, *, seed: int, count: int = 1, budget: float = np.inf
@@ -193,6 +197,9 @@ class _Round:
         recent = [q.hope for q in self.history.queries[self.start :]][-UNLIKELY_FOR:]
         if self.n_asked >= min(self.budget / 2, EARLIEST_END) and max(recent, default=1.0) < UNLIKELY:
             return Stop("unlikely")
+        unusual = self.problem.once(_unusual_hit)
+        if unusual is not None and self.n_asked == 1:
+            return Query(unusual, "first")
         points, probability = self.judged.points, self.judged.probability
         score = self._first_score()
         if self.n_asked >= ANYWHERE_FROM and self.n_asked % 2 == 0 and probability.max(initial=0.0) < HOPELESS:
@@ -245,10 +252,25 @@ class _Round:
         if len(self.judged.points) == 0 or (self.settings.tolerance and self.outlook.soon < self.settings.tolerance):
             return Stop("settled")
         expected = self.judged.probability * self.judged.saving
+        since = len(self.history.queries) - 1 - int(np.flatnonzero(self.success)[-1])
+        if since >= STALE and since % 2:
+            expected = expected * self._unlike_hits()
         chosen = best_position(self.judged.points.X, expected, self._may_ask)
         if chosen is None:
             return Stop("settled")
         return Query(self.judged.points.X[chosen], "refine", hope=float(self.judged.probability[chosen]))
+
+    def _unlike_hits(self) -> FloatArray:
+        """The share of each candidate's changes that none of the best hits makes, (n,): a fresh start elsewhere."""
+        points = self.judged.points
+        common = in_common(points.S, Points(self.ground, self._cheapest_hits[:PARENTS]).S)
+        return np.asarray(1 - common.max(axis=1) / (points.S.sum(axis=1) + 1e-12))
+
+    @cached_property
+    def _cheapest_hits(self) -> FloatArray:
+        """The successes, cheapest first, (n, d)."""
+        hits = self.history.X[self.success]
+        return hits[np.argsort(self.problem.cost(hits), kind="stable")]
 
     def _cheaper_candidates(self) -> Points:
         """Candidates that are cheaper than the best hit."""
@@ -256,8 +278,7 @@ class _Round:
         X = everything(problem)
         if X is not None:
             return self._promising(_costing(Points(self.ground, X), most))
-        hits = self.history.X[self.success]
-        hits = hits[np.argsort(problem.cost(hits), kind="stable")]
+        hits = self._cheapest_hits
         parents = np.vstack([hits[:PARENTS], problem.once(_imagined_hits)[:IMAGINED]])
         simpler, towards, varied = (
             _costing(Points(self.ground, X), most)
@@ -301,6 +322,18 @@ class _Round:
 def _costing(points: Points, most: float = np.inf) -> Points:
     """The points that cost something, and at most this."""
     return points[(points.costs > 0) & (points.costs <= most)]
+
+
+def _unusual_hit(problem: Problem) -> FloatArray | None:
+    """The cheapest row that known outcomes call a hit, (d,), if all such rows are unusual: are the outcomes right?"""
+    if problem.hint is None:
+        return None
+    hits = problem.projected[problem.hint(problem.projected) > 0.5]
+    hits = hits[problem.region.contains(hits) & problem.different(hits)] if len(hits) else hits
+    costs = problem.cost(hits)
+    if not (costs > 0).any() or problem.plausible(hits[costs > 0]).any():
+        return None
+    return np.asarray(hits[costs > 0][costs[costs > 0].argmin()])
 
 
 def _imagined_hits(problem: Problem) -> FloatArray:

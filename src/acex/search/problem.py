@@ -174,8 +174,14 @@ class Problem:
             return np.ones(len(X), dtype=bool)
         keys = [key(x) for x in X]
         new = [i for i, k in enumerate(keys) if k not in self._judged]
-        self._judged.update(zip((keys[i] for i in new), self.density.plausible(X[new]).tolist(), strict=True))
+        judged = self.density.plausible(X[new], self._least)
+        self._judged.update(zip((keys[i] for i in new), judged.tolist(), strict=True))
         return np.array([self._judged[k] for k in keys], dtype=bool)
+
+    @cached_property
+    def _least(self) -> float:
+        """What the score of a plausible point has to exceed."""
+        return -np.inf if self.density is None else self.density.least(self.factual)
 
     @cached_property
     def _judged(self) -> dict[bytes, bool]:

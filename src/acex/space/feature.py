@@ -139,6 +139,10 @@ class Feature:
         self.allowed(limits)
         return self
 
+    def reaching(self, x: FloatArray) -> Feature:
+        """The feature with room for these codes, (n,), where it can have more."""
+        return self
+
     def between(self, allowed: FloatArray, least: float, most: float) -> FloatArray:
         """The codes allowed from `least` to `most`; empty or descending if there are none."""
         return np.array([max(allowed[0], least), min(allowed[-1], most)])

@@ -91,6 +91,10 @@ class Numeric(Feature):
         ends = [end for end in self.allowed(limits).tolist() if np.isfinite(end)]
         return replace(self, low=min([self.low, *ends]), high=max([self.high, *ends]))
 
+    def reaching(self, x: FloatArray) -> Feature:
+        low, high = float(x.min(initial=self.low)), float(x.max(initial=self.high))
+        return self if (low, high) == (self.low, self.high) else replace(self, low=low, high=high)
+
     def verb(self, before: Any, after: Any) -> Direction:
         return "increase" if after > before else "decrease"
 

@@ -175,6 +175,22 @@ class Space:
             features[j] = features[j].widened(wanted)
         return replace(self, features=tuple(features))
 
+    def reaching(self, rows: Rows) -> Space:
+        """The same space, its numeric ranges widened to hold these rows: what is there is possible."""
+        features = [
+            column.feature.reaching(column.codes(values))
+            for column, values in zip(self.held, self._columns_of(rows), strict=True)
+        ]
+        return self if features == list(self.features) else replace(self, features=tuple(features))
+
+    def beyond(self, x: FloatArray) -> tuple[str, ...]:
+        """Which values of a point, (d,), lie beyond the space, in words."""
+        outside = [(self.features[j], x[j]) for j in np.flatnonzero((x < self.low) | (x > self.high))]
+        return tuple(
+            f"{f.name!r}: {f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it."
+            for f, code in outside
+        )
+
     def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
         """What a mapping from names gives, such as `ranges`, by position of the feature."""
         if given is not None and not isinstance(given, Mapping):
@@ -208,16 +224,21 @@ class Space:
             ValueError: a column is missing or unknown, a value is missing, infinite, of no known
                 category or out of range. The message names column and value.
         """
+        columns = self._columns_of(rows)
+        X = np.empty((len(columns[0]), len(self)))
+        for j, (column, values) in enumerate(zip(self.held, columns, strict=True)):
+            X[:, j] = column.encode(values)
+        return X
+
+    def _columns_of(self, rows: Rows) -> list[pd.Series[Any]]:
+        """The values of each feature, in the order of the features."""
         frame = as_frame(rows)
         where, width = "the row" if len(frame) == 1 else "the rows", frame.shape[1]
         if self.columns is None and frame.columns.equals(pd.RangeIndex(width)):  # an array has no names
             if width != len(self):
                 raise ValueError(f"{where}: expected {len(self)} values ({listed(self.names)}), got {width}.")
             frame.columns = pd.Index(self.names)
-        X = np.empty((len(frame), len(self)))
-        for j, label in enumerate(self._match_columns(frame.columns, where)):
-            X[:, j] = self.held[j].encode(frame[label])
-        return X
+        return [frame[label] for label in self._match_columns(frame.columns, where)]
 
     def _match_columns(self, columns: pd.Index[Any], where: str) -> tuple[Hashable, ...]:
         """The label of each feature's column among `columns`, in the order of the features."""
