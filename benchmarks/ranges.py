@@ -80,7 +80,7 @@ def measured(rows: int) -> Iterator[dict[str, Any]]:
                 outside = withheld[predict(withheld) < low].head(rows)
                 for i in range(len(outside)):
                     what = {"table": name, "model": kind, "range": wish, "row": i}
-                    yield from compared(predict, outside.iloc[i], known, low, high, what)
+                    yield from compared(predict, outside.iloc[i], known, acex.Space.infer(table), (low, high), what)
 
 
 def coded(rows: pd.DataFrame, known: pd.DataFrame) -> Any:
@@ -90,9 +90,10 @@ def coded(rows: pd.DataFrame, known: pd.DataFrame) -> Any:
 
 
 def compared(
-    predict: Any, x: Any, known: pd.DataFrame, low: float, high: float, what: dict[str, Any]
+    predict: Any, x: Any, known: pd.DataFrame, space: acex.Space, wish: tuple[float, float], what: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Both ways for one row."""
+    low, high = wish
 
     def decide(rows: pd.DataFrame) -> Any:
         return (low <= predict(rows)) & (predict(rows) <= high)
@@ -101,7 +102,7 @@ def compared(
     keep_on = acex.Feasible(tolerance=0.0)
     best = {}
     for way, (model, target) in ways.items():
-        e = acex.explain(model, x, data=known, target=target, budget=BUDGET, strategy=keep_on)
+        e = acex.explain(model, x, data=known, space=space, target=target, budget=BUDGET, strategy=keep_on)
         best[way] = e.queries["best"].to_numpy()
     limit = CLOSE * min(float(np.min(costs)) for costs in best.values())
     for way, costs in best.items():
