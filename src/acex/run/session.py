@@ -22,6 +22,8 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, judged
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
+from acex.run.oddity import affinity, least_usual
+from acex.run.past import Past
 from acex.run.pool import Lessons, points_of
 from acex.run.recorded import contradictions, value_of
 from acex.run.threads import one_blas_thread
@@ -52,40 +54,6 @@ class _Round:
     def part(self, places: list[int]) -> Rows:
         """The rows at these places."""
         return self.rows.iloc[places] if isinstance(self.rows, pd.DataFrame) else self.rows[places]
-
-
-class _Past:
-    """What the ledger knew of this explanation when it was begun, and what each of its questions may know."""
-
-    def __init__(self, box: BlackBox, asks: Sequence[Ask]) -> None:
-        self._box = box
-        self.asks = {ask.position: ask for ask in asks}
-        # What ended once stays ended, whatever others have asked since; a larger budget goes on from there.
-        self.end = None if box.explanation is None else box.ledger.seen_at_end(box.explanation)
-        self.n_asked = len(asks)  # when it ended
-        self._now: tuple[int, int] = (-1, 0)  # a position, and what can be seen there
-
-    def seen(self, position: int) -> int:
-        """The newest answer that the question at this position may know of; the same when it is asked again."""
-        if position in self.asks:
-            return self.asks[position].seen
-        if self._now[0] != position:
-            newest = self.end if self.ended_at(position) else self._box.ledger.last_sequence(self._box.model_id)
-            self._now = position, newest or 0
-        return self._now[1]
-
-    def ended_at(self, position: int) -> bool:
-        """Did it end there, before the question at this position?"""
-        return self.end is not None and position == self.n_asked
-
-    def round_at(self, position: int) -> list[Ask]:
-        """The questions that were asked at once from this position on; none if nothing was."""
-        asks: list[Ask] = []
-        while (ask := self.asks.get(position + len(asks))) is not None:
-            if asks and ask.note["first"] != asks[0].note["first"]:
-                break
-            asks.append(ask)
-        return asks
 
 
 class Session:
@@ -125,7 +93,7 @@ class Session:
         self.steps: list[Step] = []
         self._problem = problem  # until the search knows more of it
         self._strategy, self._learn, self._lessons, self._about = strategy, learn, lessons, about
-        self._past = _Past(box, recorded)
+        self._past = Past(box, recorded)
         self._search: Search | None = None  # from the factual's label on
         self._round: _Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
@@ -406,7 +374,17 @@ class Session:
             tuple(search.steadiness(search.history.X[chosen]).tolist()) if steady else (),
             search.worth,
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
+            least_usual=tuple(least_usual(self.problem, x) for x in search.history.X[chosen]),
+            needed=self._needed(search),
         )
+
+    def _needed(self, search: Search) -> tuple[dict[str, str], ...]:
+        """For each counterfactual its changes, and whether they are needed."""
+        undone = search.undoings
+        out: tuple[dict[str, str], ...] = tuple({} for _ in search.chosen)
+        for i, j, mark in zip(undone.of, undone.features, undone.marks, strict=True):
+            out[i][self.space.names[j]] = mark
+        return out
 
     def _fewer(self, found: int) -> tuple[str, ...]:
         wanted = self.plan.count
@@ -434,12 +412,6 @@ class Session:
             warnings=warnings,
             about=self._about,
         )
-
-
-def affinity(problem: Problem, X: FloatArray) -> FloatArray:
-    """How much points look like the reference, 1 for all where nobody wants to know, (n,)."""
-    density = problem.density
-    return np.ones(len(X)) if density is None or not len(X) else density.affinity(X)
 
 
 def _points(queries: Sequence[Query]) -> FloatArray:

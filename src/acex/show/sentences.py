@@ -45,6 +45,7 @@ class Templates:
         more: the last condition where there are more than a reader can take in; `{n}` is at least 2.
         label: what stands for a label that is no text, such as 1.
         measured, chance: the same where a number was wanted: the model's answer, or the probability of label `{of}`.
+        unchecked: after the sentence about a change of which nobody knows whether it is needed.
         already, nothing, failed: instead of the opening, when nothing had to be changed, nothing was found, or the
             row could not be explained.
         decimal, thousands: what stands in numbers at the decimal point and between groups of three digits.
@@ -71,6 +72,7 @@ class Templates:
     label: str = "label {label}"
     measured: str = "an answer of {label}"
     chance: str = "a probability of {label} for {of}"
+    unchecked: str = " Whether this is needed was not checked."
     already: str = "{label} as it is: nothing has to change."
     nothing: str = "{label} as before: no change was found that alters the decision."
     failed: str = "This row could not be explained. {error}"
@@ -110,7 +112,12 @@ ENGLISH = Templates()
 
 def sentences(explanation: Explanation, templates: Templates = ENGLISH) -> list[str]:
     """A sentence for each change of the best counterfactual, largest step first; none when nothing was found."""
-    return [_capital(getattr(templates, kind).format(**change)) for kind, change in _changes(explanation, templates)]
+    known = explanation.ending.needed  # nothing is said where nobody recorded it
+    marks = explanation.changes["needed"].tolist() if known else [""] * len(explanation.changes)
+    return [
+        _capital(getattr(templates, kind).format(**change)) + (templates.unchecked if mark == "not checked" else "")
+        for (kind, change), mark in zip(_changes(explanation, templates), marks, strict=True)
+    ]
 
 
 def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> str:
@@ -144,7 +151,7 @@ def _labelled(explanation: Explanation, templates: Templates, which: int) -> str
 
 def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:
     """Each change of the best counterfactual: the name of its template, and what fills the places in it."""
-    for name, before, after, _ in explanation.changes.itertuples(index=False):
+    for name, before, after in explanation.changes[["feature", "before", "after"]].itertuples(index=False, name=None):
         feature = explanation.space.feature(name)
         write = templates.number if feature.is_number else templates.word
         first, second = (write(text) for text in feature.texts(before, after))
