@@ -378,6 +378,6 @@ def _measured(said: Mapping[str, Any]) -> Measured:
     wish = given[key]
     wishes = wish if key == Between.key and isinstance(wish, Sequence) and len(wish) == 2 else [wish]
     try:
-        return MEASURED[key](*wishes, label)
+        return MEASURED[key](*wishes, label=label)
     except TypeError:
         raise ValueError(f"target: {key} cannot be {wish!r}; expected as in {{'between': [100, 120]}}.") from None
