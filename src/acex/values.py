@@ -119,6 +119,11 @@ def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = rea
     return pair
 
 
+def answer_texts(before: Any, after: Any) -> tuple[str, str]:
+    """Two answers of a model as people write them, so that two numbers can be told apart."""
+    return readable_pair(before, after) if is_fraction(before) or is_fraction(after) else (str(before), str(after))
+
+
 def printable(text: str) -> str:
     """The text as it may go to a terminal; what is no sign is written as in JSON, such as \\u001b.
 

@@ -63,6 +63,10 @@ class Target(ABC):
             )
         return label
 
+    def named(self, words: Mapping[Label, Label]) -> Target:
+        """The same in other words for the labels, as far as it names any."""
+        return self
+
     @abstractmethod
     def is_hit(self, label: Label, before: Label) -> bool:
         """Is this label wanted, for a factual with the label `before`?"""
@@ -143,6 +147,9 @@ class OneOf(Target):
     def words(self) -> tuple[str, ...]:
         return tuple(str(label) for label in self.labels)
 
+    def named(self, words: Mapping[Label, Label]) -> OneOf:
+        return OneOf(tuple(words.get(label, label) for label in self.labels))
+
     def is_hit(self, label: Label, before: Label) -> bool:
         return label in self.labels
 
@@ -185,6 +192,9 @@ class Measured(Target):
     @property
     def words(self) -> tuple[str, ...]:
         return (self._words if self.label is None else f"{self.label} with a probability of {self._words}",)
+
+    def named(self, words: Mapping[Label, Label]) -> Target:
+        return self if self.label not in words else Target.of(self.said | {"label": words[self.label]})
 
     def value(self, label: Label, scores: Scores | None) -> Label:
         if self.label is not None:

@@ -23,7 +23,7 @@ from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
 from acex.plan.target import Measured
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import Label, as_json, is_fraction, listed, printable, readable_pair
+from acex.values import Label, answer_texts, as_json, listed, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,7 +108,7 @@ class Explanation:
     @property
     def target(self) -> Any:
         """The label wanted, or a list of them; None for any other than `label_before`; of numbers a mapping."""
-        return self.plan.target.said
+        return self.plan.target.named(self.plan.class_names).said
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -125,7 +125,8 @@ class Explanation:
     def queries(self) -> pd.DataFrame:
         """A row per query: purpose, label, hit, cost, best (cost of the best counterfactual so far)."""
         names = ("purpose", "label", "hit", "cost", "best")
-        return pd.DataFrame({name: [getattr(step, name) for step in self.steps] for name in names})
+        columns = {name: [getattr(step, name) for step in self.steps] for name in names}
+        return pd.DataFrame(columns | {"label": [self._called(step.label) for step in self.steps]})
 
     @property
     def trace(self) -> pd.DataFrame:
@@ -167,18 +168,21 @@ class Explanation:
     @property
     def label_before(self) -> Label:
         """The model's label of the factual; None if it was never told."""
-        return self.steps[0].label if self.steps else None
+        return self._called(self.steps[0].label) if self.steps else None
 
     @property
     def label_after(self) -> Label:
         """The model's label of the best counterfactual; None when there is none."""
-        return self._chosen[0].label if self._chosen else None
+        return self._called(self._chosen[0].label) if self._chosen else None
+
+    def _called(self, label: Label) -> Label:
+        """What a label is called: by its class name, if it has one."""
+        return label if isinstance(self.plan.target, Measured) else self.plan.class_names.get(label, label)
 
     @property
     def labels_in_words(self) -> tuple[str, str]:
         """The labels before and after as people write them: numbers with as many digits as tell them apart."""
-        before, after = self.label_before, self.label_after
-        return readable_pair(before, after) if is_fraction(before) or is_fraction(after) else (str(before), str(after))
+        return answer_texts(self.label_before, self.label_after)
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
@@ -235,14 +239,12 @@ class Explanation:
     def _advice(self) -> str:
         if self.error is not None:
             return self.error
-        answers = list(dict.fromkeys(step.label for step in self.steps))
+        answers = list(dict.fromkeys(self._called(step.label) for step in self.steps))
         advice = ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
-        met = any(self.plan.target.is_hit(label, self.label_before) for label in answers)
-        is_number = isinstance(self.plan.target, Measured)
-        wish = self.plan.target.words[0] if is_number else repr(self.target)
+        met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
+        wish = self.plan.target.words[0] if isinstance(self.plan.target, Measured) else repr(self.target)
         never = "" if met or self.target is None else f", never {wish}"
-        told = f"[{listed(answers)}]" if is_number else answers
-        return f"{advice} The model answered {told}{never}."
+        return f"{advice} The model answered [{listed(answers)}]{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -380,7 +382,7 @@ class Explanation:
                 "needed": self.ending.needed,
                 "warnings": self.warnings,
                 "queries": [
-                    q | {"paid": s.paid, "at": s.at, "reference": s.note.reference}
+                    q | {"label": as_json(s.label), "paid": s.paid, "at": s.at, "reference": s.note.reference}
                     for q, s in zip(queries, self.steps, strict=True)
                 ],
                 "asked": [list(row.values()) for row in _values(self.asked)],

@@ -45,8 +45,8 @@ def plane_record(explanation: Explanation, predict: Callable[[Rows], Any] | None
     region = None
     if predict is not None:
         points = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
-        target = explanation.plan.target
-        hits = [target.is_hit(plain_label(label), explanation.label_before) for label in predict(space.decode(points))]
+        target, before = explanation.plan.target, explanation.steps[0].label
+        hits = [target.is_hit(plain_label(label), before) for label in predict(space.decode(points))]
         region = np.array(hits).reshape(GRID, GRID)
     best = space.encode(explanation.counterfactuals)
     return Plane(

@@ -25,7 +25,7 @@ def is_about_numbers(explanation: Explanation) -> bool:
 
 def wanted(explanation: Explanation) -> str:
     """The label that was wanted, or the range of numbers."""
-    return joined_words(explanation.plan.target.words, "or")
+    return joined_words(explanation.plan.target.named(explanation.plan.class_names).words, "or")
 
 
 def price(explanation: Explanation, per_row: float | None) -> str:
