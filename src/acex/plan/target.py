@@ -50,6 +50,11 @@ class Target(ABC):
     def words(self) -> tuple[str, ...]:
         """What would do, for people."""
 
+    @property
+    def wish(self) -> str:
+        """The range of numbers wanted, in words; empty where labels are."""
+        return ""
+
     def value(self, label: Label, scores: Scores | None) -> Label:
         """What of an answer is judged; None where the answer does not tell it.
 
@@ -192,6 +197,10 @@ class Measured(Target):
     @property
     def words(self) -> tuple[str, ...]:
         return (self._words if self.label is None else f"{self.label} with a probability of {self._words}",)
+
+    @property
+    def wish(self) -> str:
+        return self.words[0]
 
     def named(self, words: Mapping[Label, Label]) -> Target:
         return self if self.label not in words else Target.of(self.said | {"label": words[self.label]})

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 ADVICE = {
     "already_target": "The factual already has the label that was asked for: there is nothing to change.",
-    "budget_spent": "The budget ran out before a hit. Raise budget, {labels}unfreeze features, "
-    "or loosen ranges and constraint.",
+    "budget_spent": "The budget ran out before a hit. Raise budget, {labels}unfreeze features, or loosen ranges "
+    "and constraint.",
     "unlikely": "A hit became too unlikely to go on. Unfreeze features, loosen ranges or constraint, {labels}"
     "or choose another target.",
     "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
@@ -176,12 +176,12 @@ class Explanation:
         return self._called(self._chosen[0].label) if self._chosen else None
 
     def _called(self, label: Label) -> Label:
-        """What a label is called: by its class name, if it has one."""
+        """The class name of a label, if it has one."""
         return label if isinstance(self.plan.target, Measured) else self.plan.class_names.get(label, label)
 
     @property
     def labels_in_words(self) -> tuple[str, str]:
-        """The labels before and after as people write them: numbers with as many digits as tell them apart."""
+        """The labels before and after, as people write them."""
         return answer_texts(self.label_before, self.label_after)
 
     @cached_property
@@ -233,17 +233,16 @@ class Explanation:
         return replace(self, ending=replace(self.ending, **mine))
 
     def _price(self) -> str:
-        reused = f", {self.n_reused} known before" if self.n_reused else ""
-        return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{reused}"
+        known = f", {self.n_reused} known before" if self.n_reused else ""
+        return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{known}"
 
     def _advice(self) -> str:
         if self.error is not None:
             return self.error
-        answers = list(dict.fromkeys(self._called(step.label) for step in self.steps))
+        answers = dict.fromkeys(self._called(step.label) for step in self.steps)
         advice = ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
         met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
-        wish = self.plan.target.words[0] if isinstance(self.plan.target, Measured) else repr(self.target)
-        never = "" if met or self.target is None else f", never {wish}"
+        never = "" if met or self.target is None else f", never {self.plan.target.wish or repr(self.target)}"
         return f"{advice} The model answered [{listed(answers)}]{never}."
 
     @cached_property
