@@ -321,6 +321,17 @@ def test_the_commands_to_take_along_give_the_same_explanation(tmp_path: Path, mo
             assert names["e"].plan.identity == identity and names["e"].n_queries == 0
 
 
+def test_an_answer_that_holds_close_by_says_how_far_it_does(tmp_path: Path) -> None:
+    with visiting(desk_in(tmp_path)) as client:
+        identity = begin(client, target=["good"], budget=20, steady=True)["id"]
+        told = ended(client, identity)
+        commands = client.get(f"/api/searches/{identity}/take/commands").json()
+    assert told["wishes"]["steady"] and told["told"]["answers"][0]["steady"] > 0.5
+    assert commands["shell"] is None and "acex.Feasible(margin=0.7)" in commands["python"]
+    with visiting(desk_in(tmp_path)) as client:  # started anew, it knows that wish too
+        assert client.post(f"/api/searches/{identity}/go", json={"budget": 21}).status_code == 200
+
+
 def test_many_rows_become_a_table_with_groups(tmp_path: Path) -> None:
     bank = Bank()
     with visiting(desk_in(tmp_path, bank)) as client:

@@ -249,7 +249,9 @@ class Studio:
             position = self._position(search)
             said = (desk, position, search.factual, search.options)
             shell = take.shell_command(*said)
-            why_not = "" if shell else desk.recipe.why_not or "There is no command for a category with a | in it."
+            why_not = (
+                "" if shell else desk.recipe.why_not or "There is no command for these wishes; the script has them all."
+            )
             return JSONResponse({"python": take.python_code(*said), "shell": shell, "why_not": why_not})
         e = acex.recorded(desk.ledger, search.identity)
         if what == "report.html":
