@@ -143,6 +143,16 @@ def test_ten_more_questions_go_on_where_it_ended(tmp_path: Path) -> None:
     assert told["paid"] == len(bank.asked) == len(set(bank.asked)) == 9 and told["budget"] == 9
 
 
+def test_of_several_answers_more_questions_make_another_search_with_what_is_known_for_free(tmp_path: Path) -> None:
+    bank = Bank()
+    with visiting(desk_in(tmp_path, bank)) as client:
+        first = begin(client, target=["good"], budget=8, count=2)["id"]
+        ended(client, first)
+        second = client.post(f"/api/searches/{first}/go", json={"budget": 14}).json()["id"]
+        assert second != first and ended(client, second)["state"] == "ended"
+    assert len(bank.asked) == len(set(bank.asked)) <= 22
+
+
 def test_a_search_stops_and_goes_on_and_pays_for_nothing_twice(tmp_path: Path) -> None:
     bank = Bank(pause=0.03)
     with visiting(desk_in(tmp_path, bank)) as client:

@@ -38,7 +38,13 @@ export async function searchPage(desk, id) {
   const after = h("div", {});
 
   async function act(promise) {
-    try { take(await promise); put(trouble); follow(); } catch (error) { put(trouble, problem(error.message)); }
+    try {
+      const now = await promise;
+      if (now.id !== id) { location.hash = `#/search/${now.id}`; return; }
+      put(trouble);
+      take(now);
+      follow();
+    } catch (error) { put(trouble, problem(error.message)); }
   }
 
   function take(now) {
