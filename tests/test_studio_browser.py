@@ -121,9 +121,9 @@ class Person:
         return self.identity
 
     def type(self, selector: str, text: str) -> None:
-        field = self.find(selector)
-        field.clear()
-        field.send_keys(text)
+        from selenium.webdriver.common.keys import Keys
+
+        self.find(selector).send_keys(Keys.CONTROL, "a", Keys.NULL, text or Keys.BACKSPACE)
 
     @property
     def text(self) -> str:
@@ -193,9 +193,7 @@ def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, dr
         assert person.identity == first
         person.press("Try it a little differently")
         before = len(bill(folder))
-        income = person.find(".fields .field:nth-child(2) input")
-        income.clear()
-        income.send_keys("3987")
+        person.type(".fields .field:nth-child(2) input", "3987")
         assert person.sees("1 question, 0.50")
         assert len(bill(folder)) == before
         person.press("Ask the model")
