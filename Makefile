@@ -17,10 +17,10 @@ studio: .venv/studio
 	@$(BIN)/acex studio --demo
 
 test: .venv/installed
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-slow: .venv/installed
-	$(BIN)/pytest -n 2 -m slow
+	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 lint: .venv/installed
 	$(BIN)/ruff check .

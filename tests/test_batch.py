@@ -129,9 +129,9 @@ def test_a_batch_can_be_looked_at() -> None:
 
 
 def test_later_rows_learn_from_earlier_ones() -> None:
-    rows = np.random.default_rng(1).permutation(X[X[:, 0] + X[:, 1] < 0])[:20]
+    rows = np.random.default_rng(1).permutation(X[X[:, 0] + X[:, 1] < 0])[:12]
     frames = [explainer(pool=pool).explain_many(rows, budget=6, n_jobs=1).frame() for pool in (True, False)]
-    assert frames[0]["cost"].iloc[8:].mean() < frames[1]["cost"].iloc[8:].mean()
+    assert frames[0]["cost"].iloc[4:].mean() < frames[1]["cost"].iloc[4:].mean()
     assert (frames[0]["reused"] > 0).any()
 
 

@@ -55,7 +55,7 @@ def test_a_ledger_may_be_on_a_server(tmp_path: Path) -> None:
 def test_every_kind_of_model_can_be_asked(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LOANS_TOKEN", "Bearer 0123456789")
-    set_up_files()
+    set_up_files(tmp_path)
     with serving(decide) as server:
         model: tuple[Any, ...] = ("loans.csv", "--model", "loans.skops", *LOANS)
         if kind == "http":
