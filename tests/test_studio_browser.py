@@ -71,7 +71,7 @@ def bill(folder: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def until(what: Callable[[], Any], seconds: float = 60) -> Any:
+def until(what: Callable[[], Any], seconds: float = 180) -> Any:
     """What comes of it, once something does."""
     end = time.monotonic() + seconds
     while True:
@@ -129,7 +129,7 @@ class Person:
     def text(self) -> str:
         return str(self.find("main").text)
 
-    def sees(self, text: str, seconds: float = 60) -> bool:
+    def sees(self, text: str, seconds: float = 180) -> bool:
         return bool(until(lambda: text in self.text, seconds))
 
     def go(self, place: str) -> None:
@@ -215,7 +215,7 @@ def test_take_it_along(folder: Path, driver: Any) -> None:
                 "const done = arguments[1]; fetch(arguments[0]).then(r => r.text().then(t => done([r.status, t])))",
                 f"/api/searches/{identity}/take/{what}",
             )
-            assert fetched[0] == 200 and "income" in fetched[1], what
+            assert fetched[0] == 200 and "income" in fetched[1].lower(), what
         driver.get(f"{address}api/searches/{identity}/take/report.html")
         assert "What would have to change" in driver.page_source
 
@@ -254,7 +254,7 @@ def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twic
         process.wait()
         until(lambda: person.find("#banner").text)
         with serving_studio(folder, *words, BANK_SECONDS="0.3") as (_, _again):
-            assert person.sees("Done", 90)  # without a touch
+            assert person.sees("Done")  # without a touch
             assert person.sees("12 of 12")
             assert len(bill(folder)) == len(set(bill(folder))) == 12
             until(lambda: not driver.find_element("id", "banner").is_displayed())
