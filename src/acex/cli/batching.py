@@ -184,7 +184,7 @@ def _print_quote(
 ) -> None:
     """What it would cost. The ledger is only read."""
     from acex.run.options import Options
-    from acex.run.quote import quote
+    from acex.run.quote import plans_of, quote
 
     if case.ledger is not None and case.model_id is None:
         raise ValueError("--ledger needs --model-id for a model that has no name of its own.")
@@ -192,7 +192,7 @@ def _print_quote(
     known = case.ledger if case.ledger is not None and exists(case.ledger) else None
     with acex.Ledger(known) as ledger:
         told = quote(
-            explainer.plans(prepared.factual, options),
+            plans_of(lambda x: explainer.planned(x, options)[0], prepared.factual),
             ledger,
             explainer.model_id,
             budget=options.budget,

@@ -20,13 +20,14 @@ import pandas as pd
 from acex.errors import NoCounterfactual
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
+from acex.plan.target import Measured
 from acex.run.advice import ADVICE
 from acex.run.certificate import certified
 from acex.run.frames import records
 from acex.run.redaction import redacted, saved
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import Label, as_json, printable
+from acex.values import Label, answer_texts, as_json, listed, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,7 +101,7 @@ class Explanation:
 
     @property
     def target(self) -> Any:
-        """The label that was wanted, or a list of them; None for any other than `label_before`."""
+        """The label wanted, or a list of them; None for any other than `label_before`; of numbers a mapping."""
         return self.plan.target.named(self.plan.class_names).said
 
     @property
@@ -169,8 +170,13 @@ class Explanation:
         return self._called(self._chosen[0].label) if self._chosen else None
 
     def _called(self, label: Label) -> Label:
-        """What a label is called: by its class name, if it has one."""
-        return self.plan.class_names.get(label, label)
+        """The class name of a label, if it has one."""
+        return label if isinstance(self.plan.target, Measured) else self.plan.class_names.get(label, label)
+
+    @property
+    def labels_in_words(self) -> tuple[str, str]:
+        """The labels before and after, as people write them."""
+        return answer_texts(self.label_before, self.label_after)
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
@@ -221,17 +227,17 @@ class Explanation:
         return replace(self, ending=replace(self.ending, **mine))
 
     def _price(self) -> str:
-        reused = f", {self.n_reused} known before" if self.n_reused else ""
-        return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{reused}"
+        known = f", {self.n_reused} known before" if self.n_reused else ""
+        return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{known}"
 
     def _advice(self) -> str:
         if self.error is not None:
             return self.error
-        answers = list(dict.fromkeys(self._called(step.label) for step in self.steps))
+        answers = dict.fromkeys(self._called(step.label) for step in self.steps)
         advice = ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
         met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
-        never = "" if met or self.target is None else f", never {self.target!r}"
-        return f"{advice} The model answered {answers}{never}."
+        never = "" if met or self.target is None else f", never {self.plan.target.wish or repr(self.target)}"
+        return f"{advice} The model answered [{listed(answers)}]{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -278,8 +284,8 @@ class Explanation:
         """A picture of the changes and of the cost against queries, or one of the kind that is named.
 
         Args:
-            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries) or
-                "boundary" (where the surrogate sees the decision change).
+            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries),
+                "boundary" (where the surrogate sees the decision change) or "numbers" (the model's, against queries).
         """
         from acex.show.plots import draw_explanation, draw_kind
 
@@ -298,12 +304,12 @@ class Explanation:
     def _result(self) -> str:
         if self.outcome == "found":
             return (
-                f"{self.label_before} -> {self.label_after} by changing {len(self.changes)} of "
+                f"{' -> '.join(self.labels_in_words)} by changing {len(self.changes)} of "
                 f"{len(self.space)} features (cost {self.costs[0]:.3g}, {self._price()})."
             )
         if self.outcome == "failed":
             return f"failed: {self.error} ({self._price()})"
-        return f"{self.outcome}: still {self.label_before} ({self._price()}). {self._advice()}"
+        return f"{self.outcome}: still {self.labels_in_words[0]} ({self._price()}). {self._advice()}"
 
     def __str__(self) -> str:
         from acex.show.text import drawn
@@ -347,11 +353,6 @@ class Explanation:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
-    def redacted(self, columns: Iterable[str]) -> Explanation:
-        """The explanation without some of its features, with a salted hash of each in its settings."""
-        gone = list(columns)
-        return _from_dict(redacted(self.to_dict(), gone)[0]) if gone else self
-
     # -- for machines ----------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
@@ -378,7 +379,7 @@ class Explanation:
             "needed": self.ending.needed,
             "warnings": self.warnings,
             "queries": [
-                q | {"paid": s.paid, "at": s.at, "reference": s.note.reference}
+                q | {"label": as_json(s.label), "paid": s.paid, "at": s.at, "reference": s.note.reference}
                 for q, s in zip(queries, self.steps, strict=True)
             ],
             "asked": [list(row.values()) for row in records(self.asked)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from acex.arrays import Rows
 from acex.ledger import Ledger
 from acex.plan.plan import Plan
+from acex.space.columns import as_frame
 from acex.values import is_missing
 
 LATEST = 50  # explanations that ended, from which the next ones are guessed
@@ -67,6 +69,16 @@ class Quote:
             else f"Likely {self.expected_queries}{_money(self.expected_money)}{_time(self.seconds)}."
         )
         return f"{rows}.{before} At most {self.most_queries} queries{_money(self.most_money)}. {expected}"
+
+
+def plans_of(planned: Callable[[Rows], Plan], X: Rows) -> Iterator[Plan | None]:
+    """The plan for each row; None for one that does not fit."""
+    rows = as_frame(X)
+    for i in range(len(rows)):
+        try:
+            yield planned(rows.iloc[[i]])
+        except ValueError:
+            yield None
 
 
 def quote(

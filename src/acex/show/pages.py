@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from acex.run.explanation import Explanation
+from acex.run.redaction import redacted
 
 
 def page(
@@ -32,7 +34,9 @@ def page(
     from acex.show.notice import notice_page
     from acex.show.report import explanation_page
 
-    explanation = explanation.redacted(redact)
+    gone = list(redact)
+    if gone:
+        explanation = Explanation.from_json(json.dumps(redacted(explanation.to_dict(), gone)[0]))
     if profile == "report":
         return explanation_page(explanation, price_per_row=price_per_row, sign=sign)
     if profile != "notice":

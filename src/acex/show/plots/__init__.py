@@ -17,6 +17,7 @@ from acex.show.plots.counterfactuals import (
 )
 from acex.show.plots.groups import GroupsRecord, draw_groups, groups_record
 from acex.show.plots.images import Board, Images, board_record, draw_board, draw_images, images_record
+from acex.show.plots.numbers import Numbers, draw_numbers, numbers_record
 from acex.show.plots.plane import Plane, draw_plane, plane_record
 from acex.show.plots.trace import Trace, draw_trace, trace_record
 from acex.show.plots.whole import Kind, Picture, draw_explanation, draw_explanations, draw_kind
@@ -36,6 +37,7 @@ __all__ = [
     "GroupsRecord",
     "Images",
     "Kind",
+    "Numbers",
     "Picture",
     "Plane",
     "Trace",
@@ -54,10 +56,12 @@ __all__ = [
     "draw_groups",
     "draw_images",
     "draw_kind",
+    "draw_numbers",
     "draw_plane",
     "draw_trace",
     "groups_record",
     "images_record",
+    "numbers_record",
     "plane_record",
     "trace_record",
 ]
