@@ -114,12 +114,9 @@ def _limits_text(feature: Any, limits: Any) -> str | None:
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
     """The wishes that say something."""
+    usual = {"count": 1, "queries_per_round": 1, "seed": 0, "strategy": "feasible", "effort": "settle"}
     told = {name: value for name, value in options.items() if value not in (None, [], {}, ())}
-    if told.get("count") == 1:
-        del told["count"]
-    if told.get("queries_per_round") == 1:
-        del told["queries_per_round"]
-    return {name: value for name, value in told.items() if (name, value) not in (("seed", 0), ("strategy", "feasible"))}
+    return {name: value for name, value in told.items() if usual.get(name) != value}
 
 
 def _literal(value: Any) -> str:
