@@ -36,7 +36,7 @@ from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
 from acex.run.imported import import_answers, refuse_other_kind
-from acex.run.menu import Menu, menu
+from acex.run.menu import Menu, checked, menu
 from acex.run.oddity import unusual_row
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
@@ -344,7 +344,8 @@ class Explainer:
             most: how many features may change together. each: how many rows may be sent for one set of them.
             options: as for `explain`; `budget` is for all sets together.
         """
-        return menu(self, x, options, most=most, each=each)
+        said = checked(options, most, each)
+        return menu(self.plan(x, **said), lambda part: self.search(x, **part), said, most=most, each=each)
 
     def mine_rules(self, data: Rows | None = None) -> list[Mined]:
         """Rules that all known rows keep, or all of `data`, the most surprising first: for a person to accept.

@@ -7,21 +7,19 @@ on where it was stopped, and learns from the answers to all others.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from acex.arrays import Rows
+from acex.plan.plan import Plan
 from acex.run.explanation import Explanation
 from acex.run.options import Options, RowOptions
+from acex.run.session import Session
 from acex.values import as_json, is_count, joined_words, printable
-
-if TYPE_CHECKING:
-    from acex.run.explainer import Explainer
 
 State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]
 EACH = 6  # rows that may be sent for a set, if nobody says otherwise
@@ -151,16 +149,11 @@ def _name(e: Explanation | None) -> str | None:
     return None if e is None else e.plan.identity
 
 
-def menu(explainer: Explainer, x: Rows, options: RowOptions, *, most: int = 2, each: int = EACH) -> Menu:
-    """The menu of one row.
-
-    Args:
-        options: as for an explanation; the budget is that of the whole menu.
-        most: how many features a set has at most.
-        each: how many rows may be sent for one set.
+def checked(options: RowOptions, most: int, each: int) -> RowOptions:
+    """The options of a menu, with its own budget where none was said.
 
     Raises:
-        ValueError: nothing can change, or a number is wrong.
+        ValueError: one of them is wrong.
     """
     if not is_count(most) or most > 3:
         raise ValueError(f"most must be 1, 2 or 3 features that change together, got {most!r}.")
@@ -169,7 +162,19 @@ def menu(explainer: Explainer, x: Rows, options: RowOptions, *, most: int = 2, e
     said: RowOptions = {"budget": BUDGET, **options}
     if Options.of(said).count != 1:
         raise ValueError(f"count: a menu has one counterfactual for each set of features, got {said['count']!r}.")
-    plan = explainer.plan(x, **said)
+    return said
+
+
+def menu(plan: Plan, search: Callable[[RowOptions], Session], said: RowOptions, *, most: int, each: int) -> Menu:
+    """The menu of one row.
+
+    Args:
+        plan: that of an explanation in which everything may change; its budget is for the whole menu.
+        search: from options to the questions of an explanation of the row.
+        said: the options, `checked`.
+        most: how many features a set has at most.
+        each: how many rows may be sent for one set.
+    """
     free = [name for name, limits in plan.may_become.items() if limits is not None]
     budget, paid = plan.budget, 0
     entries: dict[tuple[str, ...], Entry] = {}
@@ -179,7 +184,7 @@ def menu(explainer: Explainer, x: Rows, options: RowOptions, *, most: int = 2, e
             if budget - paid >= 2:
                 frozen = [name for name in plan.space.names if name not in features]
                 part: RowOptions = {**said, "freeze": frozen, "budget": min(each, budget - paid)}
-                session = explainer.search(x, **part)
+                session = search(part)
                 entry = Entry(features, session.run())
                 paid += session.box.paid  # a run that was stopped has paid the same for the sets before this one
             entries[features] = entry
