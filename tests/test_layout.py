@@ -21,6 +21,7 @@ CONVENIENCE = {
     ("acex.run.explanation", "acex.show"),
     ("acex.run.batch", "acex.show"),
     ("acex.run.groups", "acex.show"),
+    ("acex.run.menu", "acex.show"),
 }
 POINTS_ONLY = sorted((SOURCE / "search").glob("*.py"))
 

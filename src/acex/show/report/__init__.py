@@ -5,6 +5,7 @@ script but that of the page that lists many, which browsers know by its hash; th
 """
 
 from acex.show.report.index import index_page
+from acex.show.report.menu import menu_page
 from acex.show.report.notebook import explanation_html, explanations_html, space_html
 from acex.show.report.page import certificate_in, explanation_page, page_of
 
@@ -14,6 +15,7 @@ __all__ = [
     "explanation_page",
     "explanations_html",
     "index_page",
+    "menu_page",
     "page_of",
     "space_html",
 ]
