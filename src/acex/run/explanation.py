@@ -230,14 +230,18 @@ class Explanation:
         reused = f", {self.n_reused} known before" if self.n_reused else ""
         return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{reused}"
 
+    @property
+    def advice(self) -> str:
+        """What to do about it, where no counterfactual was found."""
+        return ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
+
     def _advice(self) -> str:
         if self.error is not None:
             return self.error
         answers = list(dict.fromkeys(self._called(step.label) for step in self.steps))
-        advice = ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
         met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
         never = "" if met or self.target is None else f", never {self.target!r}"
-        return f"{advice} The model answered {answers}{never}."
+        return f"{self.advice} The model answered {answers}{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -373,6 +377,7 @@ class Explanation:
                 "steadiness": self.steadiness,
                 "least_usual": self.least_usual,
                 "needed": self.ending.needed,
+                "closer": self.ending.closer,
                 "warnings": self.warnings,
                 "queries": [
                     q | {"label": as_json(s.label), "paid": s.paid, "at": s.at, "reference": s.note.reference}
