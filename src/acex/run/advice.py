@@ -1,4 +1,4 @@
-"""What to do about an explanation without a counterfactual, by its outcome."""
+"""What to do where no counterfactual was found, for each way in which an explanation can end."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ ADVICE = {
     "or relax plausibility (a lower threshold, or None).",
     "failed": "The row could not be explained.",
 }
+
+
+def advice(outcome: str, *, has_outcomes: bool) -> str:
+    """A few sentences; who has given known outcomes is not asked for them."""
+    return ADVICE[outcome].format(labels="" if has_outcomes else "give known outcomes as labels, ")

@@ -7,7 +7,6 @@ wants to see it. `Explanation.of` is the only builder, in a running search and f
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,9 +18,9 @@ import pandas as pd
 
 from acex.errors import NoCounterfactual
 from acex.plan.plan import Plan
-from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
+from acex.plan.step import Ending, Outcome, Step, StoppedBy, steps_written
 from acex.plan.target import Measured
-from acex.run.advice import ADVICE
+from acex.run.advice import advice
 from acex.run.certificate import certified
 from acex.run.frames import records
 from acex.run.redaction import redacted, saved
@@ -230,14 +229,18 @@ class Explanation:
         known = f", {self.n_reused} known before" if self.n_reused else ""
         return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{known}"
 
+    @property
+    def advice(self) -> str:
+        """What to do about it, where no counterfactual was found."""
+        return advice(self.outcome, has_outcomes=self.plan.outcomes)
+
     def _advice(self) -> str:
         if self.error is not None:
             return self.error
         answers = dict.fromkeys(self._called(step.label) for step in self.steps)
-        advice = ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
         met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
         never = "" if met or self.target is None else f", never {self.plan.target.wish or repr(self.target)}"
-        return f"{advice} The model answered [{listed(answers)}]{never}."
+        return f"{self.advice} The model answered [{listed(answers)}]{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -377,6 +380,7 @@ class Explanation:
             "steadiness": self.steadiness,
             "least_usual": self.least_usual,
             "needed": self.ending.needed,
+            "closer": self.ending.closer,
             "warnings": self.warnings,
             "queries": [
                 q | {"label": as_json(s.label), "paid": s.paid, "at": s.at, "reference": s.note.reference}
@@ -429,21 +433,7 @@ def _from_dict(data: Mapping[str, Any]) -> Explanation:
     # Version 0.1.0 wrote the counterfactuals, but not where they stand among the rows asked.
     positions = data.get("positions") or [asked.index(row) for row in data["counterfactuals"]]
     affinities = dict(zip(positions, data["affinities"] or [None] * len(positions), strict=True))
-    steps = [
-        Step(
-            position=i,
-            row=row,
-            purpose=query["purpose"],
-            label=query["label"],
-            hit=query["hit"],
-            best=math.inf if query["best"] is None else query["best"],
-            paid=query.get("paid", 0),
-            at=query.get("at"),
-            seen=0,
-            note=Note(i, query["cost"], query["hit"], affinities.get(i), reference=query.get("reference")),
-        )
-        for i, (row, query) in enumerate(zip(asked, data["queries"], strict=True))
-    ]
+    steps = steps_written(asked, data["queries"], affinities)
     ending = Ending.from_dict({**data, "counterfactuals": positions, "warnings": ()})
     about = {name: value for name, value in data["settings"].items() if name not in plan.settings}
     told = Explanation.of(plan, steps, ending, warnings=data.get("warnings", ()), about=about)
