@@ -66,6 +66,10 @@ class Target(ABC):
     def refuse_foreign(self, known: Sequence[Label]) -> None:
         """Raise when the model, which gives these labels, can never give what is wanted."""
 
+    def probability(self, scores: Scores | None, before: Label) -> float | None:
+        """The model's probability of a hit; None without scores."""
+        return None if scores is None else float(sum(p for label, p in scores if self.is_hit(label, before)))
+
     def odds(self, label: Label, scores: Scores | None, before: Label) -> float | None:
         """Log odds of the likeliest hit against the likeliest miss, on the side that the label is on: how far off.
 
