@@ -164,7 +164,7 @@ def _steadiness(explanation: Explanation) -> str:
             "different row, or the model trained anew, may be decided otherwise."
         )
     margin = (explanation.settings.get("strategy") or {}).get("margin")
-    asked = "" if is_missing(margin) else f" A margin of {margin:g} was asked for."
+    asked = " No margin was asked for." if is_missing(margin) else f" A margin of {margin:g} was asked for."
     return own + (
         f"By the estimate of the search, {100 * explanation.steadiness[0]:.0f}% of the rows close to it are decided "
         f"alike.{asked} An estimate, no promise."
