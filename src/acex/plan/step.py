@@ -84,6 +84,11 @@ class Step:
         return self.note.cost
 
     @property
+    def circumstances(self) -> dict[str, Any]:
+        """What files say of a query besides the row and its answer."""
+        return {"paid": self.paid, "at": self.at, "reference": self.note.reference}
+
+    @property
     def is_counterfactual(self) -> bool:
         """Is it a hit that looks real and respects every constraint?"""
         return self.hit and self.note.counts

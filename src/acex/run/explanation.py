@@ -362,7 +362,6 @@ class Explanation:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The explanation as JSON text, also written to `path` if given."""
-        queries = values_of(self.queries)
         text = json.dumps(
             {
                 "format": FORMAT,
@@ -385,15 +384,8 @@ class Explanation:
                 "needed": self.ending.needed,
                 "warnings": self.warnings,
                 "queries": [
-                    q
-                    | {
-                        "label": as_json(s.label),
-                        "scores": s.scores,
-                        "paid": s.paid,
-                        "at": s.at,
-                        "reference": s.note.reference,
-                    }
-                    for q, s in zip(queries, self.steps, strict=True)
+                    q | {"label": as_json(s.label), "scores": s.scores} | s.circumstances
+                    for q, s in zip(values_of(self.queries), self.steps, strict=True)
                 ],
                 "asked": [list(row.values()) for row in values_of(self.asked)],
                 "settings": self.settings,
