@@ -57,7 +57,7 @@ KEEP_ON = acex.Feasible(tolerance=0.0)
 
 
 def explainer_of(g: Ground, ledger: Path, pool: bool) -> acex.Explainer:
-    plausibility = acex.Plausibility(scale=False)
+    plausibility = acex.Plausibility(kind="lof", scale=False)
     return acex.Explainer(
         g.predict, g.reference, space=g.space, plausibility=plausibility, pool=pool, ledger=ledger, model_id=g.name
     )

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 import acex
-from acex.run import batch
+from acex.run import shelf
 from acex.run.batch import Done, Explanations
 from acex.run.options import Options
 
@@ -57,7 +57,7 @@ def peak(n: int, keep: bool) -> float:
     data = pd.DataFrame(rng.uniform(size=(200, 10)), columns=pd.Index(COLUMNS))
     rows = pd.DataFrame(rng.uniform(size=(n, 10)), columns=pd.Index(COLUMNS))
     if keep:
-        batch.MOST_KEPT = n
+        shelf.MOST_KEPT = n
     with tempfile.TemporaryDirectory() as folder:
         explainer = acex.Explainer(model, data, ledger=Path(folder) / "ledger.db", model_id="m")
         explanation = explainer.explain(data.iloc[0], target="yes", budget=10)

@@ -35,7 +35,7 @@ def curve(name: str, seed: int, row: int, budget: int, ledger: Path | None) -> C
         g.predict,
         g.reference,
         space=g.space,
-        plausibility=acex.Plausibility(scale=False),
+        plausibility=acex.Plausibility(kind="lof", scale=False),
         pool=ledger is not None,
         ledger=ledger,
         model_id=name,

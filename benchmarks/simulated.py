@@ -86,7 +86,7 @@ def task(seed: int, n_rows: int = 3) -> list[Case]:
     scale = Scale.of(space, reference)
     density = None
     if rng.random() > 0.07:
-        density = Plausibility(scale=bool(rng.random() < 0.6)).fit(reference, scale)
+        density = _filter(rng.random()).fit(reference, scale)
     quantiles = Quantiles.of(scale, reference)
     beta = 5.0 if rng.random() < 0.85 else float(rng.choice([0.0, 1.0, 20.0]))
     tight = rng.random() < 0.15
@@ -104,6 +104,20 @@ def task(seed: int, n_rows: int = 3) -> list[Case]:
         others = withheld[(withheld != x).any(axis=1)]
         cases.append(Case(problem, _signed(odds, sign), outcomes != (sign < 0), others, gives_scores))
     return cases
+
+
+def table(seed: int) -> tuple[Space, FloatArray]:
+    """A table without a model, (n, d), and what its columns are; at least two of them vary."""
+    rng = np.random.default_rng([78, seed])
+    while True:
+        X, features = _columns(rng, _latent(rng))
+        if (X.std(axis=0) > 1e-9).sum() >= 2:
+            return Space(tuple(features)), X
+
+
+def _filter(u: float) -> Plausibility:
+    """What users have by default, or the paper's local outlier factor, for 0 <= u < 1."""
+    return Plausibility(kind="joint") if u < 0.55 else Plausibility(kind="lof", scale=u < 0.7)
 
 
 def _signed(odds: Score, sign: float) -> Score:
@@ -152,6 +166,9 @@ def _latent(rng: np.random.Generator) -> FloatArray:
         for j in range(1, d):
             if rng.random() < 0.5:
                 Z[:, j] = Z[:, j - 1] * rng.choice([-1, 1]) + rng.uniform(0.02, 0.4) * rng.normal(size=n)
+    if rng.random() < 0.15:  # one size behind all columns: half of all they say, or nearly all of it
+        share, size = rng.uniform(0.5, 0.95), rng.normal(size=(n, 1)) * rng.choice([-1, 1], p=[0.2, 0.8], size=d)
+        Z = np.sqrt(1 - share) * (Z - Z.mean(axis=0)) / (Z.std(axis=0) + 1e-12) + np.sqrt(share) * size
     if rng.random() < 0.1:  # duplicates
         Z = Z[rng.integers(n, size=n)]
     return np.asarray((Z - Z.mean(axis=0)) / (Z.std(axis=0) + 1e-12))

@@ -107,7 +107,7 @@ def main() -> None:
             ("nursery", "3"), ("german_credit", "3"), ("tic_tac_toe", "3"),
         ):  # fmt: skip
             g = ground(name)
-            problems = [problem_of(g.space, g.reference, x, Plausibility(scale=False)) for x in g.rows[:5]]
+            problems = [problem_of(g.space, g.reference, x, Plausibility(kind="lof", scale=False)) for x in g.rows[:5]]
             for strategy, most in ((acex.Penalty(), limit), (acex.Feasible(tolerance=0.0), "1")):
                 pairs = [p for problem in problems for p in while_searching(problem, g.predict, 60, strategy)]
                 report(f"{name}, {type(strategy).__name__.lower()} to 60 points", most, pairs)

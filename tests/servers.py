@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeAlias
@@ -46,8 +47,8 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, deeds: tuple[Deed, ...]) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, deeds: tuple[Deed, ...], port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
         self.deeds, self.lock, self.over = deeds, threading.Lock(), threading.Event()
         self.bodies: list[Any] = []  # what was received, a request each
         self.headers: list[dict[str, str]] = []
@@ -76,6 +77,16 @@ def labels(handler: Handler) -> None:
 
 def says(status: int, text: str | bytes, **headers: str) -> Deed:
     return lambda handler: handler.reply(status, text, **headers)
+
+
+def raw(answer: bytes) -> Deed:
+    """Says this, whatever HTTP thinks of it, and hangs up."""
+
+    def say(handler: Handler) -> None:
+        handler.wfile.write(answer)
+        handler.close_connection = True
+
+    return say
 
 
 def half(handler: Handler) -> None:
@@ -126,3 +137,30 @@ def pours(start: bytes) -> Deed:
 
 drip_body = drips(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
 drip_headers = drips(b"HTTP/1.1 200 OK\r\nx-slow: ")
+
+
+class Unreliable:
+    """A deed that does another one of these by chance each time, and remembers which rows it charged and answered.
+
+    Args:
+        free: deeds after which a client may rely on it that nothing was charged.
+        charged: deeds that spoil an answer which was charged.
+    """
+
+    def __init__(self, seed: int, free: Sequence[Deed], charged: Sequence[Deed]) -> None:
+        self._random, self._free, self._charged = random.Random(seed), free, charged
+        self.bill: list[str] = []
+        self.answered: list[str] = []
+        self.places: dict[str, int] = {}  # of the rows that were answered, on the bill
+
+    def __call__(self, handler: Handler) -> None:
+        rows = [json.dumps(row) for row in handler.body["rows"]]
+        with handler.server.lock:
+            chance = self._random.random()
+            deed = self._random.choice(self._free if chance < 0.2 else self._charged if chance < 0.4 else [labels])
+            if deed not in self._free:
+                self.bill += rows
+            if deed is labels:
+                self.answered += rows
+                self.places |= {row: len(self.bill) - len(rows) + i for i, row in enumerate(rows)}
+        deed(handler)

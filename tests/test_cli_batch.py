@@ -38,7 +38,7 @@ def test_rows_that_match_are_explained_and_written_down() -> None:
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith(f"{len(chosen())} rows: ") and "What has to change:" in result.stdout
     table = pd.read_parquet("why.parquet")
-    assert table.index.tolist() == chosen()
+    assert table["id"].tolist() == chosen()
     assert table["queries"].sum() == len(bill()) == len(set(bill()))
     assert table["queries"].max() <= 6
 
@@ -53,6 +53,35 @@ def test_json_has_a_line_for_each_row() -> None:
     assert json.loads(Path("why.json").read_text())["rows"][0]["explanation"]["outcome"] == "found"
 
 
+def test_rows_keep_their_names_in_tables_and_in_the_ledger() -> None:
+    words = (*BATCH[:4], "--labels", "outcome", "--target", "good", "--jobs", "1", *SOME, "--budget", "4", *KEPT)
+    result = run(*words, "--id-column", "id", "--out", "why.csv")
+    assert result.exit_code == 0, result.stderr
+    names = [100 + i for i in chosen()]
+    table = pd.read_csv("why.csv")
+    assert table["id"].tolist() == names and "income after" in table.columns and "id before" not in table.columns
+    with acex.Ledger("l.db") as ledger:
+        assert set(ledger.explanations("bank-1")["names"]) == {str(name) for name in names}
+    assert run(*words, "--id-column", "id", "--out", "why.xlsx", "--quiet").exit_code == 0
+    assert pd.read_excel("why.xlsx")["id"].tolist() == names
+
+
+def test_a_dry_run_says_the_price_and_asks_nothing() -> None:
+    words = (*BATCH, *SOME, "--budget", "6", *KEPT)
+    n = len(chosen())
+    result = run(*words, "--dry-run", "--price-per-row", "0.5")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith(f"Nothing was asked. {n} rows. At most {6 * n} queries for {3 * n}.")
+    assert bill() == [] and not Path("l.db").exists()
+    run(*words, "--where", "id == 100", "--quiet")
+    sent = len(bill())
+    told = json.loads(run(*words, "--dry-run", "--json").stdout)
+    assert (told["rows"], told["paid_before"], told["price_per_row"]) == (n, sent, None)
+    assert told["most_queries"] <= 6 * n - sent and len(bill()) == sent
+    told = json.loads(run(*words, "--dry-run", "--json", "--budget-total", "9").stdout)
+    assert told["most_queries"] == 9 - sent
+
+
 def test_a_total_is_a_cap() -> None:
     run(*BATCH, *SOME, "--budget-total", "17", *KEPT)
     assert 0 < len(bill()) <= 17
@@ -63,7 +92,9 @@ def test_a_total_is_a_cap() -> None:
     [
         (("--where", "outcome == 'odd'"), 2, "no row of loans.csv is such"),
         (("--executor", "cluster:8786"), 2, "expected dask://host:8786"),
-        (("--out", "why.xlsx"), 2, "must end in one of .json, .parquet"),
+        (("--out", "why.doc"), 2, "must end in one of .csv, .json, .parquet, .xlsx"),
+        (("--id-column", "name"), 2, "--id-column: 'name' is not a column"),
+        (("--id-column", "job", "--where", "id < 110"), 2, "ids: each row needs one of its own; "),
         (("--row", "0", "--where", "id == 100"), 2, "Expected one of --row, --where and --x"),
         (("--executor", "dask://127.0.0.1:1", "--row", "0", *KEPT), 3, "No Dask scheduler answers"),
     ],

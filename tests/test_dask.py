@@ -58,7 +58,8 @@ def client() -> Iterator[Any]:
     folder = str(Path(__file__).parent)
     os.environ["PYTHONPATH"] = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    # Not a client that serves all of this process: who names an address has none.
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield client
 
 
@@ -68,7 +69,8 @@ def explainer(ledger: str, model: Any) -> acex.Explainer:
 
 def test_a_worker_killed_in_mid_run_loses_nothing_and_pays_nothing_twice(client: Any, bill: Bill) -> None:
     with postgres() as address:
-        many = explainer(address, Seller(bill, LOW[4])).explain_many(LOW, budget=5, executor=acex.DaskExecutor(client))
+        executor = acex.DaskExecutor(client)
+        many = explainer(address, Seller(bill, LOW[2])).explain_many(LOW[:6], budget=3, executor=executor)
         frame = many.frame()
         assert many.errors == {}
         assert Path(f"{bill.path}.died").exists()
@@ -76,7 +78,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing_and_pays_nothing_twice(client:
         # What the dead worker had claimed counts, since it may have been charged.
         assert len(bill.lines()) <= frame["queries"].sum() <= len(bill.lines()) + 1
         assert len(set(Bill(Path(f"{bill.path}.pids")).lines())) >= 2  # both have worked
-        again = explainer(address, Seller(bill)).explain_many(LOW, budget=5, n_jobs=1)
+        again = explainer(address, Seller(bill)).explain_many(LOW[:6], budget=3, n_jobs=1)
         assert sum(e.n_queries for e in again) <= 1
 
 
@@ -108,6 +110,26 @@ def test_a_ledger_in_a_file_is_refused_where_workers_are_elsewhere(
     with pytest.raises(ValueError, match="use PostgreSQL"):
         many.frame()
     assert bill.lines() == []
+
+
+def test_a_scheduler_that_goes_away_is_reported_and_the_same_call_goes_on(
+    client: Any, bill: Bill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = explainer(str(tmp_path / "ledger.db"), Seller(bill))
+
+    def gone(*_: Any, **__: Any) -> Any:
+        raise OSError("Timed out trying to connect")
+
+    many = asked.explain_many(LOW[:8], budget=2, executor=acex.DaskExecutor(client))
+    finished = many.as_finished()
+    next(finished)
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "nthreads", gone)
+        with pytest.raises(acex.ExecutorFailed, match=r"OSError: Timed out .* the same call goes on from there"):
+            next(finished)
+    again = asked.explain_many(LOW[:8], budget=2, executor=acex.DaskExecutor(client))
+    assert len(again.frame()) == 8 and again.errors == {}
+    assert max(Counter(bill.lines()).values()) == 1
 
 
 def test_another_version_is_reported_at_once(

@@ -623,7 +623,7 @@ def test_an_older_ledger_is_taken_to_the_newest_version(tmp_path: Path, monkeypa
             with ledger._store.read() as connection:
                 steps = connection.exec_driver_sql("SELECT version FROM ledger_versions ORDER BY version").all()
                 colours = connection.exec_driver_sql("SELECT colour FROM models").all()
-    assert [tuple(step) for step in steps] == [(3,), (4,)]
+    assert [tuple(step) for step in steps] == [(4,), (5,)]
     assert len(colours) == 1
 
 

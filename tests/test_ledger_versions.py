@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import inspect
+from sqlalchemy.exc import OperationalError
 
-from acex.ledger import Ledger, Question, query_id
+from acex.errors import LedgerFailed
+from acex.ledger import Ledger, Question, migrations, query_id
 from acex.run.recorded import recorded
+from ledgers import run
 
 OLD = {
     1: Path(__file__).with_name("ledger-version-1.sql"),
@@ -108,6 +113,42 @@ def test_a_ledger_of_many_answers_is_migrated_whole(n: int, tmp_path: Path) -> N
         assert [answer.sequence for answer in ledger.answers("many", newest=50)] == list(range(n - 49, n + 1))
         assert ledger.check() == []
         assert ledger.seen_at_end("e1") == n  # it ended at second 1, when all were there
+
+
+def contents(path: Path) -> list[str]:
+    """All that a database holds, as the statements that would make it again."""
+    connection = sqlite3.connect(path)
+    try:
+        return list(connection.iterdump())
+    finally:
+        connection.close()
+
+
+def migrate_and_die(path: Path) -> None:
+    """Killed when everything is rewritten, before it counts."""
+    migrations._name = lambda connection: os.kill(os.getpid(), signal.SIGKILL)
+    Ledger(path)
+
+
+def test_a_migration_that_is_killed_or_fails_has_changed_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "old.db"
+    many(path, 2_000)
+    before = contents(path)
+    assert run(migrate_and_die, [(path,)]) == [-signal.SIGKILL]
+    assert contents(path) == before
+
+    def full(*_: Any) -> None:
+        raise OperationalError("UPDATE", {}, Exception("database or disk is full"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "_name", full)
+        with pytest.raises(LedgerFailed, match="full"):
+            Ledger(path)
+    assert contents(path) == before
+    with Ledger(path) as ledger:
+        assert ledger.last_sequence("many") == 2_000 and ledger.check() == []
 
 
 def test_answers_that_came_after_an_end_are_not_what_it_had_seen(tmp_path: Path) -> None:

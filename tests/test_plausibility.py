@@ -12,7 +12,7 @@ from sklearn.neighbors import LocalOutlierFactor
 import acex
 from acex.arrays import FloatArray
 from acex.space.kinds import Continuous, Integer, Nominal
-from acex.space.plausibility import MOST_ROWS, Density, Plausibility
+from acex.space.plausibility import MOST_ROWS, Density, Neighbourhood, Plausibility
 from acex.space.scale import Scale
 from acex.space.space import Space
 
@@ -27,7 +27,7 @@ def rows(n: int, seed: int = 0) -> FloatArray:
 def fitted(n: int = 300, **settings: Any) -> tuple[FloatArray, Scale, Density]:
     R = rows(n)
     scale = Scale.of(SPACE, R)
-    return R, scale, Plausibility(**settings).fit(R, scale)
+    return R, scale, Plausibility(kind="lof", **settings).fit(R, scale)
 
 
 @pytest.mark.parametrize("neighbours", [1, 5, 20])
@@ -53,7 +53,7 @@ def test_without_scale_the_raw_codes_are_compared() -> None:
 def test_a_score_at_the_threshold_is_not_above_it() -> None:
     X = rows(1, seed=1)
     R, scale, density = fitted()
-    exactly = Plausibility(threshold=float(density.score(X)[0])).fit(R, scale)
+    exactly = Plausibility(float(density.score(X)[0]), kind="lof").fit(R, scale)
     assert not exactly.plausible(X)[0]
 
 
@@ -71,7 +71,7 @@ def test_no_points_are_no_answers() -> None:
 
 def test_a_small_reference_has_fewer_neighbours(recwarn: pytest.WarningsRecorder) -> None:
     R, scale, density = fitted(n=2)
-    assert density.lof.n_neighbors_ == 1
+    assert isinstance(density, Neighbourhood) and density.lof.n_neighbors_ == 1
     assert density.plausible(R).all()
     with pytest.raises(ValueError, match="at least 2 reference rows, got 1; plausibility=None"):
         Plausibility().fit(R[:1], scale)
@@ -82,7 +82,7 @@ def test_rows_that_occur_many_times_are_plausible_and_nothing_is_warned(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
     R = np.repeat(rows(3), 50, axis=0)
-    assert Plausibility().fit(R, Scale.of(SPACE, R)).plausible(R).all()
+    assert Plausibility(kind="lof").fit(R, Scale.of(SPACE, R)).plausible(R).all()
     assert not recwarn.list
 
 
@@ -109,7 +109,7 @@ def test_a_large_reference_is_fitted_on_a_seeded_sample(fits: list[FloatArray]) 
     wide = Space(tuple(Continuous(f"f{j}", 0, 1) for j in range(20)))
     R = np.random.default_rng(0).random((50_000, 20))
     scale = Scale.of(wide, R)
-    density = Plausibility().fit(R, scale, seed=0)
+    density = Plausibility(kind="lof").fit(R, scale, seed=0)
     assert density.plausible(R[:50]).mean() > 0.8
     assert fits[0].shape == (MOST_ROWS, 20)
     # A sample without replacement, of rows of the reference.
@@ -122,7 +122,7 @@ def test_the_sample_depends_on_the_seed_alone(fits: list[FloatArray], monkeypatc
     R = rows(500)
     scale = Scale.of(SPACE, R)
     for seed in (0, 0, 1):
-        Plausibility().fit(R, scale, seed=seed)
+        Plausibility(kind="lof").fit(R, scale, seed=seed)
     assert len(fits[0]) == 100
     assert_array_equal(fits[0], fits[1])
     assert not np.array_equal(fits[0], fits[2])
@@ -152,3 +152,32 @@ def test_the_filter_is_fitted_once_for_many_rows(fits: list[FloatArray]) -> None
 def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Plausibility(**settings)
+
+
+def test_what_belongs_to_one_kind_only_chooses_it() -> None:
+    assert Plausibility().kind is None
+    assert Plausibility().or_else("joint").described == {"threshold": -1.5, "kind": "joint"}
+    # What acex 0.1.0 wrote, so that its explanations are found again.
+    as_before = {"threshold": -1.5, "neighbours": 20, "scale": True}
+    assert Plausibility().or_else("lof").described == Plausibility(kind="lof").described == as_before
+    assert Plausibility(scale=False) == Plausibility(kind="lof", neighbours=20, scale=False)
+    assert Plausibility(neighbours=5).described == {"threshold": -1.5, "neighbours": 5, "scale": True}
+    with pytest.raises(ValueError, match="neighbours and scale belong to kind='lof'"):
+        Plausibility(kind="joint", neighbours=5)
+    with pytest.raises(ValueError, match="kind must be one of 'joint', 'lof', or None, got 'lofty'"):
+        Plausibility(kind="lofty")  # type: ignore[arg-type]
+
+
+def test_the_penalty_strategy_keeps_the_filter_of_the_paper_unless_another_is_chosen() -> None:
+    data = SPACE.decode(rows(60))
+    penalty = acex.Penalty(n0=2, sobol=64)
+
+    def filtered_by(**options: Any) -> Any:
+        return acex.explain(lambda r: r["size"] > 0, data.iloc[0], data=data, budget=5, **options).settings[
+            "plausibility"
+        ]
+
+    assert filtered_by(strategy=penalty) == {"threshold": -1.5, "neighbours": 20, "scale": True}
+    assert filtered_by() == {"threshold": -1.5, "kind": "joint"}
+    assert filtered_by(strategy=penalty, plausibility=Plausibility(kind="joint"))["kind"] == "joint"
+    assert filtered_by(plausibility=Plausibility(-2.0, kind="lof"))["neighbours"] == 20

@@ -61,9 +61,9 @@ def test_plausibility_of_a_point_is_worked_out_once(monkeypatch: pytest.MonkeyPa
     judged: list[int] = []
     real = p.density.plausible
 
-    def counted(density: object, X: FloatArray) -> BoolArray:
+    def counted(density: object, X: FloatArray, least: float) -> BoolArray:
         judged.append(len(X))
-        return real(X)
+        return real(X, least)
 
     monkeypatch.setattr(type(p.density), "plausible", counted)
     first, again = p.plausible(p.projected[:10]), p.plausible(p.projected[:12])

@@ -28,7 +28,7 @@ from acex.models import exchange
 from acex.models import http as remote
 from acex.run.blackbox import BlackBox
 from commands import run
-from servers import Deed, drip_body, drip_headers, half, hang_up, labels, pours, reset, says, serving
+from servers import Deed, drip_body, drip_headers, half, hang_up, labels, pours, raw, reset, says, serving
 
 ROWS = np.array([[1.0], [-1.0], [2.0], [-2.0], [3.0]])
 RIGHT = ["yes", "no", "yes", "no", "yes"]
@@ -176,6 +176,12 @@ def test_who_is_turned_away_was_not_charged_and_does_not_insist(status: int) -> 
         (reset, "gave no complete answer: ReadError"),
         (hang_up, "gave no complete answer: RemoteProtocolError"),
         (half, "gave no complete answer: RemoteProtocolError"),
+        (raw(b"250 mail.example at your service\r\n"), "gave no complete answer: RemoteProtocolError"),
+        (raw(b"HTTP/1.1 200 OK\r\nx: " + b"y" * 2_000_000), "gave no complete answer"),
+        (raw(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000), "gave no complete answer"),
+        (raw(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}x"), "gave no complete answer"),
+        (raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n"), "gave no complete answer"),
+        (raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{}"), "gave no complete answer"),
         (
             says(200, b"not zipped", content_encoding="gzip"),
             "gave no complete answer: its body cannot be unpacked: .*incorrect header",
@@ -252,6 +258,15 @@ def test_a_gzip_bomb_is_not_unpacked() -> None:
             assert tracemalloc.get_traced_memory()[1] < 100_000_000
         finally:
             tracemalloc.stop()
+
+
+def test_what_unpacks_to_nothing_is_cut_too() -> None:
+    nothing = gzip.compress(b"") * 10_000  # 200 kB
+    with (
+        serving(says(200, nothing, content_encoding="gzip")) as server,
+        pytest.raises(ModelFailed, match=r"more than 100,000 bytes \(answer_limit\)"),
+    ):
+        asking(server.url, answer_limit=100_000).predict(ROWS)
 
 
 @pytest.mark.parametrize(

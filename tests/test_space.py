@@ -241,6 +241,16 @@ def test_an_unknown_name_gets_a_hint() -> None:
         PEOPLE.adjust(directions=["age"])  # type: ignore[arg-type]
 
 
+def test_a_space_reaches_rows_beyond_it_and_is_the_same_for_those_within() -> None:
+    rows = pd.DataFrame({"age": [30, 17, 101], "income": [5.0, -2.5, 7.0], "job": "cook"})
+    wide = PEOPLE.reaching(rows)
+    assert wide.low.tolist() == [17, -2.5, 0] and wide.high.tolist() == [101, 1e6, 1]
+    assert wide.encode(rows)[:, 0].tolist() == [30, 17, 101]
+    assert PEOPLE.reaching(rows.iloc[:1]) is PEOPLE
+    with pytest.raises(ValueError, match="'job': 'pilot' is not a known category"):
+        PEOPLE.reaching({"age": 30, "income": 5.0, "job": "pilot"})
+
+
 def test_ranges_beyond_the_data_widen_the_space() -> None:
     wide = PEOPLE.widened({"age": (10.5, 120), "income": (-np.inf, np.inf), "job": ["cook"]})
     assert wide.low.tolist() == [11, 0, 0]

@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet may open: a text in it stays a text, and none is run as a formula.
+"""Tables that a spreadsheet may open, CSV and XLSX: a text in them stays a text, and none is run as a formula.
 
 A text that a spreadsheet would take for a formula gets an apostrophe in front, the spreadsheets' own sign for text. One
 with characters that a terminal would obey is written as a JSON text. `read_csv` undoes both, so that what `write_csv`
@@ -8,6 +8,7 @@ wrote comes back as it was; numbers and other texts are written and read as they
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,12 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
-from acex.values import UNPRINTABLE, is_unicode, printable
+from acex.errors import MissingExtra
+from acex.values import UNPRINTABLE, as_json, is_missing, is_unicode, printable
 
+SHEET = (2**20, 2**14)  # rows and columns of a sheet
+WIDEST = 10**15  # a spreadsheet counts with 15 digits and makes zeros of the others
+LONGEST = 32_767  # characters of a cell
 # What begins so is a formula, in a full-width form for some; one that has the apostrophe already gets another.
 FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
 
@@ -33,6 +38,44 @@ def write_csv(frame: pd.DataFrame, path: Path | None = None, **options: Any) -> 
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     """The frame in a CSV file, with texts as they were before `write_csv`; `options` are those of pandas."""
     return _mapped(pd.read_csv(path, **options), _unguarded)
+
+
+def write_xlsx(frame: pd.DataFrame, path: Path) -> None:
+    """Write the frame without its index to a workbook of one sheet.
+
+    Raises:
+        MissingExtra: openpyxl is not installed.
+        ValueError: a sheet does not hold so many rows or columns.
+    """
+    try:
+        from openpyxl import Workbook
+    except ImportError:
+        raise MissingExtra("A workbook (.xlsx)", "xlsx") from None
+    if len(frame) + 1 > SHEET[0] or frame.shape[1] > SHEET[1]:
+        raise ValueError(
+            f"{path}: a sheet holds {SHEET[0] - 1} rows of {SHEET[1]} columns, got {len(frame)} of {frame.shape[1]}. "
+            f"Write .csv or .parquet."
+        )
+    columns = [[_cell(value) for value in (str(name), *frame.iloc[:, j])] for j, name in enumerate(frame.columns)]
+    book = Workbook(write_only=True)  # so that a large one need not fit into memory twice
+    sheet = book.create_sheet("acex")
+    for line in zip(*columns, strict=True):
+        sheet.append(line)
+    book.save(path)
+
+
+def _cell(value: Any) -> Any:
+    """A value as a cell of a workbook holds it: a number, a truth value, a text that is no formula, or nothing."""
+    if is_missing(value):
+        return None
+    value = as_json(value)
+    is_wide = isinstance(value, int) and abs(value) > WIDEST
+    if is_wide or (isinstance(value, float) and not math.isfinite(value)):
+        return str(value)
+    value = _guarded(value)
+    if isinstance(value, str) and len(value) > LONGEST:
+        raise ValueError(f"a cell of a workbook holds {LONGEST} characters, got {len(value)}: {value[:40]!r}...")
+    return value
 
 
 def _mapped(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:

@@ -65,7 +65,7 @@ class Ground:
     @cached_property
     def density(self) -> Density:
         """The paper's plausibility: the local outlier factor on raw codes."""
-        return Plausibility(scale=False).fit(self.reference, Scale.of(self.space, self.reference))
+        return Plausibility(kind="lof", scale=False).fit(self.reference, Scale.of(self.space, self.reference))
 
 
 def ground(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITHHELD) -> Ground:

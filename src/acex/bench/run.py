@@ -206,7 +206,7 @@ def _settings(g: Ground, task: Task) -> dict[str, Any]:
         "model": type(g.model).__name__,
         "movable": [f.name for f, moves in zip(g.space.features, task.movable, strict=True) if moves],
         "beta": 5.0,
-        "plausibility": asdict(g.density.settings),
+        "plausibility": g.density.settings.described,
     }
 
 

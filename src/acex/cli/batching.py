@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,27 +10,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import acex
-from acex.cli.case import Batch
+from acex.cli.case import Batch, Prepared
 from acex.cli.explaining import named, writable
-from acex.cli.ledgers import price_of
+from acex.cli.ledgers import exists, price_of
 from acex.cli.models import Model
-from acex.cli.program import FAILED, NOTHING_FOUND, STOPPED, AsJson, say
+from acex.cli.program import FAILED, NOTHING_FOUND, STOPPED, AsJson, finite, say
 from acex.cli.show import as_money, console, print_json
-from acex.cli.tables import apart
+from acex.cli.tables import apart, column_names, read_table
 from acex.values import is_missing, plain
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLES = (".json", ".parquet")
+TABLES = {".csv": None, ".json": None, ".parquet": ("pyarrow", "Parquet"), ".xlsx": ("openpyxl", "A workbook (.xlsx)")}
 
 
 def table_path(path: Path | None) -> Path | None:
     """The path, when what came of the rows can be written there: asked before the work is done, not after."""
     if path is not None and path.suffix.lower() not in TABLES:
         raise typer.BadParameter(f"{path.name!r} must end in one of {', '.join(TABLES)}.")
-    if path is not None and path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-        raise typer.BadParameter(str(acex.MissingExtra("Parquet", "parquet")))
+    needs = None if path is None else TABLES[path.suffix.lower()]
+    if path is not None and needs is not None and find_spec(needs[0]) is None:
+        raise typer.BadParameter(str(acex.MissingExtra(needs[1], path.suffix[1:].lower())))
     return writable(path)
 
 
@@ -54,8 +56,20 @@ def batch(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, callback=table_path, help="Write what came of each row here: .json, .parquet."),
+        typer.Option(
+            dir_okay=False, callback=table_path, help="Write what came of each row here: .csv, .json, .parquet, .xlsx."
+        ),
     ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="What rows are called; the model does not see it. By default positions."),
+    ] = None,
+    price_per_row: Annotated[
+        float | None, typer.Option(min=0, callback=finite, help="What a row costs; by default as the ledger has it.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost, from what the ledger knows; ask nothing.")
+    ] = False,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no summary.")] = False,
 ) -> None:
@@ -72,12 +86,22 @@ def batch(
 
     apart(out, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()
+    whole = read_table(case.x or case.data)  # with columns that the model does not see
+    if id_column is not None:
+        column_names([id_column], whole.columns, "--id-column", whole=True)
+        case = replace(case, drop=[*(case.drop or []), id_column])
     prepared = case.prepare(known_labels(model))
     case = named(case, model)
+    whole = whole.loc[prepared.factual.index]
+    if dry_run:
+        explainer = case.explainer(prepared, model, None, scores=scores)
+        _print_quote(case, prepared, explainer, budget_total, price_per_row, as_json)
+        return
     ledger = None if case.ledger is None else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, model, ledger, scores=scores, timeout=black_box.patience)
     many = explainer.explain_many(
         prepared.factual,
+        ids=None if id_column is None else whole[id_column].tolist(),
         budget_total=budget_total,
         n_jobs=jobs,
         executor=None if executor is None else acex.DaskExecutor(executor),
@@ -99,18 +123,50 @@ def batch(
     if as_json:
         print_json({"queries": int(frame["queries"].sum()), "rows": _records(frame)})
     elif not quiet:
-        price = price_of(ledger, explainer.model_id)
+        price = price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row
         console().print(str(many.summary()), soft_wrap=True)
         if price is not None:
             console().print(f"At {as_money(price)} a row that is {as_money(price * int(frame['queries'].sum()))}.")
     if out is not None:
-        (many.to_parquet if out.suffix.lower() == ".parquet" else many.to_json)(out)
+        getattr(many, f"to_{out.suffix[1:].lower()}")(out)
     if many.errors:
         position, why = next(iter(many.errors.items()))
         say(f"{len(many.errors)} of {len(many)} rows failed, such as row {frame.index[position]}: {why}")
         raise typer.Exit(FAILED)
     if not frame["outcome"].isin(["found", "already_target"]).any():
         raise typer.Exit(NOTHING_FOUND)
+
+
+def _print_quote(
+    case: Batch,
+    prepared: Prepared,
+    explainer: acex.Explainer,
+    budget_total: int | None,
+    price: float | None,
+    as_json: bool,
+) -> None:
+    """What it would cost. The ledger is only read."""
+    from acex.run.options import Options
+    from acex.run.quote import quote
+
+    if case.ledger is not None and case.model_id is None:
+        raise ValueError("--ledger needs --model-id for a model that has no name of its own.")
+    options = Options.of(case.search_options(prepared))
+    known = case.ledger if case.ledger is not None and exists(case.ledger) else None
+    with acex.Ledger(known) as ledger:
+        told = quote(
+            explainer.plans(prepared.factual, options),
+            ledger,
+            explainer.model_id,
+            budget=options.budget,
+            budget_total=budget_total,
+            price_per_row=price,
+        )
+    if as_json:
+        money = {"expected_money": told.expected_money, "most_money": told.most_money}
+        print_json({"dry_run": True, "model_id": case.model_id, **asdict(told), **money})
+    else:
+        console().print(f"Nothing was asked. {told}", soft_wrap=True)
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -47,6 +47,10 @@ class Case:
         list[str] | None,
         typer.Option(metavar="COLUMN=VALUES", help='What a column may become: "income=0:90000", "job=clerk|cook".'),
     ] = None
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=NUMBER", help="How dear a change of a column is beside others (1): income=3."),
+    ] = None
     budget: Annotated[int, typer.Option(min=2, help="Most rows to send to the model, the first included.")] = 60
     count: Annotated[int, typer.Option(min=1, help="How many counterfactuals.")] = 1
     labels: Annotated[
@@ -59,7 +63,22 @@ class Case:
     schema: Annotated[
         Path | None, typer.Option(help="TOML file that says what columns hold; acex schema writes a first one.")
     ] = None
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=STEP", help='The step of a number: "loan=50", "rate=off"; off for all columns.'),
+    ] = None
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
+    plausibility: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="What looks real: joint (values fit each other; the default), lof (as in the paper), none: anything.",
+        ),
+    ] = None
+    effort: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="settle: stop when more hardly pays; spend: use the whole budget."),
+    ] = "settle"
     seed: Annotated[int, typer.Option(min=0, help="Another seed asks other questions.")] = 0
     queries_per_round: Annotated[int, typer.Option(min=1, help="Rows that are asked at once.")] = 1
     no_pool: Annotated[
@@ -87,6 +106,7 @@ class Case:
                 f"--labels {self.labels}: {int(outcomes.isna().sum())} outcomes are missing in {self.data}."
             )
         rows, space = with_schema(rows, read_schema(self.schema) if self.schema else ())
+        space = space.moving_on(_grid(self.grid or (), space))
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         return Prepared(
             rows=rows,
@@ -97,6 +117,7 @@ class Case:
             freeze=column_names(self.freeze, rows.columns, "--freeze"),
             directions=self._directions(space),
             ranges=dict(_range(text, space) for text in self.range or ()),
+            weights=dict(_weight(text, space) for text in self.weight or ()),
         )
 
     def search_options(self, prepared: Prepared) -> dict[str, Any]:
@@ -108,7 +129,9 @@ class Case:
             "freeze": prepared.freeze,
             "ranges": prepared.ranges,
             "directions": prepared.directions,
+            "weights": prepared.weights,
             "strategy": self.strategy,
+            "effort": self.effort,
             "queries_per_round": self.queries_per_round,
             "seed": self.seed,
         }
@@ -121,6 +144,7 @@ class Case:
                 prepared.rows,
                 labels=prepared.labels,
                 space=prepared.space,
+                plausibility=self._plausibility(),
                 pool=not self.no_pool,
                 ledger=ledger,
                 model_id=self.model_id,
@@ -147,6 +171,14 @@ class Case:
         assert self.x is not None
         own = read_row(self.x)
         return own.drop(columns=[name for name in hidden if name in own.columns])
+
+    def _plausibility(self) -> acex.Plausibility | None:
+        if self.plausibility == "none":
+            return None
+        try:
+            return acex.Plausibility(kind=self.plausibility)  # type: ignore[arg-type]
+        except ValueError:
+            raise ValueError(f"--plausibility: expected joint, lof or none, got {self.plausibility!r}.") from None
 
     def _directions(self, space: acex.Space) -> dict[str, Direction]:
         directions: dict[str, Direction] = {}
@@ -201,6 +233,7 @@ class Prepared:
     freeze: list[str]
     directions: dict[str, Direction]
     ranges: dict[str, Any]
+    weights: dict[str, float]
 
 
 def _wanted(text: str, known: list[Any]) -> Any:
@@ -208,6 +241,21 @@ def _wanted(text: str, known: list[Any]) -> Any:
         return as_label(text, known)
     except ValueError as error:
         raise ValueError(f"--target: {error}") from None
+
+
+def _grid(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:
+    if "off" in texts:
+        return False
+    steps: dict[str | int, float | None] = {}
+    for text in texts:
+        name, _, step = text.rpartition("=")
+        try:
+            number = None if step == "off" else float(step)
+        except ValueError:
+            raise ValueError(f'--grid {text!r}: expected COLUMN=STEP, such as "loan=50", COLUMN=off or off.') from None
+        [name] = column_names([name], space.names, "--grid", whole=True)
+        steps[name] = int(number) if number is not None and number.is_integer() else number
+    return steps
 
 
 def _range(text: str, space: acex.Space) -> tuple[str, Any]:
@@ -220,3 +268,12 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
         return name, space.feature(name).limits_in(values)
     except ValueError as error:
         raise ValueError(f"--range {text!r}: {error}") from None
+
+
+def _weight(text: str, space: acex.Space) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    [name] = column_names([name], space.names, "--weight", whole=True)
+    try:
+        return name, float(number)
+    except ValueError:
+        raise ValueError(f"--weight {text!r}: expected COLUMN=NUMBER, such as income=3.") from None

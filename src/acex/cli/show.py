@@ -60,8 +60,8 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
 def changes_table(explanation: acex.Explanation, i: int = 0, most: int = MOST_CHANGES) -> Table:
     """What counterfactual number i changes, from what to what, the largest step first."""
     changes = explanation.changes_in_words(i)
-    more = [(f"... and {len(changes) - most} smaller changes", "", "", "")] if len(changes) > most else []
-    return table(("change", "from", "to", "step"), [*changes[:most], *more])
+    more = [(f"... and {len(changes) - most} smaller changes", "", "", "", "")] if len(changes) > most else []
+    return table(("change", "from", "to", "step", "needed"), [*changes[:most], *more])
 
 
 def print_explanation(explanation: acex.Explanation, price: float | None = None) -> None:
@@ -76,6 +76,8 @@ def print_explanation(explanation: acex.Explanation, price: float | None = None)
         n, of = len(explanation.changes_of(i)), len(explanation.space)
         out.print(f"{becomes} with {n} of {of} features changed (cost {cost:.3g}):", style="bold")
         out.print(changes_table(explanation, i))
+    if explanation.outcome == "found" and explanation.space.steps_in_words:
+        out.print(f"Numbers move in the steps of the data: {explanation.space.steps_in_words}.")
     asked, known = explanation.n_queries, explanation.n_reused
     times = "once" if asked == 1 else f"{asked} times"
     money = "" if price is None else f" for {as_money(asked * price)}"

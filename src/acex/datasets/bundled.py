@@ -136,7 +136,7 @@ def breast_cancer() -> Dataset:
         name="breast_cancer",
         rows=bunch.data,
         labels=pd.Series(bunch.target_names[bunch.target], name=LABEL, dtype="str"),
-        space=Space.infer(bunch.data),
+        space=Space.infer(bunch.data, grid=False),
         target="benign",
         title="Breast Cancer Wisconsin (Diagnostic)",
         positive=("malignant",),

@@ -15,10 +15,10 @@ from acex.errors import LedgerFailed
 from acex.ledger.book import Book
 from acex.ledger.forms import iso, query_id
 from acex.ledger.seal import ADVICE, AT_ONCE, described, is_sound, pages, sealed
-from acex.ledger.tables import asks, contradictions, explanations, models, queries, spaces
+from acex.ledger.tables import asks, contradictions, explanations, models, names, queries, spaces
 from acex.values import fingerprint
 
-IN_ORDER = (models, spaces, explanations, queries, asks, contradictions)  # each names lines of those before it
+IN_ORDER = (models, spaces, explanations, names, queries, asks, contradictions)  # each names lines of those before it
 SMALLEST_LINE = 32  # bytes
 
 
@@ -107,6 +107,9 @@ class _Survey:
                 self._torn.add(ask.explanation_id)
             elif ask.explanation_id not in self._explanations:
                 self.findings.append(f"explanation {ask.explanation_id}, of a question {ask.position}, is missing")
+        for name in self._sound(names):
+            if name.explanation_id not in self._explanations:
+                self.findings.append(f"explanation {name.explanation_id}, of a row called {name.name!r}, is missing")
         for told in self._sound(contradictions):
             if told.query_id not in self._queries:
                 self.findings.append(f"the row {told.query_id} of a contradiction is missing")
@@ -130,7 +133,9 @@ class _Survey:
                 if line.explanation_id not in whole:
                     continue
                 values["seen"] = self._numbered(self._explanations[line.explanation_id], line.seen)
-            elif table is contradictions and line.query_id not in self._queries:
+            elif (table is names and line.explanation_id not in whole) or (
+                table is contradictions and line.query_id not in self._queries
+            ):
                 continue
             yield values
         if table is models:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from acex.ledger.claims import Claims
 from acex.ledger.copies import Copies
+from acex.ledger.names import Names
 from acex.ledger.records import Records
 from acex.ledger.views import Views
 
 
-class Ledger(Claims, Records, Views, Copies):
+class Ledger(Claims, Records, Names, Views, Copies):
     """Every answer of every model, with claims, budgets and the questions of each explanation.
 
     Args:

@@ -71,9 +71,17 @@ def _remember_what_was_seen(connection: Connection) -> None:
         connection.execute(explanations.update().where(explanations.c.id == bindparam("_id")), seen)
 
 
+def _keep_names(connection: Connection) -> None:
+    """Version 4: what the rows that were explained are called."""
+    connection.exec_driver_sql(
+        "CREATE TABLE names (explanation_id TEXT NOT NULL REFERENCES explanations (id), name TEXT NOT NULL, "
+        "checksum BIGINT, PRIMARY KEY (explanation_id, name))"
+    )
+
+
 # Step i takes a ledger from version i + 1 to version i + 2. A new ledger starts with the tables above, so whoever
 # changes them adds the step that does the same to an old one.
-MIGRATIONS: list[Migration] = [_keep_spaces_and_results, _seal]
+MIGRATIONS: list[Migration] = [_keep_spaces_and_results, _seal, _keep_names]
 
 
 def newest_version() -> int:

@@ -64,6 +64,14 @@ explanations = Table(
     Index("explanations_of_model", "model_id"),
 )
 
+names = Table(
+    "names",  # what the rows that were explained are called; one explanation serves all rows that are the same
+    metadata,
+    Column("explanation_id", Text, ForeignKey("explanations.id"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("checksum", BigInteger),
+)
+
 queries = Table(
     "queries",
     metadata,

@@ -11,7 +11,7 @@ from sqlalchemy import Table, func, select
 from acex.errors import LedgerFailed
 from acex.ledger.book import MOST, Book, by_id
 from acex.ledger.seal import ADVICE, described, lines
-from acex.ledger.tables import asks, contradictions, explanations, models, queries
+from acex.ledger.tables import asks, contradictions, explanations, models, names, queries
 
 
 class Views(Book):
@@ -68,7 +68,7 @@ class Views(Book):
         return _with_labels(self._lines(queries, wanted)[[*names]])
 
     def explanations(self, model: str | None = None) -> pd.DataFrame:
-        """A line for each explanation: when it ran, how it ended, what it asked and paid."""
+        """A line for each explanation: when it ran, how it ended, what it asked and paid, and the names of its rows."""
         wanted = select(explanations).order_by(explanations.c.started_at, explanations.c.id)
         counts = select(asks.c.explanation_id, func.count().label("asked"), func.sum(asks.c.paid).label("paid"))
         if model is not None:
@@ -78,6 +78,10 @@ class Views(Book):
         counted = self._frame(counts.group_by(asks.c.explanation_id)).set_index("explanation_id").astype("Float64")
         for name in ("asked", "paid"):
             frame[name] = frame["id"].map(counted[name]).fillna(0).astype("int64")
+        called: dict[str, list[str]] = {}
+        for line in self._lines(names, select(names).order_by(names.c.name)).itertuples():
+            called.setdefault(str(line.explanation_id), []).append(str(line.name))
+        frame["names"] = [", ".join(called.get(key, [])) for key in frame["id"]]
         return frame
 
     def contradictions(self, model: str) -> pd.DataFrame:

@@ -6,7 +6,7 @@ Rows share the ledger, so each learns from the answers to those before it, and t
 from __future__ import annotations
 
 import json
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,16 +16,17 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray, Rows
-from acex.errors import LedgerFailed, MissingExtra
+from acex.errors import LedgerFailed
 from acex.ledger import Ledger
 from acex.run import progress
 from acex.run.executors import Executor, InProcess, JoblibExecutor, Lost, Task
 from acex.run.explanation import Explanation
 from acex.run.options import Options
 from acex.run.order import order_of_work
-from acex.run.recorded import recorded
+from acex.run.results import Results, names_of
 from acex.run.session import Session
-from acex.run.summary import NOT_DONE, Line, Summary, frame_of
+from acex.run.shelf import Shelf
+from acex.run.summary import NOT_DONE, Line
 from acex.space.columns import as_frame
 from acex.space.metric import Metric
 from acex.space.space import Space
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 SHARE = 5  # queries of a budget for all rows that a row gets at a time
 ROUND = 4  # one in so many of the rows that could use more gets more in a round
 LEAST_ROUND = 8  # rows, so that several workers have something to do
-MOST_KEPT = 256  # explanations that are kept in memory where a ledger on disk has them too
 FORMAT = 1  # of the JSON form
 
 
@@ -79,12 +79,14 @@ class Tool:
 class Work(NamedTuple):
     """A row to be explained.
 
-    `allowance` is how many rows may be sent for it, by all runs together; None for as many as its budget says.
+    `allowance` is how many rows may be sent for it, by all runs together; None for as many as its budget says. `names`
+    are what it and the rows that are the same are called, where somebody has said so.
     """
 
     position: int
     row: pd.DataFrame
     allowance: int | None
+    names: tuple[str, ...] = ()
 
 
 class Done(NamedTuple):
@@ -92,6 +94,7 @@ class Done(NamedTuple):
 
     explanation: Explanation | None
     paid: int = 0
+    is_begun: bool = True  # by this run or an earlier one
 
 
 def explain_row(tool: Tool, work: Work) -> Done:
@@ -99,6 +102,8 @@ def explain_row(tool: Tool, work: Work) -> Done:
     paid, sent, desk = 0, 0, tool.desk
     try:
         session = desk.session(work.row, tool.options)
+        if work.names and session.box.explanation is not None:
+            desk.ledger.name(session.box.explanation, work.names)  # before anything is asked on its behalf
         paid = session.box.paid
         if work.allowance is not None:
             session.box.budget = work.allowance
@@ -119,7 +124,8 @@ def look_up(tool: Tool, work: Work) -> Done:
         LedgerFailed: it cannot. A budget for all rows must not rest on a guess.
     """
     try:
-        return Done(None, tool.desk.session(work.row, tool.options).box.paid)
+        session = tool.desk.session(work.row, tool.options)
+        return Done(None, session.box.paid, bool(session.box.ledger.asks(session.identity)))
     except LedgerFailed:
         raise
     except Exception as error:
@@ -139,34 +145,7 @@ def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
     return InProcess() if effective_n_jobs(n_jobs) == 1 else JoblibExecutor(n_jobs)
 
 
-class _Shelf:
-    """Explanations by position: the latest in memory, the others read back from a ledger on disk."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._kept: OrderedDict[int, Explanation] = OrderedDict()
-        self._put_away: dict[int, tuple[str, int, int]] = {}  # what they are called there, and what this run paid
-
-    def put(self, position: int, explanation: Explanation) -> None:
-        self._kept[position] = explanation
-        self._kept.move_to_end(position)
-        while len(self._kept) > MOST_KEPT and not self._ledger.is_memory:
-            i, e = self._kept.popitem(last=False)
-            if e.outcome != "failed":
-                self._put_away[i] = (e.plan.identity, e.n_queries, e.n_reused)
-                continue
-            self._kept[i] = e  # no ledger has it, and it holds next to nothing
-            if all(other.outcome == "failed" for other in self._kept.values()):
-                break
-
-    def get(self, position: int) -> Explanation:
-        if position in self._kept:
-            return self._kept[position]
-        name, n_queries, n_reused = self._put_away[position]
-        return replace(recorded(self._ledger, name), n_queries=n_queries, n_reused=n_reused)
-
-
-class Explanations(Sequence[Explanation]):
+class Explanations(Results, Sequence[Explanation]):
     """The explanations of many rows, as lazy as they can be: a row is explained when somebody wants to see it.
 
     One for each row, in their order: `zip(X, explanations)` is right whatever happened. A row that could not be
@@ -184,15 +163,18 @@ class Explanations(Sequence[Explanation]):
         *,
         budget_total: int | None = None,
         progress: bool | None = None,
+        ids: Sequence[Any] | None = None,
     ) -> None:
         self._rows = as_frame(X)
         self._tool, self._executor, self._progress = Tool(desk, options), executor, progress
         self._budget_total = budget_total
         desk.space.encode(self._rows.iloc[:0])  # the columns are right, or nothing is asked
-        self._index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(self._rows))
-        self._shelf = _Shelf(desk.ledger)
+        self._index = names_of(X, len(self._rows), ids)
+        self._ids = [as_json(name) for name in self._index]
+        self._shelf = Shelf(desk.ledger, self._ids)
         self._lines: dict[int, Line] = {}  # of the rows that are done, by position
         self._finished: list[int] = []  # positions in the order in which they were done
+        self._names: dict[int, tuple[str, ...]] = {}  # of the rows that are worked on, and of those that are the same
         self._work = self._run()
 
     # -- as a sequence -----------------------------------------------------------------------------------
@@ -211,7 +193,8 @@ class Explanations(Sequence[Explanation]):
             pass
         if position not in self._lines:
             why = f"Row {self._index[position]!r} was not explained: the work was stopped before."
-            return self._tool.desk.failed(self._rows.iloc[[position]], self._tool.options, why)
+            failed = self._tool.desk.failed(self._rows.iloc[[position]], self._tool.options, why)
+            return self._shelf.named(position, failed)
         return self._shelf.get(position)
 
     def __iter__(self) -> Iterator[Explanation]:
@@ -250,6 +233,8 @@ class Explanations(Sequence[Explanation]):
         if ledger.path is not None:
             self._executor.refuse_file(ledger.path)
         order, twins = self._order()
+        if not isinstance(self._index, pd.RangeIndex):  # else nobody has named them
+            self._names = {i: tuple(str(self._ids[j]) for j in (i, *twins.get(i, []))) for i in order}
         with progress.of_rows(self._progress, len(self)) as show:
             total = self._budget_total
             for position, done in self._pass(dict.fromkeys(order)) if total is None else self._rounds(order, total):
@@ -283,7 +268,7 @@ class Explanations(Sequence[Explanation]):
 
     def _pass(self, allowances: Mapping[int, int | None], task: Task = explain_row) -> Iterator[tuple[int, Done]]:
         """What comes of these rows with these allowances, as they finish."""
-        work = (Work(i, self._rows.iloc[[i]], allowance) for i, allowance in allowances.items())
+        work = (Work(i, self._rows.iloc[[i]], n, self._names.get(i, ())) for i, n in allowances.items())
         for item, result in self._executor.run(self._tool, task, work):
             if not isinstance(result, Lost):
                 yield item.position, result
@@ -300,7 +285,7 @@ class Explanations(Sequence[Explanation]):
         for i, done in self._pass(dict.fromkeys(order), look_up):  # what earlier runs have paid counts
             spent += done.paid
             if done.explanation is None:
-                state[i] = Standing(done.paid)
+                state[i] = Standing(done.paid, is_begun=done.is_begun)
             else:
                 yield i, done
         state = {i: state[i] for i in order if i in state}
@@ -328,48 +313,24 @@ class Explanations(Sequence[Explanation]):
 
     # -- what came of it ---------------------------------------------------------------------------------
 
-    def frame(self) -> pd.DataFrame:
-        """A row for each factual, by its name in the data.
-
-        Columns: outcome ("failed" where there is an error), label_before, label_after, cost, n_changes, changes (a
-        mapping from feature to before and after), queries (rows paid for, by all runs), reused (known before), error.
-        """
-        return frame_of(self._all_lines(), self._index)
-
-    def summary(self) -> Summary:
-        """What has to change most often, for whom nothing was found, and what it cost as the work went on."""
-        return Summary.of(self._all_lines(), self._index, self._finished)
-
     def _all_lines(self) -> list[Line]:
         while self._advance():
             pass
         return [self._lines.get(i, NOT_DONE) for i in range(len(self))]
+
+    def _asked_space(self) -> Space:
+        return self._tool.desk.space.widened(self._tool.options.ranges)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """All explanations and errors as JSON text, also written to `path` if given."""
         rows = []
         for i, line in enumerate(self._all_lines()):
             whole = None if line.error is not None else json.loads(self[i].to_json())
-            name = as_json(self._index[i])
-            rows.append({"row": name, "paid": line.queries, "error": line.error, "explanation": whole})
+            rows.append({"row": self._ids[i], "paid": line.queries, "error": line.error, "explanation": whole})
         text = json.dumps({"format": FORMAT, "rows": rows}, ensure_ascii=False, allow_nan=False)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write the frame to a Parquet file, changes as JSON text.
-
-        Raises:
-            MissingExtra: pyarrow is not installed.
-        """
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError:
-            raise MissingExtra("to_parquet", "parquet") from None
-        frame = self.frame()
-        frame["changes"] = [json.dumps(changes, ensure_ascii=False, default=as_json) for changes in frame["changes"]]
-        frame.to_parquet(path, engine="pyarrow")
 
     def plot(self) -> Figure:
         """What has to change most often, how rows ended, what they cost and how many queries they took."""
@@ -411,12 +372,13 @@ def next_grants(state: Mapping[int, Standing], budget: int) -> dict[int, int]:
 
 
 def _allowances(grants: Mapping[int, int], state: Mapping[int, Standing], left: int) -> dict[int, int | None]:
-    """What each row may send, by all runs together; grants are cut where the money ends."""
+    """What each row may send, by all runs together; grants are cut where the money ends. Who was begun comes back also
+    with nothing: all that was asked may have been known."""
     allowances: dict[int, int | None] = {}
     for i, grant in grants.items():
         given = min(grant, left)
         left -= given
-        if given + state[i].paid > 0:
+        if given > 0 or state[i].is_begun:
             allowances[i] = given + state[i].paid
     return allowances
 
@@ -429,7 +391,7 @@ def _with_sent(explanation: Explanation, sent: int) -> Explanation:
 def _points(space: Space, rows: pd.DataFrame) -> list[FloatArray | None]:
     """The points of rows, None for those that do not fit the space."""
     try:
-        return list(space.encode(rows))
+        return list(space.reaching(rows).encode(rows))
     except ValueError:
         half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
         return [*_points(space, rows.iloc[:half]), *_points(space, rows.iloc[half:])] if half else [None]

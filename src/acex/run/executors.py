@@ -10,9 +10,10 @@ import socket
 import tempfile
 import uuid
 import warnings
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -155,10 +156,11 @@ class DaskExecutor:
             _refuse_other_versions(client, self.timeout)
             packed = _packed(tool)
             warnings.filterwarnings("ignore", message="Sending large graph")
-            # As a task, not as scattered data: the scheduler can make it again when those who held it have died.
-            shared = client.submit(_itself, packed, pure=False)
-            client.replicate(shared)
-            yield from _as_they_finish(client, (uuid.uuid4().hex, shared), task, iter(items))
+            with _faults():
+                # As a task, not as scattered data: the scheduler can make it again when those who held it have died.
+                shared = client.submit(_itself, packed, pure=False)
+                client.replicate(shared)
+                yield from _as_they_finish(client, (uuid.uuid4().hex, shared), task, iter(items))
 
     def refuse_file(self, path: Path) -> None:
         """Raise when a worker is on another machine.
@@ -243,7 +245,7 @@ def _as_they_finish(client: Client, shared: tuple[str, Future], task: Task, wait
 
     token, tool = shared
     started: dict[str, tuple[Future, Any]] = {}  # and not finished
-    finished = as_completed()
+    finished = as_completed(loop=client.loop)  # else it wants a client that serves all of this process
 
     def start() -> None:
         # A few more than there are threads, so that none waits; what starts later knows more.
@@ -260,14 +262,32 @@ def _as_they_finish(client: Client, shared: tuple[str, Future], task: Task, wait
             yield item, _result(future)
             start()
     finally:
-        client.cancel([tool, *(future for future, _ in started.values())])
+        with suppress(Exception):  # of a scheduler that is gone
+            client.cancel([tool, *(future for future, _ in started.values())])
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """Whatever a client raises whose scheduler or workers go away under it: its own errors, or those of sockets."""
+    try:
+        yield
+    except ExecutorFailed:
+        raise
+    except (Exception, CancelledError) as error:
+        raise ExecutorFailed(
+            f"The Dask cluster does not work any more ({type(error).__name__}: {error}). What was answered is in the "
+            f"ledger: the same call goes on from there."
+        ) from error
 
 
 def _result(future: Future) -> Any:
     from distributed import KilledWorker
 
     if future.status in ("cancelled", "lost"):
-        raise ExecutorFailed("The Dask scheduler gave up the work, or is gone. What was answered is in the ledger.")
+        raise ExecutorFailed(
+            "The Dask scheduler gave up the work, or is gone. What was answered is in the ledger: the same call goes "
+            "on from there."
+        )
     try:
         return future.result()
     except KilledWorker as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 import uuid
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -27,8 +27,10 @@ from acex.run import progress as progress_bars
 from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
+from acex.run.oddity import unusual_row
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
+from acex.run.quote import Quote, quote
 from acex.run.reference import Reference
 from acex.run.session import Session
 from acex.search.problem import Hint, Problem
@@ -36,7 +38,7 @@ from acex.space.columns import as_frame
 from acex.space.metric import Metric
 from acex.space.plausibility import Plausibility
 from acex.space.scale import Scale
-from acex.space.space import Space
+from acex.space.space import Grids, Space
 from acex.values import Label, as_json, fingerprint, is_count, is_finite
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ class Explainer:
         *,
         labels: Any = None,
         space: Space | None = None,
+        grid: Grids = None,
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
         scores: bool = False,
         pool: bool = True,
@@ -80,7 +83,7 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        self._reference = Reference.of(data, labels, space, plausibility, seed)
+        self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
@@ -112,7 +115,8 @@ class Explainer:
         if not (isinstance(answers, (tuple, list)) and len(answers) == 2):
             raise TypeError(f"answers must be a pair, (rows, labels), got {type(answers).__name__}.")
         try:
-            rows = self.space.decode(self.space.encode(answers[0]))
+            space = self.space.reaching(answers[0])
+            rows = space.decode(space.encode(answers[0]))
             labels = as_labels(answers[1], len(rows))
         except ValueError as error:
             raise ValueError(f"answers: {error}") from None
@@ -203,12 +207,19 @@ class Explainer:
         Raises:
             ValueError: the row or one of the options is wrong: whatever no query could mend.
         """
-        space = self._space_for(options)
+        known = self._space_for(options)
+        space = known.reaching(x)
         encoded = space.encode(x)
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
         problem = self._reference.problem(
-            space, encoded[0], ranges=options.ranges, constraint=options.constraint, beta=options.beta
+            space,
+            encoded[0],
+            ranges=options.ranges,
+            constraint=options.constraint,
+            beta=options.beta,
+            crumbs=not options.strategy.prunes,
+            kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -217,14 +228,14 @@ class Explainer:
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=remarks,
+            remarks=(*known.beyond(encoded[0]), *unusual_row(problem), *remarks),
             **self._said(options, space),
         )
         return plan, problem
 
     def _said(self, options: Options, space: Space) -> dict[str, Any]:
         """The part of a plan that is the same for all rows."""
-        reference, plausibility = self._reference, self._reference.plausibility
+        reference, plausibility, kind = self._reference, self._reference.plausibility, options.strategy.plausibility
         limits = space.by_index("ranges", options.ranges)
         return {
             "model_id": self.model_id,
@@ -233,7 +244,7 @@ class Explainer:
             "scale": reference.scale,
             "ranges": {space.names[j]: _told(wanted) for j, wanted in limits.items()},
             "strategy": options.strategy.described,
-            "plausibility": None if plausibility is None else asdict(plausibility),
+            "plausibility": None if plausibility is None else plausibility.or_else(kind).described,
             "count": int(options.count),
             "beta": options.beta,
             "scores": self._scores,
@@ -250,7 +261,7 @@ class Explainer:
         if self._known_labels is not None:
             options.target.refuse_foreign(self._known_labels)
         if isinstance(options.target, OneOf):
-            self._reference.refuse_foreign_outcomes(options.target.labels)
+            self._reference.refuse_foreign_outcomes(options.target.labels, all_words=False)
         return self.space.widened(options.ranges).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.weights
         )
@@ -282,6 +293,7 @@ class Explainer:
         _refuse_other_kind(self._told, before)
         if isinstance(target, OneOf):
             refuse_lookalike(before, target.labels)
+            self._reference.refuse_foreign_outcomes([*target.labels, before])
         return self._reference.hint(target, before)
 
     def failed(
@@ -306,6 +318,7 @@ class Explainer:
         self,
         X: Rows,
         *,
+        ids: Sequence[Any] | None = None,
         budget_total: int | None = None,
         n_jobs: int = -1,
         executor: Executor | None = None,
@@ -316,6 +329,7 @@ class Explainer:
 
         Args:
             X: the rows: a DataFrame, a 2-D array or a list of mappings.
+            ids: what the rows are called, in tables, reports and the ledger; by default the index of X.
             budget_total: how many rows may be sent to the model for all of them together, in this run and those that
                 it goes on from. A hard cap; it goes where it is worth most, to rows without a counterfactual first.
             n_jobs: processes on this machine; -1 for one on each core, 1 for none but this.
@@ -339,7 +353,23 @@ class Explainer:
             raise ValueError(f"budget_total must be None or a whole number of at least 1, got {budget_total!r}.")
         if budget_total is not None or not chosen.is_here:
             self._move_to_file()
-        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress)
+        return Explanations(self, X, told, chosen, budget_total=budget_total, progress=progress, ids=ids)
+
+    def quote(self, X: Rows, *, budget_total: int | None = None, **options: Unpack[RowOptions]) -> Quote:
+        """What `explain_many` with the same arguments would cost, from what the ledger knows. Asks nothing."""
+        told = Options.of(options)
+        plans = self.plans(X, told)
+        return quote(plans, self.ledger, self.model_id, budget=told.budget, budget_total=budget_total)
+
+    def plans(self, X: Rows, options: Options) -> Iterator[Plan | None]:
+        """The plan for each row; None for one that does not fit."""
+        self._space_for(options)
+        rows = as_frame(X)
+        for i in range(len(rows)):
+            try:
+                yield self._planned(rows.iloc[[i]], options)[0]
+            except ValueError:
+                yield None
 
     def _move_to_file(self) -> None:
         """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.

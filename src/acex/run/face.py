@@ -13,7 +13,7 @@ from acex.run.explainer import Callback, Explainer
 from acex.run.explanation import Explanation
 from acex.run.options import Options, RowOptions
 from acex.space.plausibility import Plausibility
-from acex.space.space import Space
+from acex.space.space import Grids, Space
 
 
 class EveryOption(RowOptions, total=False):
@@ -21,6 +21,7 @@ class EveryOption(RowOptions, total=False):
 
     labels: Any
     space: Space | None
+    grid: Grids
     plausibility: Plausibility | None
     scores: bool
     pool: bool
@@ -49,6 +50,8 @@ def explain(
         labels: known true outcomes of `data`, one a row, in the words of the model's labels. Hints, not answers of
             the model: they tell strategy "feasible" where to look first, as far as the model turns out to agree.
         space: what each feature can hold; by default `Space.infer(data)`.
+        grid: the steps in which numbers are moved, {"loan": 50, "rate": 0.001, "weight": None} (None: any number). By
+            default those in which the data come, so that a counterfactual looks like a row of them; False for none.
         target: the label wanted, or a list of labels that will do; by default any other than the one x has.
         budget: how many rows may be sent to the model, the first one (x itself) included. A hard cap.
         count: how many counterfactuals; each rests on a feature that the others do not rest on.
@@ -59,6 +62,8 @@ def explain(
         constraint: from rows to one True or False a row; rows where it is False are never asked.
         strategy: "feasible"; "penalty", which is ACE with repairs; or `acex.Feasible(...)`, `acex.Penalty(...)` with
             settings of their own.
+        effort: "settle" stops when ten more queries are unlikely to save 5%; "spend" goes on until the budget is
+            spent. Needs strategy "feasible".
         beta: weight of sparsity (l1) against distance (l2) in the cost.
         plausibility: how much a counterfactual must look like data; None for not at all.
         scores: the model gives probabilities (`predict_proba`, or a function that gives a frame with a column for

@@ -12,9 +12,10 @@ from acex.search.strategies import as_strategy
 from acex.search.strategy import Strategy
 from acex.space.feature import Direction
 from acex.space.region import Constraint
-from acex.values import is_count, is_finite
+from acex.values import is_count, is_finite, listed
 
 BUDGET = 60
+EFFORTS = ("settle", "spend")
 
 
 class RowOptions(TypedDict, total=False):
@@ -29,6 +30,7 @@ class RowOptions(TypedDict, total=False):
     weights: Mapping[Any, float] | None
     constraint: Constraint | None
     strategy: Strategy | str
+    effort: str
     beta: float
     queries_per_round: int
     seed: int
@@ -47,6 +49,7 @@ class Options:
     weights: Mapping[Any, float] | None = None
     constraint: Constraint | None = None
     strategy: Strategy = field(default_factory=lambda: as_strategy("feasible"))
+    effort: str = "settle"
     beta: float = 5.0
     queries_per_round: int = 1
     seed: int = 0
@@ -70,6 +73,8 @@ class Options:
             given["freeze"] = tuple(given.get("freeze", ()))
         given["target"] = Target.of(given.get("target"))
         given["strategy"] = as_strategy(given.get("strategy", "feasible"))
+        if given.get("effort") == "spend":
+            given["strategy"] = given["strategy"].spending()
         return cls(**given)
 
     def __post_init__(self) -> None:
@@ -82,6 +87,8 @@ class Options:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}.")
         if not is_count(self.seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {self.seed!r}.")
+        if self.effort not in EFFORTS:
+            raise ValueError(f"effort must be one of {listed(EFFORTS)}, got {self.effort!r}.")
         if not (is_finite(self.beta) and self.beta >= 0):
             raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")
         if not (self.constraint is None or callable(self.constraint)):

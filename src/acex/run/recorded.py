@@ -51,6 +51,7 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
     steps = in_order((_step(ask, plan) for ask in asks), plan.target)
     about = {name: value for name, value in record.settings.items() if name not in {*plan.settings, "form"}}
     times = {"explanation": explanation, "started_at": record.started_at, "finished_at": record.finished_at}
+    called = ledger.names(explanation)
     return Explanation.of(
         plan,
         steps,
@@ -61,7 +62,7 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
             *_unfinished(record, result, len(everything) - len(asks)),
             *contradictions(ledger, record.model, [ask.row for ask in asks]),
         ),
-        about=about | times,
+        about=about | times | ({"id": ", ".join(called)} if called else {}),
     )
 
 
@@ -103,7 +104,7 @@ def _plan(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tu
     else:
         values = [json.loads(ask.row) for ask in asks]
         names = ledger.features(record.model) or [f"x{j}" for j in range(len(values[0]))]
-        space = Space.infer(pd.DataFrame(values, columns=names))
+        space = Space.infer(pd.DataFrame(values, columns=names), grid=False)
         deviations, older = np.zeros(len(space)), (OLDER,)
     factual = dict(zip(space.names, json.loads(asks[0].row), strict=True))
     return Plan.from_record(record.settings, factual, space, deviations), older

@@ -15,12 +15,14 @@ from acex.run.threads import one_blas_thread
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Hint, Problem
 from acex.space.cost import Cost
-from acex.space.plausibility import Density, Plausibility
+from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.quantiles import Quantiles
 from acex.space.region import Constraint, Region
 from acex.space.scale import Scale
-from acex.space.space import Space
+from acex.space.space import Grids, Space
 from acex.values import Label, fingerprint
+
+VISIBLE = 0.01  # standard deviations: a smaller step would be shown as 0.00, and no decision should hang on it
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +34,18 @@ class Reference:
     scale: Scale
     quantiles: Quantiles
     plausibility: Plausibility | None
-    density: Density | None  # None: everything is plausible
     outcomes: list[Label] | None  # None: not known
     seed: int
 
     @classmethod
     def of(
-        cls, data: Rows, labels: Any, space: Space | None, plausibility: Plausibility | None, seed: int
+        cls,
+        data: Rows,
+        labels: Any,
+        space: Space | None,
+        grid: Grids,
+        plausibility: Plausibility | None,
+        seed: int,
     ) -> Reference:
         """What is known of these rows.
 
@@ -51,16 +58,30 @@ class Reference:
             raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
-        space = Space.infer(data) if space is None else space.like(data)
+        space = Space.infer(data, grid=grid) if space is None else space.like(data).moving_on(grid)
         points = space.encode(data)
         scale = Scale.of(space, points)
         outcomes = None if labels is None else as_outcomes(labels, len(points))
-        with one_blas_thread():
-            density = None if plausibility is None else plausibility.fit(points, scale, seed)
-        return cls(space, points, scale, Quantiles.of(scale, points), plausibility, density, outcomes, seed)
+        reference = cls(space, points, scale, Quantiles.of(scale, points), plausibility, outcomes, seed)
+        reference.density("joint")  # what is wrong with it is said here
+        return reference
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def density(self, kind: Kind) -> Density | None:
+        """What looks like these rows, by this kind of filter where nobody chose one; None: everything does."""
+        if self.plausibility is None:
+            return None
+        settings = self.plausibility.or_else(kind)
+        if settings not in self._densities:
+            with one_blas_thread():
+                self._densities[settings] = settings.fit(self.points, self.scale, self.seed)
+        return self._densities[settings]
+
+    @cached_property
+    def _densities(self) -> dict[Plausibility, Density]:
+        return {}
 
     @cached_property
     def identity(self) -> str:
@@ -68,10 +89,17 @@ class Reference:
         outcomes = None if self.outcomes is None else fingerprint(self.outcomes)
         return fingerprint([self.points.astype("<f8").tobytes().hex(), self.points.shape, outcomes, self.seed])
 
-    def refuse_foreign_outcomes(self, words: Sequence[Label]) -> None:
-        """Outcomes in other words than the model's would be no hint, and nobody would notice."""
+    def refuse_foreign_outcomes(self, words: Sequence[Label], *, all_words: bool = True) -> None:
+        """Outcomes in other words than the model's would be no hint, and nobody would notice.
+
+        Args:
+            words: labels of the model.
+            all_words: these are all it gives. Else one outcome of the same type, and no other, will do: a history
+                without a single success is a history.
+        """
         outcomes = list(dict.fromkeys(self.outcomes or words))
-        if not any(o in words for o in outcomes):
+        one_sided = len(outcomes) == 1 and type(outcomes[0]) in {type(word) for word in words}
+        if not (any(o in words for o in outcomes) or (one_sided and not all_words)):
             raise ValueError(
                 f"labels must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
             )
@@ -84,11 +112,24 @@ class Reference:
         ranges: Mapping[Any, Any] | None,
         constraint: Constraint | None,
         beta: float,
+        kind: Kind,
+        crumbs: bool = False,
     ) -> Problem:
-        """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row."""
-        region = Region.of(space, factual, ranges=ranges, constant=self.scale.deviations == 0, constraint=constraint)
+        """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row.
+
+        Args:
+            crumbs: may a counterfactual have steps that nobody would see?
+        """
+        region = Region.of(
+            space,
+            factual,
+            ranges=ranges,
+            constant=self.scale.deviations == 0,
+            constraint=constraint,
+            crumb=None if crumbs else VISIBLE * np.where(self.scale.is_nominal, 0.0, self.scale.deviations),
+        )
         cost = Cost(self.scale, factual, space.weights, beta)
-        return Problem(region, cost, self.scale, self.points, self.density, self.quantiles)
+        return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 
     def hint(self, target: Target, before: Label) -> Hint | None:
         """P(hit) by the known outcomes; None where there are none, or they know only one side."""

@@ -22,9 +22,11 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, judged
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
+from acex.run.oddity import affinity, least_usual
 from acex.run.pool import Lessons, points_of
 from acex.run.recorded import contradictions
 from acex.run.threads import one_blas_thread
+from acex.search.hints import excluded_hits
 from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
@@ -69,10 +71,13 @@ class _Past:
         if position in self.asks:
             return self.asks[position].seen
         if self._now[0] != position:
-            is_end = self.end is not None and position == self.n_asked
-            newest = self.end if is_end else self._box.ledger.last_sequence(self._box.model_id)
+            newest = self.end if self.ended_at(position) else self._box.ledger.last_sequence(self._box.model_id)
             self._now = position, newest or 0
         return self._now[1]
+
+    def ended_at(self, position: int) -> bool:
+        """Did it end there, before the question at this position?"""
+        return self.end is not None and position == self.n_asked
 
     def round_at(self, position: int) -> list[Ask]:
         """The questions that were asked at once from this position on; none if nothing was."""
@@ -233,8 +238,10 @@ class Session:
     def _propose(self) -> list[Query]:
         """What to ask next; empty, with how it ends, when there is nothing."""
         queries = self._recorded_round() or self._new_round()
-        if queries and len(queries) > self.box.remaining:
-            queries = queries[: self.box.affordable(self.space.decode(_points(queries)))]
+        if queries and len(queries) > (left := self.box.remaining):
+            # Where the budget ended it once it stays ended, also if others have paid for the next row since.
+            ended = left == 0 and self._past.ended_at(len(self.steps))
+            queries = [] if ended else queries[: self.box.affordable(self.space.decode(_points(queries)))]
             self._end = None if queries else ("budget_spent", "budget")
         return queries
 
@@ -394,8 +401,18 @@ class Session:
             tuple(chosen.tolist()),
             tuple(search.steadiness(search.history.X[chosen]).tolist()) if steady else (),
             search.worth,
-            self._fewer(len(chosen)),
+            self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
+            least_usual=tuple(least_usual(self.problem, x) for x in search.history.X[chosen]),
+            needed=self._needed(search),
         )
+
+    def _needed(self, search: Search) -> tuple[dict[str, str], ...]:
+        """For each counterfactual its changes, and whether they are needed."""
+        undone = search.undoings
+        out: tuple[dict[str, str], ...] = tuple({} for _ in search.chosen)
+        for i, j, mark in zip(undone.of, undone.features, undone.marks, strict=True):
+            out[i][self.space.names[j]] = mark
+        return out
 
     def _fewer(self, found: int) -> tuple[str, ...]:
         wanted = self.plan.count
@@ -423,12 +440,6 @@ class Session:
             warnings=warnings,
             about=self._about,
         )
-
-
-def affinity(problem: Problem, X: FloatArray) -> FloatArray:
-    """How much points look like the reference, 1 for all where nobody wants to know, (n,)."""
-    density = problem.density
-    return np.ones(len(X)) if density is None or not len(X) else density.affinity(X)
 
 
 def _points(queries: Sequence[Query]) -> FloatArray:

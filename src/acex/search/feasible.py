@@ -8,6 +8,7 @@ So a query is worth what it would save times the probability that it is a hit. P
 2. *Then* the candidate of greatest expected saving: simpler versions and variations of the best hits, moves towards
    rows, and rows themselves, since the first hit may have been the wrong one to start from.
 3. The search has *settled* when ten more queries are unlikely to save 5% (see `outlook`).
+4. *Last*, changes of the counterfactuals that nobody has checked are undone one by one (see `prune`).
 
 With a `margin` a hit is a success only if the surrogate holds its neighbourhood for hits too.
 For several counterfactuals the search goes through rounds, one for each: the same steps with all evidence so far,
@@ -24,12 +25,14 @@ from typing import ClassVar
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
+from acex.search import answer
 from acex.search.belief import Belief
 from acex.search.climb import best_position
-from acex.search.evidence import Ground, Points, joined
+from acex.search.evidence import Ground, Points, in_common, joined
 from acex.search.families import anywhere, beyond_hits, everything, from_hits, from_reference, simplified
 from acex.search.outlook import Outlook
 from acex.search.problem import History, Problem, Query, Stop
+from acex.search.prune import Undoings
 from acex.search.strategy import Strategy, best_cost
 from acex.values import is_finite
 
@@ -42,6 +45,7 @@ PARENTS, IMAGINED = 5, 2  # best hits that are varied, and hits that known outco
 N_JUDGED, N_RANDOM = 300, 80  # the most promising by the Gaussian process, and some more, go through the network
 SHARPER = 4.0  # a power that puts near candidates first
 LEAST_SAVING = 0.003  # a share of the best cost below which nobody would ask
+STALE = 15  # queries without a better hit, after which every second one starts afresh
 IMAGINED_ROUNDS = 5
 MOST_STEADY = 200  # candidates, the likeliest, whose neighbourhood is looked at
 UNLIKELY, UNLIKELY_FOR = 0.005, 10  # give up when the greatest P(hit) stays below this for so many asks
@@ -61,9 +65,10 @@ class Feasible(Strategy):
     """
 
     name: ClassVar[str] = "feasible"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     finds_several: ClassVar[bool] = True
     uses_hints: ClassVar[bool] = True
+    prunes: ClassVar[bool] = True
 
     tolerance: float = 0.05
     margin: float | None = None
@@ -78,10 +83,21 @@ class Feasible(Strategy):
     def steady(self) -> float | None:
         return self.margin
 
+    def spending(self) -> Feasible:
+        return replace(self, tolerance=0.0)
+
     def next_query(
         self, problem: Problem, history: History, *, seed: int, count: int = 1, budget: float = np.inf
     ) -> Query | Stop:
-        """What to ask next: round by round, one for each counterfactual that is wanted."""
+        """What to ask next: of the search, and when that has ended or the budget nearly so, a change undone."""
+        undoings = Undoings(problem, history, answer.chosen(problem, history, count, self.steady), self.steady)
+        next_: Query | Stop = Stop("settled")
+        if not undoings.is_due(budget):
+            next_ = self._search_on(problem, history, seed=seed, count=count, budget=budget)
+        return next_ if isinstance(next_, Query) else undoings.next() or next_
+
+    def _search_on(self, problem: Problem, history: History, *, seed: int, count: int, budget: float) -> Query | Stop:
+        """What to ask to find something cheaper: round by round, one for each counterfactual that is wanted."""
         begun = [q.round for q in history.queries]
         for round_ in range(begun[-1], count):
             start = begun.index(round_) if round_ in begun else len(begun)
@@ -193,6 +209,9 @@ class _Round:
         recent = [q.hope for q in self.history.queries[self.start :]][-UNLIKELY_FOR:]
         if self.n_asked >= min(self.budget / 2, EARLIEST_END) and max(recent, default=1.0) < UNLIKELY:
             return Stop("unlikely")
+        unusual = self.problem.once(_unusual_hit)
+        if unusual is not None and self.n_asked == 1:
+            return Query(unusual, "first")
         points, probability = self.judged.points, self.judged.probability
         score = self._first_score()
         if self.n_asked >= ANYWHERE_FROM and self.n_asked % 2 == 0 and probability.max(initial=0.0) < HOPELESS:
@@ -245,10 +264,25 @@ class _Round:
         if len(self.judged.points) == 0 or (self.settings.tolerance and self.outlook.soon < self.settings.tolerance):
             return Stop("settled")
         expected = self.judged.probability * self.judged.saving
+        since = len(self.history.queries) - 1 - int(np.flatnonzero(self.success)[-1])
+        if since >= STALE and since % 2:
+            expected = expected * self._unlike_hits()
         chosen = best_position(self.judged.points.X, expected, self._may_ask)
         if chosen is None:
             return Stop("settled")
         return Query(self.judged.points.X[chosen], "refine", hope=float(self.judged.probability[chosen]))
+
+    def _unlike_hits(self) -> FloatArray:
+        """The share of each candidate's changes that none of the best hits makes, (n,): a fresh start elsewhere."""
+        points = self.judged.points
+        common = in_common(points.S, Points(self.ground, self._cheapest_hits[:PARENTS]).S)
+        return np.asarray(1 - common.max(axis=1) / (points.S.sum(axis=1) + 1e-12))
+
+    @cached_property
+    def _cheapest_hits(self) -> FloatArray:
+        """The successes, cheapest first, (n, d)."""
+        hits = self.history.X[self.success]
+        return hits[np.argsort(self.problem.cost(hits), kind="stable")]
 
     def _cheaper_candidates(self) -> Points:
         """Candidates that are cheaper than the best hit."""
@@ -256,8 +290,7 @@ class _Round:
         X = everything(problem)
         if X is not None:
             return self._promising(_costing(Points(self.ground, X), most))
-        hits = self.history.X[self.success]
-        hits = hits[np.argsort(problem.cost(hits), kind="stable")]
+        hits = self._cheapest_hits
         parents = np.vstack([hits[:PARENTS], problem.once(_imagined_hits)[:IMAGINED]])
         simpler, towards, varied = (
             _costing(Points(self.ground, X), most)
@@ -301,6 +334,18 @@ class _Round:
 def _costing(points: Points, most: float = np.inf) -> Points:
     """The points that cost something, and at most this."""
     return points[(points.costs > 0) & (points.costs <= most)]
+
+
+def _unusual_hit(problem: Problem) -> FloatArray | None:
+    """The cheapest row that known outcomes call a hit, (d,), if all such rows are unusual: are the outcomes right?"""
+    if problem.hint is None:
+        return None
+    hits = problem.projected[problem.hint(problem.projected) > 0.5]
+    hits = hits[problem.region.contains(hits) & problem.different(hits)] if len(hits) else hits
+    costs = problem.cost(hits)
+    if not (costs > 0).any() or problem.plausible(hits[costs > 0]).any():
+        return None
+    return np.asarray(hits[costs > 0][costs[costs > 0].argmin()])
 
 
 def _imagined_hits(problem: Problem) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
-from acex.search.problem import Hint
+from acex.search.problem import Hint, Problem
 from acex.space.space import Space
 from acex.values import is_missing
 
@@ -58,6 +58,20 @@ def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray, leaf: 
         return total / N_TREES
 
     return hint
+
+
+def excluded_hits(problem: Problem, hint: Hint | None) -> tuple[str, ...]:
+    """A word on rows that known outcomes call hits and plausibility excludes; empty where there are none."""
+    if hint is None or problem.density is None:
+        return ()
+    hits = problem.projected[hint(problem.projected) > 0.5]
+    n = int((~problem.plausible(hits)).sum()) if len(hits) else 0
+    if n == 0:
+        return ()
+    return (
+        f"{n} of {len(hits)} rows that known outcomes call hits are unusual, and plausibility excludes them. A lower "
+        f"threshold lets them count: plausibility=Plausibility(threshold=...), or plausibility=None.",
+    )
 
 
 class _Columns:

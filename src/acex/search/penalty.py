@@ -26,6 +26,7 @@ from acex.search.propose import maximise
 from acex.search.strategy import Strategy, best_cost
 from acex.search.surrogate import Beside, Posterior, fit
 from acex.space.cost import Cost
+from acex.space.plausibility import Kind
 from acex.values import is_count
 
 N_STARTS = 96  # around the factual, scored together; L-BFGS-B climbs from the best
@@ -56,6 +57,7 @@ class Penalty(Strategy):
 
     name: ClassVar[str] = "penalty"
     revision: ClassVar[int] = 2
+    plausibility: ClassVar[Kind] = "lof"
 
     n0: int = 30
     lambda_0: float = 10.0

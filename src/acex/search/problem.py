@@ -170,8 +170,14 @@ class Problem:
             return np.ones(len(X), dtype=bool)
         keys = [key(x) for x in X]
         new = [i for i, k in enumerate(keys) if k not in self._judged]
-        self._judged.update(zip((keys[i] for i in new), self.density.plausible(X[new]).tolist(), strict=True))
+        judged = self.density.plausible(X[new], self._least)
+        self._judged.update(zip((keys[i] for i in new), judged.tolist(), strict=True))
         return np.array([self._judged[k] for k in keys], dtype=bool)
+
+    @cached_property
+    def _least(self) -> float:
+        """What the score of a plausible point has to exceed."""
+        return -np.inf if self.density is None else self.density.least(self.factual)
 
     @cached_property
     def _judged(self) -> dict[bytes, bool]:
@@ -210,11 +216,12 @@ class Problem:
         steps = np.abs(self.cost.steps(x[None])[0])
         return frozenset(np.flatnonzero((steps > CRUMB * steps.sum()) & (x != self.home)).tolist())
 
-    def different(self, X: FloatArray) -> BoolArray:
-        """Which points are different from every set taken, (n,)."""
-        if not self.taken:
+    def different(self, X: FloatArray, sets: Collection[frozenset[int]] | None = None) -> BoolArray:
+        """Which points are different from every one of these sets, by default of those taken, (n,)."""
+        sets = self.taken if sets is None else sets
+        if not sets:
             return np.ones(len(X), dtype=bool)
-        return np.array([all(_differ(self.rests_on(x), s) for s in self.taken) for x in X], dtype=bool)
+        return np.array([all(_differ(self.rests_on(x), s) for s in sets) for x in X], dtype=bool)
 
     def released(self, X: FloatArray) -> FloatArray:
         """The points with one feature of every set taken left alone, each point another one in turn, (n, d)."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from acex.search.problem import History, Problem, Query, Stop
+from acex.space.plausibility import Kind
 
 
 class Strategy(ABC):
@@ -22,11 +23,17 @@ class Strategy(ABC):
     revision: ClassVar[int]  # another one as soon as the same history leads to another question
     finds_several: ClassVar[bool] = False  # can it look for counterfactuals that differ from each other?
     uses_hints: ClassVar[bool] = False  # does it ask `Problem.hint` where to look?
+    prunes: ClassVar[bool] = False  # does it undo changes that are not needed, and leave alone what nobody would see?
+    plausibility: ClassVar[Kind] = "joint"  # the kind of filter, where nobody chose one
 
     @property
     def steady(self) -> float | None:
         """How steady a counterfactual has to be, by the surrogate, if at all."""
         return None
+
+    def spending(self) -> Strategy:
+        """The same strategy for somebody who wants the whole budget spent (`effort="spend"`)."""
+        raise ValueError(f"effort='spend' needs strategy 'feasible'; strategy {self.name!r} ends where it ends.")
 
     @property
     def described(self) -> dict[str, Any]:

@@ -65,14 +65,16 @@ class Column:
             raise ValueError(f"ranges[{self.feature.name!r}]: no value of the feature lies within {limits!r}.")
         return held
 
+    def codes(self, values: pd.Series[Any]) -> FloatArray:
+        """The codes of values, as they are held here, (n,); they may lie beyond the feature's ends."""
+        _refuse_missing(self.feature.name, values)
+        x = self.feature.encode(values)
+        return self.nearest(x) if self.number_dtype.kind == "f" else x
+
     def encode(self, values: pd.Series[Any]) -> FloatArray:
         """The codes of values, as they are held here, (n,)."""
-        name = self.feature.name
-        _refuse_missing(name, values)
-        x = self.feature.encode(values)
-        if self.number_dtype.kind == "f":
-            x = self.nearest(x)
-        low, high = self.low, self.high
+        name, low, high = self.feature.name, self.low, self.high
+        x = self.codes(values)
         bad = (x < low) | (x > high)
         if bad.any():
             ends = " to ".join(self.feature.text(self.feature.value(end), 15) for end in (low, high))

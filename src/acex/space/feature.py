@@ -12,7 +12,7 @@ A new kind is a frozen dataclass with `register` above it. It says what raises N
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -26,6 +26,7 @@ Direction: TypeAlias = Literal["increase", "decrease"]
 Way: TypeAlias = Literal["up", "down", "other"]
 
 MOST_ONE_HOT = 50  # categories, up to which each has a coordinate of its own
+LATER = ("grid", "digits")  # fields that came after 0.1.0
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
 
 
@@ -40,7 +41,8 @@ class Feature:
 
     ordered = True  # is there a way between two values?
     is_number = False  # are codes the numbers that people read?
-    grid = 1.0  # codes are multiples of it; 0 for any float
+    is_whole = True  # are codes whole numbers?
+    grid = 1.0  # what a search moves on: multiples of it; 0 for any float
     unit = ""  # what a number counts
 
     if TYPE_CHECKING:  # the least and the greatest code, fields of some kinds and properties of others
@@ -80,6 +82,10 @@ class Feature:
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         """The feature whose values these are; None unless the column is surely of this kind."""
         return None
+
+    def as_written(self, column: pd.Series[Any]) -> Feature:
+        """The feature with the grid that its values in the column show."""
+        return self
 
     @classmethod
     def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
@@ -139,6 +145,10 @@ class Feature:
         self.allowed(limits)
         return self
 
+    def reaching(self, x: FloatArray) -> Feature:
+        """The feature with room for these codes, (n,), where it can have more."""
+        return self
+
     def between(self, allowed: FloatArray, least: float, most: float) -> FloatArray:
         """The codes allowed from `least` to `most`; empty or descending if there are none."""
         return np.array([max(allowed[0], least), min(allowed[-1], most)])
@@ -155,7 +165,20 @@ class Feature:
 
     def snap(self, x: FloatArray) -> FloatArray:
         """The nearest codes to numbers between `low` and `high`, (n,)."""
-        return np.rint(x / self.grid) * self.grid if self.grid else x
+        return np.rint(x) if self.is_whole else x
+
+    @property
+    def is_stepped(self) -> bool:
+        """Does a search move on fewer codes than there are? `rounded` says on which."""
+        return False
+
+    def rounded(self, x: FloatArray) -> FloatArray:
+        """The nearest codes that people would write, (n,)."""
+        return self.snap(x)
+
+    def inwards(self, low: float, high: float) -> tuple[float, float]:
+        """The least and the greatest such code from low to high; descending if there is none."""
+        return low, high
 
     def confined(self, x: FloatArray, allowed: FloatArray, home: float) -> FloatArray:
         """The nearest of the codes allowed to each code, (n,); `home` is the factual's."""
@@ -233,7 +256,9 @@ def kind_named(name: str, kind: Any) -> type[Feature]:
 
 def feature_to_json(feature: Feature) -> dict[str, Any]:
     """The feature in plain values; those that JSON does not know become text."""
-    said = asdict(feature).items()
+    # What 0.1.0 did not know is said where it matters only: explanations are told apart by what is written here.
+    plain_fields = {f.name for f in fields(feature) if f.name in LATER and getattr(feature, f.name) == f.default}
+    said = [(k, v) for k, v in asdict(feature).items() if k not in plain_fields]
     return {"kind": feature.kind, **{k: [as_json(v) for v in x] if isinstance(x, tuple) else x for k, x in said}}
 
 

@@ -14,8 +14,9 @@ import pandas as pd
 from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.feature import Direction, Feature, register
-from acex.values import is_finite, is_hashable, is_missing, joined_words, listed, plain
+from acex.space.feature import MOST_LISTED, Direction, Feature, register
+from acex.space.grid import Grid, digits_of, step_of, with_digits
+from acex.values import is_count, is_finite, is_hashable, is_missing, joined_words, listed, plain
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
@@ -23,13 +24,19 @@ LARGEST = 1e150  # distances are sums of squares, and the square of more than th
 
 @dataclass(frozen=True)
 class Numeric(Feature):
-    """What `Continuous` and `Integer` share. `unit` is a word for people, such as "months"; nothing is converted."""
+    """What `Continuous` and `Integer` share.
+
+    `unit` is a word for people, such as "months"; nothing is converted. With a `grid` a search moves on its multiples,
+    such as 50 or 0.001; a row may hold what lies between.
+    """
 
     low: float
     high: float
     unit: str = field(default="", kw_only=True)
+    grid: float = field(default=0.0, kw_only=True)
 
     is_number = True
+    is_whole = False
     number: ClassVar[type] = float  # what values are made of
 
     def __post_init__(self) -> None:
@@ -41,6 +48,11 @@ class Numeric(Feature):
             raise ValueError(f"{self.name!r}: numbers beyond {LARGEST:g} are too large; rescale the column.")
         if not isinstance(self.unit, str):
             raise ValueError(f"{self.name!r}: unit must be text, such as 'months', got {self.unit!r}.")
+        self._set(grid=plain(self.grid))
+        if not (is_finite(self.grid) and self.grid >= 0) or isinstance(self.grid, bool):
+            raise ValueError(f"{self.name!r}: grid must be a step such as 50 or 0.001, got {self.grid!r}.")
+        if self.grid and not self.is_whole and max(abs(self.low), abs(self.high)) / self.grid > LARGEST_EXACT_INTEGER:
+            raise ValueError(f"{self.name!r}: a grid of {self.grid:g} is too fine for numbers up to {self.high:g}.")
 
     @classmethod
     def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
@@ -49,8 +61,7 @@ class Numeric(Feature):
     def check(self, dtype: Any) -> None:
         _refuse_long(self.name, dtype)
         is_whole = types.is_integer_dtype(dtype)
-        fits_whole = self.grid > 0 and self.grid == int(self.grid)
-        if types.is_float_dtype(dtype) or types.is_object_dtype(dtype) or (is_whole and fits_whole):
+        if types.is_float_dtype(dtype) or types.is_object_dtype(dtype) or (is_whole and self.is_whole):
             return
         raise ValueError(
             f"{self.name!r}: declared {type(self).__name__}, but the column in data is {dtype}. Declare it "
@@ -64,8 +75,7 @@ class Numeric(Feature):
                 raise ValueError(f"{self.name!r}: expected a number, got {plain(strange[0])!r}.")
         x = np.asarray(values.astype("float64"), dtype=np.float64)
         refuse(self.name, values, ~np.isfinite(x), "is not finite.")
-        number = "whole number" if self.grid == 1 else f"multiple of {self.grid:g}"
-        refuse(self.name, values, x != self.snap(x), f"is not a {number}.")
+        refuse(self.name, values, x != self.snap(x), "is not a whole number.")
         return x
 
     def value(self, code: float) -> Any:
@@ -83,13 +93,42 @@ class Numeric(Feature):
         least, most = (float(v) for v in ends)
         if not least <= most:
             raise ValueError(f"ranges[{self.name!r}]: expected low <= high, got {least:g} and {most:g}.")
-        if self.grid:
-            least, most = np.ceil(least / self.grid) * self.grid, np.floor(most / self.grid) * self.grid
+        if self.is_whole:
+            least, most = np.ceil(least), np.floor(most)
         return np.array([max(least, low), min(most, high)])
 
     def widened(self, limits: Any) -> Feature:
         ends = [end for end in self.allowed(limits).tolist() if np.isfinite(end)]
         return replace(self, low=min([self.low, *ends]), high=max([self.high, *ends]))
+
+    def reaching(self, x: FloatArray) -> Feature:
+        low, high = float(x.min(initial=self.low)), float(x.max(initial=self.high))
+        return self if (low, high) == (self.low, self.high) else replace(self, low=low, high=high)
+
+    def as_written(self, column: pd.Series[Any]) -> Feature:
+        return replace(self, grid=step_of(column))
+
+    @property
+    def is_stepped(self) -> bool:
+        return self.grid > 0
+
+    def rounded(self, x: FloatArray) -> FloatArray:
+        return Grid(self.grid).nearest(x) if self.grid else x
+
+    def inwards(self, low: float, high: float) -> tuple[float, float]:
+        return Grid(self.grid).within(low, high) if self.grid else (low, high)
+
+    def codes(self, allowed: FloatArray) -> FloatArray | None:
+        if not self.grid or self.count(allowed) > MOST_LISTED:
+            return super().codes(allowed)
+        return Grid(self.grid).every(allowed[0], allowed[-1])
+
+    def text(self, value: Any, digits: int = 4) -> str:
+        if self.grid and is_finite(value) and abs(value) < LARGEST_EXACT_INTEGER:
+            grid = Grid(self.grid)
+            if grid.decimals and grid.nearest(value) == value:
+                return grid.text(value)
+        return super().text(value, digits)
 
     def verb(self, before: Any, after: Any) -> Direction:
         return "increase" if after > before else "decrease"
@@ -98,9 +137,25 @@ class Numeric(Feature):
 @register
 @dataclass(frozen=True)
 class Continuous(Numeric):
-    """A real number between `low` and `high`."""
+    """A real number between `low` and `high`, for a search one of so many significant `digits`; 0 for all there are."""
 
-    grid = 0.0
+    digits: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_count(self.digits, least=0):
+            raise ValueError(f"{self.name!r}: digits must be a whole number, 0 or more, got {self.digits!r}.")
+
+    def as_written(self, column: pd.Series[Any]) -> Feature:
+        step = step_of(column)
+        return replace(self, grid=step, digits=0 if step else digits_of(column))
+
+    @property
+    def is_stepped(self) -> bool:
+        return self.grid > 0 or self.digits > 0
+
+    def rounded(self, x: FloatArray) -> FloatArray:
+        return super().rounded(x) if self.grid or not self.digits else with_digits(x, self.digits)
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
@@ -122,10 +177,15 @@ class Continuous(Numeric):
 class Integer(Numeric):
     """A whole number between `low` and `high`."""
 
+    grid: float = field(default=1, kw_only=True)
+
     number = int
+    is_whole = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not is_count(self.grid):
+            raise ValueError(f"{self.name!r}: the grid of an integer must be a whole number, got {self.grid!r}.")
         if self.low != round(self.low) or self.high != round(self.high):
             raise ValueError(f"{self.name!r}: an integer's range must be whole, got {self.low!r} to {self.high!r}.")
         if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:
@@ -136,6 +196,13 @@ class Integer(Numeric):
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         is_whole = types.is_integer_dtype(column.dtype) or all(type(v) is int for v in column.tolist())
         return cls(name, column.min(), column.max()) if is_whole else None
+
+    def as_written(self, column: pd.Series[Any]) -> Feature:
+        return replace(self, grid=max(int(step_of(column)), 1))
+
+    @property
+    def is_stepped(self) -> bool:
+        return self.grid > 1
 
 
 @dataclass(frozen=True)

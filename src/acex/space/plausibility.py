@@ -1,49 +1,79 @@
-"""Does a point look like the reference? The local outlier factor (Breunig et al. 2000) as a hard filter.
+"""Does a point look like the reference? A hard filter, of one of two kinds.
 
-scikit-learn's sign is kept, as in the paper: scores near -1 are inliers, and a point is plausible when
-its score is above the threshold.
+*joint*: each value fits the others of its row, as in the reference (see `expected`). *lof*: the local outlier factor
+(Breunig et al. 2000), as in the paper: the surroundings of a point are about as dense as those of its neighbours.
+
+Both have scikit-learn's sign, as in the paper: scores near -1 are usual, and a point is plausible when its score is
+above the threshold.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
+from acex.space.expected import Expected
 from acex.space.scale import Scale
-from acex.values import is_count, is_finite
+from acex.values import is_count, is_finite, listed
+
+Kind: TypeAlias = Literal["joint", "lof"]
+KINDS = ("joint", "lof")
 
 MOST_ROWS = 10_000  # the fit compares rows with each other; a sample of this size says the same
+USUAL = 0.98  # share of the reference above the threshold of -1.5: about as many new rows pass as with "lof"
+LEAST_WAY = 0.5  # deviations between the median of strangeness and the threshold, however alike the rows are
 
 
 @dataclass(frozen=True)
 class Plausibility:
-    """How strict the filter is.
+    """What counts as realistic, and how strict the filter is.
 
     Args:
         threshold: least score of a plausible point; -1.5 as in the paper, lower is more lenient.
-        neighbours: how many reference rows a point is compared with.
-        scale: compare features in standard deviations; False takes the raw codes, as in the paper, where
-            one feature with large numbers decides alone.
+        kind: "joint": each value has to fit the others of its row. "lof": the local outlier factor, as in the paper.
+            None takes "joint", and "lof" for strategy "penalty", or where `neighbours` or `scale` are set.
+        neighbours: with "lof", how many reference rows a point is compared with; 20 by default.
+        scale: with "lof", compare features in standard deviations, the default; False takes the raw codes, as in the
+            paper, where one feature with large numbers decides alone.
     """
 
     threshold: float = -1.5
-    neighbours: int = 20
-    scale: bool = True
+    neighbours: int | None = None
+    scale: bool | None = None
+    kind: Kind | None = None
 
     def __post_init__(self) -> None:
         if not (is_finite(self.threshold) and self.threshold < 0):
             raise ValueError(f"threshold must be a negative number such as -1.5, got {self.threshold!r}.")
-        if not is_count(self.neighbours):
+        if not (self.neighbours is None or is_count(self.neighbours)):
             raise ValueError(f"neighbours must be a whole number of at least 1, got {self.neighbours!r}.")
+        if not (self.kind is None or self.kind in KINDS):
+            raise ValueError(f"kind must be one of {listed(KINDS)}, or None, got {self.kind!r}.")
+        only_lof = self.neighbours is not None or self.scale is not None
+        if only_lof and self.kind == "joint":
+            raise ValueError("neighbours and scale belong to kind='lof'; kind='joint' has no such settings.")
+        if only_lof or self.kind == "lof":
+            neighbours, scale = 20 if self.neighbours is None else self.neighbours, self.scale in (None, True)
+            for name, value in {"kind": "lof", "neighbours": neighbours, "scale": scale}.items():
+                object.__setattr__(self, name, value)
+
+    def or_else(self, kind: Kind) -> Plausibility:
+        """The same settings, with this kind where none was set."""
+        return self if self.kind else replace(self, kind=kind)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """In plain values, as plans have it. That of kind "lof" is what acex 0.1.0 wrote, which knew no other."""
+        unsaid = "kind" if self.kind == "lof" else ""
+        return {name: value for name, value in asdict(self).items() if value is not None and name != unsaid}
 
     def fit(self, reference: FloatArray, scale: Scale, seed: int = 0) -> Density:
         """The filter for these reference points, (m, d); fitted once, used for every candidate."""
-        from sklearn.neighbors import LocalOutlierFactor
-
         if len(reference) > MOST_ROWS:
             chosen = np.random.default_rng(seed).choice(len(reference), MOST_ROWS, replace=False)
             reference = reference[np.sort(chosen)]
@@ -51,26 +81,82 @@ class Plausibility:
             raise ValueError(
                 f"Plausibility needs at least 2 reference rows, got {len(reference)}; plausibility=None turns it off."
             )
-        n = min(self.neighbours, len(reference) - 1)
-        by_graph = self.scale and len(scale.metric.squares) > 0  # scikit-learn does not know our metric then
+        kind = Neighbourhood if self.kind == "lof" else Joint
+        return kind.of(self.or_else("joint"), reference, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Density(ABC):
+    """A fitted filter."""
+
+    settings: Plausibility
+
+    @abstractmethod
+    def score(self, X: FloatArray) -> FloatArray:
+        """How usual each point is, (n,): about -1 for those like others, less for stranger ones."""
+
+    def least(self, factual: FloatArray) -> float:
+        """What the score of a plausible point has to exceed, where this point, (d,), is explained."""
+        return self.settings.threshold
+
+    def plausible(self, X: FloatArray, least: float | None = None) -> BoolArray:
+        """Which points look like the reference, (n,)."""
+        if len(X) == 0:
+            return np.zeros(0, dtype=bool)
+        return self.score(X) > (self.settings.threshold if least is None else least)
+
+    def affinity(self, X: FloatArray) -> FloatArray:
+        """The paper's alpha = clip(exp(1 + score), 0, 1) of each point, (n,); near 1 for inliers."""
+        return np.clip(np.exp(1.0 + self.score(X)), 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint(Density):
+    """Do the values of a point fit each other? Its strangeness, where -1 is the median of the reference."""
+
+    expected: Expected
+    median: float  # of the strangeness of reference rows
+    way: float  # from there to what only few of them exceed
+
+    @classmethod
+    def of(cls, settings: Plausibility, reference: FloatArray, scale: Scale) -> Joint:
+        """The filter for reference points, (m, d)."""
+        expected = Expected.of(scale, reference)
+        median, most = np.quantile(expected.own, [0.5, USUAL]).tolist()
+        return cls(settings, expected, median, max(most - median, LEAST_WAY))
+
+    def score(self, X: FloatArray) -> FloatArray:
+        return -1.0 - 0.5 * (self.expected.strangeness(X) - self.median) / self.way
+
+    def least(self, factual: FloatArray) -> float:
+        # A strange row is a row all the same, and much of its strangeness may be nobody's to change.
+        return min(self.settings.threshold, float(self.score(factual[None])[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood(Density):
+    """The local outlier factor among the reference."""
+
+    scale: Scale
+    lof: Any
+    points: FloatArray  # the reference in coordinates, (m, D), where the filter is told distances
+
+    @classmethod
+    def of(cls, settings: Plausibility, reference: FloatArray, scale: Scale) -> Neighbourhood:
+        """The filter for reference points, (m, d)."""
+        from sklearn.neighbors import LocalOutlierFactor
+
+        assert settings.neighbours is not None
+        n = min(settings.neighbours, len(reference) - 1)
+        by_graph = bool(settings.scale) and len(scale.metric.squares) > 0  # scikit-learn does not know our metric then
         lof = LocalOutlierFactor(n_neighbors=n, novelty=True, metric="precomputed" if by_graph else "minkowski")
-        Z = scale.coordinates(reference) if self.scale else reference
-        density = Density(self, scale, lof, Z if by_graph else Z[:0])
+        Z = scale.coordinates(reference) if settings.scale else reference
+        density = cls(settings, scale, lof, Z if by_graph else Z[:0])
         with warnings.catch_warnings():
             # Rows that occur more than `neighbours` times make scikit-learn warn; nothing to act on here.
             warnings.filterwarnings("ignore", message="Duplicate values", category=UserWarning)
             lof.fit(density.seen(Z, n + 1))  # everybody is nearest to itself
         return density
-
-
-@dataclass(frozen=True, eq=False)
-class Density:
-    """A fitted filter."""
-
-    settings: Plausibility
-    scale: Scale
-    lof: Any
-    points: FloatArray  # the reference in coordinates, (m, D), where the filter is told distances
 
     def seen(self, Z: FloatArray, n: int) -> Any:
         """Points as the filter takes them: as they are, or as a sparse table of distances to the n nearest, (a, m)."""
@@ -87,13 +173,3 @@ class Density:
         Z = self.scale.coordinates(X) if self.settings.scale else X
         scores: FloatArray = self.lof.score_samples(self.seen(Z, self.lof.n_neighbors))
         return scores
-
-    def plausible(self, X: FloatArray) -> BoolArray:
-        """Which points are inliers, (n,)."""
-        if len(X) == 0:
-            return np.zeros(0, dtype=bool)
-        return self.score(X) > self.settings.threshold
-
-    def affinity(self, X: FloatArray) -> FloatArray:
-        """The paper's alpha = clip(exp(1 + score), 0, 1) of each point, (n,); near 1 for inliers."""
-        return np.clip(np.exp(1.0 + self.score(X)), 0.0, 1.0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, Rows, row_wise_advice
+from acex.space.columns import Column
 from acex.space.feature import Feature
 from acex.space.space import Space
 
@@ -20,13 +21,15 @@ Constraint: TypeAlias = Callable[[Rows], Any]
 class Region:
     """The points that one factual may become: a box or a set of codes for each feature, and a constraint.
 
-    `allowed[j]` is an ascending array: the ends of what feature j may take, or every code, as its kind has it.
+    `allowed[j]` is an ascending array: the ends of what feature j may take, or every code, as its kind has it. A step
+    from the factual that is shorter than its `crumb` is no step: nobody would see it.
     """
 
     space: Space
     factual: FloatArray
     allowed: tuple[FloatArray, ...]
     constraint: Constraint | None = None
+    crumb: FloatArray | None = None  # (d,)
 
     @classmethod
     def of(
@@ -37,6 +40,7 @@ class Region:
         ranges: Mapping[str | int, Any] | None = None,
         constant: BoolArray | None = None,
         constraint: Constraint | None = None,
+        crumb: FloatArray | None = None,
     ) -> Region:
         """What this factual, (d,), may become in a space.
 
@@ -45,12 +49,19 @@ class Region:
                 others the categories allowed.
             constant: features that stay as they are because the reference never varies in them, (d,).
             constraint: from rows to one truth value a row; rows where it is false are never asked.
+            crumb: steps from the factual shorter than this are taken for none, (d,).
         """
         limits = space.by_index("ranges", ranges)
         allowed = []
+        finer: dict[str | int, None] = {}  # features of whose grid the limits leave nothing
         for j, feature in enumerate(space.features):
             stays = feature.frozen or (constant is not None and bool(constant[j]))
-            allowed.append(_onward(feature, space.held[j].allowed(limits.get(j)), factual[j], stays, limits.get(j)))
+            left = _onward(feature, space.held[j].allowed(limits.get(j)), factual[j], stays, limits.get(j))
+            stepped = _stepped(space.held[j], left, factual[j]) if feature.is_stepped else left
+            if stepped[0] > stepped[-1]:
+                finer[feature.name], stepped = None, left
+            allowed.append(stepped)
+        space = space.moving_on(finer) if finer else space
         region = cls(space, factual, tuple(allowed), constraint)
         if not region.movable.any():
             raise ValueError(
@@ -59,7 +70,10 @@ class Region:
             )
         if constraint is not None:
             region._meets_constraint(factual[None])  # what is wrong with it shows before anything is asked
-        return region
+        if crumb is None:
+            return region
+        may_stay = region.snap(factual[None])[0] == factual  # where it may not, there is no going back to it
+        return replace(region, crumb=np.where(may_stay, crumb, 0.0))
 
     @cached_property
     def low(self) -> FloatArray:
@@ -79,7 +93,10 @@ class Region:
 
     def values(self, j: int) -> FloatArray | None:
         """All values feature j may take, ascending; None where they are too many to be listed."""
-        return self.space.features[j].codes(self.allowed[j])
+        codes = self.space.features[j].codes(self.allowed[j])
+        if codes is None or not self.space.features[j].is_stepped:
+            return codes
+        return np.unique(self._moved(j, np.concatenate([codes, self.allowed[j]])))
 
     @cached_property
     def size(self) -> float:
@@ -95,9 +112,27 @@ class Region:
         """
         X = np.atleast_2d(X)
         X = self.space.snap(np.where(self.space.is_nominal, X, np.clip(X, self.low, self.high)))
+        for j in self._steps:
+            X[:, j] = self._moved(j, X[:, j])
         for j in self._partial:
             X[:, j] = self.space.features[j].confined(X[:, j], self.allowed[j], self.factual[j])
+        if self.crumb is not None:
+            X = np.where(np.abs(X - self.factual) < self.crumb, self.factual, X)
         return X + 0.0  # -0.0 and 0.0 are one value
+
+    @cached_property
+    def _steps(self) -> list[int]:
+        """The features that move on a grid."""
+        return [j for j, feature in enumerate(self.space.features) if feature.is_stepped]
+
+    def _moved(self, j: int, x: FloatArray) -> FloatArray:
+        """The nearest values on the grid of feature j, (n,); the factual's own in place of the one nearest to it."""
+        feature, home = self.space.features[j], self.factual[j]
+        steps = feature.rounded(x)
+        out: FloatArray = np.clip(self.space.held[j].nearest(steps), self.low[j], self.high[j])
+        if self.low[j] <= home <= self.high[j]:
+            out[steps == feature.rounded(np.array([home]))] = home
+        return out
 
     @cached_property
     def _partial(self) -> list[int]:
@@ -143,3 +178,16 @@ def _onward(feature: Feature, allowed: FloatArray, value: float, stays: bool, li
             f"nothing is left."
         )
     return left
+
+
+def _stepped(column: Column, allowed: FloatArray, value: float) -> FloatArray:
+    """The ends of what is left on the feature's grid, its own value included; descending if there is nothing."""
+    feature = column.feature
+    low, high = feature.inwards(allowed[0], allowed[-1])
+    if allowed[0] <= value <= allowed[-1]:
+        near = feature.rounded(np.array([value]))[0]
+        low = value if low > value or low == near else low
+        high = value if high < value or high == near else high
+    elif low > high:
+        return np.array([low, high])
+    return np.clip(column.nearest([low, high]), allowed[0], allowed[-1])  # a limit holds to the last digit

@@ -26,10 +26,12 @@ HEADER = """\
 #   direction   "increase" or "decrease": may go one way only
 #   weight      how dear a change is relative to other columns; 1 by default
 #   unit        what a number counts, such as "months": a word for sentences and reports
+#   grid        the step in which a number is moved, such as 50 or 0.001; any number without it
+#   digits      the significant digits of a number that has no step
 """
 WRITTEN: dict[str, Any] = {
     "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
-    "weight": (int, float), "unit": str,
+    "weight": (int, float), "unit": str, "grid": (int, float), "digits": int,
 }  # fmt: skip
 
 
@@ -78,8 +80,9 @@ def described(entry: Any) -> FeatureSchema:
             what = "[lowest, highest]" if "low" in keys else f"categories, not a range, for kind {word!r}"
             raise ValueError(f"{name!r}: expected {what}, got range = {list(limits)}.")
         given["low"], given["high"] = limits
-    if "unit" in given and not kind.is_number:
-        raise ValueError(f"{name!r}: only numbers have a unit, got unit = {given['unit']!r} for kind {word!r}.")
+    for key in ("unit", "grid", "digits"):
+        if key in given and not kind.is_number:
+            raise ValueError(f"{name!r}: only numbers have a {key}, got {key} = {given[key]!r} for kind {word!r}.")
     strange = [key for key in given if key not in keys]
     if strange:
         known = ["name", "kind", *dict.fromkeys("range" if key in ("low", "high") else key for key in keys)]
@@ -123,8 +126,8 @@ def with_schema(frame: pd.DataFrame, schema: Iterable[FeatureSchema]) -> tuple[p
     for name, column in by_name.items():
         frame[name] = column.kind.adopted(frame[name])
     features = [
-        by_name[name].feature(frame[name]) if name in by_name else infer_feature(str(name), frame[name])
-        for name in frame.columns
+        by_name[name].feature(column) if name in by_name else infer_feature(str(name), column).as_written(column)
+        for name, column in frame.items()
     ]
     return frame, Space(tuple(features)).like(frame)
 

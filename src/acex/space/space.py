@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,10 @@ from acex.space.columns import (
     labels_to_json,
 )
 from acex.space.feature import Direction, Feature, feature_from_json, feature_to_json
-from acex.values import is_missing, listed
+from acex.space.kinds import Numeric
+from acex.values import is_missing, joined_words, listed
+
+Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,13 @@ class Space:
 
     @cached_property
     def grid(self) -> FloatArray:
-        """What the codes of each feature are multiples of, (d,); 0 for any float."""
+        """The step in which a search moves each feature, (d,); 0 for any float."""
         return np.array([float(f.grid) for f in self.features])
+
+    @cached_property
+    def is_whole(self) -> BoolArray:
+        """Which features have whole numbers for codes, (d,)."""
+        return np.array([f.is_whole for f in self.features])
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -109,18 +117,24 @@ class Space:
     # -- making one ------------------------------------------------------------------------------
 
     @classmethod
-    def infer(cls, data: Rows, freeze: Iterable[str | int] = ()) -> Space:
+    def infer(cls, data: Rows, freeze: Iterable[str | int] = (), *, grid: Grids = None) -> Space:
         """The space that `data` lives in: kinds from its dtypes, ranges and categories from its values.
 
         Floats become continuous, integers integer, ordered categoricals ordinal; strings, booleans and
         other categoricals nominal. The columns of an array are called x0, x1, ...
+
+        Args:
+            freeze: features that stay as they are.
+            grid: the steps in which numbers are moved, such as {"loan": 50, "rate": None} (None: any number); for the
+                others, the steps in which the data come. False for none at all.
         """
         frame = as_data(data).infer_objects()
         if frame.empty:
             raise ValueError(f"data is empty: expected rows and columns, got the shape {frame.shape}.")
         prefix = "" if isinstance(data, pd.DataFrame) else "x"
-        features = tuple(infer_feature(f"{prefix}{label}", column) for label, column in frame.items())
-        return cls(features).like(data).adjust(freeze=freeze)
+        columns = [(f"{prefix}{label}", column) for label, column in frame.items()]
+        features = tuple(infer_feature(name, column).as_written(column) for name, column in columns)
+        return cls(features).like(data).adjust(freeze=freeze).moving_on(grid)
 
     def like(self, data: Rows) -> Space:
         """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
@@ -165,6 +179,28 @@ class Space:
                 features[j] = replace(features[j], **new)
         return replace(self, features=tuple(features))
 
+    def moving_on(self, grid: Grids) -> Space:
+        """The same space, its numbers moved in these steps; see `infer`."""
+        if grid is None:
+            return self
+        features = list(self.features)
+        steps = dict.fromkeys(range(len(self))) if grid is False else self.by_index("grid", grid)
+        for j, step in steps.items():
+            if isinstance(features[j], Numeric):
+                off = {f.name: f.default for f in fields(features[j]) if f.name in ("grid", "digits")}
+                features[j] = replace(features[j], **{**off, **({} if step is None else {"grid": step})})
+            elif step is not None:
+                raise ValueError(
+                    f"grid[{features[j].name!r}]: only numbers have a grid, and this is {features[j].kind}."
+                )
+        return replace(self, features=tuple(features))
+
+    @property
+    def steps_in_words(self) -> str:
+        """In which steps a search moves numbers, where they are other than 1 for whole numbers; "" if none are."""
+        stepped = [f for f in self.features if isinstance(f, Numeric) and f.grid and f.is_stepped]
+        return joined_words([f"{f.name} {f.grid:.15g}" for f in stepped]) if stepped else ""
+
     def widened(self, ranges: Mapping[str | int, Any] | None) -> Space:
         """The same space, its numeric ranges widened to hold those of `ranges`.
 
@@ -174,6 +210,22 @@ class Space:
         for j, wanted in self.by_index("ranges", ranges).items():
             features[j] = features[j].widened(wanted)
         return replace(self, features=tuple(features))
+
+    def reaching(self, rows: Rows) -> Space:
+        """The same space, its numeric ranges widened to hold these rows: what is there is possible."""
+        features = [
+            column.feature.reaching(column.codes(values))
+            for column, values in zip(self.held, self._columns_of(rows), strict=True)
+        ]
+        return self if features == list(self.features) else replace(self, features=tuple(features))
+
+    def beyond(self, x: FloatArray) -> tuple[str, ...]:
+        """Which values of a point, (d,), lie beyond the space, in words."""
+        outside = [(self.features[j], x[j]) for j in np.flatnonzero((x < self.low) | (x > self.high))]
+        return tuple(
+            f"{f.name!r}: {f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it."
+            for f, code in outside
+        )
 
     def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
         """What a mapping from names gives, such as `ranges`, by position of the feature."""
@@ -208,16 +260,21 @@ class Space:
             ValueError: a column is missing or unknown, a value is missing, infinite, of no known
                 category or out of range. The message names column and value.
         """
+        columns = self._columns_of(rows)
+        X = np.empty((len(columns[0]), len(self)))
+        for j, (column, values) in enumerate(zip(self.held, columns, strict=True)):
+            X[:, j] = column.encode(values)
+        return X
+
+    def _columns_of(self, rows: Rows) -> list[pd.Series[Any]]:
+        """The values of each feature, in the order of the features."""
         frame = as_frame(rows)
         where, width = "the row" if len(frame) == 1 else "the rows", frame.shape[1]
         if self.columns is None and frame.columns.equals(pd.RangeIndex(width)):  # an array has no names
             if width != len(self):
                 raise ValueError(f"{where}: expected {len(self)} values ({listed(self.names)}), got {width}.")
             frame.columns = pd.Index(self.names)
-        X = np.empty((len(frame), len(self)))
-        for j, label in enumerate(self._match_columns(frame.columns, where)):
-            X[:, j] = self.held[j].encode(frame[label])
-        return X
+        return [frame[label] for label in self._match_columns(frame.columns, where)]
 
     def _match_columns(self, columns: pd.Index[Any], where: str) -> tuple[Hashable, ...]:
         """The label of each feature's column among `columns`, in the order of the features."""
@@ -257,7 +314,7 @@ class Space:
         For each such point, `encode(decode(point))` is that point: also when the data are float32 or int8.
         """
         X = np.clip(X, self.low, self.high)
-        X = np.where(self.grid == 1, np.rint(X), X)
+        X = np.where(self.is_whole, np.rint(X), X)
         for j in self._own_grid:
             X[:, j] = self.features[j].snap(X[:, j])
         for j in self._narrow:
@@ -267,7 +324,7 @@ class Space:
     @cached_property
     def _own_grid(self) -> list[int]:
         """The features whose codes are neither all floats nor all whole numbers."""
-        return [j for j, f in enumerate(self.features) if f.grid not in (0, 1) or f.has_own("snap")]
+        return [j for j, f in enumerate(self.features) if f.has_own("snap")]
 
     @cached_property
     def _narrow(self) -> list[int]:

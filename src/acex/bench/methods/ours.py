@@ -42,7 +42,7 @@ def penalty(task: Task, door: Door, seed: int) -> FloatArray:
 def _explained(task: Task, door: Door, seed: int, labels: IntArray | None = None, **settings: object) -> FloatArray:
     g = task.ground
     # Plausible as in the paper: the same filter that affinity is measured with. Designs are all possible.
-    plausibility = None if g.is_history else Plausibility(scale=False)
+    plausibility = None if g.is_history else Plausibility(kind="lof", scale=False)
     if labels is not None and len(np.unique(labels)) < 2:
         labels = None  # they would say nothing
     explainer = Explainer(door.predict, g.reference, labels=labels, space=g.space, plausibility=plausibility)

@@ -66,7 +66,7 @@ def _dice(task: Task, classifier: _Classifier, seed: int, *, method: str, settin
 
     g = task.ground
     names = [f.name for f in g.space.features]
-    whole = [f.name for f in g.space.features if f.grid]
+    whole = [f.name for f in g.space.features if f.is_whole]
     rows = pd.DataFrame(np.vstack([task.x, g.reference]), columns=names).astype(dict.fromkeys(whole, int))
     factual, reference = rows[:1], rows[1:].reset_index(drop=True)
     with _alone(seed):

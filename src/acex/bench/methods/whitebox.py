@@ -61,7 +61,7 @@ def solved(task: Task, seconds: float, seed: int = 0) -> Solved:
 
 def is_whole(g: Ground) -> BoolArray:
     """Which features hold whole numbers only, (d,)."""
-    return g.space.grid > 0
+    return g.space.is_whole
 
 
 def _between_whole_numbers(model: Any, whole: BoolArray) -> Any:

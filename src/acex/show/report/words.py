@@ -139,12 +139,19 @@ def _plausibility(explanation: Explanation) -> str:
         return f"It is one of {among}, as it stands there."
     if "plausibility" in settings and settings["plausibility"] is None:
         return "Nobody checked: the filter for plausibility was turned off."
+    joint = (settings.get("plausibility") or {}).get("kind") == "joint"
+    how = f"its values fit each other as in {among}" if joint else f"local outlier factor among {among}"
     if not explanation.affinities:
-        return f"It passed the filter (local outlier factor among {among}); how clearly is not recorded."
+        return f"It passed the filter ({how}); how clearly is not recorded."
     return (
-        f"It is no outlier among {among} (local outlier factor): affinity {explanation.affinities[0]:.2f}, where 1 is "
-        f"a row like others. That such a person or thing can exist does not follow."
+        f"It is no outlier ({how}): affinity {explanation.affinities[0]:.2f}, where 1 is a row like others. That such "
+        f"a person or thing can exist does not follow.{_least_usual(explanation)}"
     )
+
+
+def _least_usual(explanation: Explanation) -> str:
+    why = explanation.least_usual[0] if explanation.least_usual else ""
+    return f" Least usual about it: {why}." if why else ""
 
 
 def _steadiness(explanation: Explanation) -> str:

@@ -1,0 +1,153 @@
+"""What many explanations would cost, from what a ledger already knows. Nothing is asked, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from acex.ledger import Ledger
+from acex.plan.plan import Plan
+from acex.values import is_missing
+
+LATEST = 50  # explanations that ended, from which the next ones are guessed
+LEAST = 5  # of them, or nothing is guessed
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What explaining some rows would cost.
+
+    Attributes:
+        rows: how many there are. different: those that differ, each explained once. ended: of these, explained before.
+            wrong: rows that do not fit the data and would fail.
+        paid_before: queries that earlier runs have paid for these rows.
+        expected_queries: how many more are likely, as many a row as for the model's latest explanations; None where
+            fewer than five have ended. most_queries: the most that can be sent. Budgets of the batch and of the model's
+            lifetime are kept.
+        price_per_row: what a query costs; None where the ledger does not say so.
+        seconds: how long the expected queries take one after the other, as long as the latest ones took.
+    """
+
+    rows: int
+    different: int
+    ended: int
+    wrong: int
+    paid_before: int
+    expected_queries: int | None
+    most_queries: int
+    price_per_row: float | None
+    seconds: float | None
+
+    @property
+    def expected_money(self) -> float | None:
+        """What the expected queries cost."""
+        known = self.expected_queries is not None and self.price_per_row is not None
+        return self.expected_queries * self.price_per_row if known else None  # type: ignore[operator]
+
+    @property
+    def most_money(self) -> float | None:
+        """What the most queries cost."""
+        return None if self.price_per_row is None else self.most_queries * self.price_per_row
+
+    def __str__(self) -> str:
+        same = self.rows - self.different - self.wrong
+        rows = f"{self.rows} rows" + (f", {same} of them the same as others" if same else "")
+        rows += f", {self.wrong} of them wrong" if self.wrong else ""
+        before = f" {self.ended} were explained before." if self.ended else ""
+        before += f" {self.paid_before} queries were paid before." if self.paid_before else ""
+        expected = (
+            "How many are likely is not known: too few explanations of this model have ended."
+            if self.expected_queries is None
+            else f"Likely {self.expected_queries}{_money(self.expected_money)}{_time(self.seconds)}."
+        )
+        return f"{rows}.{before} At most {self.most_queries} queries{_money(self.most_money)}. {expected}"
+
+
+def quote(
+    plans: Iterable[Plan | None],
+    ledger: Ledger,
+    model_id: str,
+    *,
+    budget: int,
+    budget_total: int | None = None,
+    price_per_row: float | None = None,
+) -> Quote:
+    """The price of these plans, None for a row that fits none, by a ledger that is only read."""
+    told = ledger.explanations(model_id)
+    known = {line["id"]: line for line in told.to_dict("records")}
+    n_rows, left, paid, ended, wrong = 0, {}, 0, 0, 0
+    like: Plan | None = None
+    for plan in plans:
+        n_rows += 1
+        if plan is None:
+            wrong += 1
+            continue
+        like = plan
+        if plan.identity in left:
+            continue
+        line = known.get(plan.identity)
+        left[plan.identity] = budget if line is None else _left(line, budget)
+        paid += 0 if line is None else int(line["paid"])
+        ended += left[plan.identity] == 0
+    usual, pace = _usual(told, like)
+    expected = None if usual is None else float(sum(min(usual, more) for more in left.values()))
+    limit = min(inf if budget_total is None else max(budget_total - paid, 0), ledger.remaining(model_id))
+    if expected is not None:
+        expected = min(expected, limit)
+    return Quote(
+        rows=n_rows,
+        different=len(left),
+        ended=ended,
+        wrong=wrong,
+        paid_before=paid,
+        expected_queries=None if expected is None else round(expected),
+        most_queries=int(min(sum(left.values()), limit)),
+        price_per_row=_price(ledger, model_id) if price_per_row is None else price_per_row,
+        seconds=None if expected is None or pace is None else expected * pace,
+    )
+
+
+def _left(line: dict[Any, Any], budget: int) -> int:
+    """How many more queries an explanation may take that was begun; none where it ended by itself."""
+    result = None if is_missing(line["result"]) else json.loads(line["result"])
+    if result is not None and result["asked"] == line["asked"] and result.get("stopped_by") != "budget":
+        return 0
+    return max(budget - int(line["paid"]), 0)
+
+
+def _usual(told: pd.DataFrame, like: Plan | None) -> tuple[float | None, float | None]:
+    """Queries of an explanation, and seconds of a query, as in the latest ones of the same target that ended."""
+    done = told[told["finished_at"].notna() & (told["asked"] > 0)]
+    if like is not None:
+        wanted: Callable[[str], bool] = lambda text: json.loads(text).get("target") == like.target.said  # noqa: E731
+        done = done[done["settings"].map(wanted).astype(bool)] if len(done) else done
+    done = done.sort_values("finished_at").tail(LATEST)
+    if len(done) < LEAST:
+        return None, None
+    took = pd.to_datetime(done["finished_at"]) - pd.to_datetime(done["started_at"])
+    pace = np.median(took.dt.total_seconds() / done["asked"])
+    return float(done["paid"].mean()), float(pace)
+
+
+def _price(ledger: Ledger, model_id: str) -> float | None:
+    prices = ledger.stats().set_index("model")["price_per_row"]
+    return None if is_missing(prices.get(model_id)) else float(prices[model_id])
+
+
+def _money(amount: float | None) -> str:
+    return "" if amount is None else f" for {amount:.6g}"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= size:
+            return f", about {seconds / size:.1f} {unit} one after the other"
+    return f", about {seconds:.2g} seconds one after the other"

@@ -1,0 +1,291 @@
+"""What the other features of a row let expect of each one, and how far points are from it.
+
+    y     (n, q)   what is expected: the normal score of a number, and 1 or 0 for each category
+    phi   (n, p)   traits of points, from which it is expected: y, some more functions of numbers, products of two
+    S              the traits that a feature has a part in: it is expected from all others
+    K     (p, p)   inverse of phi' phi + ridge, with traits of mean zero
+
+Each column of y is a ridge regression on the traits outside S, and one inverse has them all: e = inv(K_SS) K_S phi is
+what remains of the traits in S, and the leverage of a row is phi' K phi - e' K_SS e. So each row of the reference can
+be judged as if it had not been there, which is what a new point is compared with.
+
+How far off one has to be is expected too, from the same traits: the price of a small diamond is known to fifty dollars,
+that of a large one to thousands. And a number where no row has one, in a gap or beyond the ends, is off by its distance
+to the nearest known one, beyond what is usual there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from acex.arrays import FloatArray, IntArray
+from acex.space.scale import Scale
+
+# Chosen on simulated tables (benchmarks/plausible.py --only simulated --set ...); neighbouring values do as well.
+MOST_LEVELS = 20  # categories of a feature that are told apart, the most frequent ones
+MOST_TRAITS = 200
+BENDS = (0.25, 0.5, 0.75)  # ranks at which what follows from a number may take another turn
+BEND, PRODUCT = 0.5, 0.1  # how large these traits are where a plain one has size 1: small ones are used less
+RIDGES = (0.0003, 0.003, 0.03, 0.3)  # in shares of the rows: for each feature the one with the least error
+RIDGE_ROWS, SPREAD_ROWS = 1.0, 300.0  # rows' worth that is added to each ridge; that of the spread
+NO_ERROR = 0.1  # of the usual one; a smaller error is as good as none
+LEAST_ERROR = 1e-3  # of a normal score: where nothing is ever off, this is
+LEAST_CHANCE = 0.003  # of a category, where the regression says none; less where it is hardly ever wrong
+SURE = 0.1  # of the squared error: how much less
+FARTHEST = 4.0  # deviations; beyond them, as a trait, everything is alike
+GAP, NEIGHBOURS = 3.0, 5  # deviations that a standard deviation counts for where no value is in reach of a known one
+POWER = 3.0  # the greater, the more the strangest feature decides alone
+
+
+@dataclass(frozen=True, eq=False)
+class Traits:
+    """How points become y and phi."""
+
+    numbers: IntArray  # the features that are numbers and vary
+    knots: tuple[tuple[FloatArray, FloatArray, FloatArray], ...]  # of each: values, their normal scores, their ranks
+    reaches: tuple[FloatArray, ...]  # of each: how far each value is from its fifth neighbour
+    middle: FloatArray  # mean of each
+    per_unit: FloatArray  # 1 / s of each
+    categories: IntArray  # the other features that vary
+    levels: tuple[FloatArray, ...]  # of each: the codes that are told apart
+    n_bends: int
+    pairs: IntArray  # columns of y whose products are traits, (2, k)
+    plain: bool  # are the numbers as they are traits too?
+
+    @classmethod
+    def of(cls, scale: Scale, reference: FloatArray) -> Traits:
+        """Those for a reference, (m, d); bends and products as far as there is room."""
+        from scipy.special import ndtri
+
+        varies = scale.deviations > 0
+        numbers, categories = np.flatnonzero(varies & ~scale.is_nominal), np.flatnonzero(varies & scale.is_nominal)
+        knots = []
+        for column in reference[:, numbers].T:
+            values, counts = np.unique(column, return_counts=True)
+            ranks = (np.cumsum(counts) - counts / 2) / len(column)
+            knots.append((values, ndtri(ranks), ranks))
+        levels = []
+        for column in reference[:, categories].T:
+            codes, counts = np.unique(column, return_counts=True)
+            levels.append(np.sort(codes[np.argsort(-counts, kind="stable")[:MOST_LEVELS]]))
+        n, q = len(numbers), len(numbers) + sum(map(len, levels))
+        room = MOST_TRAITS - q
+        plain = room >= n
+        room -= n * plain
+        n_bends = max(min(len(BENDS), room // max(n, 1)), 0)
+        room = max(room - n * n_bends, 0)
+        owner = np.repeat(np.arange(n + len(levels)), [1] * n + [len(codes) for codes in levels])
+        first, second = np.triu_indices(q)
+        sensible = (first < n) & ((owner[first] != owner[second]) | (first == second))  # at least one is a number
+        pairs = np.vstack([first, second])[:, sensible]
+        if pairs.shape[1] > room:
+            pairs = pairs[:, np.sort(np.random.default_rng(0).choice(pairs.shape[1], room, replace=False))]
+        reaches = tuple(_reach(values) for values, _, _ in knots)
+        middle, per_unit = reference[:, numbers].mean(axis=0), scale.per_unit[numbers]
+        return cls(numbers, tuple(knots), reaches, middle, per_unit, categories, tuple(levels), n_bends, pairs, plain)
+
+    @cached_property
+    def features(self) -> IntArray:
+        """The features that are judged: numbers first, then categories."""
+        return np.concatenate([self.numbers, self.categories])
+
+    @cached_property
+    def owners(self) -> IntArray:
+        """Of each column of y, the position of its feature among `features`, (q,)."""
+        widths = [1] * len(self.numbers) + [len(codes) for codes in self.levels]
+        return np.repeat(np.arange(len(widths)), widths)
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """How large traits are made, (p,)."""
+        n = len(self.numbers)
+        kinds = ((1.0, len(self.owners)), (BEND, n * (self.plain + self.n_bends)), (PRODUCT, self.pairs.shape[1]))
+        return np.concatenate([np.full(count, size) for size, count in kinds])
+
+    def groups(self) -> Iterator[tuple[IntArray, IntArray]]:
+        """For each feature its columns of y, and S."""
+        numbers = np.arange(len(self.numbers))
+        single = [self.owners, np.tile(numbers, int(self.plain)), np.repeat(numbers, self.n_bends)]
+        first, second = (np.concatenate([*single, self.owners[half]]) for half in self.pairs)
+        for j in range(len(self.features)):
+            yield np.flatnonzero(self.owners == j), np.flatnonzero((first == j) | (second == j))
+
+    def expected(self, X: FloatArray) -> FloatArray:
+        """y of points, (n, q)."""
+        y = np.empty((len(X), len(self.owners)))
+        for i, (x, (values, scores, _)) in enumerate(zip(X[:, self.numbers].T, self.knots, strict=True)):
+            y[:, i] = np.interp(x, values, scores)
+        at = len(self.numbers)
+        for column, codes in zip(X[:, self.categories].T, self.levels, strict=True):
+            y[:, at : at + len(codes)] = column[:, None] == codes
+            at += len(codes)
+        return y
+
+    def gaps(self, X: FloatArray) -> FloatArray:
+        """How far each number is from the nearest one known, beyond its reach, in standard deviations, (n, numbers)."""
+        gaps = np.empty((len(X), len(self.numbers)))
+        for i, (x, (values, _, _), reach) in enumerate(
+            zip(X[:, self.numbers].T, self.knots, self.reaches, strict=True)
+        ):
+            above = np.clip(np.searchsorted(values, x), 1, len(values) - 1)
+            nearest = above - (x - values[above - 1] < values[above] - x)
+            gaps[:, i] = np.maximum(np.abs(x - values[nearest]) - reach[nearest], 0.0) * self.per_unit[i]
+        return gaps
+
+    def gaps_without(self, reference: FloatArray) -> FloatArray:
+        """The same for each row of the reference, had it not been there, (m, numbers)."""
+        gaps = np.zeros((len(reference), len(self.numbers)))
+        for i, (x, reach) in enumerate(zip(reference[:, self.numbers].T, self.reaches, strict=True)):
+            values, where, counts = np.unique(x, return_inverse=True, return_counts=True)
+            steps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
+            at = np.arange(len(values))
+            nearest = np.where(steps[:-1] <= steps[1:], at - 1, at + 1).clip(0, len(values) - 1)
+            alone = np.maximum(np.minimum(steps[:-1], steps[1:]) - reach[nearest], 0.0)
+            gaps[:, i] = np.where(counts == 1, alone, 0.0)[where] * self.per_unit[i]
+        return gaps
+
+    def __call__(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """phi of points whose y is known, (n, p)."""
+        y = np.clip(y, -FARTHEST, FARTHEST)
+        blocks = [y]
+        if self.plain:
+            steps = (X[:, self.numbers] - self.middle) * self.per_unit
+            blocks.append(np.clip(steps, -2 * FARTHEST, 2 * FARTHEST))
+        if self.n_bends:
+            bends = np.array(BENDS[: self.n_bends])
+            ranks = (np.interp(X[:, j], values, r) for j, (values, _, r) in zip(self.numbers, self.knots, strict=True))
+            blocks += [np.maximum(r[:, None] - bends, 0.0) for r in ranks]
+        return np.hstack([*blocks, y[:, self.pairs[0]] * y[:, self.pairs[1]]])
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """The regressions of a reference: what is expected of a point is centre + (phi - mean) * per * slopes."""
+
+    traits: Traits
+    mean: FloatArray  # of each trait, (p,)
+    per: FloatArray  # what it is multiplied by, (p,)
+    centre: FloatArray  # mean of y, (q,)
+    slopes: FloatArray  # (p, q)
+    spreads: FloatArray  # usual error of each column of y, (q,)
+    widening: FloatArray  # slopes of its logarithm, (p, q)
+    own: FloatArray  # strangeness of each reference row, had it not been there, (m,)
+
+    @classmethod
+    def of(cls, scale: Scale, reference: FloatArray) -> Expected:
+        """Those for reference points, (m, d)."""
+        traits = Traits.of(scale, reference)
+        y = traits.expected(reference)
+        phi = traits(reference, y)
+        q = y.shape[1]
+        mean, deviations = phi.mean(axis=0), phi.std(axis=0)
+        per = np.where(deviations > LEAST_ERROR**2, traits.sizes / np.maximum(deviations, LEAST_ERROR**2), 0.0)
+        phi = (phi - mean) * per
+        groups = list(traits.groups())
+        errors, slopes = _regressions(phi, deviations[:q], groups)
+        usual = np.sqrt((errors**2).mean(axis=0)) + LEAST_ERROR
+        logarithms = np.log(np.abs(errors) / usual + NO_ERROR)
+        wider, widening = _spreads(phi, logarithms - logarithms.mean(axis=0), groups)
+        wider = np.exp(wider)
+        spreads = usual * np.sqrt(((errors / usual / wider) ** 2).mean(axis=0)) + LEAST_ERROR
+        out = cls(traits, mean, per, y.mean(axis=0), slopes, spreads, widening, np.zeros(0))
+        own = _together(out._off(y, y - errors, spreads * wider, traits.gaps_without(reference)))
+        return cls(traits, mean, per, y.mean(axis=0), slopes, spreads, widening, own)
+
+    def off(self, X: FloatArray) -> FloatArray:
+        """How many deviations each feature of `traits.features` is from what is expected of it, (n, f)."""
+        y = self.traits.expected(X)
+        told = ((self.traits(X, y) - self.mean) * self.per) @ np.hstack([self.slopes, self.widening])
+        q = y.shape[1]
+        return self._off(y, self.centre + told[:, :q], self.spreads * np.exp(told[:, q:]), self.traits.gaps(X))
+
+    def strangeness(self, X: FloatArray) -> FloatArray:
+        """One number for all features of a point, of which the strangest counts most, (n,)."""
+        return _together(self.off(X))
+
+    def _off(self, y: FloatArray, told: FloatArray, spreads: FloatArray, gaps: FloatArray) -> FloatArray:
+        n = len(self.traits.numbers)
+        off = np.empty((len(y), len(self.traits.features)))
+        off[:, :n] = np.abs(y - told)[:, :n] / spreads[:, :n] + GAP * gaps
+        at = n
+        for j, codes in enumerate(self.traits.levels, start=n):
+            least = np.clip(SURE * spreads[:, at : at + len(codes)] ** 2, LEAST_ERROR**2, LEAST_CHANCE)
+            chances = np.clip(told[:, at : at + len(codes)], least, 1.0)
+            is_it = y[:, at : at + len(codes)] > 0
+            rare = np.clip(1.0 - chances.sum(axis=1), LEAST_CHANCE, 1.0)  # one of those that are not told apart
+            chance = np.where(is_it.any(axis=1), (chances * is_it).sum(axis=1), rare)
+            # As unlikely, next to the likeliest one, as a number that is so many deviations off.
+            off[:, j] = np.sqrt(2 * np.log(np.maximum(chances.max(axis=1), chance) / chance))
+            at += len(codes)
+        return off
+
+
+def _reach(values: FloatArray) -> FloatArray:
+    """How far each of some ascending values is from its fifth neighbour; all of the way where there are fewer, (v,)."""
+    if len(values) <= NEIGHBOURS:
+        return np.full(len(values), values[-1] - values[0])
+    below, above = np.full((2, NEIGHBOURS + 1, len(values)), np.inf)
+    below[0] = above[0] = 0.0
+    for k in range(1, NEIGHBOURS + 1):
+        steps = values[k:] - values[:-k]
+        below[k, k:] = above[k, :-k] = steps
+    reach: FloatArray = np.maximum(below, above[::-1]).min(axis=0)
+    return reach
+
+
+def _together(off: FloatArray) -> FloatArray:
+    together: FloatArray = (off**POWER).sum(axis=1) ** (1 / POWER)
+    return together
+
+
+Groups = list[tuple[IntArray, IntArray]]
+
+
+def _regressions(phi: FloatArray, units: FloatArray, groups: Groups) -> tuple[FloatArray, FloatArray]:
+    """Errors of y in the reference, each row left out in turn, (m, q), and slopes, (p, q).
+
+    Args:
+        units: standard deviations of y, which is the first q traits in them.
+    """
+    (m, p), q = phi.shape, len(units)
+    errors, slopes, least = np.empty((m, q)), np.zeros((p, q)), np.full(len(groups), np.inf)
+    gram = phi.T @ phi
+    for ridge in RIDGES:
+        K = np.linalg.inv(gram + (ridge * m + RIDGE_ROWS) * np.eye(p))
+        seen = phi @ K
+        leverage = np.einsum("ij,ij->i", seen, phi)
+        for i, (columns, S) in enumerate(groups):
+            inverse = np.linalg.inv(K[np.ix_(S, S)])
+            remains = seen[:, S] @ inverse
+            own = leverage - np.einsum("ij,ij->i", remains, seen[:, S]) + 1 / m
+            at = np.searchsorted(S, columns)
+            error = remains[:, at] * units[columns] / (1.0 - np.clip(own, 0.0, 0.95))[:, None]
+            size = float(np.abs(error).mean())
+            if size < least[i]:
+                least[i], errors[:, columns] = size, error
+                slopes[:, columns] = -(K[:, S] @ inverse)[:, at] * units[columns]
+                slopes[np.ix_(S, columns)] = 0.0
+    return errors, slopes
+
+
+def _spreads(phi: FloatArray, wanted: FloatArray, groups: Groups) -> tuple[FloatArray, FloatArray]:
+    """What the traits outside S say of each column of wanted, each row left out in turn, (m, q), and slopes, (p, q)."""
+    gram, products = phi.T @ phi, phi.T @ wanted
+    K, slopes = np.linalg.inv(gram + SPREAD_ROWS * np.eye(len(gram))), np.zeros_like(products)
+    seen, told = phi @ K, np.empty_like(wanted)
+    leverage = np.einsum("ij,ij->i", seen, phi)
+    for columns, S in groups:
+        v = products[:, columns]
+        v[S] = 0.0
+        v = K @ v
+        v -= K[:, S] @ np.linalg.solve(K[np.ix_(S, S)], v[S])
+        v[S] = 0.0
+        slopes[:, columns] = v
+        own = leverage - np.einsum("ij,ij->i", np.linalg.solve(K[np.ix_(S, S)], seen[:, S].T).T, seen[:, S])
+        rest = (wanted[:, columns] - phi @ v) / (1.0 - np.clip(own + 1 / len(phi), 0.0, 0.95))[:, None]
+        told[:, columns] = wanted[:, columns] - rest
+    return told, slopes
