@@ -149,6 +149,13 @@ def _by_data(lines: pd.DataFrame, measure: str, methods: Sequence[str] | None = 
     return values.reindex(index=order, columns=[name for name in PAPER if name in values.columns])
 
 
+def digit(method: str, measure: str, made: bool = False) -> float:
+    """A measure of the answer for the first 8, or of the best that the method made itself."""
+    found = results()
+    line = found[(found["suite"] == "mnist") & (found["row"] == 0) & (found["method"] == method)].iloc[0]
+    return float(line["made"][measure] if made else line[measure])
+
+
 def told() -> str:
     """What each method is given beside labels, and whether it labels the reference."""
     lines = [[f"`{m.name}`", m.told, "yes" if m.labels_reference else ""] for m in METHODS.values()]
