@@ -143,6 +143,16 @@ def test_ten_more_questions_go_on_where_it_ended(tmp_path: Path) -> None:
     assert told["paid"] == len(bank.asked) == len(set(bank.asked)) == 9 and told["budget"] == 9
 
 
+def test_of_several_answers_more_questions_make_another_search_with_what_is_known_for_free(tmp_path: Path) -> None:
+    bank = Bank()
+    with visiting(desk_in(tmp_path, bank)) as client:
+        first = begin(client, target=["good"], budget=8, count=2)["id"]
+        ended(client, first)
+        second = client.post(f"/api/searches/{first}/go", json={"budget": 14}).json()["id"]
+        assert second != first and ended(client, second)["state"] == "ended"
+    assert len(bank.asked) == len(set(bank.asked)) <= 22
+
+
 def test_a_search_stops_and_goes_on_and_pays_for_nothing_twice(tmp_path: Path) -> None:
     bank = Bank(pause=0.03)
     with visiting(desk_in(tmp_path, bank)) as client:
@@ -303,7 +313,7 @@ def test_the_commands_to_take_along_give_the_same_explanation(tmp_path: Path, mo
     desk = _desk(room, OwnModel(model="acex_test_bank:decide"), acex.Ledger("l.db"), scores=False, price=None)
     wishes: dict[str, Any] = {"target": ["good"], "freeze": ["age"], "ranges": {"income": [None, 3500.5]}}
     wishes |= {"ranges": {"income": [None, 3500], "job": ["clerk", "cook"]}, "weights": {"debt": 3}}
-    wishes |= {"directions": {"income": "increase"}}
+    wishes |= {"directions": {"income": "increase"}, "max_changes": 2}
     typed = {"age": 30, "income": 900, "debt": 0.25, "job": "cook"}
     with visiting(desk) as client:
         for row in ({"position": 0}, {"values": typed}):
@@ -319,6 +329,19 @@ def test_the_commands_to_take_along_give_the_same_explanation(tmp_path: Path, mo
             names: dict[str, Any] = {}
             exec(told["python"].replace("print(e)", ""), names)
             assert names["e"].plan.identity == identity and names["e"].n_queries == 0
+
+
+def test_an_answer_that_holds_close_by_says_how_far_it_does(tmp_path: Path) -> None:
+    with visiting(desk_in(tmp_path)) as client:
+        identity = begin(client, target=["good"], budget=20, steady=True, max_changes=1)["id"]
+        told = ended(client, identity)
+        commands = client.get(f"/api/searches/{identity}/take/commands").json()
+    [answer] = told["told"]["answers"]
+    assert told["wishes"]["steady"] and answer["steady"] > 0.5 and len(answer["changes"]) == 1
+    assert "--margin 0.7 --max-changes 1" in commands["shell"] and "margin=0.7" in commands["python"]
+    assert "At most 1 feature changes." in told["rules"]
+    with visiting(desk_in(tmp_path)) as client:  # started anew, it knows these wishes too
+        assert client.post(f"/api/searches/{identity}/go", json={"budget": 21}).status_code == 200
 
 
 def test_many_rows_become_a_table_with_groups(tmp_path: Path) -> None:

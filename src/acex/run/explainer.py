@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Unpack
@@ -16,27 +13,43 @@ import numpy as np
 
 from acex._version import __version__
 from acex.arrays import FloatArray, Rows
-from acex.ledger import Ledger, canonical
+from acex.ledger import Ledger
 from acex.models.fit_check import refuse_misfit
-from acex.models.labels import as_labels, as_predict, known_labels, refuse_lookalike
+from acex.models.labels import (
+    as_labels,
+    as_numbers,
+    as_numeric,
+    as_predict,
+    class_words,
+    known_labels,
+    no_labels,
+    refuse_lookalike,
+    unworded,
+)
 from acex.plan.pinned import pinned
 from acex.plan.plan import Plan
 from acex.plan.step import Ending
-from acex.plan.target import OneOf, Target
+from acex.plan.target import Measured, OneOf, Target
 from acex.run import progress as progress_bars
+from acex.run.about import named, versions
 from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
+from acex.run.imported import import_answers, refuse_other_kind
+from acex.run.menu import Menu, checked, menu
 from acex.run.oddity import unusual_row
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
 from acex.run.quote import Quote, quote
 from acex.run.reference import Reference
 from acex.run.session import Session
+from acex.run.wishes import refuse_foreign
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
 from acex.space.metric import Metric
+from acex.space.mining import Mined, mine
 from acex.space.plausibility import Plausibility
+from acex.space.rules import Rule
 from acex.space.scale import Scale
 from acex.space.space import Grids, Space
 from acex.values import Label, as_json, fingerprint, is_count, is_finite
@@ -75,10 +88,16 @@ class Explainer:
         ledger: Ledger | str | Path | None = None,
         model_id: str | None = None,
         timeout: float | None = None,
+        class_names: Any = None,
         seed: int = 0,
     ) -> None:
-        self.model, self._predict = model, as_predict(model, scores)
+        self._no_labels = no_labels(model)  # why there are none; None for a model that gives labels
+        self.model = model
+        self._predict = as_predict(model, scores) if self._no_labels is None else as_numeric(model)
         self._known_labels = known_labels(model)
+        self.class_names = {} if class_names is None else class_words(class_names, self._known_labels)
+        self._by_word: dict[Label, Label] = {word: label for label, word in self.class_names.items()}
+        labels = unworded(labels, self._by_word)
         if not (timeout is None or (is_finite(timeout) and timeout > 0)):
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
@@ -89,11 +108,14 @@ class Explainer:
             self._reference.refuse_foreign_outcomes(self._known_labels)
         self._pools: dict[Space, Pool] = {}
         self._scores, self._pool, self._timeout = scores, pool, timeout
-        self.model_id = _named(model, model_id, is_shared=ledger is not None)
+        self.model_id = named(model, model_id, is_shared=ledger is not None)
         self._owns_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
-        self._told: list[Label] = [] if answers is None else self._import(answers)
+        self._told: list[Label] = []
+        if answers is not None:
+            said: Any = {"known": self._known_labels, "by_word": self._by_word, "numbers": self._no_labels is not None}
+            self._told = import_answers(answers, self.ledger, self.model_id, self.space, **said)
 
     @property
     def space(self) -> Space:
@@ -109,24 +131,6 @@ class Explainer:
     def reference(self) -> FloatArray:
         """The data as points, (m, d)."""
         return self._reference.points
-
-    def _import(self, answers: Any) -> list[Label]:
-        """The labels of answers that the model gave elsewhere; they are in the ledger now."""
-        if not (isinstance(answers, (tuple, list)) and len(answers) == 2):
-            raise TypeError(f"answers must be a pair, (rows, labels), got {type(answers).__name__}.")
-        try:
-            space = self.space.reaching(answers[0])
-            rows = space.decode(space.encode(answers[0]))
-            labels = as_labels(answers[1], len(rows))
-        except ValueError as error:
-            raise ValueError(f"answers: {error}") from None
-        foreign = [label for label in labels if self._known_labels is not None and label not in self._known_labels]
-        if foreign:
-            raise ValueError(f"answers: {foreign[0]!r} is not a label of the model, which gives {self._known_labels}.")
-        for answer in self.ledger.answers(self.model_id, newest=1):
-            _refuse_other_kind(labels, answer.label)
-        self.ledger.import_answers(self.model_id, canonical(rows), labels, new_labels=True)
-        return labels
 
     # -- one row -------------------------------------------------------------------------------------------------
 
@@ -156,7 +160,7 @@ class Explainer:
 
         See `acex.explain` for the arguments.
         """
-        return self._planned(x, Options.of(options))[0]
+        return self._planned(x, self._options(options))[0]
 
     def search(self, x: Rows, **options: Unpack[RowOptions]) -> Session:
         """The questions of an explanation, step by step, or for code that asks the model itself.
@@ -164,12 +168,17 @@ class Explainer:
         `for step in explainer.search(x)` asks the model; `ask` gives rows, `tell` takes labels. See `acex.explain` for
         the arguments.
         """
-        return self.session(x, Options.of(options))
+        return self.session(x, self._options(options))
+
+    def _options(self, said: RowOptions) -> Options:
+        """What was said of a row, checked; a target by its class name is the label."""
+        options = Options.of(said)
+        return replace(options, target=options.target.named(self._by_word))
 
     def session(self, x: Rows, options: Options) -> Session:
         """The same, for options that were checked before."""
         plan, problem = self._planned(x, options)
-        about = {"acex": __version__, "versions": _versions()}
+        about = {"acex": __version__, "versions": versions()}
         explanation, recorded = None, []
         if not self.ledger.is_memory:
             explanation = plan.identity
@@ -181,13 +190,15 @@ class Explainer:
                 settings=plan.settings | about | form,
                 space=plan.described_space(),
             )
+        is_number = isinstance(plan.target, Measured) and plan.target.label is None
         box = BlackBox(
-            self._predict,
+            as_numeric(self.model) if is_number else self._predict,
             self.ledger,
             plan.budget,
             model_id=self.model_id,
             explanation=explanation,
             timeout=self._timeout,
+            read=as_numbers if is_number else as_labels,
         )
         home = problem.quantiles.coordinates(problem.factual[None])
         return Session(
@@ -217,8 +228,11 @@ class Explainer:
             encoded[0],
             ranges=options.ranges,
             constraint=options.constraint,
+            rules=options.rules,
             beta=options.beta,
             crumbs=not options.strategy.prunes,
+            max_changes=options.max_changes,
+            category_cost=options.category_cost,
             kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
@@ -243,10 +257,14 @@ class Explainer:
             "budget": int(options.budget),
             "scale": reference.scale,
             "ranges": {space.names[j]: _told(wanted) for j, wanted in limits.items()},
+            "rules": options.rules,
             "strategy": options.strategy.described,
             "plausibility": None if plausibility is None else plausibility.or_else(kind).described,
             "count": int(options.count),
             "beta": options.beta,
+            "max_changes": options.max_changes,
+            "class_names": self.class_names,
+            "category_cost": options.category_cost,
             "scores": self._scores,
             "pool": self._pool,
             "queries_per_round": int(options.queries_per_round),
@@ -258,13 +276,19 @@ class Explainer:
 
     def _space_for(self, options: Options) -> Space:
         """The space with the wishes for a row; what can be checked without the row is checked."""
-        if self._known_labels is not None:
-            options.target.refuse_foreign(self._known_labels)
-        if isinstance(options.target, OneOf):
-            self._reference.refuse_foreign_outcomes(options.target.labels, all_words=False)
-        return self.space.widened(options.ranges).adjust(
+        refuse_foreign(
+            options.target,
+            self._reference,
+            known=self._known_labels,
+            no_labels=self._no_labels,
+            scores=self._scores,
+        )
+        space = self.space.widened(options.ranges).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.weights
         )
+        for text in options.rules:
+            Rule.of(text, space)
+        return space
 
     def _constraint_of(self, problem: Problem) -> tuple[str | None, tuple[str, ...]]:
         """What tells the caller's rule from others, and what is to be said about that.
@@ -290,10 +314,11 @@ class Explainer:
 
     def _learn(self, target: Target, before: Label) -> Hint | None:
         """What follows from the factual's label: are `answers` in the model's words, and what do known outcomes say?"""
-        _refuse_other_kind(self._told, before)
+        refuse_other_kind(self._told, before)
         if isinstance(target, OneOf):
             refuse_lookalike(before, target.labels)
             self._reference.refuse_foreign_outcomes([*target.labels, before])
+        target.refuse_start(before)
         return self._reference.hint(target, before)
 
     def failed(
@@ -311,6 +336,23 @@ class Explainer:
     def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
         return self._reference.quantiles.coordinates(X), self._reference.scale.metric
+
+    def menu(self, x: Rows, *, most: int = 2, each: int = 6, **options: Unpack[RowOptions]) -> Menu:
+        """For each feature, and each pair, whether changing these alone can do, within one budget (100 by default).
+
+        Args:
+            most: how many features may change together. each: how many rows may be sent for one set of them.
+            options: as for `explain`; `budget` is for all sets together.
+        """
+        said = checked(options, most, each)
+        return menu(self.plan(x, **said), lambda part: self.search(x, **part), said, most=most, each=each)
+
+    def mine_rules(self, data: Rows | None = None) -> list[Mined]:
+        """Rules that all known rows keep, or all of `data`, the most surprising first: for a person to accept.
+
+        Nothing is applied: what is accepted goes to `rules=` as text.
+        """
+        return mine(self.space, self.reference if data is None else self.space.encode(data))
 
     # -- many rows -----------------------------------------------------------------------------------------------
 
@@ -346,7 +388,7 @@ class Explainer:
             >>> explainer.explain_many(rejected, target="approved", budget=10, n_jobs=1).frame()["outcome"].tolist()
             ['found', 'found', 'found']
         """
-        told = Options.of(options)
+        told = self._options(options)
         self._space_for(told)  # what is wrong for every row is said before any is asked
         chosen = executor_for(n_jobs, executor)
         if not (budget_total is None or is_count(budget_total)):
@@ -357,7 +399,7 @@ class Explainer:
 
     def quote(self, X: Rows, *, budget_total: int | None = None, **options: Unpack[RowOptions]) -> Quote:
         """What `explain_many` with the same arguments would cost, from what the ledger knows. Asks nothing."""
-        told = Options.of(options)
+        told = self._options(options)
         plans = self.plans(X, told)
         return quote(plans, self.ledger, self.model_id, budget=told.budget, budget_total=budget_total)
 
@@ -394,32 +436,6 @@ class Explainer:
         return {name: value for name, value in vars(self).items() if name != "_folder"} | {"_pools": {}}
 
 
-def _named(model: Any, model_id: str | None, is_shared: bool) -> str:
-    """The model's name in the ledger."""
-    model_id = model_id or getattr(model, "model_id", None)
-    if model_id is None and is_shared:
-        raise ValueError(
-            f"A ledger that outlives this explainer needs model_id: a name for this {type(model).__name__}, and "
-            f"another one whenever it is trained anew, such as model_id='loans-2026-11'."
-        )
-    if not (model_id is None or isinstance(model_id, str)):
-        raise TypeError(f"model_id must be text, got {model_id!r}.")
-    return model_id or "model"
-
-
-def _refuse_other_kind(labels: list[Label], label: Label) -> None:
-    """Raise when these are texts and the model gives numbers, or the other way round: each would be a hit."""
-    if labels and not any(isinstance(other, str) == isinstance(label, str) for other in labels):
-        raise ValueError(f"answers: labels such as {labels[0]!r}, but the model gives labels such as {label!r}.")
-
-
 def _told(values: Any) -> list[Any]:
     """What `ranges` wants of a feature, as JSON knows it: None for an end without a limit."""
     return [None if isinstance(value, float) and np.isinf(value) else as_json(value) for value in values]
-
-
-@cache
-def _versions() -> dict[str, str]:
-    """Of what the numbers depend on, beside acex itself."""
-    packages = ("numpy", "scipy", "scikit-learn", "pandas")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

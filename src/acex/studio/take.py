@@ -87,7 +87,8 @@ def shell_command(desk: Desk, position: int | None, row: Mapping[str, Any], opti
         words += ["--range", f"{name}={text}"]
     for name, weight in said.get("weights", {}).items():
         words += ["--weight", f"{name}={weight:g}"]
-    words += [w for name in ("budget", "count") if name in said for w in (f"--{name}", str(said[name]))]
+    numbers = {name: str(said[name]) for name in ("margin", "max_changes", "budget", "count") if name in said}
+    words += [word for name, number in numbers.items() for word in (f"--{name.replace('_', '-')}", number)]
     return before + shlex.join(_apart(words)) + (' --ledger "$ACEX_LEDGER"' if desk.recipe.environment else "")
 
 
@@ -113,12 +114,9 @@ def _limits_text(feature: Any, limits: Any) -> str | None:
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
     """The wishes that say something."""
+    usual = {"count": 1, "queries_per_round": 1, "seed": 0, "strategy": "feasible", "effort": "settle"}
     told = {name: value for name, value in options.items() if value not in (None, [], {}, ())}
-    if told.get("count") == 1:
-        del told["count"]
-    if told.get("queries_per_round") == 1:
-        del told["queries_per_round"]
-    return {name: value for name, value in told.items() if (name, value) not in (("seed", 0), ("strategy", "feasible"))}
+    return {name: value for name, value in told.items() if usual.get(name) != value}
 
 
 def _literal(value: Any) -> str:

@@ -15,6 +15,7 @@ from acex.show.report import drawing, words
 from acex.show.report.markup import Child, Markup, joined, table, tag
 from acex.show.sentences import one_sentence
 from acex.space.feature import Feature
+from acex.values import answer_text
 
 # Browsers then run no script and load nothing, whatever a text from outside might be.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -31,6 +32,8 @@ SETTINGS = {
     "count": "counterfactuals wanted",
     "strategy": "strategy",
     "beta": "weight of sparsity (beta)",
+    "max_changes": "changes at most",
+    "category_cost": "a change of category counts, in sd",
     "plausibility": "plausibility",
     "n_reference": "known rows",
     "labels": "outcomes of known rows given",
@@ -50,7 +53,7 @@ def explanation_page(explanation: Explanation, *, price_per_row: float | None = 
     """
     sentence = one_sentence(explanation)
     if not explanation.steps:  # it failed before anything was asked
-        return _document(sentence, _head(explanation, sentence), _record(explanation))
+        return document(sentence, _head(explanation, sentence), _record(explanation))
     sections = (
         _changes(explanation),
         _alternatives(explanation),
@@ -59,7 +62,7 @@ def explanation_page(explanation: Explanation, *, price_per_row: float | None = 
         _certainty(explanation),
         _record(explanation),
     )
-    return _document(sentence, _head(explanation, sentence), *sections)
+    return document(sentence, _head(explanation, sentence), *sections)
 
 
 def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
@@ -86,10 +89,11 @@ def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
         tag("p", f"For {found} of {n} rows a change was found that alters the decision; {paid} rows were paid for."),
     )
     header = ("explanation", "model", "outcome", "changes", "cost", "queries")
-    return _document(title, head, tag("section", _scrolling(table(header, lines, class_="lines"), title)))
+    return document(title, head, tag("section", scrolling(table(header, lines, class_="lines"), title)))
 
 
-def _document(title: str, *body: Child) -> str:
+def document(title: str, *body: Child) -> str:
+    """A whole page with this title, as text."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -111,10 +115,10 @@ def _style() -> Markup:
 
 def _head(explanation: Explanation, sentence: str) -> Markup:
     model = explanation.settings.get("model_id")
-    after = explanation.label_after if explanation.outcome == "found" else None
-    becomes = [tag("span", " becomes ", class_="becomes"), tag("b", str(after))] if after is not None else None
+    before, after = explanation.labels_in_words
+    becomes = [tag("span", " becomes ", class_="becomes"), tag("b", after)] if explanation.outcome == "found" else None
     n = len(explanation.changes)
-    facts: list[Child] = [joined(tag("b", str(explanation.label_before)), becomes)] if explanation.steps else []
+    facts: list[Child] = [joined(tag("b", before), becomes)] if explanation.steps else []
     if explanation.outcome == "found":
         facts += [f"{n} of {len(explanation.space)} features changed", f"cost {explanation.costs[0]:.3g}"]
     facts.append(f"{explanation.n_queries} {'query' if explanation.n_queries == 1 else 'queries'} paid")
@@ -153,9 +157,9 @@ def _changes_table(explanation: Explanation, i: int) -> Markup:
     lines = [(name, *others) for name, others in zip(names, cells, strict=True)]
     header = ("feature", "now", "instead", "within its range", "step", "needed")
     first, rest = lines[:MOST_OPEN], lines[MOST_OPEN:]
-    shown = _scrolling(table(header, first, class_="changes"), "Changes")
+    shown = scrolling(table(header, first, class_="changes"), "Changes")
     title = f"{len(rest)} smaller changes"
-    more = tag("details", tag("summary", title), _scrolling(table(header, rest, class_="changes"), title))
+    more = tag("details", tag("summary", title), scrolling(table(header, rest, class_="changes"), title))
     return joined(shown, more if rest else None)
 
 
@@ -193,15 +197,16 @@ def _labels(explanation: Explanation) -> list[str]:
     asked = explanation.space.encode(explanation.asked)
     found = explanation.space.encode(explanation.counterfactuals)
     places = [int(np.flatnonzero((asked == point).all(axis=1))[0]) for point in found]
-    return [str(explanation.queries["label"].iloc[place]) for place in places]
+    return [answer_text(explanation.queries["label"].iloc[place]) for place in places]
 
 
 def _queries(explanation: Explanation, price_per_row: float | None) -> Markup:
     trace = trace_record(explanation)
+    numbers = words.is_about_numbers(explanation)
     key = tag(
         "p",
         tag("span", "●", class_="sign hit"),
-        " a hit: the label that was wanted. ",
+        f" a hit: {'a number as it' if numbers else 'the label that'} was wanted. ",
         tag("span", "×", class_="sign miss"),
         " a miss. The line is the cost of the best so far. Cost is the distance from the row, in standard deviations, "
         "with a price on every feature that changes.",
@@ -212,7 +217,7 @@ def _queries(explanation: Explanation, price_per_row: float | None) -> Markup:
     n = len(explanation.queries)
     told = f"Every row that was asked ({n})" if n > 1 else "The row that was asked"
     full = "Listed is what differs from the row itself; the rows in full are in the explanation's JSON and its ledger."
-    folded = tag("details", tag("summary", told), tag("p", full, class_="note"), _scrolling(asked, told))
+    folded = tag("details", tag("summary", told), tag("p", full, class_="note"), scrolling(asked, told))
     return _section(
         "What was asked, and what it cost",
         tag("p", words.price(explanation, price_per_row)),
@@ -234,10 +239,11 @@ def _queries_table(explanation: Explanation) -> Markup:
         changed = np.flatnonzero(X[i] != X[0])
         changed = changed[np.argsort(-steps[i, changed], kind="stable")]
         lines.append(
-            (i + 1, purpose, _differences(space.features, columns, changed.tolist(), i), str(label), hit, cost)
+            (i + 1, purpose, _differences(space.features, columns, changed.tolist(), i), answer_text(label), hit, cost)
         )
     shown = [(*line, "hit" if hit else "miss", f"{cost:.3g}") for *line, hit, cost in lines]
-    return table(("query", "why", "what was different", "label", "", "cost"), shown, class_="lines queries")
+    answer = "answer" if words.is_about_numbers(explanation) else "label"
+    return table(("query", "why", "what was different", answer, "", "cost"), shown, class_="lines queries")
 
 
 def _differences(features: Sequence[Feature], columns: list[list[Any]], changed: list[int], i: int) -> Child:
@@ -262,7 +268,7 @@ def _held_fixed(explanation: Explanation) -> Markup:
         before, after = feature.texts(row[j], best[j]) if name in changed else (now, "")
         lines.append((name, before, tag("b", after) if after else "same", words.may_become(explanation, j)))
     header = ("feature", "now", "could become") if best is None else ("feature", "now", "instead", "could become")
-    drawn = _scrolling(table(header, lines, class_="lines"), "The whole row")
+    drawn = scrolling(table(header, lines, class_="lines"), "The whole row")
     return _section(
         "What was held fixed",
         tag("ul", *(tag("li", sentence) for sentence in words.held_fixed(explanation))),
@@ -280,7 +286,7 @@ def _record(explanation: Explanation) -> Markup:
     lines: list[tuple[str, str]] = [
         ("outcome", explanation.outcome.replace("_", " ")),
         ("stopped by", explanation.stopped_by),
-        ("label wanted", words.wanted(explanation)),
+        ("answer wanted" if words.is_about_numbers(explanation) else "label wanted", words.wanted(explanation)),
     ]
     lines += [(title, _setting(settings[name])) for name, title in SETTINGS.items() if settings.get(name) is not None]
     return _section("How it was made", tag("dl", [(tag("dt", k), tag("dd", v)) for k, v in lines], class_="record"))
@@ -309,6 +315,6 @@ def _folded(content: Markup, n: int, title: str) -> Markup:
     return content if n <= MOST_OPEN else tag("details", tag("summary", title), content)
 
 
-def _scrolling(content: Markup, title: str) -> Markup:
+def scrolling(content: Markup, title: str) -> Markup:
     """A wide table that scrolls by itself, so that the page does not; the keyboard reaches it."""
     return tag("div", content, class_="wide", tabindex="0", role="region", aria_label=title)
