@@ -80,12 +80,8 @@ def test_a_bad_seed_is_told_before_anything_is_asked(seed: Any) -> None:
 # -- data ----------------------------------------------------------------------------------------------
 
 
-def test_missing_values_in_data_name_column_and_row() -> None:
-    refused(r"'income': 1 of 40 values are missing \(first in row 3\)", data=with_value("income", np.nan))
-
-
-def test_a_missing_category_in_data_is_named() -> None:
-    refused(r"'job': 1 of 40 values are missing \(first in row 3\)", data=with_value("job", None))
+def test_gaps_in_all_of_data_name_the_columns() -> None:
+    refused(r"every row of data has a gap: income 40\.", data=DATA.assign(income=np.nan))
 
 
 def test_infinity_in_data_is_named() -> None:

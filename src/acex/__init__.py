@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from acex.space.plausibility import Plausibility
     from acex.space.region import Region
     from acex.space.space import Space
+    from acex.space.times import Date, Duration
 
 _ERRORS = ("AcexError", "BudgetSpent", "ExecutorFailed", "LedgerFailed", "MissingExtra", "ModelFailed")
 _HOMES = {
     **dict.fromkeys((*_ERRORS, "NoCounterfactual"), "acex.errors"),
     **dict.fromkeys(("Continuous", "Integer", "Nominal", "Ordinal"), "acex.space.kinds"),
+    **dict.fromkeys(("Date", "Duration"), "acex.space.times"),
     "DaskExecutor": "acex.run.executors",
     "Explainer": "acex.run.explainer",
     "Explanation": "acex.run.explanation",
@@ -69,6 +71,8 @@ __all__ = [
     "BudgetSpent",
     "Continuous",
     "DaskExecutor",
+    "Date",
+    "Duration",
     "ExecutorFailed",
     "Explainer",
     "Explanation",

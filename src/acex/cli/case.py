@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import acex
+from acex.cli.program import say
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ class Case:
         list[str] | None,
         typer.Option(metavar="COLUMN=STEP", help='The step of a number: "loan=50", "rate=off"; off for all columns.'),
     ] = None
+    decimal: Annotated[
+        str, typer.Option(metavar="MARK", help="How DATA writes 0.5: with '.' or ','; the other is for thousands.")
+    ] = "."
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
     effort: Annotated[
         str,
@@ -83,22 +87,25 @@ class Case:
         """Data and row as `acex.Explainer` takes them, with the labels the model can give where it says so."""
         from acex.space.schema import read_schema, with_schema
 
-        table = read_table(self.data)
+        table = read_table(self.data, self.decimal)
         hidden = column_names(self.drop, table.columns, "--drop")
         if self.labels is not None:
             [labels] = column_names([self.labels], table.columns, "--labels", whole=True)
             hidden.append(labels)
         rows = table.drop(columns=hidden)
         outcomes = None if self.labels is None else table[self.labels]
-        if outcomes is not None and outcomes.isna().any():
-            raise ValueError(
-                f"--labels {self.labels}: {int(outcomes.isna().sum())} outcomes are missing in {self.data}."
-            )
         rows, space = with_schema(rows, read_schema(self.schema) if self.schema else ())
+        ids = [f.name for f in space.features if f.frozen and not self.schema]
+        if ids:
+            say(f"{', '.join(ids)}: a number for each row, which stays as it is; --drop if the model does not see it.")
+        known = rows
+        if outcomes is not None and outcomes.isna().any():
+            say(f"{int(outcomes.isna().sum())} of {len(rows)} rows have no outcome in {self.labels} and are left out.")
+            known, outcomes = rows[outcomes.notna()], outcomes.dropna()
         space = space.moving_on(_grid(self.grid or (), space))
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         return Prepared(
-            rows=rows,
+            rows=known,
             labels=None if outcomes is None else outcomes.tolist(),
             space=space,
             factual=self._factual(table, rows, hidden),
@@ -155,7 +162,7 @@ class Case:
                 raise ValueError(f"--where {self.where!r}: expected exactly one row of {self.data}, got {len(found)}.")
             return rows.iloc[found]
         assert self.x is not None
-        own = read_row(self.x)
+        own = read_row(self.x, self.decimal)
         return own.drop(columns=[name for name in hidden if name in own.columns])
 
     def _directions(self, space: acex.Space) -> dict[str, Direction]:
@@ -195,7 +202,7 @@ class Batch(Case):
                 raise ValueError(f"--where {self.where!r}: no row of {self.data} is such.")
             return rows.iloc[found]
         assert self.x is not None
-        own = read_table(self.x)
+        own = read_table(self.x, self.decimal)
         return own.drop(columns=[name for name in hidden if name in own.columns])
 
 

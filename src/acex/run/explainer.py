@@ -34,6 +34,7 @@ from acex.run.reference import Reference
 from acex.run.session import Session
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
+from acex.space.gaps import without_gaps
 from acex.space.metric import Metric
 from acex.space.plausibility import Plausibility
 from acex.space.scale import Scale
@@ -82,6 +83,8 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
+        data, labels, left_out = without_gaps(data, labels)
+        self._remarks = (left_out,) if left_out else ()
         self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
@@ -226,7 +229,7 @@ class Explainer:
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=(*known.beyond(encoded[0]), *remarks),
+            remarks=(*self._remarks, *known.beyond(encoded[0]), *remarks),
             **self._said(options, space),
         )
         return plan, problem
