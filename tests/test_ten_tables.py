@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+
 from commands import run
 
 pytestmark = pytest.mark.slow
