@@ -1,5 +1,5 @@
-# `make demo`, `make test` and `make docs` set up what they need by themselves, in .venv: the first of them only acex and
-# its own dependencies, the others what developers need as well.
+# `make demo`, `make studio`, `make test` and `make docs` set up what they need by themselves, in .venv: the first two only
+# acex and its own dependencies, the others what developers need as well.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -7,17 +7,20 @@ PIP = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test test-slow lint check bench bench-quick peers paper mutants docs format clean
+.PHONY: demo studio test test-slow lint check bench bench-quick peers paper mutants docs format clean
 
 demo: .venv/core
 	@echo "Explaining a rejected loan: a model is trained on the spot and asked."
 	@$(BIN)/acex demo
 
+studio: .venv/studio
+	@$(BIN)/acex studio --demo
+
 test: .venv/installed
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-slow: .venv/installed
-	$(BIN)/pytest -n 2 -m slow
+	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -71,6 +74,10 @@ clean:
 	@echo "Installing acex and the dozen packages it needs into .venv, once: half a minute to two."
 	@$(PYTHON) -m venv .venv
 	@$(PIP) -e .
+	@touch $@
+
+.venv/studio: .venv/core
+	@$(PIP) -e '.[studio]'
 	@touch $@
 
 .venv/installed: .venv/core

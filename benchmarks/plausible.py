@@ -1,6 +1,7 @@
 """How well filters tell real rows from rows whose values do not fit each other.
 
     python benchmarks/plausible.py                          # all tables, into benchmarks/results/plausible.csv
+    python benchmarks/plausible.py --filters lof,joint      # only these lines of it anew (lof: for the times)
     python benchmarks/plausible.py --only simulated --first 1000000 --set POWER=2 --set PRODUCT=0.3
     python benchmarks/plausible.py --table benchmarks/results/plausible.csv       # the table of docs/research.md
 
@@ -307,9 +308,20 @@ def main() -> None:
                 found = judged(space, X, {name: FILTERS[name] for name in chosen})
                 records += [{"group": group, "table": name, **record} for record in found]
     results = pd.DataFrame(records)
-    if not (args.only or args.filters or args.set or args.first != simulated.TEST):
+    if not (args.only or args.set or args.first != simulated.TEST):
+        results = with_the_others(results)
         results.to_csv(RESULTS, index=False, float_format="%.4f")
     print(told(results))
+
+
+def with_the_others(results: pd.DataFrame) -> pd.DataFrame:
+    """The results, with those of the file for filters that were not run: each is judged by itself."""
+    if not RESULTS.exists():
+        return results
+    before = pd.read_csv(RESULTS, dtype={"table": str})
+    results = pd.concat([before[~before["filter"].isin(results["filter"])], results])
+    order = {name: i for i, name in enumerate([*dict.fromkeys(before["table"]), *FILTERS])}
+    return results.sort_values(["table", "filter"], key=lambda column: column.map(order), ignore_index=True)
 
 
 if __name__ == "__main__":

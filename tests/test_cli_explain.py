@@ -225,6 +225,7 @@ def test_a_model_that_takes_too_long_is_exit_code_3(monkeypatch: pytest.MonkeyPa
         ((*ROW, *MODEL, "--schema", "none.toml"), "none.toml"),
         ((*ROW, *MODEL, "--budget", 1), "--budget"),
         ((*ROW, *MODEL, "--strategy", "luck"), "luck"),
+        ((*ROW, *MODEL, "--plausibility", "looks"), "--plausibility: expected joint, lof or none, got 'looks'"),
         ((*ROW, *MODEL, "--out", "nowhere/why.json"), "nowhere does not exist"),
         ((*ROW, *MODEL, "--plot", "why.doc"), "why.doc"),
         ((*ROW, *MODEL, "--ledger", "l.db"), "needs model_id"),

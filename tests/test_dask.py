@@ -69,7 +69,8 @@ def explainer(ledger: str, model: Any) -> acex.Explainer:
 
 def test_a_worker_killed_in_mid_run_loses_nothing_and_pays_nothing_twice(client: Any, bill: Bill) -> None:
     with postgres() as address:
-        many = explainer(address, Seller(bill, LOW[4])).explain_many(LOW, budget=5, executor=acex.DaskExecutor(client))
+        executor = acex.DaskExecutor(client)
+        many = explainer(address, Seller(bill, LOW[2])).explain_many(LOW[:6], budget=3, executor=executor)
         frame = many.frame()
         assert many.errors == {}
         assert Path(f"{bill.path}.died").exists()
@@ -77,7 +78,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing_and_pays_nothing_twice(client:
         # What the dead worker had claimed counts, since it may have been charged.
         assert len(bill.lines()) <= frame["queries"].sum() <= len(bill.lines()) + 1
         assert len(set(Bill(Path(f"{bill.path}.pids")).lines())) >= 2  # both have worked
-        again = explainer(address, Seller(bill)).explain_many(LOW, budget=5, n_jobs=1)
+        again = explainer(address, Seller(bill)).explain_many(LOW[:6], budget=3, n_jobs=1)
         assert sum(e.n_queries for e in again) <= 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,10 +43,16 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOANS_TOKEN", "Bearer 0123456789")
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    set_up_files(folder)
+    return folder
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
-def test_every_code_block_runs(page: str) -> None:
-    if any(language == "bash" for language, _ in blocks(page)):
-        set_up_files()
+def test_every_code_block_runs(page: str, files: Path) -> None:
+    shutil.copytree(files, ".", dirs_exist_ok=True)
     with serving(decide) as server:
         names: dict[str, object] = {}
         for language, text in blocks(page):
@@ -67,19 +74,19 @@ def run_commands(text: str) -> None:
             assert result.exit_code == 0, f"{line}\n{result.stdout}\n{result.stderr}"
 
 
-def set_up_files() -> None:
+def set_up_files(folder: Path) -> None:
     """The files that commands in the pages speak of: loans.csv with its model, and samples.csv."""
     loans = acex.datasets.load("loan")
     texts = ["education", "purpose", "housing"]
     encoder = make_column_transformer((OneHotEncoder(), texts), remainder="passthrough")
     table = loans.rows.astype({"education": "str"})
     model = make_pipeline(encoder, RandomForestClassifier(30, random_state=0)).fit(table, loans.labels)
-    table.assign(id=range(len(table)), decision=loans.labels).to_csv("loans.csv", index=False)
-    skops.io.dump(model, "loans.skops")
+    table.assign(id=range(len(table)), decision=loans.labels).to_csv(folder / "loans.csv", index=False)
+    skops.io.dump(model, folder / "loans.skops")
     rng = np.random.default_rng(0)
     pd.DataFrame({"temperature": rng.uniform(250, 400, 60), "pressure": rng.uniform(1, 9, 60)}).assign(
         temperature=lambda rows: rows["temperature"].where(rows.index != 17, 350.0)
-    ).to_csv("samples.csv", index=False)
+    ).to_csv(folder / "samples.csv", index=False)
 
 
 def decide(handler: Handler) -> None:

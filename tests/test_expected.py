@@ -79,12 +79,15 @@ def test_the_spread_is_a_ridge_regression_of_the_errors_on_the_other_traits() ->
     phi, wanted = rng.normal(size=(50, 6)), rng.normal(size=(50, 2))
     phi, wanted = phi - phi.mean(axis=0), wanted - wanted.mean(axis=0)
     groups = [(np.array([0]), np.array([0, 3])), (np.array([1]), np.array([1, 2, 3]))]
-    slopes = expected._slopes(phi, wanted, groups)
+    told, slopes = expected._spreads(phi, wanted, groups)
     for columns, S in groups:
         others = np.setdiff1d(np.arange(6), S)
         theirs = Ridge(alpha=expected.SPREAD_ROWS).fit(phi[:, others], wanted[:, columns].ravel())
         assert_allclose(slopes[others, columns[0]], theirs.coef_, atol=1e-10)
         assert_array_equal(slopes[S, columns[0]], 0)
+        without = np.arange(50) != 7
+        theirs.fit(phi[without][:, others], wanted[without, columns[0]])
+        assert_allclose(told[7, columns[0]], theirs.predict(phi[[7]][:, others])[0])
 
 
 def test_a_value_that_does_not_fit_the_others_is_noticed_though_each_by_itself_is_usual() -> None:
@@ -141,6 +144,11 @@ def test_a_number_in_a_gap_or_beyond_the_ends_is_as_strange_as_it_is_far_away() 
         reach = np.sort(np.abs(R[:, 0] - nearest))[5]
         gap = max(abs(x - nearest) - reach, 0) / R[:, 0].std()
         assert_allclose(density.expected.traits.gaps(np.array([[x, 0.0]]))[0, 0], gap)
+    for i in np.argsort(R[:, 0])[[0, 1, 100, -1]]:  # a known row, had it not been there
+        distance = np.abs(np.delete(R[:, 0], i) - R[i, 0])
+        nearest = np.delete(R[:, 0], i)[distance.argmin()]
+        gap = max(distance.min() - np.sort(np.abs(R[:, 0] - nearest))[5], 0) / R[:, 0].std()
+        assert_allclose(density.expected.traits.gaps_without(R)[i, 0], gap)
 
 
 def test_the_threshold_is_what_two_of_a_hundred_known_rows_exceed() -> None:

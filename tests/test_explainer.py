@@ -167,11 +167,12 @@ def moons() -> tuple[SVC, pd.DataFrame, float]:
     return svc, data.rows, float(cost[flips].min())
 
 
-def test_the_papers_two_dimensional_example() -> None:
-    """At most 30 queries, within 1.15 times the least cost of a flip on a fine grid, median of 10 seeds."""
+@pytest.mark.parametrize("seeds", [3, pytest.param(10, marks=pytest.mark.slow)])
+def test_the_papers_two_dimensional_example(seeds: int) -> None:
+    """At most 30 queries, within 1.15 times the least cost of a flip on a fine grid, in the median."""
     svc, rows, limit = moons()
     ratios = []
-    for seed in range(10):
+    for seed in range(seeds):
         e = acex.explain(
             lambda batch: svc.predict(batch.to_numpy()),
             {"x0": 0.55, "x1": 0.25},
@@ -231,7 +232,7 @@ def test_constant_columns_stay_as_they_are_and_cost_nothing() -> None:
 SCRIPT = """
 import numpy as np, acex
 X = np.random.default_rng(0).normal(size=(200, 4))
-e = acex.explain(lambda r: r[:, 0] + r[:, 1] > 1, X[0], data=X, budget=25, strategy=acex.Penalty(n0=8, sobol=256))
+e = acex.explain(lambda r: r[:, 0] + r[:, 1] > 1, X[0], data=X, budget=14, strategy=acex.Penalty(n0=6, sobol=256))
 print(e.asked.to_numpy().tobytes().hex())
 """
 
@@ -242,7 +243,7 @@ def test_the_same_questions_in_every_process() -> None:
         environment = {**os.environ, "PYTHONHASHSEED": salt}
         out = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, check=True)
         seen.add(out.stdout)
-    assert len(seen) == 1 and len(seen.pop()) > 1000
+    assert len(seen) == 1 and len(seen.pop()) > 14 * 4 * 16  # hexadecimal digits of doubles
 
 
 @needs_data
@@ -255,12 +256,12 @@ def test_the_papers_data_are_explained(name: str, strategy: str) -> None:
     g = ground(name)
     x = g.rows[0]
     e = acex.Explainer(g.predict, g.reference, space=g.space, plausibility=acex.Plausibility(scale=False)).explain(
-        x, budget=120, strategy=strategy
+        x, budget=60, strategy=strategy
     )
     best = e.counterfactuals.to_numpy(float)
     assert g.predict(best)[0] != g.predict(x[None])[0]
     assert Task(g, x).allowed(best).all()
-    assert e.n_queries <= 120
+    assert e.n_queries <= 60
 
 
 def test_the_examples_in_docstrings_are_true() -> None:

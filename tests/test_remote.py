@@ -260,6 +260,15 @@ def test_a_gzip_bomb_is_not_unpacked() -> None:
             tracemalloc.stop()
 
 
+def test_what_unpacks_to_nothing_is_cut_too() -> None:
+    nothing = gzip.compress(b"") * 10_000  # 200 kB
+    with (
+        serving(says(200, nothing, content_encoding="gzip")) as server,
+        pytest.raises(ModelFailed, match=r"more than 100,000 bytes \(answer_limit\)"),
+    ):
+        asking(server.url, answer_limit=100_000).predict(ROWS)
+
+
 @pytest.mark.parametrize(
     ("body", "encoding", "message"),
     [

@@ -221,7 +221,7 @@ def test_attributes_and_elements_are_escaped() -> None:
 def test_the_changes_are_in_the_table_with_their_range() -> None:
     e = found()
     page = Page(e.to_html())
-    for feature, before, after, _ in e.changes.itertuples(index=False):
+    for feature, before, after, *_ in e.changes.itertuples(index=False):
         assert feature in page.texts["th"]
         assert any(str(after) in bold for bold in page.texts["b"]), after
         assert any(str(before) in cell for cell in page.texts["td"]), before

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from acex.run.explainer import Explainer
     from acex.run.explanation import Explanation
     from acex.run.face import explain
+    from acex.run.recorded import recorded
     from acex.run.session import Session
     from acex.search.feasible import Feasible
     from acex.search.penalty import Penalty
@@ -63,6 +64,7 @@ _HOMES = {
     "Strategy": "acex.search.strategy",
     "explain": "acex.run.face",
     "load_model": "acex.models.files",
+    "recorded": "acex.run.recorded",
 }
 _ROOMS = {"datasets": "acex.datasets", "plots": "acex.show.plots", "sentences": "acex.show.sentences"}
 
@@ -100,6 +102,7 @@ __all__ = [
     "explain",
     "load_model",
     "plots",
+    "recorded",
     "sentences",
 ]
 

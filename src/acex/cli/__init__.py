@@ -12,10 +12,11 @@ from acex.cli.ledgers import ledger
 from acex.cli.program import app, spread
 from acex.cli.reporting import report
 from acex.cli.schemas import schema
+from acex.cli.studios import studio
 
 __all__ = ["app", "main"]
 
-for command in (explain, batch, schema, ask, tell, status, audit, report, demo):
+for command in (explain, batch, schema, ask, tell, status, audit, report, demo, studio):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
 app.add_typer(bench, name="bench")

@@ -48,6 +48,10 @@ class Case:
         list[str] | None,
         typer.Option(metavar="COLUMN=VALUES", help='What a column may become: "income=0:90000", "job=clerk|cook".'),
     ] = None
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=NUMBER", help="How dear a change of a column is beside others (1): income=3."),
+    ] = None
     budget: Annotated[int, typer.Option(min=2, help="Most rows to send to the model, the first included.")] = 60
     count: Annotated[int, typer.Option(min=1, help="How many counterfactuals.")] = 1
     labels: Annotated[
@@ -68,6 +72,13 @@ class Case:
         str, typer.Option(metavar="MARK", help="How DATA writes 0.5: with '.' or ','; the other is for thousands.")
     ] = "."
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
+    plausibility: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="What looks real: joint (values fit each other; the default), lof (as in the paper), none: anything.",
+        ),
+    ] = None
     effort: Annotated[
         str,
         typer.Option(metavar="NAME", help="settle: stop when more hardly pays; spend: use the whole budget."),
@@ -113,6 +124,7 @@ class Case:
             freeze=column_names(self.freeze, rows.columns, "--freeze"),
             directions=self._directions(space),
             ranges=dict(_range(text, space) for text in self.range or ()),
+            weights=dict(_weight(text, space) for text in self.weight or ()),
         )
 
     def search_options(self, prepared: Prepared) -> dict[str, Any]:
@@ -124,6 +136,7 @@ class Case:
             "freeze": prepared.freeze,
             "ranges": prepared.ranges,
             "directions": prepared.directions,
+            "weights": prepared.weights,
             "strategy": self.strategy,
             "effort": self.effort,
             "queries_per_round": self.queries_per_round,
@@ -138,6 +151,7 @@ class Case:
                 prepared.rows,
                 labels=prepared.labels,
                 space=prepared.space,
+                plausibility=self._plausibility(),
                 pool=not self.no_pool,
                 ledger=ledger,
                 model_id=self.model_id,
@@ -164,6 +178,14 @@ class Case:
         assert self.x is not None
         own = read_row(self.x, self.decimal)
         return own.drop(columns=[name for name in hidden if name in own.columns])
+
+    def _plausibility(self) -> acex.Plausibility | None:
+        if self.plausibility == "none":
+            return None
+        try:
+            return acex.Plausibility(kind=self.plausibility)  # type: ignore[arg-type]
+        except ValueError:
+            raise ValueError(f"--plausibility: expected joint, lof or none, got {self.plausibility!r}.") from None
 
     def _directions(self, space: acex.Space) -> dict[str, Direction]:
         directions: dict[str, Direction] = {}
@@ -218,6 +240,7 @@ class Prepared:
     freeze: list[str]
     directions: dict[str, Direction]
     ranges: dict[str, Any]
+    weights: dict[str, float]
 
 
 def _wanted(text: str, known: list[Any]) -> Any:
@@ -252,3 +275,12 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
         return name, space.feature(name).limits_in(values)
     except ValueError as error:
         raise ValueError(f"--range {text!r}: {error}") from None
+
+
+def _weight(text: str, space: acex.Space) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    [name] = column_names([name], space.names, "--weight", whole=True)
+    try:
+        return name, float(number)
+    except ValueError:
+        raise ValueError(f"--weight {text!r}: expected COLUMN=NUMBER, such as income=3.") from None

@@ -60,8 +60,8 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
 def changes_table(explanation: acex.Explanation, i: int = 0, most: int = MOST_CHANGES) -> Table:
     """What counterfactual number i changes, from what to what, the largest step first."""
     changes = explanation.changes_in_words(i)
-    more = [(f"... and {len(changes) - most} smaller changes", "", "", "")] if len(changes) > most else []
-    return table(("change", "from", "to", "step"), [*changes[:most], *more])
+    more = [(f"... and {len(changes) - most} smaller changes", "", "", "", "")] if len(changes) > most else []
+    return table(("change", "from", "to", "step", "needed"), [*changes[:most], *more])
 
 
 def print_explanation(explanation: acex.Explanation, price: float | None = None) -> None:

@@ -111,6 +111,8 @@ class Ending:
     Attributes:
         counterfactuals: positions of the steps that are the answer, best first.
         steadiness: with a margin, the surrogate's P(hit) in a small neighbourhood of each.
+        least_usual: of each, the pair of values that is rarest in the data, in words; empty where none is rare.
+        needed: for each, its changes by feature: "needed" and who says so, or "not checked" (see `search.prune`).
         worth: what one more query is expected to save, in cost; infinite without a counterfactual.
         warnings: what a reader should know.
         error: what went wrong, of an explanation that failed.
@@ -123,6 +125,8 @@ class Ending:
     worth: float = inf
     warnings: tuple[str, ...] = ()
     error: str | None = None
+    least_usual: tuple[str, ...] = ()
+    needed: tuple[Mapping[str, str], ...] = ()
 
     @classmethod
     def so_far(cls, steps: Sequence[Step], target: Target) -> Ending:
@@ -142,6 +146,6 @@ class Ending:
     def from_dict(cls, written: Mapping[str, Any]) -> Ending:
         """What `to_dict` wrote, in this version or an earlier one."""
         known = {field.name: written[field.name] for field in fields(cls) if field.name in written}
-        for name in ("counterfactuals", "steadiness", "warnings"):
+        for name in ("counterfactuals", "steadiness", "warnings", "least_usual", "needed"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known | {"worth": inf if known.get("worth") is None else known["worth"]})

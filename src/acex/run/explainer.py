@@ -27,6 +27,7 @@ from acex.run import progress as progress_bars
 from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
+from acex.run.oddity import unusual_row
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
 from acex.run.quote import Quote, quote
@@ -220,6 +221,7 @@ class Explainer:
             ranges=options.ranges,
             constraint=options.constraint,
             beta=options.beta,
+            crumbs=not options.strategy.prunes,
             kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
@@ -229,7 +231,7 @@ class Explainer:
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=(*self._remarks, *known.beyond(encoded[0]), *remarks),
+            remarks=(*self._remarks, *known.beyond(encoded[0]), *unusual_row(problem), *remarks),
             **self._said(options, space),
         )
         return plan, problem

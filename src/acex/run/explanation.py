@@ -195,6 +195,11 @@ class Explanation:
         return bool(self._chosen and self._chosen[0].note.reference)
 
     @property
+    def least_usual(self) -> tuple[str, ...]:
+        """Of each, the pair of values that is rarest in the data, in words; empty where none is rare."""
+        return self.ending.least_usual
+
+    @property
     def steadiness(self) -> tuple[float, ...]:
         """With a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without."""
         return self.ending.steadiness
@@ -212,11 +217,9 @@ class Explanation:
 
     def alone(self, i: int) -> Explanation:
         """The explanation as if counterfactual number i were its only one."""
-        steadiness = self.steadiness[i : i + 1]
-        return replace(
-            self,
-            ending=replace(self.ending, counterfactuals=self.ending.counterfactuals[i : i + 1], steadiness=steadiness),
-        )
+        by_counterfactual = ("counterfactuals", "steadiness", "least_usual", "needed")
+        mine = {name: getattr(self.ending, name)[i : i + 1] for name in by_counterfactual}
+        return replace(self, ending=replace(self.ending, **mine))
 
     def _price(self) -> str:
         reused = f", {self.n_reused} known before" if self.n_reused else ""
@@ -233,9 +236,15 @@ class Explanation:
 
     @cached_property
     def changes(self) -> pd.DataFrame:
-        """What the best counterfactual changes: feature, before, after, step in standard deviations."""
+        """What the best counterfactual changes: feature, before, after, step in standard deviations, and `needed`.
+
+        "needed (asked)": without this change the model gave another label. "needed (rules)", "needed (plausibility)":
+        without it the row is not allowed, or does not look real. "needed (margin)", "needed (alternatives)": without it
+        the counterfactual is not as steady as was wished, or too much like another one. "not checked": perhaps the
+        other changes would do.
+        """
         if not self.ending.counterfactuals:
-            return pd.DataFrame(columns=["feature", "before", "after", "step"])
+            return pd.DataFrame(columns=["feature", "before", "after", "step", "needed"])
         return self.changes_of(0)
 
     def changes_of(self, i: int) -> pd.DataFrame:
@@ -246,6 +255,7 @@ class Explanation:
         changed = np.flatnonzero(best != x)
         changed = changed[np.argsort(-np.abs(steps[changed]), kind="stable")]
         columns = [rows[c].tolist() for c in rows.columns]
+        marks = self.ending.needed[i] if self.ending.needed else {}
         return pd.DataFrame(
             {
                 "feature": [self.space.names[j] for j in changed],
@@ -253,6 +263,7 @@ class Explanation:
                 "before": pd.Series([columns[j][0] for j in changed], dtype=object),
                 "after": pd.Series([columns[j][1] for j in changed], dtype=object),
                 "step": steps[changed],
+                "needed": [marks.get(self.space.names[j], "not checked") for j in changed],
             }
         )
 
@@ -306,10 +317,17 @@ class Explanation:
 
     __repr__ = __str__
 
-    def changes_in_words(self, i: int = 0) -> list[tuple[str, str, str, str]]:
-        """For each change of counterfactual number i: feature, before, after and step, as people write them."""
-        changes = self.changes_of(i).itertuples(index=False)
-        return [(name, *self.space.feature(name).texts(b, a), f"{step:+.2f} sd") for name, b, a, step in changes]
+    def changes_in_words(self, i: int = 0) -> list[tuple[str, str, str, str, str]]:
+        """For each change of counterfactual number i: feature, before, after, step and `needed`, as people write them.
+
+        A category has no standard deviations: its step is "change".
+        """
+        out = []
+        for name, before, after, step, needed in self.changes_of(i).itertuples(index=False):
+            feature = self.space.feature(name)
+            far = f"{step:+.2f} sd" if feature.ordered else "change"
+            out.append((name, *feature.texts(before, after), far, needed))
+        return out
 
     def _repr_html_(self) -> str:
         from acex.show.report import explanation_html
@@ -348,6 +366,8 @@ class Explanation:
                 "costs": self.costs,
                 "affinities": self.affinities,
                 "steadiness": self.steadiness,
+                "least_usual": self.least_usual,
+                "needed": self.ending.needed,
                 "warnings": self.warnings,
                 "queries": [
                     q | {"paid": s.paid, "at": s.at, "reference": s.note.reference}
@@ -402,9 +422,7 @@ def _from_dict(data: Mapping[str, Any]) -> Explanation:
         )
         for i, (row, query) in enumerate(zip(asked, data["queries"], strict=True))
     ]
-    ending = Ending(
-        data["outcome"], data["stopped_by"], tuple(positions), tuple(data["steadiness"]), error=data.get("error")
-    )
+    ending = Ending.from_dict({**data, "counterfactuals": positions, "warnings": ()})
     about = {name: value for name, value in data["settings"].items() if name not in plan.settings}
     told = Explanation.of(plan, steps, ending, warnings=data.get("warnings", ()), about=about)
     return replace(told, n_queries=data["n_queries"], n_reused=data["n_reused"])  # 0.1.0 did not say for which rows

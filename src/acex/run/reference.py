@@ -22,6 +22,8 @@ from acex.space.scale import Scale
 from acex.space.space import Grids, Space
 from acex.values import Label, fingerprint
 
+VISIBLE = 0.01  # standard deviations: a smaller step would be shown as 0.00, and no decision should hang on it
+
 
 @dataclass(frozen=True, eq=False)
 class Reference:
@@ -111,9 +113,21 @@ class Reference:
         constraint: Constraint | None,
         beta: float,
         kind: Kind,
+        crumbs: bool = False,
     ) -> Problem:
-        """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row."""
-        region = Region.of(space, factual, ranges=ranges, constant=self.scale.deviations == 0, constraint=constraint)
+        """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row.
+
+        Args:
+            crumbs: may a counterfactual have steps that nobody would see?
+        """
+        region = Region.of(
+            space,
+            factual,
+            ranges=ranges,
+            constant=self.scale.deviations == 0,
+            constraint=constraint,
+            crumb=None if crumbs else VISIBLE * np.where(self.scale.is_nominal, 0.0, self.scale.deviations),
+        )
         cost = Cost(self.scale, factual, space.weights, beta)
         return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 

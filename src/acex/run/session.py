@@ -22,6 +22,7 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, judged
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
+from acex.run.oddity import affinity, least_usual
 from acex.run.pool import Lessons, points_of
 from acex.run.recorded import contradictions
 from acex.run.threads import one_blas_thread
@@ -401,7 +402,17 @@ class Session:
             tuple(search.steadiness(search.history.X[chosen]).tolist()) if steady else (),
             search.worth,
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
+            least_usual=tuple(least_usual(self.problem, x) for x in search.history.X[chosen]),
+            needed=self._needed(search),
         )
+
+    def _needed(self, search: Search) -> tuple[dict[str, str], ...]:
+        """For each counterfactual its changes, and whether they are needed."""
+        undone = search.undoings
+        out: tuple[dict[str, str], ...] = tuple({} for _ in search.chosen)
+        for i, j, mark in zip(undone.of, undone.features, undone.marks, strict=True):
+            out[i][self.space.names[j]] = mark
+        return out
 
     def _fewer(self, found: int) -> tuple[str, ...]:
         wanted = self.plan.count
@@ -429,12 +440,6 @@ class Session:
             warnings=warnings,
             about=self._about,
         )
-
-
-def affinity(problem: Problem, X: FloatArray) -> FloatArray:
-    """How much points look like the reference, 1 for all where nobody wants to know, (n,)."""
-    density = problem.density
-    return np.ones(len(X)) if density is None or not len(X) else density.affinity(X)
 
 
 def _points(queries: Sequence[Query]) -> FloatArray:

@@ -8,6 +8,7 @@ So a query is worth what it would save times the probability that it is a hit. P
 2. *Then* the candidate of greatest expected saving: simpler versions and variations of the best hits, moves towards
    rows, and rows themselves, since the first hit may have been the wrong one to start from.
 3. The search has *settled* when ten more queries are unlikely to save 5% (see `outlook`).
+4. *Last*, changes of the counterfactuals that nobody has checked are undone one by one (see `prune`).
 
 With a `margin` a hit is a success only if the surrogate holds its neighbourhood for hits too.
 For several counterfactuals the search goes through rounds, one for each: the same steps with all evidence so far,
@@ -24,12 +25,14 @@ from typing import ClassVar
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
+from acex.search import answer
 from acex.search.belief import Belief
 from acex.search.climb import best_position
 from acex.search.evidence import Ground, Points, in_common, joined
 from acex.search.families import anywhere, beyond_hits, everything, from_hits, from_reference, simplified
 from acex.search.outlook import Outlook
 from acex.search.problem import History, Problem, Query, Stop
+from acex.search.prune import Undoings
 from acex.search.strategy import Strategy, best_cost
 from acex.values import is_finite
 
@@ -62,9 +65,10 @@ class Feasible(Strategy):
     """
 
     name: ClassVar[str] = "feasible"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     finds_several: ClassVar[bool] = True
     uses_hints: ClassVar[bool] = True
+    prunes: ClassVar[bool] = True
 
     tolerance: float = 0.05
     margin: float | None = None
@@ -85,7 +89,15 @@ class Feasible(Strategy):
     def next_query(
         self, problem: Problem, history: History, *, seed: int, count: int = 1, budget: float = np.inf
     ) -> Query | Stop:
-        """What to ask next: round by round, one for each counterfactual that is wanted."""
+        """What to ask next: of the search, and when that has ended or the budget nearly so, a change undone."""
+        undoings = Undoings(problem, history, answer.chosen(problem, history, count, self.steady), self.steady)
+        next_: Query | Stop = Stop("settled")
+        if not undoings.is_due(budget):
+            next_ = self._search_on(problem, history, seed=seed, count=count, budget=budget)
+        return next_ if isinstance(next_, Query) else undoings.next() or next_
+
+    def _search_on(self, problem: Problem, history: History, *, seed: int, count: int, budget: float) -> Query | Stop:
+        """What to ask to find something cheaper: round by round, one for each counterfactual that is wanted."""
         begun = [q.round for q in history.queries]
         for round_ in range(begun[-1], count):
             start = begun.index(round_) if round_ in begun else len(begun)

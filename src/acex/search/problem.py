@@ -216,11 +216,12 @@ class Problem:
         steps = np.abs(self.cost.steps(x[None])[0])
         return frozenset(np.flatnonzero((steps > CRUMB * steps.sum()) & (x != self.home)).tolist())
 
-    def different(self, X: FloatArray) -> BoolArray:
-        """Which points are different from every set taken, (n,)."""
-        if not self.taken:
+    def different(self, X: FloatArray, sets: Collection[frozenset[int]] | None = None) -> BoolArray:
+        """Which points are different from every one of these sets, by default of those taken, (n,)."""
+        sets = self.taken if sets is None else sets
+        if not sets:
             return np.ones(len(X), dtype=bool)
-        return np.array([all(_differ(self.rests_on(x), s) for s in self.taken) for x in X], dtype=bool)
+        return np.array([all(_differ(self.rests_on(x), s) for s in sets) for x in X], dtype=bool)
 
     def released(self, X: FloatArray) -> FloatArray:
         """The points with one feature of every set taken left alone, each point another one in turn, (n, d)."""

@@ -12,8 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from acex.arrays import FloatArray, IntArray
-from acex.search.belief import Belief
+from acex.search import answer
 from acex.search.problem import History, Known, Problem, Query, Stop
+from acex.search.prune import Undoings
 from acex.search.strategy import Strategy
 
 
@@ -97,20 +98,13 @@ class Search:
     @cached_property
     def chosen(self) -> IntArray:
         """Positions in the history of up to `count` counterfactuals, best first, each different from those before."""
-        return self.ranked[self.problem.alternatives(self.history.X[self.ranked], self.count)]
+        return answer.chosen(self.problem, self.history, self.count, self.strategy.steady)
 
     @cached_property
-    def ranked(self) -> IntArray:
-        """Positions of all counterfactuals in the history, cheapest first; with a margin those that keep it lead."""
-        X = self.history.X
-        good = np.flatnonzero(self.history.is_hit)
-        good = good[self.problem.plausible(X[good]) & self.problem.region.contains(X[good])]
-        costs = self.problem.cost(X[good])
-        steady = self.strategy.steady
-        if steady is None or not len(good):
-            return good[np.argsort(costs, kind="stable")]
-        return good[np.lexsort((costs, -np.minimum(self.steadiness(X[good]), steady)))]
+    def undoings(self) -> Undoings:
+        """The counterfactuals with each change undone alone: is it needed?"""
+        return Undoings(self.problem, self.history, self.chosen, self.strategy.steady)
 
     def steadiness(self, X: FloatArray) -> FloatArray:
         """The surrogate's P(hit) in a small neighbourhood of points, (n,)."""
-        return Belief(self.problem, self.history).steadiness(X)
+        return answer.steadiness(self.problem, self.history, X)

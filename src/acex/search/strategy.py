@@ -23,6 +23,7 @@ class Strategy(ABC):
     revision: ClassVar[int]  # another one as soon as the same history leads to another question
     finds_several: ClassVar[bool] = False  # can it look for counterfactuals that differ from each other?
     uses_hints: ClassVar[bool] = False  # does it ask `Problem.hint` where to look?
+    prunes: ClassVar[bool] = False  # does it undo changes that are not needed, and leave alone what nobody would see?
     plausibility: ClassVar[Kind] = "joint"  # the kind of filter, where nobody chose one
 
     @property

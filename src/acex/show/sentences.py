@@ -41,6 +41,7 @@ class Templates:
         comma, last: what stands between two conditions, and before the last one.
         more: the last condition where there are more than a reader can take in; `{n}` is at least 2.
         label: what stands for a label that is no text, such as 1.
+        unchecked: after the sentence about a change of which nobody knows whether it is needed.
         already, nothing, failed: instead of the opening, when nothing had to be changed, nothing was found, or the
             row could not be explained.
         decimal, thousands: what stands in numbers at the decimal point and between groups of three digits.
@@ -65,6 +66,7 @@ class Templates:
     last: str = " and "
     more: str = "{n} more features changed"
     label: str = "label {label}"
+    unchecked: str = " Whether this is needed was not checked."
     already: str = "{label} as it is: nothing has to change."
     nothing: str = "{label} as before: no change was found that alters the decision."
     failed: str = "This row could not be explained. {error}"
@@ -104,7 +106,12 @@ ENGLISH = Templates()
 
 def sentences(explanation: Explanation, templates: Templates = ENGLISH) -> list[str]:
     """A sentence for each change of the best counterfactual, largest step first; none when nothing was found."""
-    return [_capital(getattr(templates, kind).format(**change)) for kind, change in _changes(explanation, templates)]
+    known = explanation.ending.needed  # nothing is said where nobody recorded it
+    marks = explanation.changes["needed"].tolist() if known else [""] * len(explanation.changes)
+    return [
+        _capital(getattr(templates, kind).format(**change)) + (templates.unchecked if mark == "not checked" else "")
+        for (kind, change), mark in zip(_changes(explanation, templates), marks, strict=True)
+    ]
 
 
 def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> str:
@@ -127,7 +134,7 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
 
 def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:
     """Each change of the best counterfactual: the name of its template, and what fills the places in it."""
-    for name, before, after, _ in explanation.changes.itertuples(index=False):
+    for name, before, after in explanation.changes[["feature", "before", "after"]].itertuples(index=False, name=None):
         feature = explanation.space.feature(name)
         write = templates.number if feature.is_number else templates.word
         first, second = (write(text) for text in feature.texts(before, after))

@@ -10,7 +10,7 @@ from acex.values import printable
 WIDTH = 80  # columns of a terminal
 
 
-def drawn(changes: Iterable[tuple[str, str, str, str]]) -> str:
+def drawn(changes: Iterable[tuple[str, ...]]) -> str:
     """Changes in words (see `Explanation.changes_in_words`) as a table that fits a terminal.
 
     Long texts are folded, none is cut short.
@@ -20,8 +20,8 @@ def drawn(changes: Iterable[tuple[str, str, str, str]]) -> str:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="none")
-    for name in ("feature", "before", "after", "step"):
-        table.add_column(name, overflow="fold", justify="left" if name == "feature" else "right")
+    for name in ("feature", "before", "after", "step", "needed"):
+        table.add_column(name, overflow="fold", justify="left" if name in ("feature", "needed") else "right")
     for line in changes:
         table.add_row(*(Text(printable(word)) for word in line))
     console = Console(file=io.StringIO(), width=WIDTH, color_system=None)

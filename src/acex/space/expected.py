@@ -25,7 +25,7 @@ import numpy as np
 from acex.arrays import FloatArray, IntArray
 from acex.space.scale import Scale
 
-# Chosen on simulated tables (benchmarks/plausible.py --choose), where most neighbouring values do as well.
+# Chosen on simulated tables (benchmarks/plausible.py --only simulated --set ...); neighbouring values do as well.
 MOST_LEVELS = 20  # categories of a feature that are told apart, the most frequent ones
 MOST_TRAITS = 200
 BENDS = (0.25, 0.5, 0.75)  # ranks at which what follows from a number may take another turn
@@ -136,6 +136,18 @@ class Traits:
             gaps[:, i] = np.maximum(np.abs(x - values[nearest]) - reach[nearest], 0.0) * self.per_unit[i]
         return gaps
 
+    def gaps_without(self, reference: FloatArray) -> FloatArray:
+        """The same for each row of the reference, had it not been there, (m, numbers)."""
+        gaps = np.zeros((len(reference), len(self.numbers)))
+        for i, (x, reach) in enumerate(zip(reference[:, self.numbers].T, self.reaches, strict=True)):
+            values, where, counts = np.unique(x, return_inverse=True, return_counts=True)
+            steps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
+            at = np.arange(len(values))
+            nearest = np.where(steps[:-1] <= steps[1:], at - 1, at + 1).clip(0, len(values) - 1)
+            alone = np.maximum(np.minimum(steps[:-1], steps[1:]) - reach[nearest], 0.0)
+            gaps[:, i] = np.where(counts == 1, alone, 0.0)[where] * self.per_unit[i]
+        return gaps
+
     def __call__(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """phi of points whose y is known, (n, p)."""
         y = np.clip(y, -FARTHEST, FARTHEST)
@@ -177,11 +189,11 @@ class Expected:
         errors, slopes = _regressions(phi, deviations[:q], groups)
         usual = np.sqrt((errors**2).mean(axis=0)) + LEAST_ERROR
         logarithms = np.log(np.abs(errors) / usual + NO_ERROR)
-        widening = _slopes(phi, logarithms - logarithms.mean(axis=0), groups)
-        wider = np.exp(phi @ widening)
+        wider, widening = _spreads(phi, logarithms - logarithms.mean(axis=0), groups)
+        wider = np.exp(wider)
         spreads = usual * np.sqrt(((errors / usual / wider) ** 2).mean(axis=0)) + LEAST_ERROR
         out = cls(traits, mean, per, y.mean(axis=0), slopes, spreads, widening, np.zeros(0))
-        own = _together(out._off(y, y - errors, spreads * wider, np.zeros((1, 1))))
+        own = _together(out._off(y, y - errors, spreads * wider, traits.gaps_without(reference)))
         return cls(traits, mean, per, y.mean(axis=0), slopes, spreads, widening, own)
 
     def off(self, X: FloatArray) -> FloatArray:
@@ -260,10 +272,12 @@ def _regressions(phi: FloatArray, units: FloatArray, groups: Groups) -> tuple[Fl
     return errors, slopes
 
 
-def _slopes(phi: FloatArray, wanted: FloatArray, groups: Groups) -> FloatArray:
-    """Slopes of the regression of each column of wanted, (m, q), on the traits outside S, (p, q)."""
+def _spreads(phi: FloatArray, wanted: FloatArray, groups: Groups) -> tuple[FloatArray, FloatArray]:
+    """What the traits outside S say of each column of wanted, each row left out in turn, (m, q), and slopes, (p, q)."""
     gram, products = phi.T @ phi, phi.T @ wanted
     K, slopes = np.linalg.inv(gram + SPREAD_ROWS * np.eye(len(gram))), np.zeros_like(products)
+    seen, told = phi @ K, np.empty_like(wanted)
+    leverage = np.einsum("ij,ij->i", seen, phi)
     for columns, S in groups:
         v = products[:, columns]
         v[S] = 0.0
@@ -271,4 +285,7 @@ def _slopes(phi: FloatArray, wanted: FloatArray, groups: Groups) -> FloatArray:
         v -= K[:, S] @ np.linalg.solve(K[np.ix_(S, S)], v[S])
         v[S] = 0.0
         slopes[:, columns] = v
-    return slopes
+        own = leverage - np.einsum("ij,ij->i", np.linalg.solve(K[np.ix_(S, S)], seen[:, S].T).T, seen[:, S])
+        rest = (wanted[:, columns] - phi @ v) / (1.0 - np.clip(own + 1 / len(phi), 0.0, 0.95))[:, None]
+        told[:, columns] = wanted[:, columns] - rest
+    return told, slopes

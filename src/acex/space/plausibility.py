@@ -25,7 +25,7 @@ Kind: TypeAlias = Literal["joint", "lof"]
 KINDS = ("joint", "lof")
 
 MOST_ROWS = 10_000  # the fit compares rows with each other; a sample of this size says the same
-USUAL = 0.98  # share of the reference above the threshold of -1.5: as many new rows pass as with "lof"
+USUAL = 0.98  # share of the reference above the threshold of -1.5: about as many new rows pass as with "lof"
 LEAST_WAY = 0.5  # deviations between the median of strangeness and the threshold, however alike the rows are
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -21,13 +21,15 @@ Constraint: TypeAlias = Callable[[Rows], Any]
 class Region:
     """The points that one factual may become: a box or a set of codes for each feature, and a constraint.
 
-    `allowed[j]` is an ascending array: the ends of what feature j may take, or every code, as its kind has it.
+    `allowed[j]` is an ascending array: the ends of what feature j may take, or every code, as its kind has it. A step
+    from the factual that is shorter than its `crumb` is no step: nobody would see it.
     """
 
     space: Space
     factual: FloatArray
     allowed: tuple[FloatArray, ...]
     constraint: Constraint | None = None
+    crumb: FloatArray | None = None  # (d,)
 
     @classmethod
     def of(
@@ -38,6 +40,7 @@ class Region:
         ranges: Mapping[str | int, Any] | None = None,
         constant: BoolArray | None = None,
         constraint: Constraint | None = None,
+        crumb: FloatArray | None = None,
     ) -> Region:
         """What this factual, (d,), may become in a space.
 
@@ -46,6 +49,7 @@ class Region:
                 others the categories allowed.
             constant: features that stay as they are because the reference never varies in them, (d,).
             constraint: from rows to one truth value a row; rows where it is false are never asked.
+            crumb: steps from the factual shorter than this are taken for none, (d,).
         """
         limits = space.by_index("ranges", ranges)
         allowed = []
@@ -66,7 +70,10 @@ class Region:
             )
         if constraint is not None:
             region._meets_constraint(factual[None])  # what is wrong with it shows before anything is asked
-        return region
+        if crumb is None:
+            return region
+        may_stay = region.snap(factual[None])[0] == factual  # where it may not, there is no going back to it
+        return replace(region, crumb=np.where(may_stay, crumb, 0.0))
 
     @cached_property
     def low(self) -> FloatArray:
@@ -109,6 +116,8 @@ class Region:
             X[:, j] = self._moved(j, X[:, j])
         for j in self._partial:
             X[:, j] = self.space.features[j].confined(X[:, j], self.allowed[j], self.factual[j])
+        if self.crumb is not None:
+            X = np.where(np.abs(X - self.factual) < self.crumb, self.factual, X)
         return X + 0.0  # -0.0 and 0.0 are one value
 
     @cached_property

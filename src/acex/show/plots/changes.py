@@ -30,6 +30,12 @@ class Change:
     end: float
     low: str  # the ends of the range; empty for nominal features, whose order means nothing
     high: str
+    needed: str = "not checked"  # or who says that it is needed
+
+    @property
+    def far(self) -> str:
+        """The step in words; a category has no standard deviations."""
+        return f"{self.step:+.2f} sd" if self.low or self.high else "change"
 
 
 @dataclass(frozen=True)
@@ -44,13 +50,13 @@ def changes_record(explanation: Explanation, most: int = MOST_CHANGES) -> Change
     """The changes of the best counterfactual, the `most` largest of them; none when nothing was found."""
     changes = explanation.changes
     shown = []
-    for name, before, after, step in changes.head(most).itertuples(index=False):
+    for name, before, after, step, needed in changes.head(most).itertuples(index=False):
         feature = explanation.space.feature(name)
         width = feature.high - feature.low or np.inf
         codes = feature.encode(pd.Series([before, after], dtype=object))
         start, end = ((codes - feature.low) / width).tolist()
         low, high = (feature.text(feature.value(c)) if feature.ordered else "" for c in (feature.low, feature.high))
-        shown.append(Change(name, *feature.texts(before, after), float(step), start, end, low, high))
+        shown.append(Change(name, *feature.texts(before, after), float(step), start, end, low, high, needed))
     return Changes(tuple(shown), n_more=len(changes) - len(shown))
 
 
@@ -66,7 +72,7 @@ def draw_changes(changes: Changes, figure: FigureBase) -> None:
         for place, text, side in ((-0.04, change.low, "right"), (1.04, change.high, "left")):
             axes.text(place, row, plain(short(text, 9)), ha=side, va="center", fontsize=7, color=DARK_GREY)
     names = [plain(wrapped(short(c.feature, 44), 24)) for c in changes.shown]
-    words = [plain(f"{short(c.before)} → {short(c.after)}\n{c.step:+.2f} sd") for c in changes.shown]
+    words = [plain(f"{short(c.before)} → {short(c.after)}\n{c.far}") for c in changes.shown]
     axes.set_yticks(range(n), names, fontsize=9)
     beside = axes.twinx()  # its labels on the right, for which the layout then makes room
     beside.set_yticks(range(n), words, fontsize=8)

@@ -31,7 +31,7 @@ def explanation_html(explanation: Explanation) -> str:
     for i in range(len(explanation.costs)):
         if i > 0:
             parts.append(tag("p", f"or, at a cost of {explanation.costs[i]:.3g}:"))
-        parts.append(_table(("feature", "before", "after", "step"), explanation.changes_in_words(i)))
+        parts.append(_table(("feature", "before", "after", "step", "needed"), explanation.changes_in_words(i)))
     return _block(*parts, tag("p", explanation.summary(), style=QUIET))
 
 

@@ -137,7 +137,10 @@ def _key() -> Markup:
     return tag(
         "p",
         "The line is the range of the feature; the ring is where it is, the diamond where it would have to be. A step "
-        "is counted in standard deviations (sd) of the known rows.",
+        "is counted in standard deviations (sd) of the known rows; a category changes or does not. Needed (asked): "
+        "without this change the model gave another label. Needed (rules, plausibility, margin, alternatives): without "
+        "it the row is not allowed, does not look real, is not as steady as was wished, or too much like another way. "
+        "Not checked: perhaps the other changes would do.",
         class_="note",
     )
 
@@ -146,9 +149,9 @@ def _changes_table(explanation: Explanation, i: int) -> Markup:
     """The changes of counterfactual number i; where there are many, the smaller ones folded."""
     changes = changes_record(_led_by(explanation, i), most=len(explanation.space)).shown
     names = [_with_unit(explanation, c.feature) for c in changes]
-    cells = [(c.before, tag("b", c.after), drawing.range_bar(c), _step(c)) for c in changes]
+    cells = [(c.before, tag("b", c.after), drawing.range_bar(c), _step(c), c.needed) for c in changes]
     lines = [(name, *others) for name, others in zip(names, cells, strict=True)]
-    header = ("feature", "now", "instead", "within its range", "step")
+    header = ("feature", "now", "instead", "within its range", "step", "needed")
     first, rest = lines[:MOST_OPEN], lines[MOST_OPEN:]
     shown = _scrolling(table(header, first, class_="changes"), "Changes")
     title = f"{len(rest)} smaller changes"
@@ -170,7 +173,7 @@ def _led_by(explanation: Explanation, i: int) -> Explanation:
 def _step(change: Change) -> str:
     if change.step == 0:
         return "not known"  # what a record of an older acex lacks
-    return f"{change.step:+.2f} sd" if change.low or change.high else f"{abs(change.step):.2f} sd"
+    return change.far
 
 
 def _alternatives(explanation: Explanation) -> Markup | None:

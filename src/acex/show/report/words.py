@@ -145,8 +145,13 @@ def _plausibility(explanation: Explanation) -> str:
         return f"It passed the filter ({how}); how clearly is not recorded."
     return (
         f"It is no outlier ({how}): affinity {explanation.affinities[0]:.2f}, where 1 is a row like others. That such "
-        f"a person or thing can exist does not follow."
+        f"a person or thing can exist does not follow.{_least_usual(explanation)}"
     )
+
+
+def _least_usual(explanation: Explanation) -> str:
+    why = explanation.least_usual[0] if explanation.least_usual else ""
+    return f" Least usual about it: {why}." if why else ""
 
 
 def _steadiness(explanation: Explanation) -> str:

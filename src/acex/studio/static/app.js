@@ -1,0 +1,68 @@
+// The frame: which page an address shows, and what stands above all of them.
+
+import { callThem, get, h, number, money, problem, put } from "./dom.js";
+import { rowsPage } from "./rows.js";
+import { ownPage, rowPage } from "./row.js";
+import { searchPage } from "./search.js";
+import { manyPage } from "./many.js";
+import { savedPage } from "./saved.js";
+
+const main = document.getElementById("main");
+const PAGES = [
+  [/^#?\/?$/, "rows", rowsPage],
+  [/^#\/row\/(\d+)$/, "rows", rowPage],
+  [/^#\/own$/, "rows", ownPage],
+  [/^#\/own\/plan$/, "rows", desk => rowPage(desk, null)],
+  [/^#\/search\/([0-9a-f]+)$/, "rows", searchPage],
+  [/^#\/many$/, "many", manyPage],
+  [/^#\/saved$/, "saved", savedPage],
+];
+let leave = () => {};
+let desk = null;
+let turn = 0;
+
+export function showBudget(remaining) {
+  if (remaining !== undefined) desk.remaining = remaining;
+  const left = desk.remaining === null ? null : `${number(desk.remaining)} questions left`;
+  const price = desk.price === null ? null : `${money(desk.price)} a question`;
+  put(document.getElementById("about"), [desk.title, price, left].filter(Boolean).join(" · "));
+}
+
+async function show() {
+  const mine = ++turn;
+  const hash = location.hash;
+  if (hash && !hash.startsWith("#/")) return;
+  leave();
+  leave = () => {};
+  const [pattern, name, page] = PAGES.find(([p]) => p.test(hash)) || PAGES[0];
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.dataset.page === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  try {
+    if (desk === null) { desk = await get("/api/desk"); desk.refresh = refresh; callThem(desk.features); }
+    showBudget();
+    const given = pattern.exec(hash)?.slice(1) || [];
+    const made = await page(desk, ...given);
+    if (mine !== turn) { made.leave?.(); return; }
+    put(main, made.view);
+    document.title = `${made.title} · acex studio`;
+    leave = made.leave || (() => {});
+    window.scrollTo(0, 0);
+    if (hash) main.focus({ preventScroll: true });
+  } catch (error) {
+    if (mine !== turn) return;
+    put(main, h("div", { class: "narrow" }, h("h1", {}, "This page cannot be shown"), problem(error.message),
+      h("p", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
+    document.title = "acex studio";
+  }
+}
+
+// What others spend changes what is left.
+async function refresh() {
+  try { showBudget((await get("/api/desk")).remaining); } catch { /* the next time, perhaps */ }
+}
+
+document.getElementById("skip").addEventListener("click", event => { event.preventDefault(); main.focus(); });
+window.addEventListener("hashchange", show);
+show();

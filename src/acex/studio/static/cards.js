@@ -1,0 +1,206 @@
+// What may change: one card a feature, folded until somebody wants to say more.
+
+import { h, newId, put, s, titled, word } from "./dom.js";
+
+const STEPS = 200; // places on a slider
+const HARD = [[0.5, "easy"], [1, "normal"], [3, "hard"]];
+
+export function wishesOf(desk, said) {
+  // A copy that cards may change; by default as the studio was told.
+  const wishes = structuredClone(said || desk.wishes);
+  wishes.freeze = wishes.freeze.filter(name => desk.features.some(f => f.name === name));
+  return wishes;
+}
+
+export function featureCards(desk, values, wishes, changed) {
+  return h("ul", { class: "cards" }, desk.features.map(feature => card(feature, values[feature.name], wishes, changed)));
+}
+
+function card(feature, now, wishes, changed) {
+  const { name, title: called } = feature;
+  const fixed = feature.frozen || feature.constant;
+  const isLocked = () => fixed || wishes.freeze.includes(name);
+  const title = newId(), body = newId();
+  const told = h("p", { class: "state" });
+  const lock = h("button", {
+    type: "button", class: "lock", "aria-pressed": String(isLocked()), disabled: fixed, "aria-describedby": title,
+    onclick: () => {
+      wishes.freeze = isLocked() ? wishes.freeze.filter(other => other !== name) : [...wishes.freeze, name];
+      refresh();
+      changed();
+    },
+  });
+  const inside = h("div", { class: "inside", id: body, hidden: true });
+  const open = h("button", {
+    type: "button", class: "link", "aria-expanded": "false", "aria-controls": body,
+    onclick: () => {
+      inside.hidden = !inside.hidden;
+      open.setAttribute("aria-expanded", String(!inside.hidden));
+      open.textContent = inside.hidden ? "Adjust" : "Close";
+      if (!inside.hidden && !inside.childElementCount) put(inside, controls());
+    },
+  }, "Adjust");
+  open.setAttribute("aria-label", `Adjust ${called}`);
+
+  function controls() {
+    const limits = feature.kind === "number" ? range(feature, now, wishes, update)
+      : feature.kind === "category" ? choices(feature, now, wishes, update) : null;
+    return [limits, feature.ordered ? directions() : null, hardness()];
+  }
+
+  function update() { refresh(); changed(); }
+
+  function radios(legend, options, current, pick) {
+    const group = newId();
+    return h("fieldset", { class: "radios" }, h("legend", {}, legend), options.map(([value, words]) =>
+      h("label", {}, h("input", { type: "radio", name: group, checked: value === current, onchange: () => pick(value) }), words)));
+  }
+
+  function directions() {
+    if (feature.direction) return h("p", { class: "soft" }, `May only ${feature.direction === "increase" ? "rise" : "fall"}: so it was set up.`);
+    return radios("Which way", [["", "either way"], ["increase", "only up"], ["decrease", "only down"]],
+      wishes.directions[name] || "", way => {
+        if (way) wishes.directions[name] = way; else delete wishes.directions[name];
+        update();
+      });
+  }
+
+  function hardness() {
+    return radios("How hard is it to change?", HARD, wishes.weights[name] ?? feature.weight, weight => {
+      if (weight === feature.weight) delete wishes.weights[name]; else wishes.weights[name] = weight;
+      update();
+    });
+  }
+
+  function words() {
+    if (feature.frozen) return "Always stays as it is";
+    if (feature.constant) return "The same in all known rows";
+    if (isLocked()) return "Stays as it is";
+    const said = [];
+    const limits = wishes.ranges[name];
+    if (limits && feature.kind === "number") said.push(`${limits[0] ?? "any"} to ${limits[1] ?? "any"}`);
+    if (limits && feature.kind === "category") said.push(limits.length > 3 ? `${limits.length} of ${feature.categories.length} values` : limits.map(word).join(" or "));
+    const way = wishes.directions[name] || feature.direction;
+    if (way) said.push(way === "increase" ? "only up" : "only down");
+    const weight = wishes.weights[name] ?? feature.weight;
+    if (weight !== 1) said.push(HARD.find(([w]) => w === weight)?.[1] ?? `counts × ${weight}`);
+    return said.length ? `May change: ${said.join(", ")}` : "May change";
+  }
+
+  function refresh() {
+    const locked = isLocked();
+    lock.setAttribute("aria-pressed", String(locked));
+    lock.setAttribute("aria-label", locked ? `Unlock ${called}` : `Lock ${called}`);
+    put(lock, icon(locked), locked ? "Locked" : "Lock");
+    open.disabled = locked;
+    if (locked) { inside.hidden = true; open.setAttribute("aria-expanded", "false"); open.textContent = "Adjust"; }
+    item.classList.toggle("locked", locked);
+    put(told, words());
+  }
+
+  const item = h("li", { class: "card" }, h("div", { class: "card-row" },
+    h("div", { class: "card-head" },
+      h("h3", { id: title }, called), h("span", { class: "now" }, word(now), feature.unit ? h("small", {}, ` ${feature.unit}`) : null)),
+    h("div", { class: "card-line" }, told, h("span", { class: "card-buttons" }, open, lock))), inside);
+  refresh();
+  return item;
+}
+
+function icon(locked) {
+  return s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true", class: "icon" },
+    s("rect", { x: 2.5, y: 7, width: 11, height: 7.5, rx: 1.5, fill: "currentColor" }),
+    s("path", { d: locked ? "M5 7V4.5a3 3 0 0 1 6 0V7" : "M5 7V4.5a3 3 0 0 1 5.8-1.1", fill: "none", stroke: "currentColor", "stroke-width": 1.6 }));
+}
+
+// A range of numbers: two sliders on one track, with the known rows drawn on it, and the same as fields.
+function range(feature, now, wishes, changed) {
+  const { name, low, high, grid } = feature;
+  const wide = high - low || 1;
+  const snap = x => grid ? Math.round(x / grid) * grid : Number(x.toPrecision(4));
+  const valueAt = place => snap(low + (place / STEPS) * wide);
+  const placeOf = value => Math.min(Math.max(Math.round(((value - low) / wide) * STEPS), 0), STEPS);
+  const top = Math.max(...feature.bars, 1);
+  const bars = feature.bars.map((n, i) => s("rect", {
+    x: i * 10 + 1, y: 40 - (n / top) * 38, width: 8, height: (n / top) * 38, rx: 1,
+  }));
+  const mark = Number(now);
+  const here = ((mark - low) / wide) * feature.bars.length * 10;
+  const picture = s("svg", { class: "bars", viewBox: `0 0 ${feature.bars.length * 10} 40`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    bars, mark >= low && mark <= high ? s("line", { class: "here", x1: here, x2: here, y1: 0, y2: 40 }) : null);
+  const ends = () => wishes.ranges[name] || [null, null];
+  const slider = (i, words) => h("input", {
+    type: "range", min: 0, max: STEPS, step: 1, "aria-label": `${words} ${titled(name)}`, oninput: event => set(i, valueAt(Number(event.target.value)), true),
+  });
+  const field = (i, words) => h("input", {
+    type: "number", step: grid || "any", "aria-label": `${words} ${titled(name)}, as a number`, placeholder: String(i ? high : low),
+    onchange: event => set(i, event.target.value === "" ? null : Number(event.target.value), false),
+  });
+  const sliders = [slider(0, "Lowest"), slider(1, "Highest")];
+  const fields = [field(0, "Lowest"), field(1, "Highest")];
+
+  function set(i, value, slid) {
+    let [a, b] = ends();
+    if (slid && value <= low && i === 0) value = null;
+    if (slid && value >= high && i === 1) value = null;
+    if (i === 0) { a = value; if (a !== null && b !== null && a > b) b = a; }
+    else { b = value; if (a !== null && b !== null && b < a) a = b; }
+    if (a === null && b === null) delete wishes.ranges[name]; else wishes.ranges[name] = [a, b];
+    show();
+    changed();
+  }
+
+  function show() {
+    const [a, b] = ends();
+    const from = a === null ? 0 : placeOf(a), to = b === null ? STEPS : placeOf(b);
+    sliders[0].value = from; sliders[1].value = to;
+    sliders[0].setAttribute("aria-valuetext", a === null ? `no lower limit (${low})` : String(a));
+    sliders[1].setAttribute("aria-valuetext", b === null ? `no upper limit (${high})` : String(b));
+    fields[0].value = a ?? ""; fields[1].value = b ?? "";
+    bars.forEach((bar, i) => {
+      const middle = ((i + 0.5) / bars.length) * STEPS;
+      bar.setAttribute("class", middle >= from && middle <= to ? "in" : "out");
+    });
+  }
+
+  show();
+  return h("div", { class: "range" },
+    h("p", { class: "soft small" }, "It may become, among the known rows:"),
+    h("div", { class: "track" }, picture, sliders),
+    h("div", { class: "ends" }, fields[0], h("span", { class: "soft" }, "to"), fields[1], feature.unit ? h("span", { class: "soft" }, feature.unit) : null));
+}
+
+// Categories, with how many known rows have each.
+function choices(feature, now, wishes, changed) {
+  const { name, categories } = feature;
+  const top = Math.max(...feature.bars, 1), all = feature.bars.reduce((a, b) => a + b, 0) || 1;
+  const allowed = () => wishes.ranges[name] || categories;
+  function toggle(category, on) {
+    const next = categories.filter(c => (c === category ? on : allowed().includes(c)));
+    if (next.length === categories.length) delete wishes.ranges[name];
+    else if (next.length) wishes.ranges[name] = next;
+    changed();
+    return next.length > 0;
+  }
+  return h("fieldset", { class: "choices" }, h("legend", {}, "It may become"), categories.map((category, i) => {
+    const box = h("input", {
+      type: "checkbox", checked: allowed().includes(category),
+      onchange: () => { if (!toggle(category, box.checked)) box.checked = true; },
+    });
+    return h("label", {}, box, h("span", { class: "grow" }, word(category), category === now ? h("small", {}, " (now)") : null),
+      h("span", { class: "share", "aria-hidden": "true" }, h("i", { style: { width: `${(100 * feature.bars[i]) / top}%` } })),
+      h("small", { class: "soft figure" }, `${Math.round((100 * feature.bars[i]) / all)} %`));
+  }));
+}
+
+// A field for a value of a feature, for rows that somebody types in.
+export function valueField(feature, value, changed) {
+  const id = newId();
+  const control = feature.kind === "category"
+    ? h("select", { id, onchange: changed }, feature.categories.map(c => h("option", { value: c, selected: c === value }, word(c))))
+    : h("input", {
+      id, type: feature.kind === "number" ? "number" : "text", step: feature.kind === "number" ? feature.grid || "any" : null,
+      value: value ?? "", required: true, readonly: feature.kind === "other", oninput: changed, autocomplete: "off",
+    });
+  const node = h("div", { class: "field" }, h("label", { for: id }, feature.title, feature.unit ? h("small", {}, ` in ${feature.unit}`) : null), control);
+  return { node, read: () => control.value, set: to => { control.value = to; } };
+}

@@ -1,0 +1,152 @@
+// One row: its decision, what may change, and what it will cost to find out. Nothing is asked here.
+
+import { count, debounced, get, h, money, newId, number, post, problem, put, word } from "./dom.js";
+import { featureCards, valueField, wishesOf } from "./cards.js";
+import { badge } from "./rows.js";
+
+const OWN = "acex-studio-own";
+
+export async function ownPage(desk) {
+  let start = {};
+  try { start = JSON.parse(sessionStorage.getItem(OWN)) || {}; } catch { /* then from the middle */ }
+  const fields = desk.features.map(f => [f.name, valueField(f, start[f.name] ?? f.middle, () => {})]);
+  const trouble = h("div", {});
+  const form = h("form", {
+    class: "panel", onsubmit: async event => {
+      event.preventDefault();
+      const values = Object.fromEntries(fields.map(([name, field]) => [name, field.read()]));
+      try {
+        await post("/api/plan", { row: { values } });
+        sessionStorage.setItem(OWN, JSON.stringify(values));
+        location.hash = "#/own/plan";
+      } catch (error) { put(trouble, problem(error.message)); }
+    },
+  }, h("div", { class: "fields" }, fields.map(([, field]) => field.node)), trouble,
+  h("button", { class: "button primary", type: "submit" }, "Continue"));
+  const view = h("div", { class: "narrow" }, h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows")),
+    h("h1", {}, "Type in a row"),
+    h("p", {}, "The fields hold what is usual among the known rows. Put in what you know; nothing is asked yet."), form);
+  return { title: "Type in a row", view };
+}
+
+export async function rowPage(desk, position) {
+  let row, said;
+  if (position === null) {
+    let values = null;
+    try { values = JSON.parse(sessionStorage.getItem(OWN)); } catch { /* nothing was typed */ }
+    if (!values) throw new Error("No row has been typed in yet.");
+    said = { values };
+    row = { values, others: [], decision: { label: null, source: null } };
+  } else {
+    row = await get(`/api/rows/${position}`);
+    said = { position: Number(position) };
+  }
+  const wishes = wishesOf(desk);
+  const name = position === null ? "Your own row" : `Row ${number(Number(position))}`;
+  const heading = h("h1", {});
+  const source = h("p", { class: "soft" });
+  const rules = h("div", {});
+  const cost = h("p", { class: "cost" });
+  const trouble = h("div", {});
+  const targets = h("div", { class: "chips", role: "group", "aria-label": "The decision wanted" });
+  const go = h("button", { class: "button primary big", type: "button", onclick: begin }, "Find the smallest change");
+  const ask = h("button", { class: "button", type: "button", onclick: askNow });
+  const before = h("div", { class: "ask" }, ask);
+  let decision = row.decision;
+
+  function showDecision() {
+    const known = decision.source === "model";
+    put(heading, decision.label === null ? `${name}: the decision is not known yet`
+      : [`${name}: `, known ? "decided " : "on file as ", badge(decision.label, "model")]);
+    put(source, known ? "The model itself has said so. Its answer is known and free."
+      : decision.source === "file" ? "This is what your data say. What the model says will be its first question."
+        : "The model has not been asked about this row. Its decision will be the first question.");
+    before.hidden = known;
+    put(ask, `Ask the model now: 1 question${desk.price === null ? "" : `, ${money(desk.price)}`}`);
+    showTargets();
+  }
+
+  function showTargets() {
+    const others = desk.labels.filter(label => String(label) !== String(decision.label));
+    const options = [[[], decision.label === null ? "any other" : `anything but ${decision.label}`], ...others.map(l => [[l], String(l)])];
+    if (wishes.target.length && !others.some(l => String(l) === String(wishes.target[0]))) wishes.target = [];
+    put(targets, options.map(([target, words]) => h("button", {
+      type: "button", class: "chip", "aria-pressed": String(JSON.stringify(target) === JSON.stringify(wishes.target)),
+      onclick: () => { wishes.target = target; showTargets(); quote(); },
+    }, words)));
+  }
+
+  async function askNow() {
+    ask.disabled = true;
+    try {
+      const told = await post("/api/ask", { row: said, pay: true });
+      decision = { label: told.label, source: "model" };
+      put(trouble);
+      showDecision();
+      desk.refresh();
+      quote();
+    } catch (error) { put(trouble, problem(error.message)); ask.disabled = false; }
+  }
+
+  let asked = 0;
+  const quote = debounced(150, async () => {
+    const mine = ++asked;
+    try {
+      const plan = await post("/api/plan", { row: said, wishes });
+      if (mine !== asked) return;
+      put(trouble);
+      go.disabled = plan.most < 1 && !plan.paid;
+      const price = plan.money === null ? "" : `, for ${money(plan.money)} at most`;
+      put(go, plan.paid && !plan.most ? "Open the search" : plan.paid ? "Go on with the search" : "Find the smallest change");
+      put(cost, plan.paid && !plan.most ? h("b", {}, "Nothing to pay") : h("b", {}, `At most ${count(plan.most, "question")}${price}`),
+        h("span", { class: "soft" }, plan.paid ? ` ${count(plan.paid, "question")} of this search ${plan.paid === 1 ? "was" : "were"} asked before.` : plan.decision !== null ? " The row itself is known and free." : " The row itself is one of them."));
+      put(rules, plan.rules.length ? h("ul", { class: "rules" }, plan.rules.map(words => h("li", {}, words)))
+        : h("p", { class: "soft" }, "None: every feature may become anything that known rows show."),
+      plan.remarks.map(words => h("p", { class: "warning" }, words)));
+    } catch (error) {
+      if (mine !== asked) return;
+      go.disabled = true;
+      put(trouble, problem(error.message));
+    }
+  });
+
+  async function begin() {
+    go.disabled = true;
+    try {
+      const search = await post("/api/searches", { row: said, wishes });
+      location.hash = `#/search/${search.id}`;
+    } catch (error) { put(trouble, problem(error.message)); go.disabled = false; }
+  }
+
+  const budgetId = newId(), countId = newId();
+  const budget = h("input", {
+    id: budgetId, type: "number", min: 2, max: 10000, step: 1, value: wishes.budget,
+    onchange: () => { wishes.budget = Math.round(Number(budget.value)) || 2; quote(); },
+  });
+  const several = h("select", { id: countId, onchange: () => { wishes.count = Number(several.value); quote(); } },
+    [1, 2, 3].map(n => h("option", { value: n }, n === 1 ? "the smallest change" : `${n} different ways`)));
+  showDecision();
+  quote();
+  const values = desk.features.map(f => h("div", {}, h("dt", {}, f.title), h("dd", {}, word(row.values[f.name]), f.unit ? h("small", {}, ` ${f.unit}`) : null)));
+  const view = h("div", {},
+    h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows")), heading, source, before,
+    h("div", { class: "columns" },
+      h("div", {},
+        h("section", {}, h("h2", {}, "What should the decision have been?"), targets),
+        h("section", {}, h("h2", {}, "What may change?"),
+          h("p", { class: "soft" }, "Everything may, within what the known rows show. Lock what has to stay, such as an age. ",
+            "“Adjust” sets limits, a direction, or how hard a change would be."),
+          featureCards(desk, row.values, wishes, quote)),
+        h("section", {}, h("h2", {}, "Rules that will hold"), rules)),
+      h("aside", { class: "side" },
+        h("div", { class: "panel" },
+          h("h2", {}, "What it will cost"),
+          h("div", { class: "pair" },
+            h("div", { class: "field" }, h("label", { for: budgetId }, "Questions, at most"), budget),
+            h("div", { class: "field" }, h("label", { for: countId }, "Looking for"), several)),
+          cost, trouble, go,
+          h("p", { class: "soft small" }, "You can stop at any time. Every answer is written down, and free from then on.")),
+        h("details", { class: "panel" }, h("summary", {}, "The row as it is"),
+          h("dl", { class: "values" }, row.others.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v))), values)))));
+  return { title: name, view };
+}

@@ -1,0 +1,106 @@
+"""Explanations and their steps in plain values and in words, for pages. Nothing is asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import acex
+from acex.run.explanation import ADVICE
+from acex.show.sentences import Templates, one_sentence, sentences
+from acex.values import as_json
+
+YES_NO = {"True": "yes", "False": "no"}
+USUAL = 0.8  # affinity from which on a row counts as one like others
+
+
+def titles(space: acex.Space) -> dict[str, str]:
+    """What features are called on pages: `credit_score` is a credit score, where no other feature is called so."""
+    spoken = {name: " ".join(name.replace("_", " ").split()) or name for name in space.names}
+    taken = Counter(spoken.values())
+    return {name: title if taken[title] == 1 else name for name, title in spoken.items()}
+
+
+def templates(space: acex.Space) -> Templates:
+    """How sentences on pages are made."""
+    return Templates(words=YES_NO | titles(space))
+
+
+def step_told(step: acex.Step, factual: Mapping[str, Any], space: acex.Space) -> dict[str, Any]:
+    """A step, with what was different in it."""
+    different = [f for f in space.features if step.row[f.name] != factual[f.name]]
+    return {
+        "position": step.position,
+        "label": as_json(step.label),
+        "hit": step.hit,
+        "counts": step.is_counterfactual,
+        "cost": step.cost,
+        "best": None if np.isinf(step.best) else step.best,
+        "paid": step.paid,
+        "changes": [[f.name, *f.texts(factual[f.name], step.row[f.name])] for f in different],
+    }
+
+
+def explanation_told(e: acex.Explanation) -> dict[str, Any]:
+    """What came of an explanation so far."""
+    advice = "" if e.outcome == "found" else e.error or ADVICE.get(e.outcome, "")
+    return {
+        "outcome": e.outcome,
+        "stopped_by": e.stopped_by,
+        "before": as_json(e.label_before),
+        "wanted": list(e.plan.target.words),
+        "sentence": one_sentence(e, templates(e.space)),
+        "advice": advice,
+        "warnings": list(e.warnings),
+        "answers": [answer_told(e.alone(i)) for i in range(len(e.costs))],
+    }
+
+
+def answer_told(e: acex.Explanation) -> dict[str, Any]:
+    """The one counterfactual of an explanation as a card."""
+    space = e.space
+    x, y = space.encode(e.factual)[0], space.encode(e.counterfactual)[0]
+    steps = e.scale.differences(y[None], x)[0]
+    changes = []
+    columns = ["feature", "before", "after", "needed"]
+    for name, before, after, needed in e.changes[columns].itertuples(index=False, name=None):
+        feature, j = space.feature(name), space.index(name)
+        texts, wide = feature.texts(before, after), float(feature.high - feature.low)
+        places = [float((p[j] - feature.low) / wide) for p in (x, y)] if feature.ordered and wide else None
+        changes.append(
+            {
+                "feature": name,
+                "before": texts[0],
+                "after": texts[1],
+                "unit": feature.unit,
+                "needed": needed,
+                "places": None if places is None else [min(max(p, 0.0), 1.0) for p in places],
+            }
+        )
+    size = float(np.abs(steps).sum())
+    return {
+        "position": e.ending.counterfactuals[0],
+        "label": as_json(e.label_after),
+        "sentence": one_sentence(e, templates(space)),
+        "sentences": sentences(e, templates(space)),
+        "changes": changes,
+        "cost": e.costs[0],
+        "size": size,
+        "size_words": "small" if size < 0.75 else "moderate" if size < 2 else "large",
+        "usual": _usual(e),
+        "steady": e.steadiness[0] if e.steadiness else None,
+        "row": {f.name: f.text(v) for f, v in zip(space.features, e.counterfactual.tolist(), strict=True)},
+    }
+
+
+def _usual(e: acex.Explanation) -> dict[str, Any]:
+    """How much the changed row looks like the known ones, in words and as a number."""
+    if e.is_reference_row:
+        return {"words": "one of the known rows", "affinity": None}
+    if not e.affinities:
+        return {"words": "not checked", "affinity": None}
+    affinity = e.affinities[0]
+    return {"words": "like many known rows" if affinity >= USUAL else "rather unusual", "affinity": affinity}

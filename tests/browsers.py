@@ -1,0 +1,56 @@
+"""A real browser for tests: Debian's chromium, driven by Selenium. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+QUIET = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run", "--hide-scrollbars", "--force-color-profile=srgb",
+)  # fmt: skip
+
+
+@contextmanager
+def browsing(folder: Path, *, width: int = 1440, height: int = 900, dark: bool = False) -> Iterator[Any]:
+    """A browser with an empty profile in the folder, and a page of this width; what its console says is kept."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(BROWSER)
+    for word in (*QUIET, f"--user-data-dir={folder / 'profile'}", f"--window-size={max(width, 500)},{height}"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    try:
+        look(driver, width=width, height=height, dark=dark)
+        yield driver
+    finally:
+        driver.quit()
+
+
+def look(driver: Any, *, width: int, height: int = 900, dark: bool = False) -> None:
+    """Give the page another width, and another theme: windows of Chromium are never narrower than 500 pixels."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    theme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": theme})
+
+
+def complaints(driver: Any) -> list[str]:
+    """What the console has said since it was last looked at, but for a server that was not there."""
+    return [line["message"] for line in driver.get_log("browser") if "ERR_CONNECTION_REFUSED" not in line["message"]]
+
+
+def picture(driver: Any, path: Path) -> None:
+    """The whole page, also what lies below the window."""
+    import base64
+
+    whole = {"format": "png", "captureBeyondViewport": True}
+    path.write_bytes(base64.b64decode(driver.execute_cdp_cmd("Page.captureScreenshot", whole)["data"]))

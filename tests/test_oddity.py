@@ -1,0 +1,92 @@
+"""Which pair of values a report names, on tables where it is known which do not go together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import acex
+from acex import Explanation, Plausibility
+from acex.run.oddity import least_usual, unusual_row
+from acex.run.reference import Reference
+from acex.search.problem import Problem
+from acex.show.report import words
+
+
+def people(n: int = 600) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 70, n)
+    years = (rng.random(n) * (age - 17)).astype(int)
+    job = np.where(age < 25, "student", rng.choice(["clerk", "cook"], n))
+    school, tall = rng.choice(["low", "middle", "high"], n), rng.normal(170, 8, n).round()
+    return pd.DataFrame({"age": age, "years": years, "job": job, "school": school, "tall": tall})
+
+
+def problem(kind: Any = "joint", **odd: Any) -> Problem:
+    """The problem of a usual person with some values replaced."""
+    data = people()
+    row = {"age": 40, "years": 10, "job": "cook", "school": "middle", "tall": 171.0} | odd
+    reference = Reference.of(data, None, None, None, Plausibility(kind=kind), 0)
+    x = reference.space.encode(row)[0]
+    return reference.problem(reference.space, x, ranges=None, constraint=None, beta=5.0, kind="joint")
+
+
+def test_a_usual_row_has_nothing_to_tell() -> None:
+    p = problem()
+    assert least_usual(p, p.factual) == ""
+    assert unusual_row(p) == ()
+
+
+def test_the_pair_that_does_not_go_together_is_named_with_what_is_known() -> None:
+    p = problem(age=30, years=40)
+    data = people()
+    told = least_usual(p, p.factual)
+    reach = (data["years"] - 40).abs().sort_values().iloc[19]  # twenty rows are near, and those as near as the last
+    near = data[(data["years"] - 40).abs() <= reach]
+    where = f"years {near['years'].min()} to {near['years'].max()}"
+    assert told == (
+        f"age 30 with years 40: of {len(near)} known rows with {where} none has age below {near['age'].min()}"
+    )
+    [remark] = unusual_row(p)
+    assert remark == f"The row itself is unusual among the data ({told}); a counterfactual may be as unusual."
+
+
+def test_a_category_that_does_not_go_with_a_number_is_named() -> None:
+    p = problem(job="student", age=60)
+    students = people().query("job == 'student'")
+    told = f"age 60 with job student: of {len(students)} known rows with job student none has age above 24"
+    assert least_usual(p, p.factual) == told
+
+
+def test_a_value_that_is_rare_by_itself_is_named_alone() -> None:
+    highest = people()["tall"].max()
+    p = problem(tall=float(highest))
+    assert least_usual(p, p.factual) == f"tall {highest:.0f}: of 600 known rows less than 1% are as high"
+
+
+def test_the_local_outlier_factor_knows_no_columns() -> None:
+    p = problem("lof", age=30, years=40)
+    assert least_usual(p, p.factual) == "" and unusual_row(p) == ()
+    assert least_usual(replace(p, density=None), p.factual) == ""
+
+
+@pytest.fixture(scope="module")
+def found() -> Explanation:
+    row = {"age": 30, "years": 40, "job": "cook", "school": "middle", "tall": 171.0}
+    return acex.explain(lambda rows: rows["school"] == "high", row, data=people(), freeze=["age", "years"], budget=12)
+
+
+def test_an_explanation_tells_it_in_json_and_report(found: Explanation) -> None:
+    assert found.outcome == "found"
+    assert any("The row itself is unusual" in warning for warning in found.warnings)
+    [told] = found.least_usual
+    assert "years 40" in told or "age 30" in told
+    back = Explanation.from_json(found.to_json())
+    assert back.least_usual == found.least_usual and back.outcome == found.outcome
+    assert found.alone(0).least_usual == found.least_usual
+    assert not found.is_reference_row
+    assert f"Least usual about it: {told}." in dict(words.certainty(found))["Does it look real?"]

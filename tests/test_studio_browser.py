@@ -1,0 +1,402 @@
+"""The studio in a real browser: what a person does there. Pictures stay in the folder of the test, to be looked at."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import acex
+from browsers import BROWSER, DRIVER, browsing, complaints, look, picture
+from commands import set_up
+from studios import serving_studio
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        BROWSER is None or DRIVER is None,
+        reason="needs a browser and its driver (Debian: apt install chromium chromium-driver)",
+    ),
+]
+CASE = ["loans.csv", "--model", "acex_test_bank:decide", "--labels", "outcome", "--drop", "id", "--target", "good"]
+CASE += ["--ledger", "l.db", "--model-id", "v1", "--budget", "12"]
+
+# Text whose contrast with what lies behind it is too small for WCAG AA; what cannot be used need not be readable.
+FAINT = """
+const linear = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+const light = c => { const [r, g, b] = c.map(linear);
+  return .2126 * r + .7152 * g + .0722 * b; };
+const parse = text => text.match(/[\\d.]+/g).map(Number);
+const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
+  if (c.length < 4 || c[3] > .9) return c.slice(0, 3); } return [255, 255, 255]; };
+const out = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walk.nextNode()) {
+  const e = walk.currentNode.parentElement, style = getComputedStyle(e);
+  if (!walk.currentNode.data.trim() || e.closest(":disabled, noscript, script, svg") || !e.checkVisibility()) continue;
+  const [a, b] = [light(parse(style.color).slice(0, 3)), light(behind(e))].sort((x, y) => y - x);
+  const large = parseFloat(style.fontSize) >= 24;
+  if ((a + .05) / (b + .05) < (large ? 3 : 4.5)) out.push(e.className + ": " + walk.currentNode.data);
+}
+return out;
+"""
+NAMELESS = """
+const named = e => e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.textContent.trim();
+return [...document.querySelectorAll("input, select, button, a, summary, [role=region]")]
+  .filter(e => e.checkVisibility() && !named(e) && !e.labels?.length).map(e => e.outerHTML.slice(0, 120));
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    set_up(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[Any]:
+    with browsing(tmp_path) as driver:
+        yield driver
+        assert complaints(driver) == []
+
+
+def bill(folder: Path) -> list[str]:
+    path = folder / "bill.txt"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def until(what: Callable[[], Any], seconds: float = 60) -> Any:
+    """What comes of it, once something does."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            if found := what():
+                return found
+        except Exception:  # it is not on the page yet, or no longer
+            if time.monotonic() > end:
+                raise
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+class Person:
+    """Reads and does what a person would, in words of the page."""
+
+    def __init__(self, driver: Any, address: str) -> None:
+        self.driver, self.address = driver, address
+        driver.get(address)
+
+    def find(self, selector: str, text: str = "") -> Any:
+        from selenium.webdriver.common.by import By
+
+        return until(
+            lambda: next(
+                e for e in self.driver.find_elements(By.CSS_SELECTOR, selector) if text in e.text and e.is_displayed()
+            ),
+            20,
+        )
+
+    def press(self, text: str, selector: str = "button, a, summary") -> None:
+        until(lambda: self._click(self.find(selector, text)))
+
+    def _click(self, element: Any) -> bool:
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+        if element.is_enabled():
+            element.click()
+            return True
+        return False
+
+    def click(self, selector: str) -> None:
+        self.press("", selector)
+
+    def search(self) -> str:
+        """Begin the search of the row that is shown, and the name of it."""
+        self.press("Find the smallest change")
+        return self.identity
+
+    def type(self, selector: str, text: str) -> None:
+        field = self.find(selector)
+        field.clear()
+        field.send_keys(text)
+
+    @property
+    def text(self) -> str:
+        return str(self.find("main").text)
+
+    def sees(self, text: str, seconds: float = 60) -> bool:
+        return bool(until(lambda: text in self.text, seconds))
+
+    def go(self, place: str) -> None:
+        self.driver.get(f"{self.address}#/{place}")
+
+    @property
+    def identity(self) -> str:
+        return str(until(lambda: "#/search/" in self.driver.current_url and self.driver.current_url).rpartition("/")[2])
+
+
+def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver: Any) -> None:
+    with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5", BANK_SECONDS="0.2") as (_, address):
+        person = Person(driver, address)
+        assert person.sees("80 rows")
+        person.type("input[type=search]", "id:100")
+        assert person.sees("1 row fit")
+        person.type("input[type=search]", "")
+        person.press("bad", ".chip")
+        assert person.sees("rows fit")
+        person.click("tbody th a")
+        assert person.sees("on file as") and person.sees("At most 12 questions, for 6.00 at most")
+        assert bill(folder) == []
+        person.click("[aria-label='Lock age']")
+        assert person.sees("Age stays")
+        person.click("[aria-label='Adjust income']")
+        person.type("[aria-label='Highest income, as a number']", "3000\t")
+        assert person.sees("Income may become 500 to 3000, nothing else.") or person.sees("Income may become")
+        person.press("only up", ".radios label")
+        assert person.sees("Income may only rise.")
+        person.search()
+        assert person.sees("Searching")
+        person.press("Stop")
+        assert person.sees("Stopped")
+        paid = len(bill(folder))
+        assert 0 < paid < 12
+        person.press("Go on")
+        assert person.sees("Done") and len(bill(folder)) == 12
+        assert "Good if income were" in person.find("h1").text
+        person.press("Ten more questions")
+        until(lambda: "22 of 22" in person.text or "not expected" in person.text)
+        until(lambda: person.find(".dot.ended"))
+        assert len(bill(folder)) == len(set(bill(folder))) <= 22
+
+
+def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, driver: Any) -> None:
+    with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        assert person.sees("Done")
+        first = person.identity
+        person.click(".star")
+        person.press("Not this feature")
+        until(lambda: person.identity != first)
+        until(lambda: person.find(".dot.ended"))
+        assert person.sees("without")
+        until(lambda: len(driver.find_elements("css selector", ".answer")) >= 1)
+        person.go("saved")
+        assert person.sees("Good if")
+        person.press("Good if", "a")
+        assert person.identity == first
+        person.press("Try it a little differently")
+        before = len(bill(folder))
+        income = person.find(".fields .field:nth-child(2) input")
+        income.clear()
+        income.send_keys("3987")
+        assert person.sees("1 question, 0.50")
+        assert len(bill(folder)) == before
+        person.press("Ask the model")
+        assert person.sees("income 3987") and len(bill(folder)) == before + 1
+        assert person.sees("Known already, and free")
+
+
+def test_take_it_along(folder: Path, driver: Any) -> None:
+    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        assert person.sees("Done")
+        person.press("Commands that give the same result")
+        assert person.sees("acex explain") and "--row 0" in person.text and "explainer.explain(" in person.text
+        identity = person.identity
+        for what in ("report.html", "letter.txt", "answers.csv", "steps.csv", "explanation.json"):
+            fetched = driver.execute_async_script(
+                "const done = arguments[1]; fetch(arguments[0]).then(r => r.text().then(t => done([r.status, t])))",
+                f"/api/searches/{identity}/take/{what}",
+            )
+            assert fetched[0] == 200 and "income" in fetched[1], what
+        driver.get(f"{address}api/searches/{identity}/take/report.html")
+        assert "What would have to change" in driver.page_source
+
+
+def test_many_rows(folder: Path, driver: Any) -> None:
+    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("many")
+        person.press("Explain these rows")
+        assert person.sees("10 of 10 rows")
+        until(lambda: len(driver.find_elements("css selector", "table.many tbody tr")) == 10)
+        person.press("Size", ".sort")
+        sizes = [float(e.text) for e in driver.find_elements("css selector", "table.many td:nth-child(5)")]
+        assert sizes == sorted(sizes)
+        driver.find_elements("css selector", ".tools select")[1].send_keys("job")
+        assert person.sees("With an answer") and person.sees("Size (median)")
+        person.click("table.many tbody th a")
+        assert person.sees("Done")
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twice(folder: Path, driver: Any) -> None:
+    port = free_port()
+    words = (*CASE, "--port", port)
+    with serving_studio(folder, *words, BANK_SECONDS="0.3") as (process, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        until(lambda: len(bill(folder)) >= 4)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        until(lambda: person.find("#banner").text)
+        with serving_studio(folder, *words, BANK_SECONDS="0.3") as (_, _again):
+            assert person.sees("Done", 90)  # without a touch
+            assert person.sees("12 of 12")
+            assert len(bill(folder)) == len(set(bill(folder))) == 12
+            until(lambda: not driver.find_element("id", "banner").is_displayed())
+
+
+def test_two_tabs_follow_the_same_search(folder: Path, driver: Any) -> None:
+    with serving_studio(folder, *CASE, "--port", "0", BANK_SECONDS="0.3") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        place, first = f"search/{person.identity}", driver.current_window_handle
+        driver.switch_to.new_window("tab")
+        other = Person(driver, address)
+        other.go(place)
+        other.press("Stop")
+        assert other.sees("Stopped")
+        paid = len(bill(folder))
+        driver.switch_to.window(first)
+        assert person.sees("Stopped")
+        person.press("Go on")
+        driver.switch_to.window(driver.window_handles[1])
+        driver.refresh()
+        assert other.sees("Done") and len(bill(folder)) == 12 > paid
+
+
+def test_the_keyboard_alone_does_everything(folder: Path, driver: Any) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    def press(*keys: str) -> None:
+        ActionChains(driver).send_keys(*keys).perform()
+
+    def reach(what: Callable[[Any], bool]) -> Any:
+        """Tab until this has the focus, which can be seen."""
+        for _ in range(120):
+            now = driver.switch_to.active_element
+            if what(now):
+                seen = (
+                    "const s = getComputedStyle(arguments[0]); return s.outlineStyle != 'none' || s.boxShadow != 'none'"
+                )
+                row = "|| !!arguments[0].closest('tr')"
+                assert driver.execute_script(seen + row, now)
+                return now
+            press(Keys.TAB)
+        raise AssertionError("it cannot be reached")
+
+    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        assert person.sees("80 rows")
+        reach(lambda e: e.get_attribute("type") == "search")
+        press("id:100")
+        assert person.sees("1 row fit")
+        reach(lambda e: "#/row/" in (e.get_attribute("href") or ""))
+        press(Keys.ENTER)
+        assert person.sees("What may change?")
+        reach(lambda e: e.get_attribute("aria-label") == "Lock age")
+        press(Keys.SPACE)
+        assert person.sees("Age stays")
+        reach(lambda e: e.get_attribute("aria-label") == "Adjust income")
+        press(Keys.ENTER)
+        slider = reach(lambda e: e.get_attribute("aria-label") == "Highest income")
+        press(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+        assert slider.get_attribute("aria-valuetext").isdigit() and person.sees("Income may become")
+        reach(lambda e: "Find the smallest" in e.text)
+        press(Keys.ENTER)
+        assert person.sees("Done")
+        reach(lambda e: e.text == "Ten more questions" or "Bookmark" in (e.get_attribute("aria-label") or ""))
+        reach(lambda e: "Not " in (e.get_attribute("aria-label") or ""))
+        first = person.identity
+        press(Keys.ENTER)
+        until(lambda: person.identity != first)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_every_page_can_be_read_and_fits(width: int, dark: bool, folder: Path, driver: Any) -> None:
+    with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        assert person.sees("Done")
+        look(driver, width=width, dark=dark)
+        for name, place in (("rows", ""), ("row", "row/0"), ("own", "own"), ("search", f"search/{person.identity}"),
+                            ("many", "many"), ("saved", "saved")):  # fmt: skip
+            person.go(place)
+            until(lambda: "One moment" not in person.text)
+            time.sleep(0.5)
+            if name == "row":
+                person.click("[aria-label='Adjust income']")
+                person.click("[aria-label='Adjust job']")
+            for fold in driver.find_elements("css selector", "details"):
+                driver.execute_script("arguments[0].open = true", fold)
+            time.sleep(0.3)
+            picture(driver, folder / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+            assert driver.execute_script("return document.documentElement.scrollWidth") == width, name
+            assert driver.execute_script(FAINT) == [], name
+            assert driver.execute_script(NAMELESS) == [], name
+
+
+def test_numbers_that_arrive_move_nothing(folder: Path, driver: Any) -> None:
+    watch = """
+    window.shifts = 0;
+    const add = list => { for (const e of list.getEntries()) if (!e.hadRecentInput) window.shifts += e.value; };
+    new PerformanceObserver(add).observe({ type: "layout-shift", buffered: false });
+    """
+    with serving_studio(folder, *CASE, "--port", "0", BANK_SECONDS="0.2") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        assert person.sees("Searching")
+        until(lambda: len(bill(folder)) > 4)
+        driver.execute_script(watch)
+        assert person.sees("Done")
+        assert driver.execute_script("return window.shifts") < 0.1  # what browsers call good
+
+
+def test_text_of_others_is_only_text(folder: Path, driver: Any) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    rows = pd.read_csv(folder / "loans.csv").rename(columns={"age": f"age{evil}"})
+    rows["job"] = rows["job"].replace("cook", f"cook{evil}")
+    rows.to_csv(folder / "loans.csv", index=False)
+    with serving_studio(folder, *CASE, "--port", "0", "--freeze", "debt") as (_, address):
+        person = Person(driver, address)
+        assert person.sees(evil)
+        person.go("row/0")
+        assert person.sees(f"age{evil}")
+        person.search()
+        assert person.sees("Done")
+        person.go("many")
+        assert person.sees("found")
+        assert driver.find_elements("css selector", "main img") == []
+
+
+def test_the_ledger_has_what_the_page_showed(folder: Path, driver: Any) -> None:
+    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        assert person.sees("Done")
+        shown = person.find("h1").text
+        identity = person.identity
+    with acex.Ledger(folder / "l.db") as ledger:
+        assert acex.sentences.one_sentence(acex.recorded(ledger, identity)) == shown
