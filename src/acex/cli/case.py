@@ -71,6 +71,17 @@ class Case:
     decimal: Annotated[
         str, typer.Option(metavar="MARK", help="How DATA writes 0.5: with '.' or ','; the other is for thousands.")
     ] = "."
+    class_name: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL=WORD", help='What a label is called: "1=approved". Repeat it.')
+    ] = None
+    margin: Annotated[
+        float | None, typer.Option(metavar="P", help="How steady a counterfactual should be, from 0 to 1, such as 0.7.")
+    ] = None
+    max_changes: Annotated[int | None, typer.Option(min=1, help="Most columns that may change.")] = None
+    category_cost: Annotated[
+        float | None,
+        typer.Option(metavar="SD", help="What a change of category counts, in standard deviations; 1 by default."),
+    ] = None
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
     plausibility: Annotated[
         str | None,
@@ -114,13 +125,15 @@ class Case:
             say(f"{int(outcomes.isna().sum())} of {len(rows)} rows have no outcome in {self.labels} and are left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
         space = space.moving_on(_grid(self.grid or (), space))
+        names = self._class_names(known_labels or ())
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         return Prepared(
             rows=known,
             labels=None if outcomes is None else outcomes.tolist(),
             space=space,
             factual=self._factual(table, rows, hidden),
-            target=[_wanted(text, words) for text in self.target] if self.target else None,
+            target=[_wanted(text, [*names.values(), *words]) for text in self.target] if self.target else None,
+            class_names=names or None,
             freeze=column_names(self.freeze, rows.columns, "--freeze"),
             directions=self._directions(space),
             ranges=dict(_range(text, space) for text in self.range or ()),
@@ -138,10 +151,23 @@ class Case:
             "directions": prepared.directions,
             "weights": prepared.weights,
             "strategy": self.strategy,
+            "margin": self.margin,
+            "max_changes": self.max_changes,
+            **({} if self.category_cost is None else {"category_cost": self.category_cost}),
             "effort": self.effort,
             "queries_per_round": self.queries_per_round,
             "seed": self.seed,
         }
+
+    def _class_names(self, known: Sequence[Any]) -> dict[Any, str]:
+        """What labels are called; `known` are those that the model says it gives."""
+        names = {}
+        for text in self.class_name or ():
+            label, equals, word = text.partition("=")
+            if not (label and equals and word):
+                raise ValueError(f"--class-name {text!r}: expected LABEL=WORD, such as 1=approved.")
+            names[as_label(label, known)] = word
+        return names
 
     def explainer(self, prepared: Prepared, model: Any, ledger: acex.Ledger | None, **options: Any) -> acex.Explainer:
         """What explains rows of these data."""
@@ -155,6 +181,7 @@ class Case:
                 pool=not self.no_pool,
                 ledger=ledger,
                 model_id=self.model_id,
+                class_names=prepared.class_names,
                 seed=self.seed,
                 **options,
             )
@@ -237,6 +264,7 @@ class Prepared:
     space: acex.Space
     factual: pd.DataFrame
     target: list[Any] | None
+    class_names: dict[Any, str] | None
     freeze: list[str]
     directions: dict[str, Direction]
     ranges: dict[str, Any]

@@ -225,6 +225,13 @@ def class_words(class_names: Any, classes: Sequence[Label] | None) -> dict[Label
     return words
 
 
+def unworded(labels: Any, by_word: Mapping[Label, Label]) -> Any:
+    """Labels in the model's own form, where some are said by their class names."""
+    if labels is None or not by_word:
+        return labels
+    return [by_word.get(label, label) if isinstance(label, str) else label for label in labels]
+
+
 def _is_regressor(model: Any) -> bool:
     from sklearn.base import is_regressor
 

@@ -7,7 +7,7 @@ depend on the label that the factual has: `before`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -45,6 +45,10 @@ class Target(ABC):
     @abstractmethod
     def words(self) -> tuple[str, ...]:
         """What would do, for people."""
+
+    def named(self, words: Mapping[Label, Label]) -> Target:
+        """The same in other words for the labels, as far as it names any."""
+        return self
 
     @abstractmethod
     def is_hit(self, label: Label, before: Label) -> bool:
@@ -114,6 +118,9 @@ class OneOf(Target):
     @property
     def words(self) -> tuple[str, ...]:
         return tuple(str(label) for label in self.labels)
+
+    def named(self, words: Mapping[Label, Label]) -> OneOf:
+        return OneOf(tuple(words.get(label, label) for label in self.labels))
 
     def is_hit(self, label: Label, before: Label) -> bool:
         return label in self.labels

@@ -18,7 +18,7 @@ from acex._version import __version__
 from acex.arrays import FloatArray, Rows
 from acex.ledger import Ledger, canonical
 from acex.models.fit_check import refuse_misfit
-from acex.models.labels import as_labels, as_predict, known_labels, refuse_lookalike
+from acex.models.labels import as_labels, as_predict, class_words, known_labels, refuse_lookalike, unworded
 from acex.plan.pinned import pinned
 from acex.plan.plan import Plan
 from acex.plan.step import Ending
@@ -76,10 +76,14 @@ class Explainer:
         ledger: Ledger | str | Path | None = None,
         model_id: str | None = None,
         timeout: float | None = None,
+        class_names: Any = None,
         seed: int = 0,
     ) -> None:
         self.model, self._predict = model, as_predict(model, scores)
         self._known_labels = known_labels(model)
+        self.class_names = {} if class_names is None else class_words(class_names, self._known_labels)
+        self._by_word: dict[Label, Label] = {word: label for label, word in self.class_names.items()}
+        labels = unworded(labels, self._by_word)
         if not (timeout is None or (is_finite(timeout) and timeout > 0)):
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
@@ -120,7 +124,7 @@ class Explainer:
         try:
             space = self.space.reaching(answers[0])
             rows = space.decode(space.encode(answers[0]))
-            labels = as_labels(answers[1], len(rows))
+            labels = as_labels(unworded(answers[1], self._by_word), len(rows))
         except ValueError as error:
             raise ValueError(f"answers: {error}") from None
         foreign = [label for label in labels if self._known_labels is not None and label not in self._known_labels]
@@ -159,7 +163,7 @@ class Explainer:
 
         See `acex.explain` for the arguments.
         """
-        return self._planned(x, Options.of(options))[0]
+        return self._planned(x, self._options(options))[0]
 
     def search(self, x: Rows, **options: Unpack[RowOptions]) -> Session:
         """The questions of an explanation, step by step, or for code that asks the model itself.
@@ -167,7 +171,12 @@ class Explainer:
         `for step in explainer.search(x)` asks the model; `ask` gives rows, `tell` takes labels. See `acex.explain` for
         the arguments.
         """
-        return self.session(x, Options.of(options))
+        return self.session(x, self._options(options))
+
+    def _options(self, said: RowOptions) -> Options:
+        """What was said of a row, checked; a target by its class name is the label."""
+        options = Options.of(said)
+        return replace(options, target=options.target.named(self._by_word))
 
     def session(self, x: Rows, options: Options) -> Session:
         """The same, for options that were checked before."""
@@ -222,6 +231,8 @@ class Explainer:
             constraint=options.constraint,
             beta=options.beta,
             crumbs=not options.strategy.prunes,
+            max_changes=options.max_changes,
+            category_cost=options.category_cost,
             kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
@@ -250,6 +261,9 @@ class Explainer:
             "plausibility": None if plausibility is None else plausibility.or_else(kind).described,
             "count": int(options.count),
             "beta": options.beta,
+            "max_changes": options.max_changes,
+            "class_names": self.class_names,
+            "category_cost": options.category_cost,
             "scores": self._scores,
             "pool": self._pool,
             "queries_per_round": int(options.queries_per_round),
@@ -349,7 +363,7 @@ class Explainer:
             >>> explainer.explain_many(rejected, target="approved", budget=10, n_jobs=1).frame()["outcome"].tolist()
             ['found', 'found', 'found']
         """
-        told = Options.of(options)
+        told = self._options(options)
         self._space_for(told)  # what is wrong for every row is said before any is asked
         chosen = executor_for(n_jobs, executor)
         if not (budget_total is None or is_count(budget_total)):
@@ -360,7 +374,7 @@ class Explainer:
 
     def quote(self, X: Rows, *, budget_total: int | None = None, **options: Unpack[RowOptions]) -> Quote:
         """What `explain_many` with the same arguments would cost, from what the ledger knows. Asks nothing."""
-        told = Options.of(options)
+        told = self._options(options)
         plans = self.plans(X, told)
         return quote(plans, self.ledger, self.model_id, budget=told.budget, budget_total=budget_total)
 

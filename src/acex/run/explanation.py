@@ -107,7 +107,7 @@ class Explanation:
     @property
     def target(self) -> Any:
         """The label that was wanted, or a list of them; None for any other than `label_before`."""
-        return self.plan.target.said
+        return self.plan.target.named(self.plan.class_names).said
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -124,7 +124,8 @@ class Explanation:
     def queries(self) -> pd.DataFrame:
         """A row per query: purpose, label, hit, cost, best (cost of the best counterfactual so far)."""
         names = ("purpose", "label", "hit", "cost", "best")
-        return pd.DataFrame({name: [getattr(step, name) for step in self.steps] for name in names})
+        columns = {name: [getattr(step, name) for step in self.steps] for name in names}
+        return pd.DataFrame(columns | {"label": [self._called(step.label) for step in self.steps]})
 
     @property
     def trace(self) -> pd.DataFrame:
@@ -166,12 +167,16 @@ class Explanation:
     @property
     def label_before(self) -> Label:
         """The model's label of the factual; None if it was never told."""
-        return self.steps[0].label if self.steps else None
+        return self._called(self.steps[0].label) if self.steps else None
 
     @property
     def label_after(self) -> Label:
         """The model's label of the best counterfactual; None when there is none."""
-        return self._chosen[0].label if self._chosen else None
+        return self._called(self._chosen[0].label) if self._chosen else None
+
+    def _called(self, label: Label) -> Label:
+        """What a label is called: by its class name, if it has one."""
+        return self.plan.class_names.get(label, label)
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
@@ -228,9 +233,9 @@ class Explanation:
     def _advice(self) -> str:
         if self.error is not None:
             return self.error
-        answers = list(dict.fromkeys(step.label for step in self.steps))
+        answers = list(dict.fromkeys(self._called(step.label) for step in self.steps))
         advice = ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
-        met = any(self.plan.target.is_hit(label, self.label_before) for label in answers)
+        met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
         never = "" if met or self.target is None else f", never {self.target!r}"
         return f"{advice} The model answered {answers}{never}."
 
@@ -370,7 +375,7 @@ class Explanation:
                 "needed": self.ending.needed,
                 "warnings": self.warnings,
                 "queries": [
-                    q | {"paid": s.paid, "at": s.at, "reference": s.note.reference}
+                    q | {"label": as_json(s.label), "paid": s.paid, "at": s.at, "reference": s.note.reference}
                     for q, s in zip(queries, self.steps, strict=True)
                 ],
                 "asked": [list(row.values()) for row in _values(self.asked)],

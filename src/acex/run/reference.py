@@ -114,11 +114,15 @@ class Reference:
         beta: float,
         kind: Kind,
         crumbs: bool = False,
+        max_changes: int | None = None,
+        category_cost: float | None = None,
     ) -> Problem:
         """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row.
 
         Args:
             crumbs: may a counterfactual have steps that nobody would see?
+            max_changes: how many features may change.
+            category_cost: what a change of category counts, in standard deviations; None for 1 over its own.
         """
         region = Region.of(
             space,
@@ -127,8 +131,12 @@ class Reference:
             constant=self.scale.deviations == 0,
             constraint=constraint,
             crumb=None if crumbs else VISIBLE * np.where(self.scale.is_nominal, 0.0, self.scale.deviations),
+            max_changes=max_changes,
         )
-        cost = Cost(self.scale, factual, space.weights, beta)
+        weights = space.weights
+        if category_cost is not None:
+            weights = np.where(self.scale.is_nominal, category_cost * self.scale.deviations * weights, weights)
+        cost = Cost(self.scale, factual, weights, beta)
         return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 
     def hint(self, target: Target, before: Label) -> Hint | None:

@@ -18,6 +18,7 @@ import pandas as pd
 from acex.arrays import FloatArray, Rows
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger import Answer, Ask, Question, canonical
+from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, judged
 from acex.run.blackbox import BlackBox
@@ -215,7 +216,8 @@ class Session:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        answers = [answer for answer in self.box.take_in(rows, labels) if answer.row not in before]
+        told = self.box.take_in(rows, unworded(labels, self.plan.labels_by_word))
+        answers = [answer for answer in told if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
 

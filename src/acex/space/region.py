@@ -11,6 +11,7 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, Rows, row_wise_advice
 from acex.space.columns import Column
+from acex.space.cost import n_changed
 from acex.space.feature import Feature
 from acex.space.space import Space
 
@@ -30,6 +31,7 @@ class Region:
     allowed: tuple[FloatArray, ...]
     constraint: Constraint | None = None
     crumb: FloatArray | None = None  # (d,)
+    max_changes: int | None = None  # features that may differ from the factual
 
     @classmethod
     def of(
@@ -41,6 +43,7 @@ class Region:
         constant: BoolArray | None = None,
         constraint: Constraint | None = None,
         crumb: FloatArray | None = None,
+        max_changes: int | None = None,
     ) -> Region:
         """What this factual, (d,), may become in a space.
 
@@ -50,6 +53,7 @@ class Region:
             constant: features that stay as they are because the reference never varies in them, (d,).
             constraint: from rows to one truth value a row; rows where it is false are never asked.
             crumb: steps from the factual shorter than this are taken for none, (d,).
+            max_changes: how many features may change.
         """
         limits = space.by_index("ranges", ranges)
         allowed = []
@@ -70,10 +74,11 @@ class Region:
             )
         if constraint is not None:
             region._meets_constraint(factual[None])  # what is wrong with it shows before anything is asked
-        if crumb is None:
-            return region
         may_stay = region.snap(factual[None])[0] == factual  # where it may not, there is no going back to it
-        return replace(region, crumb=np.where(may_stay, crumb, 0.0))
+        n_forced = int((~may_stay).sum())
+        if max_changes is not None and n_forced > max_changes:
+            raise ValueError(f"max_changes is {max_changes}, but by ranges {n_forced} features cannot stay as they are")
+        return replace(region, crumb=None if crumb is None else np.where(may_stay, crumb, 0.0), max_changes=max_changes)
 
     @cached_property
     def low(self) -> FloatArray:
@@ -144,6 +149,8 @@ class Region:
         """Which points keep to the region, the constraint included, (n,)."""
         X = np.atleast_2d(X)
         inside = np.asarray((self.snap(X) == X).all(axis=1), dtype=bool)
+        if self.max_changes is not None:
+            inside &= n_changed(X, self.factual) <= self.max_changes
         if self.constraint is not None and inside.any():
             inside[inside] = self._meets_constraint(X[inside])
         return inside

@@ -31,6 +31,8 @@ SETTINGS = {
     "count": "counterfactuals wanted",
     "strategy": "strategy",
     "beta": "weight of sparsity (beta)",
+    "max_changes": "changes at most",
+    "category_cost": "a change of category counts, in sd",
     "plausibility": "plausibility",
     "n_reference": "known rows",
     "labels": "outcomes of known rows given",

@@ -18,7 +18,7 @@ ENDED = {
 
 def wanted(explanation: Explanation) -> str:
     """The label that was wanted."""
-    return joined_words(explanation.plan.target.words, "or")
+    return joined_words(explanation.plan.target.named(explanation.plan.class_names).words, "or")
 
 
 def price(explanation: Explanation, per_row: float | None) -> str:
