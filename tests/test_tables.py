@@ -210,19 +210,18 @@ STAMPS = st.datetimes(pd.Timestamp("1900").to_pydatetime(), pd.Timestamp("2100")
 
 
 @st.composite
-def any_column(draw: Any, n: int) -> pd.Series[Any]:
+def any_column(draw: Any, n: int) -> Any:
     """A column of any dtype that there is, dates and durations of any resolution included."""
     kind = draw(st.sampled_from(["plain", "date", "duration", "zone"]))
     if kind == "plain":
-        return draw(columns(n))  # type: ignore[no-any-return]
+        return draw(columns(n))
     unit = draw(st.sampled_from(["s", "ms", "us", "ns"]))
     if kind == "duration":
         whole = draw(st.lists(st.integers(-(10**6), 10**6), min_size=n, max_size=n))
-        return pd.Series(pd.to_timedelta(whole, unit="s")).astype(f"timedelta64[{unit}]")
-    stamps = pd.Series(pd.to_datetime(draw(st.lists(STAMPS, min_size=n, max_size=n)))).dt.floor(
-        draw(st.sampled_from(["D", "h", "s"]))
-    )
-    stamps = stamps.astype(f"datetime64[{unit}]")
+        lengths: Any = pd.Series(pd.to_timedelta(whole, unit="s"))
+        return lengths.astype(f"timedelta64[{unit}]")
+    stamps: Any = pd.Series(pd.to_datetime(draw(st.lists(STAMPS, min_size=n, max_size=n))))
+    stamps = stamps.dt.floor(draw(st.sampled_from(["D", "h", "s"]))).astype(f"datetime64[{unit}]")
     return stamps.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo") if kind == "zone" else stamps
 
 
