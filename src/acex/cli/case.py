@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import acex
-from acex.cli.program import say
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
 
 if TYPE_CHECKING:
@@ -117,18 +116,18 @@ class Case:
         rows = table.drop(columns=hidden)
         outcomes = None if self.labels is None else table[self.labels]
         rows, space = with_schema(rows, read_schema(self.schema) if self.schema else ())
-        ids = [f.name for f in space.features if f.frozen and not self.schema]
-        if ids:
-            say(f"{', '.join(ids)}: a number for each row, which stays as it is; --drop if the model does not see it.")
-        known = rows
+        known, remarks = rows, []
+        if ids := [f.name for f in space.features if f.frozen and not self.schema]:
+            remarks.append(f"{', '.join(ids)}: a number for each row, which stays as it is.")
         if outcomes is not None and outcomes.isna().any():
-            say(f"{int(outcomes.isna().sum())} of {len(rows)} rows have no outcome in {self.labels} and are left out.")
+            remarks.append(f"{int(outcomes.isna().sum())} rows have no outcome in {self.labels} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
         space = space.moving_on(_grid(self.grid or (), space))
         names = self._class_names(known_labels or ())
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         return Prepared(
             rows=known,
+            remarks=remarks,
             labels=None if outcomes is None else outcomes.tolist(),
             space=space,
             factual=self._factual(table, rows, hidden),
@@ -260,6 +259,7 @@ class Prepared:
     """Data, row (of a batch: rows) and limits in the form of `acex.Explainer`."""
 
     rows: pd.DataFrame
+    remarks: list[str]  # what was taken for granted
     labels: list[Any] | None
     space: acex.Space
     factual: pd.DataFrame
