@@ -11,6 +11,7 @@ import typer
 
 import acex
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
+from acex.cli.wishes import wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,14 @@ class Case:
         list[str] | None,
         typer.Option(metavar="LABEL", help="The label wanted; by default any other. Repeat it for several."),
     ] = None
+    target_range: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RANGE",
+            help='Numbers wanted, of a regressor: "100..120", "0.8..", "..120", "+10%"; with --target and --scores, '
+            "the probability of that label.",
+        ),
+    ] = None
     freeze: Annotated[
         list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that stay as they are: age,sex.")
     ] = None
@@ -46,6 +55,10 @@ class Case:
     range: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=VALUES", help='What a column may become: "income=0:90000", "job=clerk|cook".'),
+    ] = None
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help='What holds in every row: "duration <= 84 - age". Repeat it for several.'),
     ] = None
     weight: Annotated[
         list[str] | None,
@@ -106,7 +119,7 @@ class Case:
 
     def prepare(self, known_labels: Sequence[Any] | None = None) -> Prepared:
         """Data and row as `acex.Explainer` takes them, with the labels the model can give where it says so."""
-        from acex.space.schema import read_schema, with_schema
+        from acex.space.schema import read_rules, read_schema, with_schema
 
         table = read_table(self.data, self.decimal)
         hidden = column_names(self.drop, table.columns, "--drop")
@@ -131,11 +144,12 @@ class Case:
             labels=None if outcomes is None else outcomes.tolist(),
             space=space,
             factual=self._factual(table, rows, hidden),
-            target=[_wanted(text, [*names.values(), *words]) for text in self.target] if self.target else None,
+            target=wanted(self.target, self.target_range, [*names.values(), *words]),
             class_names=names or None,
             freeze=column_names(self.freeze, rows.columns, "--freeze"),
             directions=self._directions(space),
             ranges=dict(_range(text, space) for text in self.range or ()),
+            rules=[*(read_rules(self.schema) if self.schema else ()), *(self.rule or ())],
             weights=dict(_weight(text, space) for text in self.weight or ()),
         )
 
@@ -147,6 +161,7 @@ class Case:
             "count": self.count,
             "freeze": prepared.freeze,
             "ranges": prepared.ranges,
+            "rules": prepared.rules,
             "directions": prepared.directions,
             "weights": prepared.weights,
             "strategy": self.strategy,
@@ -263,19 +278,13 @@ class Prepared:
     labels: list[Any] | None
     space: acex.Space
     factual: pd.DataFrame
-    target: list[Any] | None
+    target: Any  # as `acex.explain` takes it
     class_names: dict[Any, str] | None
     freeze: list[str]
     directions: dict[str, Direction]
     ranges: dict[str, Any]
+    rules: list[str]
     weights: dict[str, float]
-
-
-def _wanted(text: str, known: list[Any]) -> Any:
-    try:
-        return as_label(text, known)
-    except ValueError as error:
-        raise ValueError(f"--target: {error}") from None
 
 
 def _grid(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:

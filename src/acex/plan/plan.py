@@ -31,7 +31,7 @@ class Plan:
         scale: the standard deviations of the reference.
         allowed: for each feature (low, high), or the codes that it may take.
         ranges: the limits that the caller set, by feature, in the caller's words.
-        constraint: a fingerprint of the caller's rule; None without one.
+        constraint: a fingerprint of the caller's function over rows; None without one. rules: the caller's, as text.
         strategy: name, revision and settings. A strategy that would ask other rows has another revision.
         plausibility: settings of the filter; None where there is none.
         count, beta, scores, pool, queries_per_round, seed: as in `acex.explain`.
@@ -51,6 +51,7 @@ class Plan:
     allowed: tuple[FloatArray, ...] = ()
     ranges: Mapping[str, Any]
     constraint: str | None
+    rules: tuple[str, ...] = ()
     strategy: Mapping[str, Any]
     plausibility: Mapping[str, Any] | None
     count: int
@@ -81,6 +82,8 @@ class Plan:
         decides = {name: value for name, value in decides.items() if name not in LATER or value is not None}
         if self.count == 1:
             del decides["budget"]
+        if not self.rules:
+            del decides["rules"]  # as it was before there were any
         space = self.space.to_dict()
         for feature in space["features"]:
             feature.pop("unit", None)  # a word for people
@@ -107,6 +110,7 @@ class Plan:
             "n_reference": self.n_reference,
             "labels": self.outcomes,
             "constraint": self.constraint,
+            "rules": list(self.rules),
             "scores": self.scores,
             "pool": self.pool,
             "queries_per_round": self.queries_per_round,
@@ -145,6 +149,7 @@ class Plan:
             scale=Scale(space, np.asarray(deviations, dtype=float)),
             ranges=settings.get("ranges") or {},
             constraint=settings.get("constraint") or None,
+            rules=tuple(settings.get("rules") or ()),
             strategy=settings.get("strategy") or {},
             plausibility=settings.get("plausibility"),
             count=settings.get("count", 1),

@@ -61,6 +61,7 @@ def explain(
         directions: "increase" or "decrease" for features that may go one way only.
         weights: how dear a change of a feature is relative to others; 1 by default.
         constraint: from rows to one True or False a row; rows where it is False are never asked.
+        rules: rules as text that hold in every row after x, such as "duration <= 84 - age" or "sum(a, b, c) == 100".
         strategy: "feasible"; "penalty", which is ACE with repairs; or `acex.Feasible(...)`, `acex.Penalty(...)` with
             settings of their own.
         effort: "settle" stops when ten more queries are unlikely to save 5%; "spend" goes on until the budget is

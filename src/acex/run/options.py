@@ -31,6 +31,7 @@ class RowOptions(TypedDict, total=False):
     directions: Mapping[Any, Direction] | None
     weights: Mapping[Any, float] | None
     constraint: Constraint | None
+    rules: Iterable[str]
     strategy: Strategy | str
     effort: str
     margin: float | None
@@ -53,6 +54,7 @@ class Options:
     directions: Mapping[Any, Direction] | None = None
     weights: Mapping[Any, float] | None = None
     constraint: Constraint | None = None
+    rules: tuple[str, ...] = ()
     strategy: Strategy = field(default_factory=lambda: as_strategy("feasible"))
     effort: str = "settle"
     margin: float | None = None
@@ -79,6 +81,7 @@ class Options:
         given = dict(said)
         if not isinstance(given.get("freeze"), str):  # a text is refused where features are known
             given["freeze"] = tuple(given.get("freeze", ()))
+        given["rules"] = _texts(given.get("rules", ()))
         given["target"] = Target.of(given.get("target"))
         given["strategy"] = as_strategy(given.get("strategy", "feasible"))
         if given.get("effort") == "spend":
@@ -122,3 +125,12 @@ class Options:
             raise ValueError(
                 f"count above 1 needs strategy 'feasible'; strategy {self.strategy.name!r} finds one only."
             )
+
+
+def _texts(rules: Any) -> tuple[str, ...]:
+    """Rules as texts; what they mean is worked out where features are known."""
+    texts = (rules,) if isinstance(rules, str) else tuple(rules) if isinstance(rules, Iterable) else (rules,)
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"rules: expected texts such as 'duration <= 84 - age', got {text!r}.")
+    return texts

@@ -249,7 +249,8 @@ class _Round:
         unsteady = self.history.X[self.history.is_hit]
         if len(unsteady) and self.settings.margin is not None:
             families.append(beyond_hits(problem, self.rng, unsteady, N_VARIED))
-        if problem.hint is not None or problem.region.max_changes is not None:  # then rows as they are may not be asked
+        # Numbers tell the way before there is a hit, and with few changes rows as they are may not be asked.
+        if any(told is not None for told in (problem.hint, problem.width, problem.region.max_changes)):
             families.append(from_reference(problem, self.rng, N_TOWARDS))
         if len(imagined):
             families += [imagined, from_hits(problem, self.rng, imagined, N_VARIED)]

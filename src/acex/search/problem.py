@@ -71,7 +71,8 @@ class History:
 
     queries: tuple[Query, ...]
     hits: tuple[bool, ...]
-    odds: tuple[float, ...] = ()  # log odds of a hit, where the model gives scores: for every query, or none
+    # Log odds of a hit, where the model gives scores, or numbers (see `Problem.width`): for every query, or none
+    odds: tuple[float, ...] = ()
     known: Known | None = None  # from elsewhere
 
     @cached_property
@@ -117,6 +118,9 @@ class Problem:
     quantiles: Quantiles
     hint: Hint | None = None  # P(hit) of points by known outcomes of the reference or many answers
     learnt: bool = False  # the hint comes from many answers of the model itself
+    # Where the model's answer is a number, hits are those in a range of this width (infinite: beyond a limit), and the
+    # odds in a history say how far beyond its near end a number is. None: they are log odds.
+    width: float | None = None
     taken: tuple[frozenset[int], ...] = ()  # what counterfactuals rest on that a new one must differ from
 
     @property
