@@ -205,8 +205,14 @@ class Explanation:
 
     @property
     def steadiness(self) -> tuple[float, ...]:
-        """With a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without."""
+        """The surrogate's P(hit) close to each; with a margin, or where the model gives no scores."""
         return self.ending.steadiness
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """The model's own probability of what was wanted, of each counterfactual; empty where it gives no scores."""
+        told = [self.plan.target.probability(step.scores, self.steps[0].label) for step in self._chosen]
+        return tuple(p for p in told if p is not None)
 
     @property
     def counterfactual(self) -> pd.Series[Any]:
@@ -246,10 +252,7 @@ class Explanation:
     def changes(self) -> pd.DataFrame:
         """What the best counterfactual changes: feature, before, after, step in standard deviations, and `needed`.
 
-        "needed (asked)": without this change the model gave another label. "needed (rules)", "needed (plausibility)":
-        without it the row is not allowed, or does not look real. "needed (margin)", "needed (alternatives)": without it
-        the counterfactual is not as steady as was wished, or too much like another one. "not checked": perhaps the
-        other changes would do.
+        "needed", with who says so, as `acex.search.prune` has it; or "not checked": perhaps the other changes would do.
         """
         if not self.ending.counterfactuals:
             return pd.DataFrame(columns=["feature", "before", "after", "step", "needed"])
@@ -383,7 +386,7 @@ class Explanation:
             "closer": self.ending.closer,
             "warnings": self.warnings,
             "queries": [
-                q | {"label": as_json(s.label), "paid": s.paid, "at": s.at, "reference": s.note.reference}
+                q | {"label": as_json(s.label), "scores": s.scores} | s.circumstances
                 for q, s in zip(queries, self.steps, strict=True)
             ],
             "asked": [list(row.values()) for row in records(self.asked)],
