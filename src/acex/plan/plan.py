@@ -11,6 +11,7 @@ import numpy as np
 
 from acex.arrays import FloatArray
 from acex.plan.target import Target
+from acex.search.votes import Noise
 from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import fingerprint
@@ -35,6 +36,7 @@ class Plan:
         count, beta, scores, pool, queries_per_round, seed: as in `acex.explain`.
         n_reference: rows of the reference. reference: a fingerprint of them, and of their outcomes.
         outcomes: are true outcomes of the reference known?
+        noise: for a model that contradicts itself; None for others.
         remarks: what a reader should know of the plan itself.
     """
 
@@ -58,6 +60,7 @@ class Plan:
     n_reference: int | None
     reference: str | None
     outcomes: bool
+    noise: Noise | None = None
     remarks: tuple[str, ...] = ()
 
     @cached_property
@@ -100,6 +103,8 @@ class Plan:
             "pool": self.pool,
             "queries_per_round": self.queries_per_round,
             "ranges": dict(self.ranges),
+            # Only where there is some: without it an explanation is the one that it always was.
+            **({} if self.noise is None else {"noise": self.noise.share, "confirm": self.noise.confirm}),
         }
 
     @property
@@ -140,4 +145,5 @@ class Plan:
             n_reference=settings.get("n_reference"),
             reference=None,
             outcomes=bool(settings.get("labels", False)),
+            noise=Noise.of(settings.get("noise", 0), settings.get("confirm", 3)),
         )

@@ -254,12 +254,15 @@ class Explainer:
             "n_reference": len(reference),
             "reference": reference.identity,
             "outcomes": reference.outcomes is not None,
+            "noise": options.voting,
         }
 
     def _space_for(self, options: Options) -> Space:
         """The space with the wishes for a row; what can be checked without the row is checked."""
         if self._known_labels is not None:
             options.target.refuse_foreign(self._known_labels)
+        if options.voting is not None and self._scores:
+            raise ValueError("noise needs scores=False: votes are about labels, and probabilities are not voted on.")
         if isinstance(options.target, OneOf):
             self._reference.refuse_foreign_outcomes(options.target.labels, all_words=False)
         return self.space.widened(options.ranges).adjust(
