@@ -1,6 +1,7 @@
 """The best cost so far against queries paid: strategy "feasible", alone and with help, and a rival.
 
     python benchmarks/anytime.py                             # the tables of what was measured, and committed
+    python benchmarks/anytime.py --page                      # the same for docs/research.md, all models and seeds
     python benchmarks/anytime.py --measure                   # anew: forest, 50 withheld rows of each data set
     python benchmarks/anytime.py --measure --model svc --rows 20 --methods feasible,labels --data kc2,german_credit
     python benchmarks/anytime.py --measure --nominal         # categories without an order, as they are
@@ -197,6 +198,7 @@ def _odds(g: Ground, problem: Problem) -> Callable[[FloatArray], float | None]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--page", action="store_true")
     parser.add_argument("--data", default=",".join(acex.datasets.PAPER))
     parser.add_argument("--model", default="forest", choices=sorted(MODELS))
     parser.add_argument("--methods", default=",".join(METHODS), help="some of them, up to 60 queries")
@@ -204,6 +206,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nominal", action="store_true", help="categories without an order, and our scale")
     args = parser.parse_args()
+    if args.page:
+        print(page())
+        return
     which = f"{args.model}{'-nominal' if args.nominal else ''}-{args.seed}.csv"
     path, path_stated = HERE / "results" / f"anytime-{which}", HERE / "results" / f"outlook-{which}"
     if args.measure:
@@ -213,9 +218,63 @@ def main() -> None:
         told = joblib.Parallel(n_jobs=-1)(joblib.delayed(measured)(*job) for job in jobs)
         update(path, pd.DataFrame([line for lines, _ in told for line in lines]))
         update(path_stated, pd.DataFrame([line for _, lines in told for line in lines]))
-    lines = with_best_known(pd.read_csv(path), args.model == "forest" and args.seed == 0 and not args.nominal)
+    lines = with_best_known(pd.read_csv(path), is_pinned(path))
+    if args.measure and is_pinned(path):
+        lower(HERE / "best_known.csv", lines)
     for table in (ratios(lines), behind(lines), by_itself(lines), calibration(lines, pd.read_csv(path_stated))):
         print(table.to_string(index=False), end="\n\n")
+
+
+def is_pinned(path: Path) -> bool:
+    """Does `best_known.csv` hold rows of this file's ground?"""
+    return path.name == "anytime-forest-0.csv"
+
+
+def lower(path: Path, lines: pd.DataFrame) -> None:
+    """Write the least costs of these lines into the file of best known ones, which only ever gets lower."""
+    new = lines.groupby(["data", "row"])["best"].first().rename_axis(["dataset", "row"]).rename("J")
+    both = pd.concat([pd.read_csv(path).set_index(["dataset", "row"])["J"], new])
+    both.groupby(level=[0, 1]).min().sort_index().to_csv(path, float_format="%.6g")
+
+
+def page() -> str:
+    """The tables of docs/research.md, "Where it stands", from the committed files."""
+    results = HERE / "results"
+    parts = []
+    for seed in (0, 1):
+        path = results / f"anytime-forest-{seed}.csv"
+        lines = with_best_known(pd.read_csv(path), is_pinned(path))
+        n = int(lines["row"].max()) + 1
+        title = f"**Forest, seed {seed}, the first {n} withheld rows**: J over the best known, medians"
+        parts += [title, markdown(ratios(lines))]
+        parts += ["Behind (>) or ahead (<): mean difference of log J", markdown(behind(lines))]
+        if "settled" in set(lines["method"]):
+            parts += ["By itself", markdown(by_itself(lines))]
+        stated = pd.read_csv(results / f"outlook-forest-{seed}.csv")
+        parts += ["The chance of something cheaper, stated and actual", markdown(calibration(lines, stated))]
+    title = "**Other models**, 20 rows: medians with labels at 15 / without at 60 queries"
+    return "\n\n".join([*parts, title, markdown(other_models(results))])
+
+
+def other_models(results: Path) -> pd.DataFrame:
+    """A line for each data set, a column for each model besides the forest."""
+    columns = {}
+    for model in sorted(MODELS.keys() - {"forest"}):
+        lines = with_best_known(pd.read_csv(results / f"anytime-{model}-0.csv"), has_known=False)
+        columns[model] = {
+            name: " / ".join(
+                f"{np.median(ratio(part[part['method'] == method], b)):.2f}"
+                for method, b in (("labels", 15), ("feasible", 60))
+            )
+            for name, part in lines.groupby("data", sort=False)
+        }
+    return pd.DataFrame(columns).rename_axis("data").reset_index()
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """The table as Markdown."""
+    rows = [list(table.columns), ["---"] * table.shape[1], *table.to_numpy().tolist()]
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in rows)
 
 
 def with_best_known(lines: pd.DataFrame, has_known: bool) -> pd.DataFrame:

@@ -53,3 +53,16 @@ def test_stated_chances_are_compared_with_how_often_it_was_so() -> None:
     assert table["stated"].tolist() == ["0.20", "0.80"] * 3
     assert table["actual"].tolist() == ["0.00", "1.00", "0.00", "1.00", "0.00", "0.00"]  # 2 is a third below 3
     assert table["holds"].tolist() == ["no"] * 6
+
+
+def test_the_lab_book_says_what_the_committed_files_say() -> None:
+    book = (Path(__file__).parent.parent / "docs" / "research.md").read_text()
+    assert anytime.page() in book, "put the output of python benchmarks/anytime.py --page into docs/research.md"
+
+
+def test_best_known_costs_only_ever_get_lower(tmp_path: Path) -> None:
+    path = tmp_path / "best_known.csv"
+    path.write_text("dataset,row,J\nkc2,0,1.5\nkc2,1,9\n")
+    told = {("kc2", 0, "feasible"): 4.0, ("kc2", 1, "feasible"): 3.0, ("kc2", 2, "feasible"): 7.0}
+    anytime.lower(path, anytime.with_best_known(lines(told), has_known=False))
+    assert pd.read_csv(path)["J"].tolist() == [1.5, 2.0, 2.0]

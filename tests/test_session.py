@@ -327,7 +327,7 @@ def test_explanations_that_differ_in_anything_do_not_collide(path: Path) -> None
         {"beta": 1.0},
         {"count": 2},
         {"count": 2, "budget": 2},
-        {"strategy": acex.Feasible(margin=0.7)},
+        {"margin": 0.7},
         {"strategy": acex.Penalty(n0=4)},
         {"queries_per_round": 2},
         *({"constraint": lambda rows, limit=limit: rows[:, 2] < limit} for limit in limits),

@@ -19,14 +19,16 @@ import pandas as pd
 from acex.arrays import FloatArray, Rows
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger import Answer, Ask, Question, as_vote, canonical, without_vote
+from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
 from acex.run.oddity import affinity, least_usual
+from acex.run.past import Past
 from acex.run.pool import Lessons, points_of
-from acex.run.recorded import contradictions
-from acex.run.rounds import Past, Round
+from acex.run.recorded import contradictions, value_of
+from acex.run.rounds import Round
 from acex.run.threads import one_blas_thread
 from acex.search.hints import excluded_hits
 from acex.search.problem import Hint, Problem, Query
@@ -175,7 +177,8 @@ class Session:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        answers = [answer for answer in self.box.take_in(forms, labels) if answer.row not in before]
+        told = self.box.take_in(forms, unworded(labels, self.plan.labels_by_word))
+        answers = [answer for answer in told if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
 
@@ -303,7 +306,7 @@ class Session:
             position=len(self.steps),
             row=row,
             purpose=query.purpose,
-            label=answer.label,
+            label=value_of(answer, self.plan.target),
             hit=False,
             best=np.inf,
             paid=paid,
@@ -319,16 +322,17 @@ class Session:
         if self._lessons is not None:
             self._lessons.own.add(answer.sequence)
         if is_factual:
-            self._begin(query, replace(self._problem, hint=hint), answer)
+            self._begin(query, hint, answer)
         elif self._search is not None:
-            self._search = self._search.tell(query, *self._is_hit(answer))
+            self._search = self._search.tell(query, self.steps[-1].hit, self._odds(step.label, answer))
 
-    def _begin(self, query: Query, problem: Problem, answer: Answer) -> None:
+    def _begin(self, query: Query, hint: Hint | None, answer: Answer) -> None:
         """The search as it begins with the answers to the factual: one, or several votes."""
         plan, before = self.plan, self._before
+        problem = replace(self._problem, hint=hint, width=plan.target.width(before))
         if plan.target.is_met(before) and self._factual_votes() <= 0:
             self._end = ("already_target", "settled")
-        odds = plan.target.odds(answer.label, answer.scores, before)
+        odds = self._odds(self.steps[-1].label, answer)
         search = Search.begin(
             problem, self._strategy, plan.seed, count=plan.count, budget=plan.budget, odds=odds, noise=plan.noise
         )
@@ -347,9 +351,15 @@ class Session:
     def _before(self) -> Label:
         return factual_label(self.steps, self.plan.target)
 
-    def _is_hit(self, answer: Answer) -> tuple[bool, float | None]:
-        before, target = self._before, self.plan.target
-        return target.is_hit(answer.label, before), target.odds(answer.label, answer.scores, before)
+    def _odds(self, value: Label, answer: Answer) -> float | None:
+        return self.plan.target.odds(value, answer.scores, self._before)
+
+    def _is_hit(self, answer: Answer) -> tuple[bool, float | None] | None:
+        """Of an answer from elsewhere: is it a hit, and how far off? None where it does not tell."""
+        value = self.plan.target.value(answer.label, answer.scores)
+        if value is None:
+            return None
+        return self.plan.target.is_hit(value, self._before), self._odds(value, answer)
 
     def _follow(self, ahead: OutOfStep) -> None:
         """Go on as the same explanation did elsewhere, which is ahead of this one."""

@@ -31,7 +31,10 @@ Share: TypeAlias = float | Literal["auto"]
 
 DOUBTFUL = 0.8  # a row of less than this P(hit) is asked again before anything rests on it
 SURE = 0.99  # what is confirmed has at least this P(hit)
-TRUSTED = (0.01, 0.5)  # no belief before a row is asked counts for more than this: it rests on answers that may be wrong
+TRUSTED = (
+    0.01,
+    0.5,
+)  # no belief before a row is asked counts for more: it rests on such answers
 BEGIN_SHARE, BEGIN_WEIGHT = 0.08, 8.0  # "auto": a share believed at first, and how many answers that is worth
 SHARES = (0.005, 0.35)  # what "auto" takes for possible
 
