@@ -59,7 +59,7 @@ class Fickle:
 
 
 def explained(model: Any, ledger: Any = None, **options: Any) -> acex.Explanation:
-    said = {"target": "high", "noise": 0.1, "budget": 20} | options
+    said: dict[str, Any] = {"target": "high", "noise": 0.1, "budget": 20} | options
     return acex.explain(model, LOW, data=X, ledger=ledger, model_id=NAME, **said)
 
 
@@ -249,7 +249,7 @@ def test_the_shell_takes_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     words = ("explain", "loans.csv", "--model", "acex_test_bank:decide", "--row", 0, "--drop", "id,outcome")
     wrong = shell(*words, "--noise", "much")
     assert wrong.exit_code == 2
-    assert "--noise 'much': expected a share of answers, such as 0.05, or auto." in wrong.output
+    assert "--noise 'much': expected a share of answers, such as 0.05, or auto." in wrong.stderr
     found = shell(*words, "--noise", "auto", "--confirm", 2, "--budget", 16, "--json")
     told = json.loads(found.stdout)
     assert told["settings"]["noise"] == "auto" and told["settings"]["confirm"] == 2
