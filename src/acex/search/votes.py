@@ -101,15 +101,25 @@ class Tally:
     @cached_property
     def certainty(self) -> FloatArray:
         """P(hit) of each row, (u,)."""
-        before = np.clip([self._told.queries[row[0]].chance for row in self._places], *TRUSTED)
-        certainty: FloatArray = expit(logit(before) - self.lead * logit(self.share))
+        certainty: FloatArray = expit(self._before - self.lead * logit(self.share))
         certainty[0] = 0.0  # the factual has been voted on before anything else
         return certainty
 
     @cached_property
     def confirmed(self) -> BoolArray:
         """Which rows are hits as surely as was wished, (u,)."""
-        return np.asarray((self.lead >= self.noise.confirm) & (self.certainty >= SURE))
+        return np.asarray(self.lead >= self._enough)
+
+    @cached_property
+    def _before(self) -> FloatArray:
+        """Log odds of a hit before a row was asked, (u,)."""
+        chances = [self._told.queries[row[0]].chance for row in self._places]
+        return np.asarray(logit(np.clip(chances, *TRUSTED)))
+
+    @cached_property
+    def _enough(self) -> FloatArray:
+        """The lead with which a row is confirmed, (u,): as was wished, or more where that does not make it sure."""
+        return np.maximum(self.noise.confirm, np.ceil((self._before - logit(SURE)) / logit(self.share)))
 
     @cached_property
     def history(self) -> History:
@@ -154,7 +164,7 @@ class Tally:
 
     def _wanted(self, rows: IntArray) -> int:
         """How many votes it takes to confirm these rows, in expectation: a hit's lead grows by 1 - 2 epsilon a vote."""
-        missing = np.maximum(self.noise.confirm - self.lead[rows], 1).sum()
+        missing = (self._enough - self.lead)[rows].sum()
         return int(np.ceil(missing / (1 - 2 * self.share)))
 
     def _vote(self, i: int) -> Query:
