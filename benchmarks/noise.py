@@ -6,7 +6,7 @@
 
 Each answer is flipped with the same probability, independently at each ask, votes included. *Valid* is a returned
 counterfactual that the model without noise calls a hit; on simulated tasks a *careless* search, which knows nothing of
-noise, is shown beside. Cost is compared with that of the same row without noise. With 0% flipped, `noise` is 0 (or "auto").
+noise, is shown beside. Cost is compared with that of the same row without noise.
 
 The ground needs the data sets: set ACEX_DATA.
 """

@@ -313,7 +313,7 @@ def test_the_commands_to_take_along_give_the_same_explanation(tmp_path: Path, mo
     desk = _desk(room, OwnModel(model="acex_test_bank:decide"), acex.Ledger("l.db"), scores=False, price=None)
     wishes: dict[str, Any] = {"target": ["good"], "freeze": ["age"], "ranges": {"income": [None, 3500.5]}}
     wishes |= {"ranges": {"income": [None, 3500], "job": ["clerk", "cook"]}, "weights": {"debt": 3}}
-    wishes |= {"directions": {"income": "increase"}}
+    wishes |= {"directions": {"income": "increase"}, "max_changes": 2}
     typed = {"age": 30, "income": 900, "debt": 0.25, "job": "cook"}
     with visiting(desk) as client:
         for row in ({"position": 0}, {"values": typed}):
@@ -333,12 +333,14 @@ def test_the_commands_to_take_along_give_the_same_explanation(tmp_path: Path, mo
 
 def test_an_answer_that_holds_close_by_says_how_far_it_does(tmp_path: Path) -> None:
     with visiting(desk_in(tmp_path)) as client:
-        identity = begin(client, target=["good"], budget=20, steady=True)["id"]
+        identity = begin(client, target=["good"], budget=20, steady=True, max_changes=1)["id"]
         told = ended(client, identity)
         commands = client.get(f"/api/searches/{identity}/take/commands").json()
-    assert told["wishes"]["steady"] and told["told"]["answers"][0]["steady"] > 0.5
-    assert commands["shell"] is None and "acex.Feasible(margin=0.7)" in commands["python"]
-    with visiting(desk_in(tmp_path)) as client:  # started anew, it knows that wish too
+    [answer] = told["told"]["answers"]
+    assert told["wishes"]["steady"] and answer["steady"] > 0.5 and len(answer["changes"]) == 1
+    assert "--margin 0.7 --max-changes 1" in commands["shell"] and "margin=0.7" in commands["python"]
+    assert "At most 1 feature changes." in told["rules"]
+    with visiting(desk_in(tmp_path)) as client:  # started anew, it knows these wishes too
         assert client.post(f"/api/searches/{identity}/go", json={"budget": 21}).status_code == 200
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TOKEN = "ACEX_STUDIO_TOKEN"  # the variable that holds it, for who wants the same after a restart
 # What the page itself says, or the command to take along: not part of how to come to the same explainer.
 SAID = {"data", "row", "where", "x", "target", "freeze", "increase", "decrease", "range", "weight", "budget", "count"}
+SAID |= {"margin", "max_changes"}
 HERE = ("127.0.0.1", "localhost", "::1")
 
 

@@ -62,9 +62,8 @@ def python_code(desk: Desk, position: int | None, row: Mapping[str, Any], option
 
 def shell_command(desk: Desk, position: int | None, row: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
     """The command that gives the same result; None where there is none."""
-    margin = getattr(options.get("strategy"), "margin", None)
-    if desk.recipe.shell is None or margin is not None:
-        return None  # a margin has no word in the shell
+    if desk.recipe.shell is None:
+        return None
     words = ["acex", "explain", *desk.recipe.shell]
     before = ""
     if position is not None:
@@ -88,7 +87,8 @@ def shell_command(desk: Desk, position: int | None, row: Mapping[str, Any], opti
         words += ["--range", f"{name}={text}"]
     for name, weight in said.get("weights", {}).items():
         words += ["--weight", f"{name}={weight:g}"]
-    words += [w for name in ("budget", "count") if name in said for w in (f"--{name}", str(said[name]))]
+    numbers = {name: str(said[name]) for name in ("margin", "max_changes", "budget", "count") if name in said}
+    words += [word for name, number in numbers.items() for word in (f"--{name.replace('_', '-')}", number)]
     return before + shlex.join(_apart(words)) + (' --ledger "$ACEX_LEDGER"' if desk.recipe.environment else "")
 
 
@@ -114,12 +114,9 @@ def _limits_text(feature: Any, limits: Any) -> str | None:
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
     """The wishes that say something."""
+    usual = {"count": 1, "queries_per_round": 1, "seed": 0, "strategy": "feasible", "effort": "settle"}
     told = {name: value for name, value in options.items() if value not in (None, [], {}, ())}
-    if told.get("count") == 1:
-        del told["count"]
-    if told.get("queries_per_round") == 1:
-        del told["queries_per_round"]
-    return {name: value for name, value in told.items() if (name, value) not in (("seed", 0), ("strategy", "feasible"))}
+    return {name: value for name, value in told.items() if usual.get(name) != value}
 
 
 def _literal(value: Any) -> str:
@@ -129,8 +126,6 @@ def _literal(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         inside = ", ".join(_literal(v) for v in value)
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
-    if isinstance(value, acex.Feasible):
-        return f"acex.Feasible(margin={value.margin!r})"
     value = plain(value)
     if isinstance(value, float) and np.isinf(value):
         return f'float("{value}")'

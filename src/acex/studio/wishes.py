@@ -21,7 +21,7 @@ from acex.values import as_json, is_finite, listed
 
 MOST_QUERIES = 10_000  # a budget that a page may ask for
 STEADY = 0.7  # how probable a hit must be close by, where an answer is to hold there too
-KNOWN = {"target", "budget", "count", "freeze", "ranges", "directions", "weights", "steady"}
+KNOWN = {"target", "budget", "count", "freeze", "ranges", "directions", "weights", "steady", "max_changes"}
 
 
 def row_of(said: Any, desk: Desk) -> pd.DataFrame:
@@ -106,9 +106,9 @@ def options_of(said: Any, desk: Desk) -> dict[str, Any]:
     if "weights" in said:
         options["weights"] = {space.feature(n).name: _weight(n, w) for n, w in _a(dict, said, "weights").items()}
     if "steady" in said:
-        options["strategy"] = (
-            acex.Feasible(margin=STEADY) if said["steady"] is True else desk.wishes.get("strategy", "feasible")
-        )
+        options["margin"] = STEADY if said["steady"] is True else desk.wishes.get("margin")
+    if "max_changes" in said:
+        options["max_changes"] = said["max_changes"]  # checked by the plan
     return options
 
 
@@ -158,9 +158,8 @@ def recorded_options(record: Record, desk: Desk) -> dict[str, Any]:
         name: _limits(base.feature(name), [None if v is None else as_json(v) for v in limits])
         for name, limits in (settings.get("ranges") or {}).items()
     }
-    margin = (settings.get("strategy") or {}).get("margin")
-    if margin is not None:
-        options["strategy"] = acex.Feasible(margin=margin)
+    options["margin"] = (settings.get("strategy") or {}).get("margin")
+    options["max_changes"] = settings.get("max_changes")
     own = {feature.name: feature for feature in base.features}
     features = [feature for feature in space.features if feature.name in own]
     options["freeze"] = [f.name for f in features if f.frozen and not own[f.name].frozen]
@@ -192,6 +191,8 @@ def in_words(options: Mapping[str, Any], row: Mapping[str, Any], desk: Desk) -> 
             told.append(
                 f"{title} is {'harder' if weight > 1 else 'easier'} to change than others (counts × {weight:g})."
             )
+    if (most := options.get("max_changes")) is not None:
+        told.append(f"at most {most} {'feature changes' if most == 1 else 'features change'}.")
     return [sentence[0].upper() + sentence[1:] for sentence in told]
 
 
@@ -212,7 +213,8 @@ def as_said(options: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
         "directions": dict(options.get("directions") or {}),
         "ranges": ranges,
         "weights": dict(options.get("weights") or {}),
-        "steady": getattr(options.get("strategy"), "margin", None) is not None,
+        "steady": options.get("margin") is not None,
+        "max_changes": options.get("max_changes"),
     }
 
 

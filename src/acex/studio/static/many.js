@@ -78,7 +78,7 @@ export async function manyPage(desk) {
   }
 
   function drawList(lines) {
-    const head = COLUMNS.map(([key, words]) => h("th", { scope: "col", "aria-sort": state.sort === key ? (state.down ? "descending" : "ascending") : "none" },
+    const head = COLUMNS.map(([key, words]) => h("th", { scope: "col", class: key === "cost" || key === "paid" ? "figure" : null, "aria-sort": state.sort === key ? (state.down ? "descending" : "ascending") : "none" },
       h("button", {
         type: "button", class: "sort", onclick: () => {
           state.down = state.sort === key && !state.down; state.sort = key;
@@ -93,9 +93,9 @@ export async function manyPage(desk) {
         h("thead", {}, h("tr", {}, head)),
         h("tbody", {}, lines.slice(0, 300).map(line => h("tr", {},
           h("th", { scope: "row" }, h("a", { href: `#/search/${line.id}` }, line.position === null ? "own" : String(line.position))),
-          h("td", { "data-label": "Decision" }, line.before === null ? "–" : [String(line.before), line.after === null ? null : h("span", {}, " → ", h("b", {}, String(line.after)))]),
+          h("td", { "data-label": "Decision" }, h("span", {}, line.before === null ? "–" : String(line.before), line.after === null ? null : [" → ", h("b", {}, String(line.after))])),
           h("td", { "data-label": "Outcome" }, OUTCOMES[line.outcome] || line.outcome),
-          h("td", { "data-label": "To change", class: "long" }, line.changes.map(([name, from, to], i) => [i ? ", " : "", `${titled(name)} ${word(from)} → `, h("b", {}, word(to))])),
+          h("td", { "data-label": "To change", class: "long" }, h("span", {}, line.changes.map(([name, from, to], i) => [i ? ", " : "", `${titled(name)} ${word(from)} → `, h("b", {}, word(to))]))),
           h("td", { "data-label": "Size", class: "figure" }, short(line.cost)),
           h("td", { "data-label": "Questions", class: "figure" }, number(line.paid))))))),
     lines.length > 300 ? h("p", { class: "soft" }, `The first 300 of ${number(lines.length)}; filter to see others.`) : null);
@@ -146,7 +146,7 @@ export async function manyPage(desk) {
     h("div", { class: "field" }, h("label", { for: ids.total }, "Questions in all, at most"), total)),
   cost, trouble, h("div", { class: "buttons" }, start, stop), progress);
 
-  const fits = h("span", { class: "soft" });
+  const fits = h("span", { class: "soft fits" });
   const filter = h("input", { id: ids.filter, type: "search", class: "search", placeholder: "Any value", oninput: () => { state.text = filter.value; showList(); } });
   const outcome = h("select", { id: ids.outcome, onchange: () => { state.outcome = outcome.value; showList(); } },
     h("option", { value: "" }, "all"), Object.entries(OUTCOMES).map(([value, words]) => h("option", { value }, words)));

@@ -118,13 +118,15 @@ export async function rowPage(desk, position) {
     } catch (error) { put(trouble, problem(error.message)); go.disabled = false; }
   }
 
-  const budgetId = newId(), countId = newId();
+  const budgetId = newId(), countId = newId(), mostId = newId();
   const budget = h("input", {
     id: budgetId, type: "number", min: 2, max: 10000, step: 1, value: wishes.budget,
     onchange: () => { wishes.budget = Math.round(Number(budget.value)) || 2; quote(); },
   });
   const several = h("select", { id: countId, onchange: () => { wishes.count = Number(several.value); quote(); } },
     [1, 2, 3].map(n => h("option", { value: n }, n === 1 ? "the smallest change" : `${n} different ways`)));
+  const most = h("select", { id: mostId, onchange: () => { wishes.max_changes = Number(most.value) || null; quote(); } },
+    [0, 1, 2, 3, 4].map(n => h("option", { value: n, selected: n === (wishes.max_changes || 0) }, n === 0 ? "as many as it takes" : count(n, "feature"))));
   const steady = h("input", { type: "checkbox", checked: wishes.steady, onchange: () => { wishes.steady = steady.checked; quote(); } });
   showDecision();
   quote();
@@ -145,6 +147,7 @@ export async function rowPage(desk, position) {
           h("div", { class: "pair" },
             h("div", { class: "field" }, h("label", { for: budgetId }, "Questions, at most"), budget),
             h("div", { class: "field" }, h("label", { for: countId }, "Looking for"), several),
+            h("div", { class: "field" }, h("label", { for: mostId }, "Changing at most"), most),
             h("label", { class: "check" }, steady, h("span", {}, "that also holds close by", h("small", {}, " (usually a larger change)")))),
           cost, trouble, go,
           h("p", { class: "soft small" }, "You can stop at any time. Every answer is written down, and free from then on.")),
