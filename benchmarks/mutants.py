@@ -34,8 +34,8 @@ COPY = ROOT / "build/mutants"
 OUT = ROOT / "benchmarks/results/mutants.csv"
 ROOMS = {  # the tests of each room that take seconds
     "search": (
-        "acquisition", "alternatives", "belief", "feasible", "penalty", "problem", "propose", "search", "strategy",
-        "surrogate",
+        "acquisition", "alternatives", "belief", "feasible", "penalty", "problem", "propose", "prune", "search",
+        "strategy", "surrogate",
     ),
     "bench": ("bench", "rivals", "control", "paper", "optimum"),
     "ledger": ("ledger", "ledger_damage", "ledger_faults", "ledger_journal", "ledger_versions", "owner", "recorded"),

@@ -229,7 +229,7 @@ def draw_digits(digits: Digits) -> Figure:
     panels = {"original": (digits.before, "")}
     for title, (image, queries, distance) in digits.after.items():
         panels[title] = (image, f"{queries} queries, distance {distance:.2f}")
-    figure = Figure(figsize=(2.6 * len(panels), 3.1), dpi=120, layout="constrained")
+    figure = Figure(figsize=(2.6 * len(panels), 3.6), dpi=120, layout="constrained")
     for axes, (name, (image, words)) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
         axes.imshow(image, cmap="gray_r", vmin=0, vmax=255)
         axes.set(xticks=[], yticks=[], title=name, xlabel=words)

@@ -77,7 +77,8 @@ def _trials(results: pd.DataFrame) -> Table:
     """Tuning a controller: how many trials it takes until one passes, how near it is, how often it passes."""
     header = ("history", "method", "n", "passed", "trials until the first", "trials in all", "J", "passes under noise")
     rows = []
-    for (name, method), runs in results.groupby(["data", "method"], sort=False):
+    by_passed = results.sort_values("data", key=lambda names: -names.map(PASSED), kind="stable")
+    for (name, method), runs in by_passed.groupby(["data", "method"], sort=False):
         # The start itself is the first query of every method, and no trial.
         first = [curve[0][0] - 1 for curve in runs["curve"] if curve]
         values = (np.mean(first) if first else np.nan, (runs["queries"] - 1).mean(), runs["J"].mean())

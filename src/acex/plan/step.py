@@ -154,6 +154,7 @@ class Ending:
         needed: for each, its changes by feature: "needed" and who says so, or "not checked" (see `search.prune`).
         votes: with noise, for each (answers for it, all its answers, probability that it is a hit).
         worth: what one more query is expected to save, in cost; infinite without a counterfactual.
+        closer: the chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where nobody can tell.
         warnings: what a reader should know.
         error: what went wrong, of an explanation that failed.
     """
@@ -168,6 +169,7 @@ class Ending:
     least_usual: tuple[str, ...] = ()
     needed: tuple[Mapping[str, str], ...] = ()
     votes: tuple[tuple[int, int, float], ...] = ()
+    closer: tuple[float, ...] = ()
 
     @classmethod
     def so_far(cls, steps: Sequence[Step], target: Target) -> Ending:
@@ -195,7 +197,7 @@ class Ending:
     def from_dict(cls, written: Mapping[str, Any]) -> Ending:
         """What `to_dict` wrote, in this version or an earlier one."""
         known = {field.name: written[field.name] for field in fields(cls) if field.name in written}
-        for name in ("counterfactuals", "steadiness", "warnings", "least_usual", "needed"):
+        for name in ("counterfactuals", "steadiness", "warnings", "least_usual", "needed", "closer"):
             known[name] = tuple(known.get(name, ()))
         known["votes"] = tuple(tuple(told) for told in known.get("votes", ()))
         return cls(**known | {"worth": inf if known.get("worth") is None else known["worth"]})

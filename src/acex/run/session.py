@@ -166,8 +166,7 @@ class Session:
         complete = self.ask() is None
         rows = self.space.decode(self.space.encode(rows))
         before, asked = self._asked(), [] if self._round is None else self._round.forms
-        waiting = self.waiting
-        forms = []
+        waiting, forms = self.waiting, []
         for form in canonical(rows):
             vote = next((w for w in waiting if without_vote(w) == form), form)
             forms.append(vote)
@@ -408,6 +407,7 @@ class Session:
             least_usual=tuple(least_usual(self.problem, x) for x in search.history.X[chosen]),
             needed=self._needed(search),
             votes=tuple(search.votes),
+            closer=self._strategy.closer(search.problem, search.learnt) if self._end and len(chosen) else (),
         )
 
     def _needed(self, search: Search) -> tuple[dict[str, str], ...]:
