@@ -168,9 +168,8 @@ class Session:
         before, asked = self._asked(), [] if self._round is None else self._round.forms
         waiting, forms = self.waiting, []
         for form in canonical(rows):
-            vote = next((w for w in waiting if without_vote(w) == form), form)
-            forms.append(vote)
-            waiting = [w for w in waiting if w != vote]
+            forms.append(next((w for w in waiting if without_vote(w) == form), form))
+            waiting = [w for w in waiting if w != forms[-1]]
         strange = [form for form in forms if form not in {*before, *asked}]
         if strange and complete:
             raise ValueError("The explanation is complete: no label is wanted any more.")
@@ -312,6 +311,7 @@ class Session:
             at=at,
             seen=question.seen,
             note=Note.from_dict(question.note),
+            scores=answer.scores,
         )
         steps = [*self.steps, judged(step, self.steps, self.plan.target)]
         is_factual = query.purpose == "factual"
@@ -396,7 +396,7 @@ class Session:
             raise ValueError("Nothing is known yet: the first row to be told is the factual itself.")
         chosen = search.chosen
         outcome, stopped_by = self._end or ("budget_spent", "budget")
-        steady = self._strategy.steady is not None
+        steady = self._strategy.steady is not None or (self._end is not None and not self.plan.scores)
         return Ending(
             "found" if len(chosen) else outcome,
             stopped_by,

@@ -1,4 +1,4 @@
-"""Frames as JSON holds them."""
+"""Frames as JSON knows them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from acex.values import as_json
 
 
-def as_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def values_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a frame as JSON knows them; infinity becomes null."""
     columns = {str(c): [_plain(v) for v in frame[c].tolist()] for c in frame.columns}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
