@@ -322,6 +322,16 @@ def _spans(found: dict[str, list[int]]) -> str:
     return _listed(words)
 
 
+def unseen(data: str, method: str = "feasible-labels") -> float:
+    """What it costs to make no step that nobody would see: mean J over that of `anytime.py`, same rows."""
+    ours = mixed()[(mixed()["data"] == data) & (mixed()["method"] == method)].set_index("row")["J"]
+    named = {"feasible-labels": "labels"}.get(method, method)
+    free = searches()[(searches()["data"] == data) & (searches()["method"] == named)].set_index("row")["J60"]
+    both = pd.concat([ours, free], axis=1, join="inner").to_numpy(dtype=float)
+    both = both[np.isfinite(both).all(axis=1)]
+    return float(both[:, 0].mean() / both[:, 1].mean())
+
+
 def least_found(queries: int, method: str = "feasible") -> float:
     """The least share of rows with a hit after so many queries, of the data sets."""
     lines = searches()[searches()["method"] == method]
