@@ -82,9 +82,8 @@ def searched(
             asked = len(search.history.queries)
             curve[asked:] = np.minimum(curve[asked:], price(g, problem, query.point))
         if note is not None and (n_asked := len(search.history.queries)) in BUDGETS and np.isfinite(curve[n_asked]):
-            outlook = acex.Feasible().outlook(problem, search.history)
-            assert outlook is not None
-            chances = {f"chance{s}": chance for s, chance in zip((0.1, 0.25, 0.5), outlook.closer, strict=True)}
+            closer = acex.Feasible().closer(problem, search.history)
+            chances = {f"chance{s}": chance for s, chance in zip((0.1, 0.25, 0.5), closer, strict=True)}
             note.append({"hint": problem.hint is not None, "queries": n_asked, "J": curve[n_asked], **chances})
     return curve, search
 

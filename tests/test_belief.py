@@ -164,12 +164,10 @@ def test_an_outlook_gives_chances_and_what_is_much_cheaper_is_less_likely() -> N
     search = Search.begin(p, strategy)
     while search.best is None and (query := search.ask()) is not None:
         search = search.tell(query, bool(decide(p, query.point[None])[0]))
-    ahead = strategy.outlook(p, search.history)
-    assert ahead is not None
-    assert 0 <= ahead.soon <= 1
-    assert 1 >= ahead.closer[0] >= ahead.closer[1] >= ahead.closer[2] >= 0
+    tenth, quarter, half = strategy.closer(p, search.history)
+    assert 1 >= tenth >= quarter >= half >= 0
 
 
 def test_before_the_first_counterfactual_there_is_no_outlook() -> None:
     p = problem(MIXED)
-    assert Feasible().outlook(p, Search.begin(p, Feasible()).history) is None
+    assert Feasible().closer(p, Search.begin(p, Feasible()).history) == ()

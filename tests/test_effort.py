@@ -73,3 +73,13 @@ def test_known_hits_that_are_unusual_are_tried_first_and_named_in_the_end() -> N
     assert "give known outcomes" not in str(e)
     found = acex.explain(rare, X, data=data, labels=rare(data), target="yes", budget=30, plausibility=None)
     assert found.label_after == "yes"
+
+
+def test_the_report_says_how_likely_something_cheaper_is_and_what_to_do_where_nothing_was_found() -> None:
+    e = acex.explain(model, X, data=ROWS, budget=12)
+    tenth, quarter, half = e.ending.closer
+    assert 1 >= tenth >= quarter >= half >= 0
+    assert f"at least 10% cheaper exists, among what the search could reach, is about {tenth:.0%}" in e.to_html()
+    assert acex.Explanation.from_json(e.to_json()).ending.closer == e.ending.closer
+    none = acex.explain(lambda rows: ["no"] * len(rows), X, data=ROWS, budget=5)
+    assert "give known outcomes as labels" in none.to_html() and "{labels}" not in none.to_html() + str(none)

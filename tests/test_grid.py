@@ -61,6 +61,7 @@ def test_digits_are_those_that_python_writes(value: float, digits: int) -> None:
         (RNG.choice([0.0, 100.0], 200), 1.0),  # two values show no step
         (np.round(10 ** RNG.uniform(-12, 6, 300), 14), 0.0),
         (np.zeros(20), 1.0),
+        (np.random.default_rng(7).normal(50, 15, 300) * 1e-12, 0.0),  # small is not nothing
     ],
 )
 def test_a_column_shows_the_step_in_which_it_comes(values: Any, step: float) -> None:

@@ -41,12 +41,14 @@ if TYPE_CHECKING:
     from acex.space.plausibility import Plausibility
     from acex.space.region import Region
     from acex.space.space import Space
+    from acex.space.times import Date, Duration
 
 _ERRORS = ("AcexError", "BudgetSpent", "ExecutorFailed", "LedgerFailed", "MissingExtra", "ModelFailed")
 _HOMES = {
     **dict.fromkeys((*_ERRORS, "NoCounterfactual"), "acex.errors"),
     **dict.fromkeys(("AtLeast", "AtMost", "Between", "Relative", "Target"), "acex.plan.target"),
     **dict.fromkeys(("Continuous", "Integer", "Nominal", "Ordinal"), "acex.space.kinds"),
+    **dict.fromkeys(("Date", "Duration"), "acex.space.times"),
     "DaskExecutor": "acex.run.executors",
     "Explainer": "acex.run.explainer",
     "Explanation": "acex.run.explanation",
@@ -76,6 +78,8 @@ __all__ = [
     "BudgetSpent",
     "Continuous",
     "DaskExecutor",
+    "Date",
+    "Duration",
     "ExecutorFailed",
     "Explainer",
     "Explanation",

@@ -80,6 +80,9 @@ class Case:
         list[str] | None,
         typer.Option(metavar="COLUMN=STEP", help='The step of a number: "loan=50", "rate=off"; off for all columns.'),
     ] = None
+    decimal: Annotated[
+        str, typer.Option(metavar="MARK", help="How DATA writes 0.5: with '.' or ','; the other is for thousands.")
+    ] = "."
     class_name: Annotated[
         list[str] | None, typer.Option(metavar="LABEL=WORD", help='What a label is called: "1=approved". Repeat it.')
     ] = None
@@ -118,23 +121,26 @@ class Case:
         """Data and row as `acex.Explainer` takes them, with the labels the model can give where it says so."""
         from acex.space.schema import read_rules, read_schema, with_schema
 
-        table = read_table(self.data)
+        table = read_table(self.data, self.decimal)
         hidden = column_names(self.drop, table.columns, "--drop")
         if self.labels is not None:
             [labels] = column_names([self.labels], table.columns, "--labels", whole=True)
             hidden.append(labels)
         rows = table.drop(columns=hidden)
         outcomes = None if self.labels is None else table[self.labels]
-        if outcomes is not None and outcomes.isna().any():
-            raise ValueError(
-                f"--labels {self.labels}: {int(outcomes.isna().sum())} outcomes are missing in {self.data}."
-            )
         rows, space = with_schema(rows, read_schema(self.schema) if self.schema else ())
+        known, remarks = rows, []
+        if ids := [f.name for f in space.features if f.frozen and not self.schema]:
+            remarks.append(f"{', '.join(ids)}: a number for each row, which stays as it is.")
+        if outcomes is not None and outcomes.isna().any():
+            remarks.append(f"{int(outcomes.isna().sum())} rows have no outcome in {self.labels} and were left out.")
+            known, outcomes = rows[outcomes.notna()], outcomes.dropna()
         space = space.moving_on(_grid(self.grid or (), space))
         names = self._class_names(known_labels or ())
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         return Prepared(
-            rows=rows,
+            rows=known,
+            remarks=remarks,
             labels=None if outcomes is None else outcomes.tolist(),
             space=space,
             factual=self._factual(table, rows, hidden),
@@ -211,7 +217,7 @@ class Case:
                 raise ValueError(f"--where {self.where!r}: expected exactly one row of {self.data}, got {len(found)}.")
             return rows.iloc[found]
         assert self.x is not None
-        own = read_row(self.x)
+        own = read_row(self.x, self.decimal)
         return own.drop(columns=[name for name in hidden if name in own.columns])
 
     def _plausibility(self) -> acex.Plausibility | None:
@@ -259,7 +265,7 @@ class Batch(Case):
                 raise ValueError(f"--where {self.where!r}: no row of {self.data} is such.")
             return rows.iloc[found]
         assert self.x is not None
-        own = read_table(self.x)
+        own = read_table(self.x, self.decimal)
         return own.drop(columns=[name for name in hidden if name in own.columns])
 
 
@@ -268,6 +274,7 @@ class Prepared:
     """Data, row (of a batch: rows) and limits in the form of `acex.Explainer`."""
 
     rows: pd.DataFrame
+    remarks: list[str]  # what was taken for granted
     labels: list[Any] | None
     space: acex.Space
     factual: pd.DataFrame

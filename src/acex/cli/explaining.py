@@ -101,6 +101,8 @@ def explain(
     elif not quiet:
         price = price_per_row if price_per_row is not None else price_of(ledger, explainer.model_id)
         print_explanation(explanation, price)
+        for remark in prepared.remarks:
+            say(remark)
     if out is not None:
         explanation.to_json(out)
     if plot is not None:

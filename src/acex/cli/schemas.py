@@ -23,6 +23,9 @@ def schema(
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that the model does not see.")
     ] = None,
+    decimal: Annotated[
+        str, typer.Option(metavar="MARK", help="How DATA writes 0.5: with '.' or ','; the other is for thousands.")
+    ] = ".",
     as_json: AsJson = False,
 ) -> None:
     """Write down what the columns of a file hold, to be edited for --schema.
@@ -31,7 +34,7 @@ def schema(
     """
     from acex.space.schema import schema_text
 
-    table = read_table(data)
+    table = read_table(data, decimal)
     space = acex.Space.infer(table.drop(columns=column_names(drop, table.columns, "--drop")))
     if out is not None:
         if out.exists():

@@ -14,15 +14,33 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """The table in a file.
+def read_table(path: Path, decimal: str = ".") -> pd.DataFrame:
+    """The table in a file; CSV with commas, or semicolons or tabs where the header has only these.
+
+    Args:
+        decimal: how CSV writes 0.5: "." or ","; the other one may stand between thousands.
 
     Raises:
         ValueError: there is no such file, or it is no table.
     """
     import pandas as pd
 
-    return _read(path, pd.read_csv)
+    if decimal not in (".", ","):
+        raise ValueError(f"--decimal {decimal!r}: expected '.' or ','.")
+
+    def read_csv(path: Path) -> pd.DataFrame:
+        marks: dict[str, Any] = {} if decimal == "." else {"decimal": ",", "thousands": "."}
+        table: pd.DataFrame = pd.read_csv(path, sep=_separator(path), **marks)
+        return table
+
+    return _read(path, read_csv)
+
+
+def _separator(path: Path) -> str:
+    """What stands between the columns of a CSV file, by its first line."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        header = file.readline()
+    return max(",;\t", key=lambda mark: (header.count(mark), mark == ","))
 
 
 def read_answers(path: Path) -> pd.DataFrame:
@@ -113,12 +131,12 @@ def matching(table: pd.DataFrame, where: str) -> list[int]:
     return holds.index[holds.fillna(False).astype(bool)].tolist()
 
 
-def read_row(path: Path) -> pd.DataFrame:
+def read_row(path: Path, decimal: str = ".") -> pd.DataFrame:
     """The one row in a file."""
     import pandas as pd
 
     if path.suffix.lower() != ".json":
-        table = read_table(path)
+        table = read_table(path, decimal)
     elif not path.is_file():
         raise ValueError(f"--x {path}: there is no such file.")
     else:

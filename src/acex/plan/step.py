@@ -114,6 +114,7 @@ class Ending:
         least_usual: of each, the pair of values that is rarest in the data, in words; empty where none is rare.
         needed: for each, its changes by feature: "needed" and who says so, or "not checked" (see `search.prune`).
         worth: what one more query is expected to save, in cost; infinite without a counterfactual.
+        closer: the chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where nobody can tell.
         warnings: what a reader should know.
         error: what went wrong, of an explanation that failed.
     """
@@ -127,6 +128,7 @@ class Ending:
     error: str | None = None
     least_usual: tuple[str, ...] = ()
     needed: tuple[Mapping[str, str], ...] = ()
+    closer: tuple[float, ...] = ()
 
     @classmethod
     def so_far(cls, steps: Sequence[Step], target: Target) -> Ending:
@@ -146,6 +148,6 @@ class Ending:
     def from_dict(cls, written: Mapping[str, Any]) -> Ending:
         """What `to_dict` wrote, in this version or an earlier one."""
         known = {field.name: written[field.name] for field in fields(cls) if field.name in written}
-        for name in ("counterfactuals", "steadiness", "warnings", "least_usual", "needed"):
+        for name in ("counterfactuals", "steadiness", "warnings", "least_usual", "needed", "closer"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known | {"worth": inf if known.get("worth") is None else known["worth"]})

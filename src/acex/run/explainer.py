@@ -46,6 +46,7 @@ from acex.run.session import Session
 from acex.run.wishes import refuse_foreign
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
+from acex.space.gaps import without_gaps
 from acex.space.metric import Metric
 from acex.space.mining import Mined, mine
 from acex.space.plausibility import Plausibility
@@ -102,6 +103,8 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
+        data, labels, left_out = without_gaps(data, labels)
+        self._remarks = (left_out,) if left_out else ()
         self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
@@ -242,7 +245,7 @@ class Explainer:
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=(*known.beyond(encoded[0]), *unusual_row(problem), *remarks),
+            remarks=(*self._remarks, *known.beyond(encoded[0]), *unusual_row(problem), *remarks),
             **self._said(options, space),
         )
         return plan, problem

@@ -21,6 +21,7 @@ from acex.errors import NoCounterfactual
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
 from acex.plan.target import Measured
+from acex.run.advice import advice
 from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import Label, answer_texts, as_json, listed, printable
@@ -31,16 +32,6 @@ if TYPE_CHECKING:
     from acex.show.plots import Kind
     from acex.show.sentences import Templates
 
-ADVICE = {
-    "already_target": "The factual already has the label that was asked for: there is nothing to change.",
-    "budget_spent": "The budget ran out before a hit. Raise budget, {labels}unfreeze features, or loosen ranges "
-    "and constraint.",
-    "unlikely": "A hit became too unlikely to go on. Unfreeze features, loosen ranges or constraint, {labels}"
-    "or choose another target.",
-    "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
-    "or relax plausibility (a lower threshold, or None).",
-    "failed": "The row could not be explained.",
-}
 FORMAT = 1  # of the JSON form
 
 
@@ -236,14 +227,18 @@ class Explanation:
         known = f", {self.n_reused} known before" if self.n_reused else ""
         return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{known}"
 
+    @property
+    def advice(self) -> str:
+        """What to do about it, where no counterfactual was found."""
+        return advice(self.outcome, has_outcomes=self.plan.outcomes)
+
     def _advice(self) -> str:
         if self.error is not None:
             return self.error
         answers = dict.fromkeys(self._called(step.label) for step in self.steps)
-        advice = ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
         met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
         never = "" if met or self.target is None else f", never {self.plan.target.wish or repr(self.target)}"
-        return f"{advice} The model answered [{listed(answers)}]{never}."
+        return f"{self.advice} The model answered [{listed(answers)}]{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -379,6 +374,7 @@ class Explanation:
                 "steadiness": self.steadiness,
                 "least_usual": self.least_usual,
                 "needed": self.ending.needed,
+                "closer": self.ending.closer,
                 "warnings": self.warnings,
                 "queries": [
                     q | {"label": as_json(s.label), "paid": s.paid, "at": s.at, "reference": s.note.reference}

@@ -378,6 +378,7 @@ class Session:
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
             least_usual=tuple(least_usual(self.problem, x) for x in search.history.X[chosen]),
             needed=self._needed(search),
+            closer=self._strategy.closer(search.problem, search.history) if self._end and len(chosen) else (),
         )
 
     def _needed(self, search: Search) -> tuple[dict[str, str], ...]:

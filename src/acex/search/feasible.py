@@ -125,10 +125,10 @@ class Feasible(Strategy):
             return np.inf
         return float((round_.judged.saving * round_.judged.probability).max(initial=0.0)) * best_cost(problem, history)
 
-    def outlook(self, problem: Problem, history: History, *, seed: int = 0) -> Outlook | None:
-        """How likely something cheaper is; None before the first counterfactual."""
-        round_ = _Round(problem, self, history, 0, seed)
-        return round_.outlook if round_.success.any() else None
+    def closer(self, problem: Problem, history: History) -> tuple[float, ...]:
+        """The chances, see `outlook`; none before the first counterfactual."""
+        round_ = _Round(problem, self, history, 0, 0)
+        return round_.outlook.closer if round_.success.any() else ()
 
 
 def _found(problem: Problem, history: History, count: int) -> tuple[frozenset[int], ...]:

@@ -59,6 +59,10 @@ class Strategy(ABC):
             budget: how many queries there will be at most.
         """
 
+    def closer(self, problem: Problem, history: History) -> tuple[float, ...]:
+        """The chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where nobody can tell."""
+        return ()
+
     @abstractmethod
     def worth(self, problem: Problem, history: History) -> float:
         """What one more query is expected to save, in cost; infinite while there is no counterfactual."""

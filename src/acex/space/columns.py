@@ -5,8 +5,9 @@ A column's dtype limits what it can *hold*: of 0.1 the nearest float32, of 300 t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,12 @@ from pandas.api import types
 from acex.arrays import FloatArray, Rows
 from acex.space.feature import KINDS, Feature
 from acex.space.kinds import refuse
+from acex.space.times import Date, Duration
 from acex.values import as_json, plain
+
+IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
+ENOUGH_IDS = 20  # rows that all differ, before a column of whole numbers of such a name is one of identifiers
+MOMENTS = (Date, Duration)  # known to files and to `Space.infer` since they are imported here
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ class Column:
 def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
     missing = values.isna().to_numpy()
     if len(values) == 1 and missing[0]:
-        raise ValueError(f"{name!r}: the value is missing, got {plain(values.iloc[0])!r}.")
+        raise ValueError(f"{name!r}: the value is missing, got {plain(values.iloc[0])!r}. Fill it in.")
     if missing.any():
         raise ValueError(
             f"{name!r}: {int(missing.sum())} of {len(values)} values are missing (first in row "
@@ -100,16 +106,21 @@ def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
     for kind in reversed(KINDS.values()):
         feature = kind.infer(name, column)
         if feature is not None:
-            return feature
+            return replace(feature, frozen=True) if _is_identifier(feature, column) else feature
     dtype = column.dtype
-    if types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype) or dtype.kind == "m":
-        what = f"{name!r}: holds dates or times ({dtype})"
-        raise ValueError(f"{what}. Turn it into a number first, such as days since a fixed day.")
+    if isinstance(dtype, pd.PeriodDtype):
+        raise ValueError(f"{name!r}: holds periods ({dtype}). Turn them into dates: .dt.to_timestamp().")
     found = ", ".join(f"{v!r} ({kind.__name__})" for kind, v in {type(v): v for v in column.tolist()}.items())
     raise ValueError(
         f"{name!r}: expected numbers only or texts only, got {found}. Convert the column, or declare it as "
         f"acex.Nominal({name!r}, (...))."
     )
+
+
+def _is_identifier(feature: Feature, column: pd.Series[Any]) -> bool:
+    """Is this a number for each row, by which people find it again? Nobody can change that."""
+    is_named = IDENTIFIER.search(feature.name) is not None and feature.is_whole and feature.is_number
+    return is_named and len(column) >= ENOUGH_IDS and column.is_unique
 
 
 def as_frame(rows: Rows) -> pd.DataFrame:

@@ -121,6 +121,7 @@ def _decimals(x: FloatArray, precision: int) -> int | None:
         if largest * 10.0**decimals >= min(10.0**precision, MOST_EXACT):
             break
         at = x * 10.0**decimals
-        if np.all(np.abs(at - np.rint(at)) <= np.maximum(ROUGH, np.abs(at) * 10.0**-precision)):
+        near = np.abs(at - np.rint(at)) <= np.maximum(ROUGH, np.abs(at) * 10.0**-precision)
+        if np.all(near & ((np.rint(at) != 0) | (x == 0))):  # 5e-11 is no 0
             return decimals
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -19,6 +20,9 @@ from acex.space.grid import Grid, digits_of, step_of, with_digits
 from acex.values import is_count, is_finite, is_hashable, is_missing, joined_words, listed, plain
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
+DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?")  # 3,5 and 1.250,75
+MOST_TEXTS = 100  # different ones, beyond which a column may be one of names
+TRUTHS = {"yes": True, "no": False, "true": True, "false": False, "1": True, "0": False, "y": True, "n": False}
 LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
 
 
@@ -243,13 +247,28 @@ class Categorical(Feature):
         try:
             return np.array([self._codes[v] for v in values.tolist()], dtype=float)
         except (KeyError, TypeError):
-            unknown = next(v for v in values.tolist() if not is_hashable(v) or v not in self._codes)
+            codes = [self._code_of(v) for v in values.tolist()]
+            if None not in codes:
+                return np.array(codes, dtype=float)
+            unknown = values.tolist()[codes.index(None)]
             known = listed(self.categories)
             raise ValueError(f"{self.name!r}: {unknown!r} is not a known category; there are {known}.") from None
 
     @cached_property
     def _codes(self) -> dict[Hashable, int]:
         return {category: code for code, category in enumerate(self.categories)}
+
+    def _code_of(self, value: Any) -> int | None:
+        """The code of a value, also of a yes or no in other words than the column's; None if it is not known."""
+        if not is_hashable(value):
+            return None
+        return self._codes.get(value, self._truths.get(truth(value)))
+
+    @cached_property
+    def _truths(self) -> dict[bool | None, int]:
+        """The codes of False and True, where that is what the categories say in whichever words."""
+        truths = [truth(category) for category in self.categories]
+        return dict(zip(truths, range(2), strict=True)) if sorted(map(str, truths)) == ["False", "True"] else {}
 
     def value(self, code: float) -> Any:
         return self.categories[int(code)]
@@ -260,12 +279,13 @@ class Categorical(Feature):
             return np.arange(len(known), dtype=float)
         if isinstance(limits, str) or not isinstance(limits, Collection):
             raise ValueError(f"{where}: expected a list of the allowed categories, got {limits!r}.")
-        unknown = [c for c in limits if not is_hashable(c) or c not in self._codes]
+        codes = [self._code_of(c) for c in limits]
+        unknown = [c for c, code in zip(limits, codes, strict=True) if code is None]
         if unknown:
             raise ValueError(f"{where}: {listed(unknown)} is not a known category; there are {listed(known)}.")
         if len(limits) == 0:
             raise ValueError(f"{where}: expected at least one category, got none.")
-        return np.unique([float(self._codes[c]) for c in limits])
+        return np.unique([float(code) for code in codes if code is not None])
 
     def limits(self, allowed: FloatArray) -> Any:
         return [self.value(code) for code in allowed]
@@ -326,9 +346,16 @@ class Nominal(Categorical):
         if not all(isinstance(v, str) for v in column.tolist()):
             return None
         values = column.unique().tolist()
-        if len(values) > 100 and len(values) > len(column) / 2:
+        if all(DECIMAL_COMMA.fullmatch(v) for v in values) and any("," in v for v in values):
+            what = f"{name!r}: texts such as {values[0]!r} look like numbers with decimal commas"
+            raise ValueError(
+                f"{what}. Read the file so: pandas.read_csv(..., decimal=','), in the shell --decimal ','."
+            )
+        if len(values) > MOST_TEXTS and len(values) > len(column) / 2:
             what = f"{name!r}: {len(values)} different texts in {len(column)} rows look like an identifier"
-            raise ValueError(f"{what}. Drop the column, or declare it as acex.Nominal({name!r}, (...)).")
+            raise ValueError(
+                f"{what}. Drop the column (in the shell --drop {name}), or declare it as acex.Nominal({name!r}, (...))."
+            )
         return cls(name, tuple(sorted(values)))
 
     @classmethod
@@ -337,6 +364,11 @@ class Nominal(Categorical):
 
     def confined(self, x: FloatArray, allowed: FloatArray, home: float) -> FloatArray:
         return np.where(np.isin(x, allowed), x, home if home in allowed else allowed[0])
+
+
+def truth(value: Any) -> bool | None:
+    """What yes, true, 1 and the like say; None for anything else."""
+    return TRUTHS.get(str(value).strip().lower().removesuffix(".0"))
 
 
 def refuse(name: str, values: pd.Series[Any], bad: BoolArray, why: str) -> None:

@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pandas.api import types
 
 from acex.space.columns import infer_feature
 from acex.space.feature import Feature, kind_named
+from acex.space.gaps import all_at_once, complete_rows
 from acex.space.space import Space
 from acex.values import listed
 
@@ -139,11 +141,15 @@ def with_schema(frame: pd.DataFrame, schema: Iterable[FeatureSchema]) -> tuple[p
     frame = frame.copy(deep=False)
     for name, column in by_name.items():
         frame[name] = column.kind.adopted(frame[name])
-    features = [
-        by_name[name].feature(column) if name in by_name else infer_feature(str(name), column).as_written(column)
-        for name, column in frame.items()
-    ]
+    features = all_at_once(
+        partial(_feature, by_name.get(str(name)), name, c) for name, c in complete_rows(frame).items()
+    )
     return frame, Space(tuple(features)).like(frame)
+
+
+def _feature(said: FeatureSchema | None, name: Any, column: pd.Series[Any]) -> Feature:
+    """What the schema says of a column, or what its values suggest."""
+    return infer_feature(str(name), column).as_written(column) if said is None else said.feature(column)
 
 
 def schema_text(space: Space) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -28,6 +28,7 @@ from acex.space.columns import (
     labels_to_json,
 )
 from acex.space.feature import Direction, Feature, feature_from_json, feature_to_json
+from acex.space.gaps import all_at_once, complete_rows
 from acex.space.kinds import Numeric
 from acex.values import is_missing, joined_words, listed
 
@@ -128,13 +129,15 @@ class Space:
             grid: the steps in which numbers are moved, such as {"loan": 50, "rate": None} (None: any number); for the
                 others, the steps in which the data come. False for none at all.
         """
-        frame = as_data(data).infer_objects()
+        frame = as_data(data)
         if frame.empty:
             raise ValueError(f"data is empty: expected rows and columns, got the shape {frame.shape}.")
+        frame = complete_rows(frame).infer_objects()
         prefix = "" if isinstance(data, pd.DataFrame) else "x"
         columns = [(f"{prefix}{label}", column) for label, column in frame.items()]
-        features = tuple(infer_feature(name, column).as_written(column) for name, column in columns)
-        return cls(features).like(data).adjust(freeze=freeze).moving_on(grid)
+        features = all_at_once(partial(infer_feature, name, column) for name, column in columns)
+        features = [feature.as_written(column) for feature, (_, column) in zip(features, columns, strict=True)]
+        return cls(tuple(features)).like(data).adjust(freeze=freeze).moving_on(grid)
 
     def like(self, data: Rows) -> Space:
         """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
@@ -151,8 +154,7 @@ class Space:
             if frame.shape[1] != len(self):
                 raise ValueError(f"data has {frame.shape[1]} columns, the space {len(self)} features.")
             written = replace(self, columns=None, dtypes=None, nested=False, array_dtype=np.asarray(data).dtype)
-        for column in written.held:
-            column.feature.check(column.dtype)
+        all_at_once(partial(column.feature.check, column.dtype) for column in written.held)
         return written
 
     def adjust(
@@ -213,10 +215,9 @@ class Space:
 
     def reaching(self, rows: Rows) -> Space:
         """The same space, its numeric ranges widened to hold these rows: what is there is possible."""
-        features = [
-            column.feature.reaching(column.codes(values))
-            for column, values in zip(self.held, self._columns_of(rows), strict=True)
-        ]
+        pairs = list(zip(self.held, self._columns_of(rows), strict=True))
+        codes = all_at_once(partial(column.codes, values) for column, values in pairs)
+        features = [column.feature.reaching(x) for (column, _), x in zip(pairs, codes, strict=True)]
         return self if features == list(self.features) else replace(self, features=tuple(features))
 
     def beyond(self, x: FloatArray) -> tuple[str, ...]:
@@ -260,11 +261,8 @@ class Space:
             ValueError: a column is missing or unknown, a value is missing, infinite, of no known
                 category or out of range. The message names column and value.
         """
-        columns = self._columns_of(rows)
-        X = np.empty((len(columns[0]), len(self)))
-        for j, (column, values) in enumerate(zip(self.held, columns, strict=True)):
-            X[:, j] = column.encode(values)
-        return X
+        pairs = zip(self.held, self._columns_of(rows), strict=True)
+        return np.column_stack(all_at_once(partial(column.encode, values) for column, values in pairs))
 
     def _columns_of(self, rows: Rows) -> list[pd.Series[Any]]:
         """The values of each feature, in the order of the features."""

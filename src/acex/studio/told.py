@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import acex
-from acex.run.explanation import ADVICE
 from acex.show.sentences import Templates, one_sentence, sentences
 from acex.values import as_json
 
@@ -46,7 +45,7 @@ def step_told(step: acex.Step, factual: Mapping[str, Any], space: acex.Space) ->
 
 def explanation_told(e: acex.Explanation) -> dict[str, Any]:
     """What came of an explanation so far."""
-    advice = "" if e.outcome == "found" else e.error or ADVICE.get(e.outcome, "")
+    advice = "" if e.outcome == "found" else e.error or e.advice
     return {
         "outcome": e.outcome,
         "stopped_by": e.stopped_by,

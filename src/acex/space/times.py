@@ -1,0 +1,248 @@
+"""Dates and durations: whole days, or as fine as the data are, shown as dates.
+
+Codes count units (days, hours, ...) from the first of January 1970 on; of a duration from nothing on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from acex.arrays import FloatArray
+from acex.space.feature import Feature, register
+from acex.space.kinds import LARGEST_EXACT_INTEGER
+from acex.values import is_missing, plain
+
+TimeUnit: TypeAlias = Literal["D", "h", "min", "s", "ms", "us"]
+UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
+MICROSECONDS = {"D": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "us": 1}
+EPOCH = pd.Timestamp("1970-01-01").as_unit("us")
+# Ways to write a date in a file. Where days and months could be exchanged, a column must show which is which.
+FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M")
+EITHER = ("%m/%d/%Y", "%d/%m/%Y")
+
+
+@dataclass(frozen=True)
+class Moment(Feature):
+    """What `Date` and `Duration` share: the first and the last there is, and the unit in which they are counted."""
+
+    first: Any
+    last: Any
+    step: TimeUnit = field(default="D", kw_only=True)
+
+    scalar: ClassVar[Any]  # what pandas calls a value
+    what: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.step not in UNITS:
+            raise ValueError(f"{self.name!r}: step must be one of {', '.join(UNITS)}, got {self.step!r}.")
+        self._set(first=self._written(self.first), last=self._written(self.last))
+        if not self.low <= self.high:
+            raise ValueError(f"{self.name!r}: expected first <= last, got {self.first} and {self.last}.")
+        if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:
+            raise ValueError(f"{self.name!r}: too far from 1970 to be counted in {self.step}; take a coarser step.")
+
+    def _written(self, value: Any) -> str:
+        return self.text(self._parsed(value))
+
+    def _parsed(self, value: Any) -> Any:
+        """A value of any make as pandas' own."""
+        try:
+            parsed = self.scalar(plain(value)) if not isinstance(value, (bool, int, float)) else None
+        except (ValueError, TypeError, OverflowError):
+            parsed = None
+        if parsed is None or is_missing(parsed):
+            raise ValueError(f"{self.name!r}: expected a {self.what}, got {plain(value)!r}.")
+        return parsed
+
+    def _counted(self, parsed: Any) -> float:
+        raise NotImplementedError
+
+    def _units_in(self, length: pd.Timedelta) -> float:
+        return int(length // pd.Timedelta(1, unit="us")) / MICROSECONDS[self.step]
+
+    def _length_of(self, units: float) -> pd.Timedelta:
+        return pd.Timedelta(round(units) * MICROSECONDS[self.step], unit="us")
+
+    @cached_property
+    def low(self) -> float:
+        return self._counted(self._parsed(self.first))
+
+    @cached_property
+    def high(self) -> float:
+        return self._counted(self._parsed(self.last))
+
+    def encode(self, values: pd.Series[Any]) -> FloatArray:
+        x = np.array([self._counted(self._parsed(v)) for v in values.tolist()], dtype=float)
+        whole: FloatArray = np.rint(x)
+        if (x != whole).any():
+            odd = values.iloc[int((x != whole).argmax())]
+            raise ValueError(f"{self.name!r}: {plain(odd)} is finer than the data, which are counted in {self.step}.")
+        return whole
+
+    def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
+        if limits is None:
+            return np.array([low, high])
+        no_pair = isinstance(limits, (str, bytes, Set, Mapping)) or not isinstance(limits, Iterable)
+        ends = [] if no_pair else [*limits]
+        if len(ends) != 2:
+            raise ValueError(f"ranges[{self.name!r}]: expected a pair (first, last), got {limits!r}.")
+        least, most = (None if e is None or e in (-np.inf, np.inf) else self._counted(self._parsed(e)) for e in ends)
+        least, most = -np.inf if least is None else np.ceil(least), np.inf if most is None else np.floor(most)
+        if least > most:
+            raise ValueError(f"ranges[{self.name!r}]: expected first <= last, got {ends[0]} and {ends[1]}.")
+        return np.array([max(least, low), min(most, high)])
+
+    def limits_in(self, text: str) -> Any:
+        first, dots, last = text.partition("..")
+        if not dots:
+            first, dots, last = text.partition(":")
+        if not dots:
+            raise ValueError("expected FIRST..LAST, either of which may be left out.")
+        return [self._parsed(end) if end else None for end in (first, last)]
+
+    def widened(self, limits: Any) -> Feature:
+        return self.reaching(np.array([end for end in self.allowed(limits).tolist() if np.isfinite(end)]))
+
+    def reaching(self, x: FloatArray) -> Feature:
+        low, high = float(x.min(initial=self.low)), float(x.max(initial=self.high))
+        if (low, high) == (self.low, self.high):
+            return self
+        return replace(self, first=self._uncounted(low), last=self._uncounted(high))
+
+    def _uncounted(self, code: float) -> Any:
+        raise NotImplementedError
+
+    def value(self, code: float) -> Any:
+        return self._uncounted(code)
+
+    def text(self, value: Any, digits: int = 4) -> str:
+        return str(value).removesuffix(" 00:00:00")
+
+
+def _unit_of(microseconds: Any) -> TimeUnit:
+    """The coarsest unit of which all of these are multiples."""
+    return next(u for u in UNITS if (microseconds % MICROSECONDS[u] == 0).all())
+
+
+@register
+@dataclass(frozen=True)
+class Duration(Moment):
+    """A length of time between `first`, the shortest, and `last`, the longest."""
+
+    scalar = pd.Timedelta
+    what = "duration such as '3 days 04:00:00'"
+
+    @classmethod
+    def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
+        if not types.is_timedelta64_dtype(column.dtype):
+            return None
+        return cls(name, column.min(), column.max(), step=_unit_of(column.to_numpy().astype("m8[us]").astype("i8")))
+
+    def check(self, dtype: Any) -> None:
+        if not (types.is_timedelta64_dtype(dtype) or types.is_object_dtype(dtype)):
+            raise ValueError(f"{self.name!r}: declared Duration, but the column in data is {dtype}.")
+
+    def _counted(self, parsed: Any) -> float:
+        return self._units_in(parsed)
+
+    def _uncounted(self, code: float) -> Any:
+        return self._length_of(code)
+
+    def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
+        return pd.Series([self._uncounted(code) for code in x.tolist()]).astype(dtype or "timedelta64[us]")
+
+
+@register
+@dataclass(frozen=True)
+class Date(Moment):
+    """A day, or a moment of it, from `first` to `last`.
+
+    `form` says how the column writes it: "" as dates of pandas, "date" as Python's, or as text such as "%d.%m.%Y".
+    """
+
+    form: str = field(default="", kw_only=True)
+
+    scalar = pd.Timestamp
+    what = "date such as '2026-11-30'"
+
+    @classmethod
+    def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
+        form = ""
+        if not types.is_datetime64_any_dtype(column.dtype):
+            values = column.tolist()
+            if all(type(v) is date for v in values):
+                form = "date"
+            elif all(isinstance(v, str) for v in values):
+                form = _form_of(values)
+            if not form:
+                return None
+            column = pd.to_datetime(column, format=None if form == "date" else form)
+        if column.dt.tz is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        moments = column.to_numpy().astype("M8[us]").astype("i8")
+        return cls(name, column.min(), column.max(), step=_unit_of(moments), form=form)
+
+    @classmethod
+    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
+        found = cls.infer("", column)
+        return {} if found is None else {"first": found.first, "last": found.last}
+
+    def check(self, dtype: Any) -> None:
+        is_text = types.is_object_dtype(dtype) or types.is_string_dtype(dtype)
+        if not (is_text if self.form else types.is_datetime64_any_dtype(dtype)):
+            raise ValueError(f"{self.name!r}: declared Date, but the column in data is {dtype}.")
+
+    def _parsed(self, value: Any) -> Any:
+        if isinstance(value, str) and self.form not in ("", "date"):
+            try:
+                return pd.to_datetime(value, format=self.form)
+            except ValueError:
+                pass  # as acex writes it in files
+        moment = super()._parsed(value)
+        return moment if moment.tz is None else moment.tz_convert("UTC").tz_localize(None)
+
+    def _counted(self, parsed: Any) -> float:
+        return self._units_in(parsed - EPOCH)
+
+    def _uncounted(self, code: float) -> Any:
+        return EPOCH + self._length_of(code)
+
+    def value(self, code: float) -> Any:
+        moment = self._uncounted(code)
+        return moment.date() if self.form == "date" else moment.strftime(self.form) if self.form else moment
+
+    def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
+        if self.form:
+            return super().decode(x, dtype)
+        moments = pd.Series([self._uncounted(code) for code in x.tolist()])
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            return moments.dt.tz_localize("UTC").astype(dtype)
+        return moments.astype(dtype or "datetime64[us]")
+
+
+def _form_of(texts: list[str]) -> str:
+    """How all of these texts write dates; "" if they do not, or if it cannot be told which is the month."""
+    if not texts or not texts[0][:1].isdigit():
+        return ""
+    if any(fitting := [form for form in FORMS if _fits(form, texts)]):
+        return fitting[0]
+    either = [form for form in EITHER if _fits(form, texts)]
+    return either[0] if len(either) == 1 else ""
+
+
+def _fits(form: str, texts: list[str]) -> bool:
+    """Are these exactly what is written in this form?"""
+    for some in (texts[:1], texts):
+        moments = pd.to_datetime(pd.Series(some), format=form, errors="coerce")
+        if moments.isna().any() or moments.dt.strftime(form).tolist() != some:
+            return False
+    return True
