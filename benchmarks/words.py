@@ -167,6 +167,13 @@ def trials() -> str:
     return _only(markdown(_named("control: trials until a controller passes")))
 
 
+def trial(method: str, history: str, column: str) -> str:
+    """One cell of the table of controllers."""
+    table = _named("control: trials until a controller passes")
+    row = next(r for r in table.rows if r[0].text.startswith(f"{history} of") and r[1].text == method)
+    return row[table.header.index(column)].text
+
+
 @cache
 def _all_tables() -> list[Table]:
     return tables(results())
