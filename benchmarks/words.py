@@ -167,6 +167,13 @@ def trials() -> str:
     return _only(markdown(_named("control: trials until a controller passes")))
 
 
+def trial(method: str, history: str, column: str) -> str:
+    """One cell of the table of controllers."""
+    table = _named("control: trials until a controller passes")
+    row = next(r for r in table.rows if r[0].text.startswith(f"{history} of") and r[1].text == method)
+    return row[table.header.index(column)].text
+
+
 @cache
 def _all_tables() -> list[Table]:
     return tables(results())
@@ -320,6 +327,16 @@ def _spans(found: dict[str, list[int]]) -> str:
         if texts:
             words.append(f"{name} ({', '.join(texts)})")
     return _listed(words)
+
+
+def unseen(data: str, method: str = "feasible-labels") -> float:
+    """What it costs to make no step that nobody would see: mean J over that of `anytime.py`, same rows."""
+    ours = mixed()[(mixed()["data"] == data) & (mixed()["method"] == method)].set_index("row")["J"]
+    named = {"feasible-labels": "labels"}.get(method, method)
+    free = searches()[(searches()["data"] == data) & (searches()["method"] == named)].set_index("row")["J60"]
+    both = pd.concat([ours, free], axis=1, join="inner").to_numpy(dtype=float)
+    both = both[np.isfinite(both).all(axis=1)]
+    return float(both[:, 0].mean() / both[:, 1].mean())
 
 
 def least_found(queries: int, method: str = "feasible") -> float:
