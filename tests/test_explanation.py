@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -292,7 +293,9 @@ def test_a_callback_sees_the_explanation_grow() -> None:
     row = data[Model()(data) == "bad"].iloc[0]
     e = acex.explain(Model(), row, data=data, budget=7, strategy=QUICK, callback=seen.append)
     assert [s.n_queries for s in seen] == [1, 2, 3, 4, 5, 6, 7]
-    assert_same(seen[-1], e)
+    # What is worked out once, at the end, is all that the last one lacks.
+    ended = replace(e.ending, steadiness=seen[-1].steadiness, closer=seen[-1].ending.closer)
+    assert_same(seen[-1], replace(e, ending=ended))
 
 
 # -- for machines -----------------------------------------------------------------------------------------
