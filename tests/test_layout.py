@@ -20,6 +20,7 @@ CONVENIENCE = {
     ("acex.space.space", "acex.show"),
     ("acex.run.explanation", "acex.show"),
     ("acex.run.batch", "acex.show"),
+    ("acex.run.menu", "acex.show"),
 }
 POINTS_ONLY = sorted((SOURCE / "search").glob("*.py"))
 

@@ -9,6 +9,7 @@ from acex.cli.demos import demo
 from acex.cli.explaining import explain
 from acex.cli.laboratory import ask, status, tell
 from acex.cli.ledgers import ledger
+from acex.cli.menus import menu
 from acex.cli.program import app, spread
 from acex.cli.reporting import report
 from acex.cli.schemas import schema
@@ -16,7 +17,7 @@ from acex.cli.studios import studio
 
 __all__ = ["app", "main"]
 
-for command in (explain, batch, schema, ask, tell, status, audit, report, demo, studio):
+for command in (explain, batch, menu, schema, ask, tell, status, audit, report, demo, studio):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
 app.add_typer(bench, name="bench")

@@ -13,7 +13,7 @@ import numpy as np
 
 from acex._version import __version__
 from acex.arrays import FloatArray, Rows
-from acex.ledger import Ledger, canonical
+from acex.ledger import Ledger
 from acex.models.fit_check import refuse_misfit
 from acex.models.labels import (
     as_labels,
@@ -21,7 +21,6 @@ from acex.models.labels import (
     as_numeric,
     as_predict,
     class_words,
-    has_fractions,
     known_labels,
     no_labels,
     refuse_lookalike,
@@ -36,6 +35,8 @@ from acex.run.about import named, versions
 from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
+from acex.run.imported import import_answers, refuse_other_kind
+from acex.run.menu import Menu, checked, menu
 from acex.run.oddity import unusual_row
 from acex.run.options import Options, RowOptions
 from acex.run.pool import Lessons, Pool
@@ -46,6 +47,7 @@ from acex.run.wishes import refuse_foreign
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
 from acex.space.metric import Metric
+from acex.space.mining import Mined, mine
 from acex.space.plausibility import Plausibility
 from acex.space.rules import Rule
 from acex.space.scale import Scale
@@ -110,7 +112,10 @@ class Explainer:
         self._owns_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
-        self._told: list[Label] = [] if answers is None else self._import(answers)
+        self._told: list[Label] = []
+        if answers is not None:
+            said: Any = {"known": self._known_labels, "by_word": self._by_word, "numbers": self._no_labels is not None}
+            self._told = import_answers(answers, self.ledger, self.model_id, self.space, **said)
 
     @property
     def space(self) -> Space:
@@ -126,25 +131,6 @@ class Explainer:
     def reference(self) -> FloatArray:
         """The data as points, (m, d)."""
         return self._reference.points
-
-    def _import(self, answers: Any) -> list[Label]:
-        """The labels of answers that the model gave elsewhere; they are in the ledger now."""
-        if not (isinstance(answers, (tuple, list)) and len(answers) == 2):
-            raise TypeError(f"answers must be a pair, (rows, labels), got {type(answers).__name__}.")
-        try:
-            space = self.space.reaching(answers[0])
-            rows = space.decode(space.encode(answers[0]))
-            read = as_labels if self._no_labels is None and not has_fractions(answers[1]) else as_numbers
-            labels = read(unworded(answers[1], self._by_word), len(rows))
-        except ValueError as error:
-            raise ValueError(f"answers: {error}") from None
-        foreign = [label for label in labels if self._known_labels is not None and label not in self._known_labels]
-        if foreign:
-            raise ValueError(f"answers: {foreign[0]!r} is not a label of the model, which gives {self._known_labels}.")
-        for answer in self.ledger.answers(self.model_id, newest=1):
-            _refuse_other_kind(labels, answer.label)
-        self.ledger.import_answers(self.model_id, canonical(rows), labels, new_labels=True)
-        return labels
 
     # -- one row -------------------------------------------------------------------------------------------------
 
@@ -328,7 +314,7 @@ class Explainer:
 
     def _learn(self, target: Target, before: Label) -> Hint | None:
         """What follows from the factual's label: are `answers` in the model's words, and what do known outcomes say?"""
-        _refuse_other_kind(self._told, before)
+        refuse_other_kind(self._told, before)
         if isinstance(target, OneOf):
             refuse_lookalike(before, target.labels)
             self._reference.refuse_foreign_outcomes([*target.labels, before])
@@ -350,6 +336,23 @@ class Explainer:
     def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
         return self._reference.quantiles.coordinates(X), self._reference.scale.metric
+
+    def menu(self, x: Rows, *, most: int = 2, each: int = 6, **options: Unpack[RowOptions]) -> Menu:
+        """For each feature, and each pair, whether changing these alone can do, within one budget (100 by default).
+
+        Args:
+            most: how many features may change together. each: how many rows may be sent for one set of them.
+            options: as for `explain`; `budget` is for all sets together.
+        """
+        said = checked(options, most, each)
+        return menu(self.plan(x, **said), lambda part: self.search(x, **part), said, most=most, each=each)
+
+    def mine_rules(self, data: Rows | None = None) -> list[Mined]:
+        """Rules that all known rows keep, or all of `data`, the most surprising first: for a person to accept.
+
+        Nothing is applied: what is accepted goes to `rules=` as text.
+        """
+        return mine(self.space, self.reference if data is None else self.space.encode(data))
 
     # -- many rows -----------------------------------------------------------------------------------------------
 
@@ -431,12 +434,6 @@ class Explainer:
     def __getstate__(self) -> dict[str, Any]:
         # The folder stays with its owner, and what was read is read again.
         return {name: value for name, value in vars(self).items() if name != "_folder"} | {"_pools": {}}
-
-
-def _refuse_other_kind(labels: list[Label], label: Label) -> None:
-    """Raise when these are texts and the model gives numbers, or the other way round: each would be a hit."""
-    if labels and not any(isinstance(other, str) == isinstance(label, str) for other in labels):
-        raise ValueError(f"answers: labels such as {labels[0]!r}, but the model gives labels such as {label!r}.")
 
 
 def _told(values: Any) -> list[Any]:

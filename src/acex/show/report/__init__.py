@@ -4,7 +4,8 @@ Every text from outside goes through `markup.tag`, which escapes it. There is no
 anywhere; the same explanation gives the same bytes.
 """
 
+from acex.show.report.menu import menu_page
 from acex.show.report.notebook import explanation_html, explanations_html, space_html
 from acex.show.report.page import explanation_page, index_page
 
-__all__ = ["explanation_html", "explanation_page", "explanations_html", "index_page", "space_html"]
+__all__ = ["explanation_html", "explanation_page", "explanations_html", "index_page", "menu_page", "space_html"]

@@ -53,7 +53,7 @@ def explanation_page(explanation: Explanation, *, price_per_row: float | None = 
     """
     sentence = one_sentence(explanation)
     if not explanation.steps:  # it failed before anything was asked
-        return _document(sentence, _head(explanation, sentence), _record(explanation))
+        return document(sentence, _head(explanation, sentence), _record(explanation))
     sections = (
         _changes(explanation),
         _alternatives(explanation),
@@ -62,7 +62,7 @@ def explanation_page(explanation: Explanation, *, price_per_row: float | None = 
         _certainty(explanation),
         _record(explanation),
     )
-    return _document(sentence, _head(explanation, sentence), *sections)
+    return document(sentence, _head(explanation, sentence), *sections)
 
 
 def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
@@ -89,10 +89,11 @@ def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
         tag("p", f"For {found} of {n} rows a change was found that alters the decision; {paid} rows were paid for."),
     )
     header = ("explanation", "model", "outcome", "changes", "cost", "queries")
-    return _document(title, head, tag("section", _scrolling(table(header, lines, class_="lines"), title)))
+    return document(title, head, tag("section", scrolling(table(header, lines, class_="lines"), title)))
 
 
-def _document(title: str, *body: Child) -> str:
+def document(title: str, *body: Child) -> str:
+    """A whole page with this title, as text."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -156,9 +157,9 @@ def _changes_table(explanation: Explanation, i: int) -> Markup:
     lines = [(name, *others) for name, others in zip(names, cells, strict=True)]
     header = ("feature", "now", "instead", "within its range", "step", "needed")
     first, rest = lines[:MOST_OPEN], lines[MOST_OPEN:]
-    shown = _scrolling(table(header, first, class_="changes"), "Changes")
+    shown = scrolling(table(header, first, class_="changes"), "Changes")
     title = f"{len(rest)} smaller changes"
-    more = tag("details", tag("summary", title), _scrolling(table(header, rest, class_="changes"), title))
+    more = tag("details", tag("summary", title), scrolling(table(header, rest, class_="changes"), title))
     return joined(shown, more if rest else None)
 
 
@@ -216,7 +217,7 @@ def _queries(explanation: Explanation, price_per_row: float | None) -> Markup:
     n = len(explanation.queries)
     told = f"Every row that was asked ({n})" if n > 1 else "The row that was asked"
     full = "Listed is what differs from the row itself; the rows in full are in the explanation's JSON and its ledger."
-    folded = tag("details", tag("summary", told), tag("p", full, class_="note"), _scrolling(asked, told))
+    folded = tag("details", tag("summary", told), tag("p", full, class_="note"), scrolling(asked, told))
     return _section(
         "What was asked, and what it cost",
         tag("p", words.price(explanation, price_per_row)),
@@ -267,7 +268,7 @@ def _held_fixed(explanation: Explanation) -> Markup:
         before, after = feature.texts(row[j], best[j]) if name in changed else (now, "")
         lines.append((name, before, tag("b", after) if after else "same", words.may_become(explanation, j)))
     header = ("feature", "now", "could become") if best is None else ("feature", "now", "instead", "could become")
-    drawn = _scrolling(table(header, lines, class_="lines"), "The whole row")
+    drawn = scrolling(table(header, lines, class_="lines"), "The whole row")
     return _section(
         "What was held fixed",
         tag("ul", *(tag("li", sentence) for sentence in words.held_fixed(explanation))),
@@ -314,6 +315,6 @@ def _folded(content: Markup, n: int, title: str) -> Markup:
     return content if n <= MOST_OPEN else tag("details", tag("summary", title), content)
 
 
-def _scrolling(content: Markup, title: str) -> Markup:
+def scrolling(content: Markup, title: str) -> Markup:
     """A wide table that scrolls by itself, so that the page does not; the keyboard reaches it."""
     return tag("div", content, class_="wide", tabindex="0", role="region", aria_label=title)

@@ -1,0 +1,221 @@
+"""Is there anything to be done with one feature alone, or with two? Every small set of features, within one budget.
+
+Each set is an explanation of its own, in which all other features stay as they are: it has a record in the ledger, goes
+on where it was stopped, and learns from the answers to all others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import pandas as pd
+
+from acex.plan.plan import Plan
+from acex.run.explanation import Explanation
+from acex.run.options import Options, RowOptions
+from acex.run.session import Session
+from acex.values import as_json, is_count, joined_words, printable
+
+State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]
+EACH = 6  # rows that may be sent for a set, if nobody says otherwise
+BUDGET = 100  # and for all sets together
+WORDS: dict[State, str] = {
+    "found": "yes",
+    "not found": "asked and not found",
+    "impossible": "no: every plausible value was asked",
+    "not asked": "not asked",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One set of features, and whether changing these alone can do.
+
+    Attributes:
+        features: those that may change; all others stay.
+        state: "found"; "not found" (asked for, which proves nothing); "impossible" (every plausible value was asked);
+            "not asked" (the budget went elsewhere).
+        explanation: with the counterfactual, if there is one; None where nothing was asked.
+    """
+
+    features: tuple[str, ...]
+    explanation: Explanation | None
+
+    @property
+    def state(self) -> State:
+        e = self.explanation
+        if e is None:
+            return "not asked"
+        return "found" if e.outcome == "found" else "impossible" if e.outcome == "exhausted" else "not found"
+
+    @property
+    def cost(self) -> float | None:
+        """J of the counterfactual."""
+        return self.explanation.costs[0] if self.explanation is not None and self.explanation.costs else None
+
+    @property
+    def asked(self) -> int:
+        """How many rows were looked at besides the factual, paid for or known."""
+        return 0 if self.explanation is None else max(len(self.explanation.steps) - 1, 0)
+
+    @property
+    def change(self) -> str:
+        """What to change, in words; empty where nothing was found."""
+        if self.state != "found" or self.explanation is None:
+            return ""
+        return ", ".join(
+            f"{name} {before} → {after}" for name, before, after, *_ in self.explanation.changes_in_words()
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Menu:
+    """What can be done about a decision, by small sets of features; cheapest first, then what was asked, then the rest.
+
+    Attributes:
+        n_queries: rows sent to the model for it, in all runs. budget: how many may be sent.
+        summary: what it comes to, in a sentence.
+    """
+
+    entries: tuple[Entry, ...]
+    n_queries: int
+    budget: int
+    summary: str
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, features: str | Sequence[str]) -> Entry:
+        """The entry of one feature, or of several, in any order."""
+        wanted = {features} if isinstance(features, str) else set(features)
+        for entry in self.entries:
+            if set(entry.features) == wanted:
+                return entry
+        raise KeyError(f"{sorted(wanted)} is not on the menu.")
+
+    def frame(self) -> pd.DataFrame:
+        """A line for each set: features, state, cost, change, asked."""
+        lines = [(e.features, e.state, e.cost, e.change, e.asked) for e in self.entries]
+        return pd.DataFrame(lines, columns=pd.Index(["features", "state", "cost", "change", "asked"]))
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The menu as JSON text, also written to `path` if given."""
+        lines = [
+            {"features": e.features, "state": e.state, "cost": e.cost, "asked": e.asked}
+            | {"counterfactual": _row(e.explanation), "explanation": _name(e.explanation)}
+            for e in self.entries
+        ]
+        told = {"summary": self.summary, "n_queries": self.n_queries, "budget": self.budget, "menu": lines}
+        text = json.dumps(told, ensure_ascii=False, default=as_json)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The menu as one HTML page that needs nothing else, also written to `path` if given."""
+        from acex.show.report import menu_page
+
+        text = menu_page(self)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def __str__(self) -> str:
+        lines = [f"{' and '.join(e.features)}: {WORDS[e.state]}{_told(e)}" for e in self.entries]
+        return printable("\n".join([self.summary, *lines]))
+
+    __repr__ = __str__
+
+
+def _told(entry: Entry) -> str:
+    if entry.state == "found":
+        return f", {entry.change} (cost {entry.cost:.3g})"
+    return f" ({entry.asked} rows)" if entry.state == "not found" else ""
+
+
+def _row(e: Explanation | None) -> dict[str, Any] | None:
+    return None if e is None or e.outcome != "found" else {str(k): as_json(v) for k, v in e.counterfactual.items()}
+
+
+def _name(e: Explanation | None) -> str | None:
+    return None if e is None else e.plan.identity
+
+
+def checked(options: RowOptions, most: int, each: int) -> RowOptions:
+    """The options of a menu, with its own budget where none was said.
+
+    Raises:
+        ValueError: one of them is wrong.
+    """
+    if not is_count(most) or most > 3:
+        raise ValueError(f"most must be 1, 2 or 3 features that change together, got {most!r}.")
+    if not is_count(each, least=2):
+        raise ValueError(f"each must be a whole number of at least 2 rows, got {each!r}.")
+    said: RowOptions = {"budget": BUDGET, **options}
+    if Options.of(said).count != 1:
+        raise ValueError(f"count: a menu has one counterfactual for each set of features, got {said['count']!r}.")
+    return said
+
+
+def menu(plan: Plan, search: Callable[[RowOptions], Session], said: RowOptions, *, most: int, each: int) -> Menu:
+    """The menu of one row.
+
+    Args:
+        plan: that of an explanation in which everything may change; its budget is for the whole menu.
+        search: from options to the questions of an explanation of the row.
+        said: the options, `checked`.
+        most: how many features a set has at most.
+        each: how many rows may be sent for one set.
+    """
+    free = [name for name, limits in plan.may_become.items() if limits is not None]
+    budget, paid = plan.budget, 0
+    entries: dict[tuple[str, ...], Entry] = {}
+    for size in range(1, min(most, len(free)) + 1):
+        for features in _ordered(free, size, entries):
+            entry = Entry(features, None)
+            if budget - paid >= 2:
+                frozen = [name for name in plan.space.names if name not in features]
+                part: RowOptions = {**said, "freeze": frozen, "budget": min(each, budget - paid)}
+                session = search(part)
+                entry = Entry(features, session.run())
+                paid += session.box.paid  # a run that was stopped has paid the same for the sets before this one
+            entries[features] = entry
+            if entry.explanation is not None and entry.explanation.outcome == "already_target":
+                return Menu(
+                    (), paid, budget, f"{entry.explanation.labels_in_words[0]} as it is: nothing has to change."
+                )
+    ranks: dict[State, int] = {"found": 0, "not found": 1, "impossible": 2, "not asked": 3}
+    ranked = sorted(entries.values(), key=lambda e: (ranks[e.state], e.cost or 0.0, len(e.features)))
+    return Menu(tuple(ranked), paid, budget, _summary(ranked, paid, budget))
+
+
+def _ordered(free: Sequence[str], size: int, entries: dict[tuple[str, ...], Entry]) -> list[tuple[str, ...]]:
+    """The sets of this size: first those that hold no smaller one that does already, the most promising first."""
+    done = [set(features) for features, entry in entries.items() if entry.state == "found"]
+    hopes = {features[0]: _hope(entry) for features, entry in entries.items() if len(features) == 1}
+    sets = combinations(free, size)
+    return sorted(sets, key=lambda s: (any(d <= set(s) for d in done), -sum(hopes.get(f, 0.0) for f in s)))
+
+
+def _hope(entry: Entry) -> float:
+    """The greatest P(hit) in sight when the last row was chosen."""
+    return entry.explanation.steps[-1].note.hope if entry.explanation is not None and entry.asked else 0.0
+
+
+def _summary(entries: Sequence[Entry], paid: int, budget: int) -> str:
+    alone = [e for e in entries if len(e.features) == 1]
+    found = [e.features[0] for e in alone if e.state == "found"]
+    more = sum(e.state == "found" for e in entries) - len(found)
+    unasked = sum(e.state == "not asked" for e in entries)
+    words = f"{joined_words(found)} would do alone" if found else f"none of {len(alone)} features was found to do alone"
+    together = f", and {more} sets of several" if more else ""
+    rest = f"; {unasked} sets were not asked for" if unasked else ""
+    return f"{words[0].upper()}{words[1:]}{together}{rest} ({paid} of at most {budget} rows sent)."
