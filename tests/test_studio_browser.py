@@ -156,7 +156,7 @@ def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver
         assert person.sees("Age stays")
         person.click("[aria-label='Adjust income']")
         person.type("[aria-label='Highest income, as a number']", "3000\t")
-        assert person.sees("Income may become 500 to 3000, nothing else.") or person.sees("Income may become")
+        assert person.sees("to 3000, nothing else.")
         person.press("only up", ".radios label")
         assert person.sees("Income may only rise.")
         person.search()
