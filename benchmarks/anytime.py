@@ -1,24 +1,31 @@
 """The best cost so far against queries paid: strategy "feasible", alone and with help, and a rival.
 
-    python benchmarks/anytime.py                             # forest, 50 withheld rows of each data set
-    python benchmarks/anytime.py --model svc --rows 20 --data kc2,german_credit
-    python benchmarks/anytime.py --nominal                   # categories without an order, as they are
+    python benchmarks/anytime.py                             # the tables of what was measured, and committed
+    python benchmarks/anytime.py --page                      # the same for docs/research.md, all models and seeds
+    python benchmarks/anytime.py --measure                   # anew: forest, 50 withheld rows of each data set
+    python benchmarks/anytime.py --measure --model svc --rows 20 --methods feasible,labels --data kc2,german_credit
+    python benchmarks/anytime.py --measure --nominal         # categories without an order, as they are
 
-For each number of queries: the median over rows of J over the best known, a row without a hit counting as
-infinite, and in brackets the share of rows with a hit. J is the paper's, d2n + 5 g1n on codes; only plausible hits
-count, for all methods. Best known is the least of all methods here, of a search with 100,000 queries (`limit.py`)
-and, for the rows it holds, of `best_known.csv`. The rival asks reference rows by increasing cost until one is a hit,
-bisects the way back and undoes changes, dearest first. All queries count, the first included. Help is the true
-labels of the reference ("labels"; "shuffled": the same in random order, which must not hurt) or the model's
-probability ("scores"). "any" is the ratio at 60 queries to the least J of any hit, plausible or not.
+First table, for each number of queries: the median over rows of J over the best known, a row without a hit counting as
+infinite, and in brackets the share of rows with a hit where it is not all. J is the paper's, d2n + 5 g1n on codes; only
+plausible hits count, for all methods. Best known is the least of all methods here, of a search with 100,000 queries
+(`limit.py`) and, for the rows it holds, of `best_known.csv`. The whole budget is spent (`effort="spend"`), pruning
+aside. The rival, "nearest", asks reference rows by increasing cost until one is a hit, bisects the way back and undoes
+changes, dearest first. All queries count, the first included. Help is the true labels of the reference ("labels";
+"shuffled": the same in random order, which must not hurt) or the model's probability ("scores").
 
-A second table says how "feasible" does by itself: rows that have a counterfactual, the share with a hit within 10
-queries, the mean number of queries when it may stop ("settled"; what that loses: median of the cost then over the cost
-at 60), the mean affinity of what was found, and where there is no counterfactual how many queries it took to give up.
+Second table: where "feasible" is behind "nearest" (and "shuffled" behind "feasible") or ahead: the mean difference of
+log J, none found counting as 50 times the best known, with ">" (behind) or "<" (ahead) where the 95% interval of a
+paired bootstrap over rows leaves zero out.
 
-Writes the curves to benchmarks/results/anytime-MODEL-SEED.csv: for each number of queries the median ratio, the share
-of rows with a hit, the mean J of those, and the median ratio to the least of any hit. Data sets that are not run keep
-the lines they have. Needs the data sets: set ACEX_DATA.
+Third table: what "feasible" does by itself: the share of rows with a hit at 10 and 15 queries, how many queries it asks
+until it has settled, and the cost then over that at 60.
+
+Fourth table: the chance that something at least 10%, 25%, 50% cheaper exists, as the search states it at these numbers
+of queries, alone and with labels, in bins of at least 100 cases, beside how often it was so (the best known as truth).
+
+Writes benchmarks/results/anytime-MODEL-SEED.csv, a line for each row and method, and outlook-MODEL-SEED.csv. Data sets
+that are not run keep the lines they have. Needs the data sets: set ACEX_DATA.
 """
 
 from __future__ import annotations
@@ -43,7 +50,11 @@ from acex.search.problem import Problem, key
 from acex.search.search import Search
 
 HERE = Path(__file__).parent
-BUDGETS = (10, 15, 20, 30, 40, 60)
+BUDGETS = (10, 15, 20, 30, 40, 60, 100, 150)
+METHODS = ("feasible", "labels", "shuffled", "scores", "nearest", "settled")
+SHORT = 60  # queries with help, and where only some methods are measured
+NONE_FOUND = 50.0  # J over the best known that stands for no hit
+Line = dict[str, Any]
 Curve = FloatArray  # the best J after 0, 1, ..., queries; infinite before the first hit
 
 
@@ -55,8 +66,13 @@ def searched(
     seed: int,
     odds: Callable[[FloatArray], float | None] = lambda x: None,
     tolerance: float = 0.0,
+    note: list[Line] | None = None,
 ) -> tuple[Curve, Search]:
-    """The curve of strategy "feasible", and the search at its end; without a tolerance it spends the whole budget."""
+    """The curve of strategy "feasible", and the search at its end; without a tolerance it spends the whole budget.
+
+    Args:
+        note: where to note what the search states about cheaper counterfactuals at each budget.
+    """
     search = Search.begin(problem, acex.Feasible(tolerance), seed, odds=odds(problem.factual))
     curve = np.full(n + 1, np.inf)
     while len(search.history.queries) < n and (query := search.ask()) is not None:
@@ -65,6 +81,11 @@ def searched(
         if hit and problem.plausible(query.point[None])[0]:
             asked = len(search.history.queries)
             curve[asked:] = np.minimum(curve[asked:], price(g, problem, query.point))
+        if note is not None and (n_asked := len(search.history.queries)) in BUDGETS and np.isfinite(curve[n_asked]):
+            outlook = acex.Feasible().outlook(problem, search.history)
+            assert outlook is not None
+            chances = {f"chance{s}": chance for s, chance in zip((0.1, 0.25, 0.5), outlook.closer, strict=True)}
+            note.append({"hint": problem.hint is not None, "queries": n_asked, "J": curve[n_asked], **chances})
     return curve, search
 
 
@@ -120,35 +141,47 @@ def _nearest_plan(problem: Problem) -> Generator[FloatArray, bool, None]:
                 best = point
 
 
-def curves_of_row(name: str, model: str, nominal: bool, seed: int, row: int, n: int) -> dict[str, Any]:
+def measured(
+    name: str, model: str, nominal: bool, seed: int, row: int, methods: list[str]
+) -> tuple[list[Line], list[Line]]:
+    """The lines of one row: J of each method at each budget, and what the search stated about cheaper ones."""
     g, problems = grounds(name, model, nominal, seed)
     problem, is_hit = problems.of(row), problems.is_hit(row)
     outcomes = g.labels != g.predict(g.rows[row : row + 1])[0]
-    rng = np.random.default_rng(row)
+    shuffled = np.random.default_rng(row).permutation(outcomes)
     with threadpool_limits(1):
         limit = least_cost(problem, is_hit)
-        any_hit = least_cost(replace(problem, density=None), is_hit)
 
-        def helped(outcomes: BoolArray) -> Curve:
-            hinted = replace(problem, hint=outcome_model(g.space, g.reference, outcomes))
-            return searched(g, hinted, is_hit, n, row)[0]
+        def hinted(told: BoolArray) -> Problem:
+            return replace(problem, hint=outcome_model(g.space, g.reference, told))
 
-        alone, _ = searched(g, problem, is_hit, n, row)
-        curves = {"feasible": alone, "with labels": helped(outcomes), "shuffled": helped(rng.permutation(outcomes))}
-        if hasattr(g.model, "predict_proba"):
-            curves["with scores"] = searched(g, problem, is_hit, n, row, _odds(g, problem))[0]
-        curves["nearest row"] = nearest(g, problem, is_hit, n)
-        settled, search = searched(g, problem, is_hit, n, row, tolerance=acex.Feasible().tolerance)
-    found = search.history.X[search.chosen]
-    return {
-        "row": row,
-        "limit": limit,
-        "any": any_hit,
-        "curves": curves,
-        "settled": (len(search.history.queries), settled[-1]),
-        "affinity": float(problems.density.affinity(found)[0]) if len(found) else np.nan,
-        "stopped": search.settled,
-    }
+        most, asked = max(BUDGETS) if set(METHODS) == set(methods) else SHORT, None
+        stated: list[Line] = []
+        curves: dict[str, Curve] = {}
+        for method in methods:
+            match method:
+                case "feasible":
+                    curves[method] = searched(g, problem, is_hit, most, row, note=stated)[0]
+                case "labels":
+                    curves[method] = searched(g, hinted(outcomes), is_hit, SHORT, row, note=stated)[0]
+                case "shuffled":
+                    curves[method] = searched(g, hinted(shuffled), is_hit, SHORT, row)[0]
+                case "scores" if hasattr(g.model, "predict_proba"):
+                    curves[method] = searched(g, problem, is_hit, SHORT, row, _odds(g, problem))[0]
+                case "nearest":
+                    curves[method] = nearest(g, problem, is_hit, most)
+                case "settled":
+                    tolerance = acex.Feasible().tolerance
+                    curves[method], search = searched(g, problem, is_hit, most, row, tolerance=tolerance)
+                    asked = len(search.history.queries)
+    of = {"data": name, "row": row}
+    lines = [
+        of
+        | {"method": method, "limit": limit, "asked": asked if method == "settled" else None}
+        | {f"J{b}": curve[b] if b < len(curve) else None for b in BUDGETS}
+        for method, curve in curves.items()
+    ]
+    return lines, [of | line for line in stated]
 
 
 def _odds(g: Ground, problem: Problem) -> Callable[[FloatArray], float | None]:
@@ -164,57 +197,179 @@ def _odds(g: Ground, problem: Problem) -> Callable[[FloatArray], float | None]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--page", action="store_true")
     parser.add_argument("--data", default=",".join(acex.datasets.PAPER))
     parser.add_argument("--model", default="forest", choices=sorted(MODELS))
+    parser.add_argument("--methods", default=",".join(METHODS), help="some of them, up to 60 queries")
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nominal", action="store_true", help="categories without an order, and our scale")
     args = parser.parse_args()
-    known = {}
-    if args.model == "forest" and args.seed == 0 and not args.nominal:
-        known = pd.read_csv(HERE / "best_known.csv").set_index(["dataset", "row"])["J"].to_dict()
-    curve_lines, alone = [], []
-    for name in args.data.split(","):
-        settings = (name, args.model, args.nominal, args.seed)
-        jobs = (joblib.delayed(curves_of_row)(*settings, r, max(BUDGETS)) for r in range(args.rows))
-        rows = joblib.Parallel(n_jobs=-1)(jobs)
-        best = np.array(
-            [min(r["limit"], known.get((name, r["row"]), np.inf), *(c[-1] for c in r["curves"].values())) for r in rows]
-        )
-        has_one = np.isfinite(best)
-        lines = []
-        for method in rows[0]["curves"]:
-            curves = np.array([r["curves"][method] for r in rows])[has_one]
-            ratios = curves / best[has_one, None]
-            cells = {
-                f"@{b}": f"{np.median(ratios[:, b]):.2f} ({np.isfinite(ratios[:, b]).mean():.0%})" for b in BUDGETS
-            }
-            least = np.minimum([r["any"] for r in rows], best)[has_one]
-            J = {f"J@{b}": f"{np.mean(curves[np.isfinite(curves[:, b]), b]):.2f}" for b in (15, 30, 60)}
-            worst = f"{np.median(curves[:, 60] / least):.2f}"
-            lines.append({"data": name, "method": method, **cells, "any": worst, **J})
-            curve_lines.append(curve_frame(name, method, curves, best[has_one], least))
-        print(pd.DataFrame(lines).to_string(index=False), flush=True)
-        alone.append(_alone(name, rows, has_one, best))
-    print(pd.DataFrame(alone).to_string(index=False))
-    out = HERE / "results" / f"anytime-{args.model}{'-nominal' if args.nominal else ''}-{args.seed}.csv"
-    update(out, pd.concat(curve_lines))
-    print(f"curves: {out.relative_to(HERE.parent)}")
+    if args.page:
+        print(page())
+        return
+    which = f"{args.model}{'-nominal' if args.nominal else ''}-{args.seed}.csv"
+    path, path_stated = HERE / "results" / f"anytime-{which}", HERE / "results" / f"outlook-{which}"
+    if args.measure:
+        names = args.data.split(",")
+        settings = (args.model, args.nominal, args.seed)
+        jobs = [(name, *settings, row, args.methods.split(",")) for row in range(args.rows) for name in names]
+        told = joblib.Parallel(n_jobs=-1)(joblib.delayed(measured)(*job) for job in jobs)
+        update(path, pd.DataFrame([line for lines, _ in told for line in lines]))
+        update(path_stated, pd.DataFrame([line for _, lines in told for line in lines]))
+    lines = with_best_known(pd.read_csv(path), is_pinned(path))
+    if args.measure and is_pinned(path):
+        lower(HERE / "best_known.csv", lines)
+    for table in (ratios(lines), behind(lines), by_itself(lines), calibration(lines, pd.read_csv(path_stated))):
+        print(table.to_string(index=False), end="\n\n")
 
 
-def curve_frame(name: str, method: str, curves: FloatArray, best: FloatArray, least: FloatArray) -> pd.DataFrame:
-    """A line for each number of queries of the curves of a method, (rows, queries + 1)."""
-    found = np.isfinite(curves)
-    total = np.where(found, curves, 0.0).sum(axis=0)
-    columns = {
-        "queries": np.arange(curves.shape[1]),
-        "rows": len(curves),
-        "median_ratio": np.median(curves / best[:, None], axis=0),
-        "found": found.mean(axis=0),
-        "mean_J": total / np.maximum(found.sum(axis=0), 1),
-        "any_ratio": np.median(curves / least[:, None], axis=0),
-    }
-    return pd.DataFrame({"data": name, "method": method, **columns}).iloc[1:]
+def is_pinned(path: Path) -> bool:
+    """Does `best_known.csv` hold rows of this file's ground?"""
+    return path.name == "anytime-forest-0.csv"
+
+
+def lower(path: Path, lines: pd.DataFrame) -> None:
+    """Write the least costs of these lines into the file of best known ones, which only ever gets lower."""
+    new = lines.groupby(["data", "row"])["best"].first().rename_axis(["dataset", "row"]).rename("J")
+    both = pd.concat([pd.read_csv(path).set_index(["dataset", "row"])["J"], new])
+    both.groupby(level=[0, 1]).min().sort_index().to_csv(path, float_format="%.6g")
+
+
+def page() -> str:
+    """The tables of docs/research.md, "Where it stands", from the committed files."""
+    results = HERE / "results"
+    parts = []
+    for seed in (0, 1):
+        path = results / f"anytime-forest-{seed}.csv"
+        lines = with_best_known(pd.read_csv(path), is_pinned(path))
+        n = int(lines["row"].max()) + 1
+        title = f"**Forest, seed {seed}, the first {n} withheld rows**: J over the best known, medians"
+        parts += [title, markdown(ratios(lines))]
+        parts += ["Behind (>) or ahead (<): mean difference of log J", markdown(behind(lines))]
+        if "settled" in set(lines["method"]):
+            parts += ["By itself", markdown(by_itself(lines))]
+        stated = pd.read_csv(results / f"outlook-forest-{seed}.csv")
+        parts += ["The chance of something cheaper, stated and actual", markdown(calibration(lines, stated))]
+    title = "**Other models**, 20 rows: medians with labels at 15 / without at 60 queries"
+    return "\n\n".join([*parts, title, markdown(other_models(results))])
+
+
+def other_models(results: Path) -> pd.DataFrame:
+    """A line for each data set, a column for each model besides the forest."""
+    columns = {}
+    for model in sorted(MODELS.keys() - {"forest"}):
+        lines = with_best_known(pd.read_csv(results / f"anytime-{model}-0.csv"), has_known=False)
+        columns[model] = {
+            name: " / ".join(
+                f"{np.median(ratio(part[part['method'] == method], b)):.2f}"
+                for method, b in (("labels", 15), ("feasible", 60))
+            )
+            for name, part in lines.groupby("data", sort=False)
+        }
+    return pd.DataFrame(columns).rename_axis("data").reset_index()
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """The table as Markdown."""
+    rows = [list(table.columns), ["---"] * table.shape[1], *table.to_numpy().tolist()]
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in rows)
+
+
+def with_best_known(lines: pd.DataFrame, has_known: bool) -> pd.DataFrame:
+    """The lines of rows that have a counterfactual, with the least J known of each row."""
+    J = lines.filter(regex=r"^(J\d+|limit)$").min(axis=1)
+    best = J.groupby([lines["data"], lines["row"]]).transform("min")
+    if has_known:
+        known = pd.read_csv(HERE / "best_known.csv").set_index(["dataset", "row"])["J"]
+        best = np.fmin(best, known.reindex(pd.MultiIndex.from_frame(lines[["data", "row"]])).to_numpy())
+    kept: pd.DataFrame = lines.assign(best=best)[np.isfinite(best)]
+    return kept
+
+
+def ratio(lines: pd.DataFrame, budget: int) -> FloatArray:
+    """J over the best known at a budget, (rows,); infinite where nothing was found."""
+    return np.asarray((lines[f"J{budget}"] / lines["best"]).fillna(np.inf))
+
+
+def ratios(lines: pd.DataFrame) -> pd.DataFrame:
+    """The first table."""
+    out = []
+    for (name, method), part in lines.groupby(["data", "method"], sort=False):
+        if method == "settled":
+            continue
+        line = {"data": name, "method": method, "rows": len(part)}
+        for b in BUDGETS:
+            if part[f"J{b}"].notna().any():
+                found = np.isfinite(ratio(part, b)).mean()
+                line[f"@{b}"] = f"{np.median(ratio(part, b)):.2f}" + ("" if found == 1 else f" ({found:.0%})")
+        out.append(line)
+    return pd.DataFrame(out).fillna("")
+
+
+def behind(lines: pd.DataFrame) -> pd.DataFrame:
+    """The second table."""
+    out = []
+    for name, part in lines.groupby("data", sort=False):
+        of = {method: some.sort_values("row") for method, some in part.groupby("method")}
+        for ours, rival in (("feasible", "nearest"), ("shuffled", "feasible")):
+            if not {ours, rival} <= of.keys():
+                continue
+            line = {"data": name, "method": ours, "against": rival}
+            both = pd.concat([of[ours], of[rival]])
+            for b in [b for b in BUDGETS if both[f"J{b}"].notna().any()] if rival == "nearest" else (15, 30):
+                logs = [np.log(np.minimum(ratio(of[m], b), NONE_FOUND)) for m in (ours, rival)]
+                apart = logs[0] - logs[1]
+                low, high = interval(apart)
+                line[f"@{b}"] = f"{apart.mean():+.2f}{'>' if low > 0 else '<' if high < 0 else ''}"
+            out.append(line)
+    return pd.DataFrame(out).fillna("")
+
+
+def interval(values: FloatArray) -> tuple[float, float]:
+    """The 95% interval of the mean by the bootstrap."""
+    chosen = np.random.default_rng(0).integers(len(values), size=(2000, len(values)))
+    low, high = np.percentile(values[chosen].mean(axis=1), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def by_itself(lines: pd.DataFrame) -> pd.DataFrame:
+    """The third table."""
+    out = []
+    for name, part in lines.groupby("data", sort=False):
+        alone, settled = (part[part["method"] == method].sort_values("row") for method in ("feasible", "settled"))
+        if settled.empty:
+            continue
+        lost = ratio(settled, max(BUDGETS)) / ratio(alone, SHORT)
+        hits = {f"hit@{b}": f"{np.isfinite(ratio(alone, b)).mean():.0%}" for b in (10, 15)}
+        asked = f"{settled['asked'].mean():.1f}"
+        out.append({"data": name, **hits, "settled after": asked, "cost over that at 60": f"{np.nanmedian(lost):.3f}"})
+    return pd.DataFrame(out)
+
+
+def calibration(lines: pd.DataFrame, stated: pd.DataFrame) -> pd.DataFrame:
+    """The fourth table."""
+    best = lines.groupby(["data", "row"])["best"].first().rename("best").reset_index()
+    stated = stated.merge(best, on=["data", "row"])
+    out = []
+    for share in (0.1, 0.25, 0.5):
+        told = stated[f"chance{share}"].to_numpy()
+        actual = (stated["best"] <= (1 - share) * stated["J"]).to_numpy()
+        order = np.argsort(told, kind="stable")
+        for part in np.array_split(order, max(min(10, len(order) // 100), 1)):
+            low, high = _wilson(int(actual[part].sum()), len(part))
+            mean = float(told[part].mean())
+            ok = low <= mean <= high or abs(mean - actual[part].mean()) <= 0.1
+            cells = {"stated": f"{mean:.2f}", "actual": f"{actual[part].mean():.2f}", "95%": f"{low:.2f} to {high:.2f}"}
+            out.append({"cheaper by": f"{share:.0%}", "cases": len(part), **cells, "holds": "yes" if ok else "no"})
+    return pd.DataFrame(out)
+
+
+def _wilson(k: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95% interval of a share."""
+    middle, half = (k + z**2 / 2) / (n + z**2), z * np.sqrt(k * (n - k) / n + z**2 / 4) / (n + z**2)
+    return middle - half, middle + half
 
 
 def update(path: Path, lines: pd.DataFrame) -> None:
@@ -224,28 +379,6 @@ def update(path: Path, lines: pd.DataFrame) -> None:
         lines = pd.concat([before[~before["data"].isin(lines["data"])], lines])
     path.parent.mkdir(exist_ok=True)
     lines.to_csv(path, index=False, float_format="%.6g")
-
-
-def _alone(name: str, rows: list[dict[str, Any]], has_one: BoolArray, best: FloatArray) -> dict[str, Any]:
-    """What "feasible" does by itself on one data set."""
-    possible = [r for r, has in zip(rows, has_one, strict=True) if has]
-    hopeless = [r for r, has in zip(rows, has_one, strict=True) if not has]
-    queries = np.array([r["settled"][0] for r in possible])
-    lost = np.array([r["settled"][1] / r["curves"]["feasible"][-1] for r in possible if np.isfinite(r["settled"][1])])
-    J = np.array([r["curves"]["feasible"][30] for r in possible])
-    gave_up = f"{np.mean([r['settled'][0] for r in hopeless]):.0f} ({len(hopeless)})" if hopeless else ""
-    return {
-        "data": name,
-        "possible": len(possible),
-        "hit@10": f"{np.mean([np.isfinite(r['curves']['feasible'][10]) for r in possible]):.0%}",
-        "found": f"{np.mean([np.isfinite(r['settled'][1]) for r in possible]):.0%}",
-        "mean J@30 / mean best": f"{J[np.isfinite(J)].mean() / best[has_one][np.isfinite(J)].mean():.3f}",
-        "settled after": f"{queries.mean():.1f}",
-        "loses": f"{np.median(lost):.3f} (mean {lost.mean():.3f})",
-        "affinity": f"{np.nanmean([r['affinity'] for r in possible]):.2f}",
-        "false alarms": sum(r["stopped"] in ("unlikely", "exhausted") for r in possible),
-        "hopeless: queries": gave_up,
-    }
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def helped(case: Case, help_: str, rng: np.random.Generator) -> tuple[Problem, K
         case "stale":
             wrong = rng.random(len(case.outcomes)) < rng.uniform(0.05, 0.4)
             return case.with_outcomes(np.where(wrong, rng.permutation(case.outcomes), case.outcomes)), None, None
-        case "known" | "learnt":
+        case "known" | "learnt" if len(case.withheld):
             n_rows = int(rng.integers(1, 5) if help_ == "known" else rng.integers(9, 40))
             known, hint = earlier_answers(case, rng, n_rows)
             return replace(case.problem, hint=hint, learnt=hint is not None), known, None
@@ -277,7 +277,7 @@ def stacked(notes: list[Notes]) -> tuple[FloatArray, FloatArray, FloatArray, Flo
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", default="500,900,1600", help="how many in each round")
+    parser.add_argument("--tasks", default="500,1100,2100", help="how many in each round")
     parser.add_argument("--epochs", type=float, default=5.0)
     parser.add_argument("--out", type=Path, default=belief.WEIGHTS.parent)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -15,8 +15,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -37,6 +38,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "forest": lambda: None,  # the ground's own
     "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
     "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    "extra-trees": lambda: ExtraTreesClassifier(100, random_state=0),
+    "neighbours": lambda: make_pipeline(StandardScaler(), KNeighborsClassifier(5)),
     "svc": lambda: make_pipeline(StandardScaler(), SVC()),
     "mlp": lambda: make_pipeline(StandardScaler(), MLPClassifier((32,), max_iter=500, random_state=0)),
 }

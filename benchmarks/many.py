@@ -1,6 +1,8 @@
 """Many rows of one model: what shared evidence saves, and what it costs in time.
 
     python benchmarks/many.py --part pooling --data diabetes     # one process for each data set; goes on when stopped
+    python benchmarks/many.py --part taught --data diabetes      # ten queries, beside 60 alone of version 0.1.0
+    python benchmarks/many.py --part taught-table
     python benchmarks/many.py --part table                       # what must hold, from the files that pooling wrote
     python benchmarks/many.py --part picture                     # docs/pictures/many.png, from the same files
     python benchmarks/many.py --part speed                       # one explanation against scikit-learn's fits
@@ -118,6 +120,33 @@ def pooling(name: str, seed: int, n_rows: int, enough: int, work: Path) -> pd.Da
         for way, J in ways.items()
     ]
     return pd.concat(frames)
+
+
+def taught(name: str, seed: int, work: Path) -> pd.DataFrame:
+    """The second hundred with 10 queries a row after the first hundred with 60, beside version 0.1.0 with 60 alone.
+
+    What 0.1.0 reached is in the committed file of `pooling`, which it wrote.
+    """
+    before = pd.read_csv(RESULTS / f"many-{name}-{seed}.csv")
+    alone = before[before["way"] == "alone"].set_index("row")["J"]
+    g = ground(name, seed, n_withheld=N_ROWS)
+    spread = acex.Explainer(g.predict, g.reference, space=g.space).spread
+    rows = g.rows[order_of_work(*spread(g.rows))]
+    folder = work / f"taught-{name}-{seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    curves(g, rows[: N_ROWS // 2], ENOUGH, folder / "taught.db", pool=True)
+    J = curves(g, rows[N_ROWS // 2 :], FEW, folder / "taught.db", pool=True)[:, FEW]
+    second = np.arange(N_ROWS // 2, N_ROWS)
+    return pd.DataFrame({"data": name, "seed": seed, "row": second, "J": J, "J_alone_0.1.0": alone[second].to_numpy()})
+
+
+def taught_table() -> None:
+    """Print ten queries after a hundred rows over 60 queries alone of 0.1.0."""
+    for file in sorted(RESULTS.glob("taught-*.csv")):
+        told = pd.read_csv(file)
+        both = told[np.isfinite(told["J"]) & np.isfinite(told["J_alone_0.1.0"])]
+        mean, median = both["J"].mean() / both["J_alone_0.1.0"].mean(), (both["J"] / both["J_alone_0.1.0"]).median()
+        print(f"{file.stem}: found {len(both)} of {len(told)}, mean J {mean:.3f}, median of ratios {median:.3f}")
 
 
 def results() -> pd.DataFrame:
@@ -346,9 +375,17 @@ def run_pooling(args: argparse.Namespace) -> None:
     print(path)
 
 
+def run_taught(args: argparse.Namespace) -> None:
+    path = RESULTS / f"taught-{args.data}-{args.seed}.csv"
+    taught(args.data, args.seed, args.work).to_csv(path, index=False, float_format="%.6g")
+    print(path)
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
     "pooling": run_pooling,
+    "taught": run_taught,
     "table": lambda args: table(),
+    "taught-table": lambda args: taught_table(),
     "picture": lambda args: picture(),
     "speed": lambda args: speed(min(args.rows, 15)),
     "throughput": lambda args: throughput(min(args.rows, 60), _folder(args)),

@@ -166,6 +166,9 @@ def _latent(rng: np.random.Generator) -> FloatArray:
         for j in range(1, d):
             if rng.random() < 0.5:
                 Z[:, j] = Z[:, j - 1] * rng.choice([-1, 1]) + rng.uniform(0.02, 0.4) * rng.normal(size=n)
+    if rng.random() < 0.15:  # one size behind all columns: half of all they say, or nearly all of it
+        share, size = rng.uniform(0.5, 0.95), rng.normal(size=(n, 1)) * rng.choice([-1, 1], p=[0.2, 0.8], size=d)
+        Z = np.sqrt(1 - share) * (Z - Z.mean(axis=0)) / (Z.std(axis=0) + 1e-12) + np.sqrt(share) * size
     if rng.random() < 0.1:  # duplicates
         Z = Z[rng.integers(n, size=n)]
     return np.asarray((Z - Z.mean(axis=0)) / (Z.std(axis=0) + 1e-12))

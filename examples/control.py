@@ -31,7 +31,7 @@ e = explainer.explain(start, target="pass", budget=40)
 print(e)
 
 # %% The cheapest one sits at the edge. With a margin its surroundings should pass too; here, under other noise.
-steady = explainer.explain(start, target="pass", budget=40, strategy=acex.Feasible(margin=0.7))
+steady = explainer.explain(start, target="pass", budget=40, margin=0.7)
 for name, found in (("cheapest", e), ("with a margin", steady)):
     passed = [response(found.counterfactual.to_numpy(), noise=k).passes for k in range(10)]
     print(f"{name}: cost {found.costs[0]:.1f}, passes under {sum(passed)} of 10 noises")

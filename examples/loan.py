@@ -40,7 +40,7 @@ print("\nWhat this applicant can do:")
 print(e)
 
 # %% The same a little further from the edge: it should survive a small error in the numbers.
-steady = explainer.explain(applicant, target="approved", budget=30, strategy=acex.Feasible(margin=0.7), **rules)
+steady = explainer.explain(applicant, target="approved", budget=30, margin=0.7, **rules)
 print("\nOn the safe side:")
 print(steady)
 

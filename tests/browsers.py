@@ -44,8 +44,10 @@ def look(driver: Any, *, width: int, height: int = 900, dark: bool = False) -> N
 
 
 def complaints(driver: Any) -> list[str]:
-    """What the console has said since it was last looked at, but for a server that was not there."""
-    return [line["message"] for line in driver.get_log("browser") if "ERR_CONNECTION_REFUSED" not in line["message"]]
+    """What the console has said since it was last looked at, but for a server that was not there, or went away."""
+    gone = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_INCOMPLETE_CHUNKED_ENCODING")
+    told = [line["message"] for line in driver.get_log("browser")]
+    return [words for words in told if not any(name in words for name in gone)]
 
 
 def picture(driver: Any, path: Path) -> None:

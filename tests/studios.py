@@ -103,12 +103,14 @@ def serving_studio(folder: Path, *words: Any, **variables: str) -> Iterator[tupl
     )
     assert process.stdout is not None
     try:
+        said = []
         for line in process.stdout:
-            if found := re.search(r"http://\S+", line):
+            said.append(line)
+            if found := re.search(r"The studio is open: (http://\S+)", line):
                 break
         else:
-            raise AssertionError(f"the studio ended: {process.wait()}")
-        yield process, found[0]
+            raise AssertionError(f"the studio ended: {said}")
+        yield process, found[1]
     finally:
         process.kill()
         process.wait()

@@ -1,4 +1,4 @@
-"""The file of curves that benchmarks/anytime.py keeps."""
+"""The files and tables of benchmarks/anytime.py."""
 
 from __future__ import annotations
 
@@ -13,21 +13,56 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 anytime = pytest.importorskip("anytime")
 
 
+def lines(J: dict[tuple[str, int, str], float], name: str = "kc2") -> pd.DataFrame:
+    """Lines with the same J at every budget, by data set, row and method."""
+    told = [
+        {"data": data, "row": row, "method": method, "limit": 2.0, "asked": 20} | {f"J{b}": j for b in anytime.BUDGETS}
+        for (data, row, method), j in J.items()
+    ]
+    return pd.DataFrame(told)
+
+
 def test_a_run_of_some_data_sets_leaves_the_lines_of_the_others_alone(tmp_path: Path) -> None:
     path = tmp_path / "results" / "anytime.csv"
-    for J in (2.0, 3.0):
-        for name in ("blood", "kc2") if J == 2.0 else ("kc2",):
-            curves = np.array([[np.inf, np.inf, J]])
-            anytime.update(path, anytime.curve_frame(name, "feasible", curves, np.ones(1), np.ones(1)))
-    lines = pd.read_csv(path).set_index(["data", "queries"])
-    assert lines.loc[("blood", 2), "mean_J"] == 2.0 and lines.loc[("kc2", 2), "mean_J"] == 3.0
-    assert len(lines) == 4
+    anytime.update(path, lines({("blood", 0, "feasible"): 2.0, ("kc2", 0, "feasible"): 2.0}))
+    anytime.update(path, lines({("kc2", 0, "feasible"): 3.0}))
+    held = pd.read_csv(path).set_index("data")["J10"]
+    assert held["blood"] == 2.0 and held["kc2"] == 3.0 and len(held) == 2
 
 
-def test_a_line_has_the_share_of_rows_with_a_hit_and_ratios_to_the_best_known() -> None:
-    curves = np.array([[np.inf, np.inf, 4.0], [np.inf, 6.0, 3.0], [np.inf, np.inf, 9.0]])
-    lines = anytime.curve_frame("kc2", "feasible", curves, np.array([2.0, 3.0, 3.0]), np.array([1.0, 3.0, 3.0]))
-    first, second = lines.to_dict("records")
-    assert (first["found"], first["mean_J"], first["median_ratio"]) == (pytest.approx(1 / 3), 6.0, np.inf)
-    assert (second["found"], second["mean_J"]) == (1.0, pytest.approx(16 / 3))
-    assert (second["median_ratio"], second["any_ratio"]) == (2.0, 3.0)
+def test_ratios_are_to_the_least_of_all_methods_and_the_limit_and_none_found_is_infinite() -> None:
+    told = {("kc2", 0, "feasible"): 4.0, ("kc2", 0, "nearest"): 1.0, ("kc2", 1, "feasible"): 6.0}
+    told |= {("kc2", 1, "nearest"): 8.0, ("kc2", 2, "feasible"): np.inf, ("kc2", 2, "nearest"): 2.0}
+    table = anytime.ratios(anytime.with_best_known(lines(told), has_known=False)).set_index("method")
+    assert table.loc["feasible", "@10"] == "4.00 (67%)"  # 4 / 1, 6 / 2, none
+    assert table.loc["nearest", "@10"] == "1.00"  # 1 / 1, 8 / 2, 2 / 2
+
+
+def test_a_method_that_is_always_dearer_is_behind() -> None:
+    told = {("kc2", row, method): J for row in range(12) for method, J in (("feasible", 5.0), ("nearest", 2.5))}
+    told |= {("kc2", row, "shuffled"): 5.0 for row in range(12)}
+    against = anytime.behind(anytime.with_best_known(lines(told), has_known=False))
+    assert against["@10"].tolist() == ["+0.69>", ""] and against["@15"].tolist() == ["+0.69>", "+0.00"]
+
+
+def test_stated_chances_are_compared_with_how_often_it_was_so() -> None:
+    told = anytime.with_best_known(lines({("kc2", row, "feasible"): 2.0 + row % 2 for row in range(200)}), False)
+    stated = pd.DataFrame({"data": "kc2", "row": range(200), "J": [2.0 + row % 2 for row in range(200)]})
+    stated = stated.assign(**{f"chance{s}": [0.2 + 0.6 * (row % 2) for row in range(200)] for s in (0.1, 0.25, 0.5)})
+    table = anytime.calibration(told, stated)
+    assert table["stated"].tolist() == ["0.20", "0.80"] * 3
+    assert table["actual"].tolist() == ["0.00", "1.00", "0.00", "1.00", "0.00", "0.00"]  # 2 is a third below 3
+    assert table["holds"].tolist() == ["no"] * 6
+
+
+def test_the_lab_book_says_what_the_committed_files_say() -> None:
+    book = (Path(__file__).parent.parent / "docs" / "research.md").read_text()
+    assert anytime.page() in book, "put the output of python benchmarks/anytime.py --page into docs/research.md"
+
+
+def test_best_known_costs_only_ever_get_lower(tmp_path: Path) -> None:
+    path = tmp_path / "best_known.csv"
+    path.write_text("dataset,row,J\nkc2,0,1.5\nkc2,1,9\n")
+    told = {("kc2", 0, "feasible"): 4.0, ("kc2", 1, "feasible"): 3.0, ("kc2", 2, "feasible"): 7.0}
+    anytime.lower(path, anytime.with_best_known(lines(told), has_known=False))
+    assert pd.read_csv(path)["J"].tolist() == [1.5, 2.0, 2.0]

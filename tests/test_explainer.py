@@ -330,7 +330,7 @@ def test_scores_that_are_none_are_refused(model: Any, error: type[Exception], me
 
 def test_a_margin_is_reported() -> None:
     model, rows, x = loan()
-    e = acex.explain(model, x, data=rows, strategy=acex.Feasible(margin=0.6), budget=40)
+    e = acex.explain(model, x, data=rows, margin=0.6, budget=40)
     assert len(e.steadiness) == 1 and 0 < e.steadiness[0] < 1
     assert acex.Explanation.from_json(e.to_json()).steadiness == e.steadiness
     assert acex.explain(model, x, data=rows, budget=10).steadiness == ()

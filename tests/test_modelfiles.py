@@ -28,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import acex
 from acex import MissingExtra, load_model
+from acex.models.labels import as_numeric, as_predict
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3)).astype(np.float32).astype(float)  # as ONNX will see them
@@ -122,10 +123,12 @@ def test_an_onnx_model_with_an_input_for_each_column_takes_frames(tmp_path: Path
         loaded.predict(MIXED[:1].assign(age=30.5))
 
 
-def test_an_onnx_model_without_labels_is_refused(tmp_path: Path) -> None:
+def test_an_onnx_model_without_labels_gives_numbers_and_says_so(tmp_path: Path) -> None:
     regressor = RandomForestRegressor(3).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match=r"no output that can be a label .*: variable: tensor\(float\)"):
-        load_model(saved_onnx(tmp_path / "m.onnx", regressor, X[:1].astype(np.float32)))
+    loaded = load_model(saved_onnx(tmp_path / "m.onnx", regressor, X[:1].astype(np.float32)))
+    assert_allclose(np.ravel(as_numeric(loaded)(X)), regressor.predict(X), atol=1e-5)
+    with pytest.raises(TypeError, match=r"no output that can be a label .*target=acex\.AtLeast"):
+        as_predict(loaded)
 
 
 # -- pickles ---------------------------------------------------------------------------------------------
@@ -160,10 +163,14 @@ def test_an_allowed_pickle_comes_with_a_warning(tmp_path: Path) -> None:
         assert loaded.predict(X).tolist() == model.predict(X).tolist()
 
 
-def test_a_pickled_regressor_is_refused_as_any_other(tmp_path: Path) -> None:
-    joblib.dump(RandomForestRegressor(3).fit(X, X[:, 0]), tmp_path / "m.joblib")
-    with pytest.warns(UserWarning, match="runs any code"), pytest.raises(TypeError, match="is a regressor"):
-        load_model(tmp_path / "m.joblib", allow_pickle=True)
+def test_a_pickled_regressor_gives_numbers_as_any_other(tmp_path: Path) -> None:
+    regressor = RandomForestRegressor(3).fit(X, X[:, 0])
+    joblib.dump(regressor, tmp_path / "m.joblib")
+    with pytest.warns(UserWarning, match="runs any code"):
+        loaded = load_model(tmp_path / "m.joblib", allow_pickle=True)
+    assert loaded.predict(X).tolist() == regressor.predict(X).tolist()
+    with pytest.raises(TypeError, match="is a regressor"):
+        acex.explain(loaded, X[0], data=X)
 
 
 # -- from code -------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def test_anything_with_predict_will_do() -> None:
 
 @pytest.mark.parametrize("model", [LinearRegression(), make_pipeline(StandardScaler(), LinearRegression())])
 def test_a_regressor_is_refused_with_advice(model: Any) -> None:
-    with pytest.raises(TypeError, match=r"is a regressor: .* not labels\. Say what counts as a decision"):
+    with pytest.raises(TypeError, match=r"is a regressor: .* not labels\. Say what is wanted of them"):
         as_predict(model)
 
 

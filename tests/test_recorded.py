@@ -72,7 +72,7 @@ def assert_same(back: acex.Explanation, e: acex.Explanation) -> None:
         },
         {"count": 2, "budget": 20},
         {"count": 3, "budget": 20, "freeze": ["job"]},
-        {"strategy": acex.Feasible(margin=0.7)},
+        {"margin": 0.7},
         {"strategy": acex.Penalty(n0=5, sobol=64), "plausibility": None},
         {"queries_per_round": 4, "target": ["good", "better"]},
         {"target": "bad"},

@@ -327,7 +327,7 @@ def test_explanations_that_differ_in_anything_do_not_collide(path: Path) -> None
         {"beta": 1.0},
         {"count": 2},
         {"count": 2, "budget": 2},
-        {"strategy": acex.Feasible(margin=0.7)},
+        {"margin": 0.7},
         {"strategy": acex.Penalty(n0=4)},
         {"queries_per_round": 2},
         *({"constraint": lambda rows, limit=limit: rows[:, 2] < limit} for limit in limits),
@@ -450,7 +450,7 @@ def test_the_same_explanation_run_twice_at_once_is_paid_once_and_both_end(addres
 def test_what_was_asked_for_other_rows_is_used_and_a_known_hit_is_free() -> None:
     one = explainer()
     first = one.explain(LOW[0], budget=25)
-    near = LOW[0] + [0.01, 0.0, 0.0]
+    near = LOW[0] + [0.03, 0.0, 0.0]
     e = one.explain(near, budget=2)
     assert e.outcome == "found" and e.n_queries == 2 and e.n_reused >= 1
     assert "known" in set(e.queries["purpose"])

@@ -143,6 +143,16 @@ def test_ten_more_questions_go_on_where_it_ended(tmp_path: Path) -> None:
     assert told["paid"] == len(bank.asked) == len(set(bank.asked)) == 9 and told["budget"] == 9
 
 
+def test_of_several_answers_more_questions_make_another_search_with_what_is_known_for_free(tmp_path: Path) -> None:
+    bank = Bank()
+    with visiting(desk_in(tmp_path, bank)) as client:
+        first = begin(client, target=["good"], budget=8, count=2)["id"]
+        ended(client, first)
+        second = client.post(f"/api/searches/{first}/go", json={"budget": 14}).json()["id"]
+        assert second != first and ended(client, second)["state"] == "ended"
+    assert len(bank.asked) == len(set(bank.asked)) <= 22
+
+
 def test_a_search_stops_and_goes_on_and_pays_for_nothing_twice(tmp_path: Path) -> None:
     bank = Bank(pause=0.03)
     with visiting(desk_in(tmp_path, bank)) as client:
@@ -319,6 +329,17 @@ def test_the_commands_to_take_along_give_the_same_explanation(tmp_path: Path, mo
             names: dict[str, Any] = {}
             exec(told["python"].replace("print(e)", ""), names)
             assert names["e"].plan.identity == identity and names["e"].n_queries == 0
+
+
+def test_an_answer_that_holds_close_by_says_how_far_it_does(tmp_path: Path) -> None:
+    with visiting(desk_in(tmp_path)) as client:
+        identity = begin(client, target=["good"], budget=20, steady=True)["id"]
+        told = ended(client, identity)
+        commands = client.get(f"/api/searches/{identity}/take/commands").json()
+    assert told["wishes"]["steady"] and told["told"]["answers"][0]["steady"] > 0.5
+    assert commands["shell"] is None and "acex.Feasible(margin=0.7)" in commands["python"]
+    with visiting(desk_in(tmp_path)) as client:  # started anew, it knows that wish too
+        assert client.post(f"/api/searches/{identity}/go", json={"budget": 21}).status_code == 200
 
 
 def test_many_rows_become_a_table_with_groups(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def bill(folder: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def until(what: Callable[[], Any], seconds: float = 60) -> Any:
+def until(what: Callable[[], Any], seconds: float = 180) -> Any:
     """What comes of it, once something does."""
     end = time.monotonic() + seconds
     while True:
@@ -121,15 +121,15 @@ class Person:
         return self.identity
 
     def type(self, selector: str, text: str) -> None:
-        field = self.find(selector)
-        field.clear()
-        field.send_keys(text)
+        from selenium.webdriver.common.keys import Keys
+
+        self.find(selector).send_keys(Keys.CONTROL, "a", Keys.NULL, text or Keys.BACKSPACE)
 
     @property
     def text(self) -> str:
         return str(self.find("main").text)
 
-    def sees(self, text: str, seconds: float = 60) -> bool:
+    def sees(self, text: str, seconds: float = 180) -> bool:
         return bool(until(lambda: text in self.text, seconds))
 
     def go(self, place: str) -> None:
@@ -193,9 +193,7 @@ def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, dr
         assert person.identity == first
         person.press("Try it a little differently")
         before = len(bill(folder))
-        income = person.find(".fields .field:nth-child(2) input")
-        income.clear()
-        income.send_keys("3987")
+        person.type(".fields .field:nth-child(2) input", "3987")
         assert person.sees("1 question, 0.50")
         assert len(bill(folder)) == before
         person.press("Ask the model")
@@ -217,7 +215,7 @@ def test_take_it_along(folder: Path, driver: Any) -> None:
                 "const done = arguments[1]; fetch(arguments[0]).then(r => r.text().then(t => done([r.status, t])))",
                 f"/api/searches/{identity}/take/{what}",
             )
-            assert fetched[0] == 200 and "income" in fetched[1], what
+            assert fetched[0] == 200 and "income" in fetched[1].lower(), what
         driver.get(f"{address}api/searches/{identity}/take/report.html")
         assert "What would have to change" in driver.page_source
 
@@ -256,7 +254,7 @@ def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twic
         process.wait()
         until(lambda: person.find("#banner").text)
         with serving_studio(folder, *words, BANK_SECONDS="0.3") as (_, _again):
-            assert person.sees("Done", 90)  # without a touch
+            assert person.sees("Done")  # without a touch
             assert person.sees("12 of 12")
             assert len(bill(folder)) == len(set(bill(folder))) == 12
             until(lambda: not driver.find_element("id", "banner").is_displayed())
@@ -294,11 +292,9 @@ def test_the_keyboard_alone_does_everything(folder: Path, driver: Any) -> None:
         for _ in range(120):
             now = driver.switch_to.active_element
             if what(now):
-                seen = (
-                    "const s = getComputedStyle(arguments[0]); return s.outlineStyle != 'none' || s.boxShadow != 'none'"
-                )
-                row = "|| !!arguments[0].closest('tr')"
-                assert driver.execute_script(seen + row, now)
+                style = "const s = getComputedStyle(arguments[0].closest('tr') || arguments[0]);"
+                seen = "return s.outlineStyle != 'none' || !!arguments[0].closest('.track')"  # a thumb has its own ring
+                assert driver.execute_script(style + seen, now)
                 return now
             press(Keys.TAB)
         raise AssertionError("it cannot be reached")

@@ -59,7 +59,8 @@ def test_every_kind_of_model_can_be_asked(kind: str, tmp_path: Path, monkeypatch
     with serving(decide) as server:
         model: tuple[Any, ...] = ("loans.csv", "--model", "loans.skops", *LOANS)
         if kind == "http":
-            Path("m.toml").write_text('request = "instances"\nlabels = "predictions[].label"\n', encoding="utf-8")
+            config = 'request = { instances = "$records" }\nlabels = "predictions.label"\nversion = "7"\n'
+            Path("m.toml").write_text(config, encoding="utf-8")
             how = ("--protocol", "json", "--model-config", "m.toml", "--header-from-env", "Authorization=LOANS_TOKEN")
             model = ("loans.csv", "--model", server.url, *how, *LOANS)
         elif kind == "module":

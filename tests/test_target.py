@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from acex.plan.target import AnyOther, OneOf, Target
+from acex.plan.target import AnyOther, AtLeast, AtMost, Between, Measured, OneOf, Relative, Target
 
 
 @pytest.mark.parametrize(
@@ -50,3 +53,76 @@ def test_odds_are_of_the_likeliest_wanted_label_against_the_likeliest_other() ->
 def test_where_label_and_scores_disagree_the_label_decides() -> None:
     assert Target.of("b").odds("b", [("a", 0.7), ("b", 0.3)], "a") > 0  # type: ignore[operator]
     assert Target.of("b").odds("a", [("a", 0.3), ("b", 0.7)], "a") < 0  # type: ignore[operator]
+
+
+# -- numbers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "hits", "words"),
+    [
+        (Between(100, 120), [100.0, 110, 120.0], "100 to 120"),
+        (AtLeast(np.float64(110)), [110, 120.0, 121.0], "at least 110"),
+        (AtMost(100), [99.9, 100.0], "at most 100"),
+        (Relative(0.1), [110, 120.0, 121.0], "at least 10 % more than now"),
+        (Relative(-0.001), [99.9], "at least 0.1 % less than now"),
+    ],
+)
+def test_a_range_holds_its_ends(target: Measured, hits: list[float], words: str) -> None:
+    assert [n for n in (99.9, 100.0, 110, 120.0, 121.0) if target.is_hit(n, 100.0)] == hits
+    assert target.words == (words,)
+    assert Target.of(json.loads(json.dumps(target.said))) == target
+
+
+def test_relative_to_a_negative_number_more_is_still_more() -> None:
+    assert Relative(0.1).limits(-50.0) == (-45.0, np.inf)
+    assert Relative(-0.1).limits(-50.0) == (-np.inf, -55.0)
+    with pytest.raises(ValueError, match=r"answer for x is 0, of which no share is anything. .*AtLeast"):
+        Relative(0.1).refuse_start(0.0)
+
+
+def test_the_number_may_be_the_probability_of_a_label() -> None:
+    target = AtLeast(0.8, label="good")
+    assert target.value("bad", [("good", 0.3), ("bad", 0.7)]) == 0.3
+    assert target.value("bad", None) is None
+    assert target.said == {"at_least": 0.8, "label": "good"}
+    assert target.words == ("good with a probability of at least 0.8",)
+    assert target.is_hinted("good", 0.1) and not target.is_hinted("bad", 0.1)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e6), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+def test_odds_of_numbers_are_within_the_width_for_hits_alone(low: float, w: float, before: float, n: float) -> None:
+    target = Between(low, low + w)
+    if target.is_met(before):
+        return
+    odds, width = target.odds(n, None, before), target.width(before)
+    close = 1e-9 * (abs(low) + w + abs(n))
+    assert target.odds(before, None, before) < close
+    assert (-close <= odds <= width + close) or not target.is_hit(n, before)
+    assert target.is_hit(n, before) or not (close < odds < width - close)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Between(2, 1), "the first number must not be above"),
+        (lambda: Target.of({"between": ["1", 2]}), "low must be a finite number, got '1'"),
+        (lambda: AtLeast(np.nan), "least must be a finite number, got nan"),
+        (lambda: AtMost(np.inf), "most must be a finite number"),
+        (lambda: AtLeast(True), "got True"),
+        (lambda: Relative(0), "no change is wanted"),
+        (lambda: Target.of({"at_least": 1, "label": ["a"]}), "label must be one of the model's"),
+        (lambda: Target.of({}), "target must have one of 'between'"),
+        (lambda: Target.of({"near": 3}), "target must have one of 'between'"),
+        (lambda: Target.of({"between": 3}), "between cannot be 3"),
+        (lambda: Target.of({"at_least": [1, 2]}), "least must be a finite number"),
+        (lambda: AtLeast(1).refuse_foreign(["a", "b"]), r"gives the labels \['a', 'b'\]. .*label='a'"),
+        (lambda: AtLeast(1, label="c").refuse_foreign(["a", "b"]), "'c' is not a label of the model"),
+        (lambda: AtLeast(1).value("a", None), "'a', which is no number"),
+        (lambda: AtLeast(1).value(True, None), "True, which is no number"),
+        (lambda: Target.of("a").value(0.5, None), "0.5, which is a number and not a label"),
+    ],
+)
+def test_what_is_wrong_with_a_range_is_said(make: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()

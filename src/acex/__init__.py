@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from acex.models.http import HttpModel
     from acex.plan.plan import Plan
     from acex.plan.step import Step
+    from acex.plan.target import AtLeast, AtMost, Between, Relative, Target
     from acex.run.batch import Explanations
     from acex.run.executors import DaskExecutor
     from acex.run.explainer import Explainer
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _ERRORS = ("AcexError", "BudgetSpent", "ExecutorFailed", "LedgerFailed", "MissingExtra", "ModelFailed")
 _HOMES = {
     **dict.fromkeys((*_ERRORS, "NoCounterfactual"), "acex.errors"),
+    **dict.fromkeys(("AtLeast", "AtMost", "Between", "Relative", "Target"), "acex.plan.target"),
     **dict.fromkeys(("Continuous", "Integer", "Nominal", "Ordinal"), "acex.space.kinds"),
     "DaskExecutor": "acex.run.executors",
     "Explainer": "acex.run.explainer",
@@ -68,6 +70,9 @@ _ROOMS = {"datasets": "acex.datasets", "plots": "acex.show.plots", "sentences": 
 
 __all__ = [
     "AcexError",
+    "AtLeast",
+    "AtMost",
+    "Between",
     "BudgetSpent",
     "Continuous",
     "DaskExecutor",
@@ -89,10 +94,12 @@ __all__ = [
     "Plan",
     "Plausibility",
     "Region",
+    "Relative",
     "Session",
     "Space",
     "Step",
     "Strategy",
+    "Target",
     "__version__",
     "datasets",
     "explain",

@@ -25,6 +25,11 @@ def is_finite(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and bool(np.abs(value) < np.inf)
 
 
+def is_fraction(value: Any) -> bool:
+    """Is this a number that is not whole, and so no label?"""
+    return isinstance(value, float) and not value.is_integer()
+
+
 def is_count(value: Any, least: int = 1) -> bool:
     """Is this a whole number, `least` or more?"""
     import numpy as np
@@ -100,6 +105,11 @@ def readable(value: Any, digits: int = 4) -> str:
     return str(value)
 
 
+def answer_text(label: Any) -> str:
+    """A model's answer as people write it: a fraction with a few digits, any label as it is."""
+    return readable(label) if is_fraction(label) else str(label)
+
+
 def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = readable) -> tuple[str, str]:
     """Both values as people write them, with as many digits as it takes to tell them apart."""
     for digits in range(4, 18):  # 17 tell any two floats apart
@@ -107,6 +117,11 @@ def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = rea
         if pair[0] != pair[1]:
             break
     return pair
+
+
+def answer_texts(before: Any, after: Any) -> tuple[str, str]:
+    """Two answers of a model as people write them, so that two numbers can be told apart."""
+    return readable_pair(before, after) if is_fraction(before) or is_fraction(after) else (str(before), str(after))
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import acex
-from acex.cli.ledgers import Where, chosen, opened
+from acex.cli.ledgers import Where, chosen, gives_numbers, opened
 from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, AsJson
 from acex.cli.show import console, print_json, table
@@ -32,7 +32,7 @@ def audit(
     import numpy as np
 
     from acex.ledger import canonical
-    from acex.models.labels import as_predict
+    from acex.models.labels import as_labels, as_numbers, as_numeric, as_predict
     from acex.run.blackbox import BlackBox
     from acex.space.columns import rows_in_form
 
@@ -47,7 +47,8 @@ def audit(
         rows = rows_in_form([json.loads(answer.row) for answer in again], _form(book, name))
         if canonical(rows) != [answer.row for answer in again]:
             raise ValueError(f"The rows of {name!r} are not all of one form and cannot be asked again.")
-        box = BlackBox(as_predict(model), book, len(again), model_id=name, timeout=black_box.patience)
+        ask, read = (as_numeric(model), as_numbers) if gives_numbers(book, name) else (as_predict(model), as_labels)
+        box = BlackBox(ask, book, len(again), model_id=name, timeout=black_box.patience, read=read)
         labels = box.ask_again(rows)
     changed = [
         {"row": json.loads(answer.row), "before": answer.label, "now": label}

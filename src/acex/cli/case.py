@@ -11,6 +11,7 @@ import typer
 
 import acex
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
+from acex.cli.wishes import wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,14 @@ class Case:
         list[str] | None,
         typer.Option(metavar="LABEL", help="The label wanted; by default any other. Repeat it for several."),
     ] = None
+    target_range: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RANGE",
+            help='Numbers wanted, of a regressor: "100..120", "0.8..", "..120", "+10%"; with --target and --scores, '
+            "the probability of that label.",
+        ),
+    ] = None
     freeze: Annotated[
         list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that stay as they are: age,sex.")
     ] = None
@@ -46,6 +55,10 @@ class Case:
     range: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=VALUES", help='What a column may become: "income=0:90000", "job=clerk|cook".'),
+    ] = None
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help='What holds in every row: "duration <= 84 - age". Repeat it for several.'),
     ] = None
     weight: Annotated[
         list[str] | None,
@@ -66,6 +79,17 @@ class Case:
     grid: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=STEP", help='The step of a number: "loan=50", "rate=off"; off for all columns.'),
+    ] = None
+    class_name: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL=WORD", help='What a label is called: "1=approved". Repeat it.')
+    ] = None
+    margin: Annotated[
+        float | None, typer.Option(metavar="P", help="How steady a counterfactual should be, from 0 to 1, such as 0.7.")
+    ] = None
+    max_changes: Annotated[int | None, typer.Option(min=1, help="Most columns that may change.")] = None
+    category_cost: Annotated[
+        float | None,
+        typer.Option(metavar="SD", help="What a change of category counts, in standard deviations; 1 by default."),
     ] = None
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
     plausibility: Annotated[
@@ -92,7 +116,7 @@ class Case:
 
     def prepare(self, known_labels: Sequence[Any] | None = None) -> Prepared:
         """Data and row as `acex.Explainer` takes them, with the labels the model can give where it says so."""
-        from acex.space.schema import read_schema, with_schema
+        from acex.space.schema import read_rules, read_schema, with_schema
 
         table = read_table(self.data)
         hidden = column_names(self.drop, table.columns, "--drop")
@@ -107,16 +131,19 @@ class Case:
             )
         rows, space = with_schema(rows, read_schema(self.schema) if self.schema else ())
         space = space.moving_on(_grid(self.grid or (), space))
+        names = self._class_names(known_labels or ())
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         return Prepared(
             rows=rows,
             labels=None if outcomes is None else outcomes.tolist(),
             space=space,
             factual=self._factual(table, rows, hidden),
-            target=[_wanted(text, words) for text in self.target] if self.target else None,
+            target=wanted(self.target, self.target_range, [*names.values(), *words]),
+            class_names=names or None,
             freeze=column_names(self.freeze, rows.columns, "--freeze"),
             directions=self._directions(space),
             ranges=dict(_range(text, space) for text in self.range or ()),
+            rules=[*(read_rules(self.schema) if self.schema else ()), *(self.rule or ())],
             weights=dict(_weight(text, space) for text in self.weight or ()),
         )
 
@@ -128,13 +155,27 @@ class Case:
             "count": self.count,
             "freeze": prepared.freeze,
             "ranges": prepared.ranges,
+            "rules": prepared.rules,
             "directions": prepared.directions,
             "weights": prepared.weights,
             "strategy": self.strategy,
+            "margin": self.margin,
+            "max_changes": self.max_changes,
+            **({} if self.category_cost is None else {"category_cost": self.category_cost}),
             "effort": self.effort,
             "queries_per_round": self.queries_per_round,
             "seed": self.seed,
         }
+
+    def _class_names(self, known: Sequence[Any]) -> dict[Any, str]:
+        """What labels are called; `known` are those that the model says it gives."""
+        names = {}
+        for text in self.class_name or ():
+            label, equals, word = text.partition("=")
+            if not (label and equals and word):
+                raise ValueError(f"--class-name {text!r}: expected LABEL=WORD, such as 1=approved.")
+            names[as_label(label, known)] = word
+        return names
 
     def explainer(self, prepared: Prepared, model: Any, ledger: acex.Ledger | None, **options: Any) -> acex.Explainer:
         """What explains rows of these data."""
@@ -148,6 +189,7 @@ class Case:
                 pool=not self.no_pool,
                 ledger=ledger,
                 model_id=self.model_id,
+                class_names=prepared.class_names,
                 seed=self.seed,
                 **options,
             )
@@ -229,18 +271,13 @@ class Prepared:
     labels: list[Any] | None
     space: acex.Space
     factual: pd.DataFrame
-    target: list[Any] | None
+    target: Any  # as `acex.explain` takes it
+    class_names: dict[Any, str] | None
     freeze: list[str]
     directions: dict[str, Direction]
     ranges: dict[str, Any]
+    rules: list[str]
     weights: dict[str, float]
-
-
-def _wanted(text: str, known: list[Any]) -> Any:
-    try:
-        return as_label(text, known)
-    except ValueError as error:
-        raise ValueError(f"--target: {error}") from None
 
 
 def _grid(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:

@@ -159,7 +159,7 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
     row = zip(plan.space.features, plan.factual.values(), allowed.values(), strict=True)
     shown = [(f.name, f.text(now), "stays" if limits is None else f.span(limits)) for f, now, limits in row]
     out.print(table(("column", "now", "may become"), shown))
-    wanted = " or ".join(plan.target.words)
+    wanted = " or ".join(plan.target.named(plan.class_names).words)
     out.print(f"Wanted: {wanted}. Strategy {case.strategy}, seed {case.seed}, counterfactuals {case.count}.")
     money = "" if cost is None else f", for {as_money(cost)} at most"
     out.print(f"At most {most} rows would be sent{money} (budget {case.budget}, {paid} paid before).")

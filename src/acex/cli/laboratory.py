@@ -11,7 +11,7 @@ import typer
 import acex
 from acex.cli.case import Case
 from acex.cli.explaining import writable
-from acex.cli.ledgers import Where, chosen, named_rows, opened
+from acex.cli.ledgers import Where, chosen, gives_numbers, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_explanation, print_json, records, shortened, table
 from acex.cli.tables import as_label
@@ -90,16 +90,13 @@ def tell(
     A label is a number, true, false, or else a text. Exit code 1: a row had
     another label before, which stands.
     """
-    from acex.models.labels import as_labels
-
     filled = _filled_in(_read_answers(answers))
-    try:
-        told = as_labels([as_label(str(line["label"])) for line in filled.values()], len(filled))
-    except ValueError as error:
-        raise ValueError(f"{answers}: {str(error).removesuffix('.')}. Nothing was told.") from None
-    labels = dict(zip(filled, told, strict=True))
     with opened(ledger) as book:
         asked = book.by_key(list(filled))
+        try:
+            labels = _told(book, filled, asked)
+        except ValueError as error:
+            raise ValueError(f"{answers}: {str(error).removesuffix('.')}. Nothing was told.") from None
         _refuse_foreign(book, answers, filled, asked)
         differ = 0
         for model in dict.fromkeys(a.model for a in asked.values()):
@@ -178,6 +175,18 @@ def _filled_in(lines: pd.DataFrame) -> dict[str, dict[str, Any]]:
         line[KEY]: {"label": line[OWN_LABEL], "values": {name: line[name] for name in names}}
         for line in told.to_dict("records")
     }
+
+
+def _told(book: acex.Ledger, filled: dict[str, dict[str, Any]], asked: dict[str, Asked]) -> dict[str, Any]:
+    """The labels by key; of a model that is asked for numbers, the numbers."""
+    from acex.models.labels import as_labels, as_numbers
+
+    measured = {model for model in {a.model for a in asked.values()} if gives_numbers(book, model)}
+    told: dict[str, Any] = {}
+    for key, line in filled.items():
+        read = as_numbers if key in asked and asked[key].model in measured else as_labels
+        [told[key]] = read([as_label(str(line["label"]))], 1)
+    return told
 
 
 def _refuse_untold(book: acex.Ledger, path: Path) -> None:

@@ -168,18 +168,19 @@ def import_(
     Example: acex ledger import loans.db answers.csv --model-id loans-v1
     """
     from acex.ledger import canonical
-    from acex.models.labels import as_labels
+    from acex.models.labels import as_labels, as_numbers
 
     lines = read_answers(answers)
     [label] = column_names([label], lines.columns, "--label", whole=True)
     blank = lines[label].isna()
     if blank.any():
         raise ValueError(f"{answers}: {int(blank.sum())} of {len(lines)} labels in {label!r} are missing.")
-    try:
-        labels = as_labels(lines[label].tolist(), len(lines))
-    except ValueError as error:
-        raise ValueError(f"{answers}: {label!r}: {error}.") from None
     with acex.Ledger(where) as book:
+        try:
+            read = as_numbers if gives_numbers(book, model_id) else as_labels
+            labels = read(lines[label].tolist(), len(lines))
+        except ValueError as error:
+            raise ValueError(f"{answers}: {label!r}: {error}.") from None
         rows = lines.drop(columns=[label, *column_names(drop, lines.columns, "--drop")])
         known = book.features(model_id)
         if known is not None:
@@ -192,6 +193,12 @@ def import_(
         print_json({"model_id": model_id, "rows": len(rows), "new": new})
     else:
         console().print(f"{new} of {len(rows)} answers were new to {model_id}.")
+
+
+def gives_numbers(book: acex.Ledger, model_id: str) -> bool:
+    """Was this model asked for numbers, and not for labels?"""
+    targets = [json.loads(text).get("target") for text in book.explanations(model_id)["settings"]]
+    return any(isinstance(target, dict) and "label" not in target for target in targets)
 
 
 def _in_its_words(labels: list[Any], book: acex.Ledger, model_id: str) -> list[Any]:

@@ -70,9 +70,10 @@ def _end(words: str, code: int) -> typer.Exit:
 
 
 def say(words: str) -> None:
-    """One line for people, on stderr, without passwords of addresses."""
+    """One line for people, on stderr, without passwords of addresses; below it the place that it points at, if any."""
+    words, *pointer = words.rsplit("\n", 2) if words.endswith("^") else (words,)
     words = SECRET.sub(r"\1***", PASSWORD.sub(r"\1:***@", " ".join(words.split())))
-    echo(f"acex: {words}", err=True)
+    echo("\n".join([f"acex: {words}", *pointer]), err=True)
 
 
 app = typer.Typer(

@@ -70,7 +70,7 @@ def print_explanation(explanation: acex.Explanation, price: float | None = None)
     if explanation.outcome != "found":
         out.print(explanation.summary())
     for i, cost in enumerate(explanation.costs):
-        before, after = explanation.label_before, explanation.label_after
+        before, after = explanation.labels_in_words
         # Of several, only the first has its label written down; any of the wanted ones may be another's.
         becomes = f"{before} becomes {after}" if i == 0 else "or"
         n, of = len(explanation.changes_of(i)), len(explanation.space)

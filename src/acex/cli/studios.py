@@ -229,6 +229,7 @@ def _listening(host: str, port: int) -> Any:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((host, port))
+        sock.listen(128)  # whoever opens the address at once waits a moment, and is not refused
     except (OSError, OverflowError) as error:
         sock.close()
         raise ValueError(f"cannot listen on {host}, port {port}: {error}. Choose another with --port.") from None

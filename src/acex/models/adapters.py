@@ -43,12 +43,20 @@ class Outputs:
         """One label a row, (n,): 0, 1, ..."""
         return self.predict_scored(rows).labels
 
-    def predict_scored(self, rows: Rows) -> Scored:
-        """The same with probabilities."""
+    def predict_numbers(self, rows: Rows) -> Any:
+        """What it gives, one number a row, (n, 1)."""
+        return self._table(rows)
+
+    def _table(self, rows: Rows) -> FloatArray:
         table = np.asarray(self.outputs(rows), dtype=float)
         table = table[:, None] if table.ndim == 1 else table
         if table.ndim != 2 or len(table) != len(rows):
             raise ValueError(f"the network's output has the shape {table.shape}, not some numbers a row")
+        return table
+
+    def predict_scored(self, rows: Rows) -> Scored:
+        """The same with probabilities."""
+        table = self._table(rows)
         k = table.shape[1]
         if self.ends_in_sigmoid != (k == 1):
             raise ValueError(
@@ -61,6 +69,15 @@ class Outputs:
 
         is_share = bool((table >= 0).all() and np.allclose(table.sum(axis=1), 1, atol=1e-4))
         return likeliest(list(range(k)), table if is_share else softmax(table, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Numeric:
+    """A model that gives a number a row, such as a booster that was trained for another purpose than labels."""
+
+    predict: Callable[[Rows], Any] = field(repr=False)
+    no_labels: str = field(repr=False)  # why it gives none
+    feature_names_in_: list[str] | None = field(default=None, repr=False)  # the columns it was fitted with
 
 
 def adapted(model: Any) -> Any:
@@ -99,25 +116,27 @@ def _of_method(method: Any) -> Probable:
     return Probable(np.asarray(classes).tolist(), method, None if names is None else list(names))
 
 
-def _refuse(package: str, objective: Any) -> TypeError:
-    return TypeError(
-        f"This {package} model was trained for {objective!r}: its answers are not labels. Say what counts as a "
-        f"decision in a function, such as lambda rows: model.predict(rows) > 0.5."
+def _no_labels(package: str, objective: Any) -> str:
+    return (
+        f"This {package} model was trained for {objective!r}: its answers are not labels. Say what is wanted of its "
+        f"numbers, such as target=acex.AtLeast(0.5), or what counts as a decision in a function, such as "
+        f"lambda rows: model.predict(rows) > 0.5."
     )
 
 
 # -- boosters --------------------------------------------------------------------------------------------
 
 
-def _of_xgboost(booster: Any) -> Probable:
+def _of_xgboost(booster: Any) -> Probable | Numeric:
     learner = json.loads(booster.save_config())["learner"]
     objective = learner["objective"]["name"]
-    if objective not in ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax"):
-        raise _refuse("XGBoost", objective)
-    n_classes = max(int(learner["learner_model_param"].get("num_class", 0)), 2)
-    # The classifier of XGBoost stops at its best round, a booster by itself does not.
+    # The estimator of XGBoost stops at its best round, a booster by itself does not.
     best = booster.attr("best_iteration") if booster.attr("scikit_learn") is not None else None
     rounds = (0, 0 if best is None else int(best) + 1)
+    if objective not in ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax"):
+        ask_number = partial(_ask_xgboost_number, booster, rounds)
+        return Numeric(ask_number, _no_labels("XGBoost", objective), booster.feature_names)
+    n_classes = max(int(learner["learner_model_param"].get("num_class", 0)), 2)
     ask = partial(_ask_xgboost, booster, objective, rounds)
     return Probable(list(range(n_classes)), ask, booster.feature_names)
 
@@ -138,26 +157,39 @@ def _ask_xgboost(booster: Any, objective: str, rounds: tuple[int, int], rows: Ro
     return np.column_stack([1 - answer, answer])
 
 
-def _of_lightgbm(booster: Any) -> Probable:
+def _ask_xgboost_number(booster: Any, rounds: tuple[int, int], rows: Rows) -> Any:
+    import xgboost
+
+    return booster.predict(xgboost.DMatrix(rows, enable_categorical=True), iteration_range=rounds)
+
+
+def _of_lightgbm(booster: Any) -> Probable | Numeric:
     about = booster.dump_model(num_iteration=1)
     objective = about.get("objective", "a function of its own").partition(" ")[0]
-    if objective not in ("binary", "multiclass", "multiclassova"):
-        raise _refuse("LightGBM", objective)
     names = booster.feature_name()
     given = None if names == [f"Column_{j}" for j in range(len(names))] else names  # what it calls nameless columns
+    if objective not in ("binary", "multiclass", "multiclassova"):
+        return Numeric(partial(_ask_lightgbm_number, booster), _no_labels("LightGBM", objective), given)
     return Probable(list(range(max(about["num_class"], 2))), partial(_ask_lightgbm, booster), given)
 
 
-def _ask_lightgbm(booster: Any, rows: Rows) -> FloatArray:
+def _ask_lightgbm_number(booster: Any, rows: Rows) -> FloatArray:
     # Without being told to, it takes columns in another order for those that it knows.
-    answer = np.asarray(booster.predict(rows, validate_features=hasattr(rows, "columns")))
+    return np.asarray(booster.predict(rows, validate_features=hasattr(rows, "columns")))
+
+
+def _ask_lightgbm(booster: Any, rows: Rows) -> FloatArray:
+    answer = _ask_lightgbm_number(booster, rows)
     return np.column_stack([1 - answer, answer]) if answer.ndim == 1 else answer
 
 
 def _of_catboost(model: Any) -> Any:
     classes = np.asarray(model.classes_).tolist()
     if not classes:
-        raise _refuse("CatBoost", model.get_all_params().get("loss_function") if model.is_fitted() else "nothing yet")
+        if not model.is_fitted():
+            raise TypeError(_no_labels("CatBoost", "nothing yet"))
+        why = _no_labels("CatBoost", model.get_all_params().get("loss_function"))
+        return Numeric(model.predict, why, list(model.feature_names_))
     if hasattr(model, "predict_proba"):
         return model
     import catboost

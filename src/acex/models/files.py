@@ -19,7 +19,7 @@ import pandas as pd
 from acex.arrays import FloatArray, Rows
 from acex.errors import MissingExtra
 from acex.models.adapters import adapted
-from acex.models.labels import Predict, as_predict, known_labels
+from acex.models.labels import Predict, as_numeric, as_predict, known_labels, no_labels
 from acex.values import Label, listed
 
 PICKLES = (".joblib", ".pkl", ".pickle")
@@ -52,6 +52,7 @@ class FileModel:
     predict: Predict = field(repr=False)
     classes_: list[Label] | None = field(repr=False)
     predict_proba: Callable[[Rows], Any] | None = field(repr=False)
+    no_labels: str | None = field(default=None, repr=False)  # why it gives numbers instead
 
 
 def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> Any:
@@ -102,9 +103,10 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
     model = adapted(model)
     return FileModel(
         model_id=f"sha256:{hashlib.sha256(content).hexdigest()}",
-        predict=as_predict(model),
+        predict=as_predict(model) if no_labels(model) is None else as_numeric(model),
         classes_=known_labels(model),
         predict_proba=getattr(model, "predict_proba", None),
+        no_labels=no_labels(model),
     )
 
 
@@ -122,7 +124,8 @@ def _from_code(module: str, name: str) -> Any:
         model = getattr(found, name)
     except AttributeError:
         raise ValueError(f"{module}:{name}: the module {module!r} has no {name!r}.") from None
-    as_predict(model)  # a class or a number is told here, not at the first row
+    if no_labels(model) is None:
+        as_predict(model)  # a class or a number is told here, not at the first row
     return model
 
 
@@ -211,7 +214,9 @@ SCORES = ("tensor(float)", "tensor(double)")
 
 
 class OnnxModel:
-    """A classifier in ONNX: a 2-D tensor of rows in, or a tensor for each column by its name."""
+    """A model in ONNX: a 2-D tensor of rows in, or a tensor for each column by its name."""
+
+    no_labels: str | None = None  # why it gives numbers instead
 
     def __init__(self, content: bytes) -> None:
         try:
@@ -230,6 +235,18 @@ class OnnxModel:
             self.feature_names_in_ = list(self._inputs)
         outputs = self._session.get_outputs()
         self._label = next((output.name for output in outputs if output.type in LABELS), None)
+        if (
+            self._label is None
+            and len(outputs) == 1
+            and outputs[0].type in SCORES
+            and outputs[0].shape[1:] in ([], [1])
+        ):
+            self._label = outputs[0].name
+            self.no_labels = (
+                "This ONNX model has no output that can be a label (text or whole numbers), but a number a row. Say "
+                "what is wanted of it, such as target=acex.AtLeast(0.5)."
+            )
+            return
         if self._label is None:
             kinds = ", ".join(f"{output.name}: {output.type}" for output in outputs)
             raise ValueError(f"The ONNX model has no output that can be a label (text or whole numbers): {kinds}.")
@@ -242,7 +259,7 @@ class OnnxModel:
         return OnnxModel, (self._content,)  # a session cannot be pickled
 
     def predict(self, rows: Rows) -> Any:
-        """One label a row, (n,)."""
+        """One label a row, or one number, (n,) or (n, 1)."""
         return self._session.run([self._label], self._feed(rows))[0]
 
     def _predict_proba(self, rows: Rows) -> FloatArray:

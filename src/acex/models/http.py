@@ -24,7 +24,7 @@ from acex.errors import ModelFailed
 from acex.models.chat import Chat
 from acex.models.exchange import Lost, NotReached, Reply, client_library, exchange
 from acex.models.headers import Headers, mark
-from acex.models.labels import as_labels
+from acex.models.labels import as_labels, as_numbers
 from acex.models.purse import Purse
 from acex.models.scores import Scored
 from acex.models.secrets import Secrets
@@ -201,6 +201,10 @@ class HttpModel:
         """
         return [label for labels, _ in self._in_parts(rows) for label in labels]
 
+    def predict_numbers(self, rows: Rows) -> list[Label]:
+        """As `predict`, of a server that gives a number a row."""
+        return [number for numbers, _ in self._in_parts(rows, as_numbers) for number in numbers]
+
     def _predict_scored(self, rows: Rows) -> Scored | list[Label]:
         """Labels with their probabilities; labels alone, which are paid for, where an answer came without them."""
         assert isinstance(self._wire, Chat)
@@ -211,21 +215,23 @@ class HttpModel:
             table += self._wire.probabilities(answer) or []
         return labels if len(table) < len(labels) else Scored(labels, list(self.classes or ()), table)
 
-    def _in_parts(self, rows: Rows) -> Iterator[tuple[list[Label], Any]]:
+    def _in_parts(
+        self, rows: Rows, read: Callable[[Any, int], list[Label]] = as_labels
+    ) -> Iterator[tuple[list[Label], Any]]:
         """The labels of a request's rows, and the whole answer, request by request."""
         size = 1 if self._wire.one_by_one else self.rows_per_request
         answered: list[Label] = []
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
             try:
-                labels, answer = self._ask(rows.iloc[part] if isinstance(rows, pd.DataFrame) else rows[part])
+                labels, answer = self._ask(rows.iloc[part] if isinstance(rows, pd.DataFrame) else rows[part], read)
             except ModelFailed as error:
                 error.answered = answered
                 raise
             answered += labels
             yield labels, answer
 
-    def _ask(self, rows: Rows) -> tuple[list[Label], Any]:
+    def _ask(self, rows: Rows, read: Callable[[Any, int], list[Label]]) -> tuple[list[Label], Any]:
         n = len(rows)
         try:
             content = json.dumps(self._wire.body(rows), allow_nan=False)
@@ -252,7 +258,7 @@ class HttpModel:
         try:
             answer = json.loads(reply.text)
             self._put_back(aside, answer)
-            labels = as_labels(self._wire.labels(answer), n)
+            labels = read(self._wire.labels(answer), n)
         except (ValueError, RecursionError) as error:
             why = secrets.blotted(str(error))[:EXCERPT]
         else:
@@ -260,7 +266,8 @@ class HttpModel:
                 return labels, answer
             why = "a label repeats a secret of headers_from_env, which must not be written down"
         said = secrets.blotted(reply.words)[:EXCERPT]
-        raise self._failed(f"answered, but not with one label a row: {why}. It said: {said!r}", in_doubt=n)
+        what = "number" if read is as_numbers else "label"
+        raise self._failed(f"answered, but not with one {what} a row: {why}. It said: {said!r}", in_doubt=n)
 
     def _set_aside(self, content: str) -> Decimal:
         """Money for the most that this request can cost. A token has at least a byte."""

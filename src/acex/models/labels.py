@@ -1,4 +1,4 @@
-"""From an estimator or a callable to "rows in, labels out", with scores where they are wanted."""
+"""From an estimator or a callable to "rows in, labels out", with scores where they are wanted; or to numbers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pandas as pd
 
 from acex.arrays import Rows
 from acex.errors import ModelFailed
-from acex.models.adapters import adapted
+from acex.models.adapters import Probable, adapted
 from acex.models.scores import Scored, likeliest
-from acex.values import Label, is_missing, is_unicode, listed, plain
+from acex.values import Label, is_finite, is_fraction, is_missing, is_unicode, listed, plain
 
 Predict: TypeAlias = Callable[[Rows], Any]
 
@@ -32,17 +32,70 @@ def as_predict(model: Any, scores: bool = False) -> Predict:
     model = adapted(model)
     predict = getattr(model, "predict", None)
     if callable(predict):
-        if _is_regressor(model):
-            raise TypeError(
-                f"{type(model).__name__} is a regressor: its answers are numbers, not labels. Say what "
-                f"counts as a decision, such as lambda rows: model.predict(rows) > 0.5."
-            )
+        if (why := no_labels(model)) is not None:
+            raise TypeError(why)
         if isinstance(model, BaseEstimator):
             check_is_fitted(model)  # before a query is spent on finding out
         return _estimator_scores(model) if scores else cast("Predict", predict)
     if callable(model):
         return _function_scores(model) if scores else cast("Predict", model)
     raise TypeError(f"model must have a predict method or be callable, got {type(model).__name__}.")
+
+
+def no_labels(model: Any) -> str | None:
+    """Why the model gives numbers and no labels; None where it gives labels, for all that is known."""
+    model = adapted(model)
+    why: str | None = getattr(model, "no_labels", None)
+    if why is None and _is_regressor(model):
+        why = (
+            f"{type(model).__name__} is a regressor: its answers are numbers, not labels. Say what is wanted of them, "
+            f"such as target=acex.AtLeast(0.5)."
+        )
+    return why
+
+
+def as_numeric(model: Any) -> Predict:
+    """What turns rows into numbers: a regressor's `predict`, or the model itself if it is a function.
+
+    Raises:
+        TypeError: the model decides between labels.
+    """
+    if no_labels(model) is None:
+        as_predict(model)  # what is no model, or not fitted, is told there
+    model = adapted(model)
+    if isinstance(model, Probable):
+        raise TypeError(
+            f"the model gives the probabilities of {listed(model.classes_)}: say of which label one is wanted, such as "
+            f"acex.AtLeast(0.8, label={model.classes_[-1]!r}), with scores=True."
+        )
+    predict = getattr(model, "predict_numbers", None) or getattr(model, "predict", model)
+    return cast("Predict", predict)
+
+
+def as_numbers(answer: Any, n: int) -> list[Label]:
+    """One finite number, a float, for each of n rows.
+
+    Raises:
+        ValueError: the answer has another length or shape, or holds something else.
+    """
+    is_list = isinstance(answer, Sequence) and not isinstance(answer, (str, bytes))
+    if not (is_list or hasattr(answer, "__array__")):
+        raise ValueError(f"expected {n} numbers, got {answer!r}")
+    array = np.asarray(answer, dtype=object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (n,):
+        raise ValueError(f"expected {n} numbers, got an array of shape {array.shape}")
+    numbers = [plain(number) for number in array.tolist()]
+    for number in numbers:
+        if isinstance(number, bool) or not is_finite(number):
+            raise ValueError(f"got {number!r}, which is not a finite number, and the target is about a number")
+    return [float(number) for number in numbers]
+
+
+def has_fractions(answers: Any) -> bool:
+    """Is one of these, answers of whatever kind, a number that is no label?"""
+    return np.ndim(answers) == 1 and any(is_fraction(plain(answer)) for answer in answers)
 
 
 def _estimator_scores(model: Any) -> Predict:
@@ -145,10 +198,10 @@ def as_labels(answer: Any, n: int) -> list[Label]:
             raise ValueError(f"got {label!r}, which is not a label: text, a whole number or a truth value")
         if isinstance(label, str) and not is_unicode(label):
             raise ValueError(f"got {label!r}, which is not a label: half of a character cannot be written down")
-        if isinstance(label, float) and not label.is_integer():
+        if is_fraction(label):
             raise ValueError(
-                f"got {label!r}, which is a score, not a label; turn scores into labels first, such as "
-                f"lambda rows: score(rows) > 0.5"
+                f"got {label!r}, which is a score, not a label; say what is wanted of it, such as "
+                f"target=acex.AtLeast(0.5), or turn scores into labels first: lambda rows: score(rows) > 0.5"
             )
     return labels
 
@@ -223,6 +276,13 @@ def class_words(class_names: Any, classes: Sequence[Label] | None) -> dict[Label
     if classes is not None and (extra := [label for label in words if label not in classes]):
         raise ValueError(f"class_names: {extra[0]!r} is not a label of the model, which gives {listed(classes)}.")
     return words
+
+
+def unworded(labels: Any, by_word: Mapping[Label, Label]) -> Any:
+    """Labels in the model's own form, where some are said by their class names."""
+    if labels is None or not by_word:
+        return labels
+    return [by_word.get(label, label) if isinstance(label, str) else label for label in labels]
 
 
 def _is_regressor(model: Any) -> bool:

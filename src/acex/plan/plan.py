@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,9 @@ from acex.arrays import FloatArray
 from acex.plan.target import Target
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import fingerprint
+from acex.values import Label, fingerprint
+
+LATER = ("max_changes", "category_cost")  # settings that plans did not always have
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,12 +31,14 @@ class Plan:
         scale: the standard deviations of the reference.
         allowed: for each feature (low, high), or the codes that it may take.
         ranges: the limits that the caller set, by feature, in the caller's words.
-        constraint: a fingerprint of the caller's rule; None without one.
+        constraint: a fingerprint of the caller's function over rows; None without one. rules: the caller's, as text.
         strategy: name, revision and settings. A strategy that would ask other rows has another revision.
         plausibility: settings of the filter; None where there is none.
         count, beta, scores, pool, queries_per_round, seed: as in `acex.explain`.
         n_reference: rows of the reference. reference: a fingerprint of them, and of their outcomes.
         outcomes: are true outcomes of the reference known?
+        max_changes, category_cost: as in `acex.explain`; None in records of an older acex.
+        class_names: what the labels are called, for people; the ledger and the target have the labels.
         remarks: what a reader should know of the plan itself.
     """
 
@@ -47,6 +51,7 @@ class Plan:
     allowed: tuple[FloatArray, ...] = ()
     ranges: Mapping[str, Any]
     constraint: str | None
+    rules: tuple[str, ...] = ()
     strategy: Mapping[str, Any]
     plausibility: Mapping[str, Any] | None
     count: int
@@ -58,6 +63,9 @@ class Plan:
     n_reference: int | None
     reference: str | None
     outcomes: bool
+    max_changes: int | None = None
+    category_cost: float | None = None
+    class_names: Mapping[Label, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
     @cached_property
@@ -69,10 +77,13 @@ class Plan:
         one that it could see.
         """
         decides = self.settings
-        for name in ("ranges", "n_reference", "labels"):
-            del decides[name]  # said by `allowed` and `reference`
+        for name in ("ranges", "n_reference", "labels", "class_names"):
+            del decides[name]  # said by `allowed` and `reference`, or words for people
+        decides = {name: value for name, value in decides.items() if name not in LATER or value is not None}
         if self.count == 1:
             del decides["budget"]
+        if not self.rules:
+            del decides["rules"]  # as it was before there were any
         space = self.space.to_dict()
         for feature in space["features"]:
             feature.pop("unit", None)  # a word for people
@@ -92,10 +103,14 @@ class Plan:
             "seed": self.seed,
             "strategy": dict(self.strategy),
             "beta": self.beta,
+            "max_changes": self.max_changes,
+            "class_names": [[label, word] for label, word in self.class_names.items()] or None,
+            "category_cost": self.category_cost,
             "plausibility": None if self.plausibility is None else dict(self.plausibility),
             "n_reference": self.n_reference,
             "labels": self.outcomes,
             "constraint": self.constraint,
+            "rules": list(self.rules),
             "scores": self.scores,
             "pool": self.pool,
             "queries_per_round": self.queries_per_round,
@@ -110,6 +125,11 @@ class Plan:
         for feature, allowed, value in zip(self.space.features, self.allowed, x, strict=True):
             out[feature.name] = None if allowed[0] == value == allowed[-1] else feature.limits(allowed)
         return out
+
+    @cached_property
+    def labels_by_word(self) -> dict[Label, Label]:
+        """What the class names stand for."""
+        return {word: label for label, word in self.class_names.items()}
 
     def described_space(self) -> dict[str, Any]:
         """What rows hold, in plain values, with the standard deviations; the same for most rows of a model."""
@@ -129,10 +149,14 @@ class Plan:
             scale=Scale(space, np.asarray(deviations, dtype=float)),
             ranges=settings.get("ranges") or {},
             constraint=settings.get("constraint") or None,
+            rules=tuple(settings.get("rules") or ()),
             strategy=settings.get("strategy") or {},
             plausibility=settings.get("plausibility"),
             count=settings.get("count", 1),
             beta=settings.get("beta", 5.0),
+            max_changes=settings.get("max_changes"),
+            class_names=dict(settings.get("class_names") or ()),
+            category_cost=settings.get("category_cost"),
             scores=bool(settings.get("scores", False)),
             pool=bool(settings.get("pool", False)),
             queries_per_round=settings.get("queries_per_round", 1),

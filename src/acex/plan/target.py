@@ -1,19 +1,21 @@
 """What is wanted of the model's answer. A new kind of target is one class.
 
 A target says whether an answer is a *hit*, how far it is from being one, and in words what it wants. What is wanted may
-depend on the label that the factual has: `before`.
+depend on the label that the factual has: `before`. Most targets are about labels; `Measured` ones are about a number:
+what a regressor gives, or the probability of a label.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from math import inf
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from acex.values import Label, listed, plain
+from acex.values import Label, is_finite, is_fraction, listed, plain, readable
 
 SURE = 1e-6  # no probability is closer to 0 or 1 than this
 
@@ -25,11 +27,13 @@ class Target(ABC):
 
     @staticmethod
     def of(said: Any) -> Target:
-        """From what a user says, or a file: a target, a label, several of them, or None."""
+        """From what a user says, or a file: a target, a label, several of them, None, or what `Measured.said` gives."""
         if isinstance(said, Target):
             return said
         if said is None:
             return AnyOther()
+        if isinstance(said, Mapping):
+            return _measured(said)
         several = isinstance(said, (Sequence, Set, np.ndarray)) and not isinstance(said, (str, bytes))
         wanted = tuple(plain(label) for label in (said if several else [said]))
         if not wanted:
@@ -46,9 +50,35 @@ class Target(ABC):
     def words(self) -> tuple[str, ...]:
         """What would do, for people."""
 
+    @property
+    def wish(self) -> str:
+        """The range of numbers wanted, in words; empty where labels are."""
+        return ""
+
+    def value(self, label: Label, scores: Scores | None) -> Label:
+        """What of an answer is judged; None where the answer does not tell it.
+
+        Raises:
+            ValueError: the answer is of another kind.
+        """
+        if is_fraction(label):
+            raise ValueError(
+                f"the model answered {label!r}, which is a number and not a label: say what is wanted of it, such as "
+                f"target=acex.AtLeast(...), or give a model of labels another model_id."
+            )
+        return label
+
+    def named(self, words: Mapping[Label, Label]) -> Target:
+        """The same in other words for the labels, as far as it names any."""
+        return self
+
     @abstractmethod
     def is_hit(self, label: Label, before: Label) -> bool:
         """Is this label wanted, for a factual with the label `before`?"""
+
+    def is_hinted(self, outcome: Label, before: Label) -> bool:
+        """Does a known outcome of a row suggest that the row is a hit?"""
+        return self.is_hit(outcome, before)
 
     @abstractmethod
     def is_met(self, before: Label) -> bool:
@@ -61,6 +91,13 @@ class Target(ABC):
     @abstractmethod
     def refuse_foreign(self, known: Sequence[Label]) -> None:
         """Raise when the model, which gives these labels, can never give what is wanted."""
+
+    def refuse_start(self, before: Label) -> None:  # noqa: B027 (most targets make sense for every factual)
+        """Raise when what is wanted makes no sense for a factual with this label."""
+
+    def width(self, before: Label) -> float | None:
+        """Of the range of numbers that are hits; None where `odds` are log odds."""
+        return None
 
     def odds(self, label: Label, scores: Scores | None, before: Label) -> float | None:
         """Log odds of the likeliest hit against the likeliest miss, on the side that the label is on: how far off.
@@ -115,6 +152,9 @@ class OneOf(Target):
     def words(self) -> tuple[str, ...]:
         return tuple(str(label) for label in self.labels)
 
+    def named(self, words: Mapping[Label, Label]) -> OneOf:
+        return OneOf(tuple(words.get(label, label) for label in self.labels))
+
     def is_hit(self, label: Label, before: Label) -> bool:
         return label in self.labels
 
@@ -128,3 +168,235 @@ class OneOf(Target):
         for label in self.labels:
             if label not in known:
                 raise ValueError(f"target {label!r} is not a label of the model, which gives [{listed(known)}].")
+
+
+class Measured(Target):
+    """A number is wanted: the model's answer, or the probability of the label `label`."""
+
+    key: ClassVar[str]  # in files
+    label: Label | None  # the label whose probability is meant; None: the answer itself
+
+    @property
+    @abstractmethod
+    def _wish(self) -> Any:
+        """The limits as JSON holds them."""
+
+    @abstractmethod
+    def limits(self, before: float) -> tuple[float, float]:
+        """The least and the greatest number that is a hit; infinite where there is no limit."""
+
+    @property
+    def said(self) -> dict[str, Any]:
+        return {self.key: self._wish} | ({} if self.label is None else {"label": self.label})
+
+    @property
+    @abstractmethod
+    def _words(self) -> str:
+        """The range, for people."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (self._words if self.label is None else f"{self.label} with a probability of {self._words}",)
+
+    @property
+    def wish(self) -> str:
+        return self.words[0]
+
+    def named(self, words: Mapping[Label, Label]) -> Target:
+        return self if self.label not in words else Target.of(self.said | {"label": words[self.label]})
+
+    def value(self, label: Label, scores: Scores | None) -> Label:
+        if self.label is not None:
+            return None if scores is None else dict(scores).get(self.label, 0.0)
+        if isinstance(label, bool) or not isinstance(label, (int, float)):
+            raise ValueError(
+                f"the model answered {label!r}, which is no number. For the probability of a label say "
+                f"acex.{type(self).__name__}(..., label={label!r}) with scores=True; a model that also answers with "
+                f"labels needs another model_id for its numbers."
+            )
+        return float(label)
+
+    def is_hit(self, label: Label, before: Label) -> bool:
+        low, high = self.limits(_number(before))
+        return low <= _number(label) <= high
+
+    def is_hinted(self, outcome: Label, before: Label) -> bool:
+        return self.is_hit(outcome if self.label is None else float(outcome == self.label), before)
+
+    def is_met(self, before: Label) -> bool:
+        return self.is_hit(before, before)
+
+    def same_hits(self, before: Label) -> Hashable:
+        return (self.label, *self.limits(_number(before)))
+
+    def refuse_foreign(self, known: Sequence[Label]) -> None:
+        if self.label is not None and self.label not in known:
+            raise ValueError(f"target: {self.label!r} is not a label of the model, which gives [{listed(known)}].")
+        if self.label is None and any(isinstance(label, (str, bool)) for label in known):
+            raise ValueError(
+                f"target: a number is wanted, and the model gives the labels [{listed(known)}]. For the probability of "
+                f"one say acex.{type(self).__name__}(..., label={known[0]!r}), with scores=True."
+            )
+
+    def width(self, before: Label) -> float:
+        low, high = self.limits(_number(before))
+        return high - low
+
+    def odds(self, label: Label, scores: Scores | None, before: Label) -> float:
+        """How far the number is beyond that end of the range which is nearer to the factual's; below zero: before it.
+
+        In the model's units: the search works out what is much.
+        """
+        low, high = self.limits(_number(before))
+        return high - _number(label) if _number(before) > high else _number(label) - low
+
+
+@dataclass(frozen=True)
+class Between(Measured):
+    """A number from `low` to `high`, both included.
+
+    Args:
+        label: the one whose probability is meant (with `scores=True`); by default the model's answer is the number.
+
+    Example:
+        >>> import acex
+        >>> acex.Between(100, 120).words
+        ('100 to 120',)
+    """
+
+    low: float
+    high: float
+    label: Label | None = None
+    key: ClassVar[str] = "between"
+
+    def __post_init__(self) -> None:
+        _check(self, low=self.low, high=self.high)
+        if self.low > self.high:
+            raise ValueError(f"Between({self.low!r}, {self.high!r}): the first number must not be above the second.")
+
+    @property
+    def _wish(self) -> list[float]:
+        return [self.low, self.high]
+
+    @property
+    def _words(self) -> str:
+        return f"{readable(self.low)} to {readable(self.high)}"
+
+    def limits(self, before: float) -> tuple[float, float]:
+        return self.low, self.high
+
+
+@dataclass(frozen=True)
+class AtLeast(Measured):
+    """This number or more; `label` as in `Between`."""
+
+    least: float
+    label: Label | None = None
+    key: ClassVar[str] = "at_least"
+
+    def __post_init__(self) -> None:
+        _check(self, least=self.least)
+
+    @property
+    def _wish(self) -> float:
+        return self.least
+
+    @property
+    def _words(self) -> str:
+        return f"at least {readable(self.least)}"
+
+    def limits(self, before: float) -> tuple[float, float]:
+        return self.least, inf
+
+
+@dataclass(frozen=True)
+class AtMost(Measured):
+    """This number or less; `label` as in `Between`."""
+
+    most: float
+    label: Label | None = None
+    key: ClassVar[str] = "at_most"
+
+    def __post_init__(self) -> None:
+        _check(self, most=self.most)
+
+    @property
+    def _wish(self) -> float:
+        return self.most
+
+    @property
+    def _words(self) -> str:
+        return f"at most {readable(self.most)}"
+
+    def limits(self, before: float) -> tuple[float, float]:
+        return -inf, self.most
+
+
+@dataclass(frozen=True)
+class Relative(Measured):
+    """At least this share more than the factual's own number, or less where it is negative: 0.1 is 10 % more.
+
+    A share of the number's size: 10 % more than -50 is -45. `label` as in `Between`.
+    """
+
+    change: float
+    label: Label | None = None
+    key: ClassVar[str] = "relative"
+
+    def __post_init__(self) -> None:
+        _check(self, change=self.change)
+        if self.change == 0:
+            raise ValueError("Relative(0): no change is wanted; say how much, such as Relative(0.1) for 10 % more.")
+
+    @property
+    def _wish(self) -> float:
+        return self.change
+
+    @property
+    def _words(self) -> str:
+        return f"at least {readable(100 * abs(self.change))} % {'more' if self.change > 0 else 'less'} than now"
+
+    def limits(self, before: float) -> tuple[float, float]:
+        end = before + self.change * abs(before)
+        return (end, inf) if self.change > 0 else (-inf, end)
+
+    def refuse_start(self, before: Label) -> None:
+        if _number(before) == 0:
+            raise ValueError(
+                f"target {self._words}: the model's answer for x is 0, of which no share is anything. Say the number "
+                f"itself, such as acex.AtLeast(1)."
+            )
+
+
+def _check(target: Measured, **numbers: Any) -> None:
+    """Numbers as floats, so that 100 and 100.0 are one target; what is no number is refused."""
+    for name, number in numbers.items():
+        if isinstance(number, (bool, np.bool_)) or not is_finite(number):
+            raise ValueError(f"{type(target).__name__}: {name} must be a finite number, got {number!r}.")
+        object.__setattr__(target, name, float(number))
+    label = plain(target.label)
+    if not (label is None or isinstance(label, (str, bool, int, float))):
+        raise ValueError(f"{type(target).__name__}: label must be one of the model's, got {label!r}.")
+    object.__setattr__(target, "label", label)
+
+
+def _number(label: Label) -> float:
+    assert isinstance(label, (int, float))
+    return label
+
+
+MEASURED: dict[str, Callable[..., Measured]] = {kind.key: kind for kind in (Between, AtLeast, AtMost, Relative)}
+
+
+def _measured(said: Mapping[str, Any]) -> Measured:
+    """The target of a number that `said` tells of, such as {"between": [100, 120]}."""
+    given = dict(said)
+    label = given.pop("label", None)
+    if len(given) != 1 or (key := next(iter(given))) not in MEASURED:
+        raise ValueError(f"target must have one of {listed(MEASURED)}, as in {{'between': [100, 120]}}, got {said!r}.")
+    wish = given[key]
+    wishes = wish if key == Between.key and isinstance(wish, Sequence) and len(wish) == 2 else [wish]
+    try:
+        return MEASURED[key](*wishes, label=label)
+    except TypeError:
+        raise ValueError(f"target: {key} cannot be {wish!r}; expected as in {{'between': [100, 120]}}.") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +17,7 @@ from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Answer, Claim, Ledger, Question, Scores, canonical
 from acex.models.labels import Predict, as_labels
 from acex.models.scores import Scored, as_scores
+from acex.values import Label
 
 HANDED_OUT = "handed out to be asked"  # who holds a claim that a person or another program will answer
 
@@ -31,6 +32,7 @@ class BlackBox:
         model_id: the model's name in the ledger.
         explanation: on whose behalf, where its questions are to be recorded.
         timeout: seconds after which a request counts as failed; None waits for ever.
+        read: from an answer and a number of rows to as many labels, or numbers; ValueError where it is none.
     """
 
     def __init__(
@@ -42,8 +44,9 @@ class BlackBox:
         model_id: str = "model",
         explanation: str | None = None,
         timeout: float | None = None,
+        read: Callable[[Any, int], list[Label]] = as_labels,
     ) -> None:
-        self._predict, self.ledger, self.model_id = predict, ledger, model_id
+        self._predict, self._read, self.ledger, self.model_id = predict, read, ledger, model_id
         self.explanation, self._timeout = explanation, timeout
         self.budget = budget
         self.n_queries = 0  # rows sent
@@ -170,7 +173,7 @@ class BlackBox:
 
     def take_in(self, rows: Rows, answer: Any) -> list[Answer]:
         """Write down labels that were asked for elsewhere: the answers that stand."""
-        return self.ledger.settle(self.model_id, canonical(rows), as_labels(answer, len(rows)))
+        return self.ledger.settle(self.model_id, canonical(rows), self._read(answer, len(rows)))
 
     def _send(self, rows: Rows, forms: list[str]) -> list[Answer]:
         """Answers of the model, written down; when it fails, what is not paid for is given back."""
@@ -200,7 +203,7 @@ class BlackBox:
             raise
         except Exception as error:
             raise ModelFailed(f"The model raised {type(error).__name__}: {error}{row_wise_advice(error)}") from error
-        return _checked(answer, len(rows))
+        return self._checked(answer, len(rows))
 
     def _within(self, seconds: float, rows: Rows, forms: list[str]) -> Any:
         """The answer, if it comes in time. One that comes later is paid for as well: then it is written down."""
@@ -218,7 +221,7 @@ class BlackBox:
                 if isinstance(failure, ModelFailed):
                     self.ledger.settle(self.model_id, forms[: len(failure.answered)], failure.answered)
                 elif failure is None:
-                    labels, scores = _checked(late.result(), len(forms))
+                    labels, scores = self._checked(late.result(), len(forms))
                     self.ledger.settle(self.model_id, forms, labels, scores=scores)
 
         threading.Thread(target=call, name="acex-request", daemon=True).start()
@@ -229,13 +232,14 @@ class BlackBox:
             )
         return outcome.result()
 
-
-def _checked(answer: Any, n: int) -> tuple[list[Any], list[Scores] | None]:
-    """Labels and scores of n rows as the model gave them."""
-    try:
-        if isinstance(answer, Scored):
-            scores: Any = as_scores(answer, n)
-            return as_labels(answer.labels, n), scores
-        return as_labels(answer, n), None
-    except ValueError as error:
-        raise ModelFailed(f"The model's answer is not one label a row: {error}.{row_wise_advice(answer)}") from None
+    def _checked(self, answer: Any, n: int) -> tuple[list[Any], list[Scores] | None]:
+        """Labels and scores of n rows as the model gave them."""
+        try:
+            if isinstance(answer, Scored):
+                scores: Any = as_scores(answer, n)
+                return self._read(answer.labels, n), scores
+            return self._read(answer, n), None
+        except ValueError as error:
+            what = "label" if self._read is as_labels else "number"
+            advice = row_wise_advice(answer)
+            raise ModelFailed(f"The model's answer is not one {what} a row: {error}.{advice}") from None

@@ -20,9 +20,10 @@ import pandas as pd
 from acex.errors import NoCounterfactual
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
+from acex.plan.target import Measured
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import Label, as_json, printable
+from acex.values import Label, answer_texts, as_json, listed, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 ADVICE = {
     "already_target": "The factual already has the label that was asked for: there is nothing to change.",
-    "budget_spent": "The budget ran out before a hit. Raise budget, {labels}unfreeze features, "
-    "or loosen ranges and constraint.",
+    "budget_spent": "The budget ran out before a hit. Raise budget, {labels}unfreeze features, or loosen ranges "
+    "and constraint.",
     "unlikely": "A hit became too unlikely to go on. Unfreeze features, loosen ranges or constraint, {labels}"
     "or choose another target.",
     "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, "
@@ -106,8 +107,8 @@ class Explanation:
 
     @property
     def target(self) -> Any:
-        """The label that was wanted, or a list of them; None for any other than `label_before`."""
-        return self.plan.target.said
+        """The label wanted, or a list of them; None for any other than `label_before`; of numbers a mapping."""
+        return self.plan.target.named(self.plan.class_names).said
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -124,7 +125,8 @@ class Explanation:
     def queries(self) -> pd.DataFrame:
         """A row per query: purpose, label, hit, cost, best (cost of the best counterfactual so far)."""
         names = ("purpose", "label", "hit", "cost", "best")
-        return pd.DataFrame({name: [getattr(step, name) for step in self.steps] for name in names})
+        columns = {name: [getattr(step, name) for step in self.steps] for name in names}
+        return pd.DataFrame(columns | {"label": [self._called(step.label) for step in self.steps]})
 
     @property
     def trace(self) -> pd.DataFrame:
@@ -166,12 +168,21 @@ class Explanation:
     @property
     def label_before(self) -> Label:
         """The model's label of the factual; None if it was never told."""
-        return self.steps[0].label if self.steps else None
+        return self._called(self.steps[0].label) if self.steps else None
 
     @property
     def label_after(self) -> Label:
         """The model's label of the best counterfactual; None when there is none."""
-        return self._chosen[0].label if self._chosen else None
+        return self._called(self._chosen[0].label) if self._chosen else None
+
+    def _called(self, label: Label) -> Label:
+        """The class name of a label, if it has one."""
+        return label if isinstance(self.plan.target, Measured) else self.plan.class_names.get(label, label)
+
+    @property
+    def labels_in_words(self) -> tuple[str, str]:
+        """The labels before and after, as people write them."""
+        return answer_texts(self.label_before, self.label_after)
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
@@ -222,17 +233,17 @@ class Explanation:
         return replace(self, ending=replace(self.ending, **mine))
 
     def _price(self) -> str:
-        reused = f", {self.n_reused} known before" if self.n_reused else ""
-        return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{reused}"
+        known = f", {self.n_reused} known before" if self.n_reused else ""
+        return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{known}"
 
     def _advice(self) -> str:
         if self.error is not None:
             return self.error
-        answers = list(dict.fromkeys(step.label for step in self.steps))
+        answers = dict.fromkeys(self._called(step.label) for step in self.steps)
         advice = ADVICE[self.outcome].format(labels="" if self.plan.outcomes else "give known outcomes as labels, ")
-        met = any(self.plan.target.is_hit(label, self.label_before) for label in answers)
-        never = "" if met or self.target is None else f", never {self.target!r}"
-        return f"{advice} The model answered {answers}{never}."
+        met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
+        never = "" if met or self.target is None else f", never {self.plan.target.wish or repr(self.target)}"
+        return f"{advice} The model answered [{listed(answers)}]{never}."
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -279,8 +290,8 @@ class Explanation:
         """A picture of the changes and of the cost against queries, or one of the kind that is named.
 
         Args:
-            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries) or
-                "boundary" (where the surrogate sees the decision change).
+            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries),
+                "boundary" (where the surrogate sees the decision change) or "numbers" (the model's, against queries).
         """
         from acex.show.plots import draw_explanation, draw_kind
 
@@ -299,12 +310,12 @@ class Explanation:
     def _result(self) -> str:
         if self.outcome == "found":
             return (
-                f"{self.label_before} -> {self.label_after} by changing {len(self.changes)} of "
+                f"{' -> '.join(self.labels_in_words)} by changing {len(self.changes)} of "
                 f"{len(self.space)} features (cost {self.costs[0]:.3g}, {self._price()})."
             )
         if self.outcome == "failed":
             return f"failed: {self.error} ({self._price()})"
-        return f"{self.outcome}: still {self.label_before} ({self._price()}). {self._advice()}"
+        return f"{self.outcome}: still {self.labels_in_words[0]} ({self._price()}). {self._advice()}"
 
     def __str__(self) -> str:
         from acex.show.text import drawn
@@ -370,7 +381,7 @@ class Explanation:
                 "needed": self.ending.needed,
                 "warnings": self.warnings,
                 "queries": [
-                    q | {"paid": s.paid, "at": s.at, "reference": s.note.reference}
+                    q | {"label": as_json(s.label), "paid": s.paid, "at": s.at, "reference": s.note.reference}
                     for q, s in zip(queries, self.steps, strict=True)
                 ],
                 "asked": [list(row.values()) for row in _values(self.asked)],

@@ -29,6 +29,7 @@ class EveryOption(RowOptions, total=False):
     ledger: Ledger | str | Path | None
     model_id: str | None
     timeout: float | None
+    class_names: Any
 
 
 def explain(
@@ -60,10 +61,16 @@ def explain(
         directions: "increase" or "decrease" for features that may go one way only.
         weights: how dear a change of a feature is relative to others; 1 by default.
         constraint: from rows to one True or False a row; rows where it is False are never asked.
+        rules: rules as text that hold in every row after x, such as "duration <= 84 - age" or "sum(a, b, c) == 100".
         strategy: "feasible"; "penalty", which is ACE with repairs; or `acex.Feasible(...)`, `acex.Penalty(...)` with
             settings of their own.
         effort: "settle" stops when ten more queries are unlikely to save 5%; "spend" goes on until the budget is
             spent. Needs strategy "feasible".
+        margin: how probable a hit must be, by the surrogate, close to a counterfactual; 0.7 is a useful value. The
+            surrogate's word, not the model's. Where no hit comes up to it, the steadiest one is given.
+        max_changes: how many features may change, in every query after the first; None for any number.
+        category_cost: what a change of category counts against numbers, in standard deviations; None for 1 over the
+            deviation of its one-hot code, as in comparisons with the paper.
         beta: weight of sparsity (l1) against distance (l2) in the cost.
         plausibility: how much a counterfactual must look like data; None for not at all.
         scores: the model gives probabilities (`predict_proba`, or a function that gives a frame with a column for
@@ -75,6 +82,8 @@ def explain(
             `acex.Ledger`, or None for memory. An explanation that was interrupted goes on from there.
         model_id: the model's name in the ledger; models from files and endpoints have one of their own.
         timeout: seconds after which a request to the model counts as failed.
+        class_names: what the labels are called, everywhere: a mapping such as {0: "rejected", 1: "approved"}, or a list
+            in the order of the model's `classes_`. A target may be said by its name.
         callback: called with the explanation so far after each query, or round of them.
         progress: a progress bar on stderr; by default when that is a terminal.
         seed: the same seed and answers give the same questions.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypedDict
@@ -15,6 +16,7 @@ from acex.space.region import Constraint
 from acex.values import is_count, is_finite, listed
 
 BUDGET = 60
+CATEGORY_COST = 1.0  # standard deviations: not dearer than four small changes of numbers (docs/decisions.md)
 EFFORTS = ("settle", "spend")
 
 
@@ -29,8 +31,12 @@ class RowOptions(TypedDict, total=False):
     directions: Mapping[Any, Direction] | None
     weights: Mapping[Any, float] | None
     constraint: Constraint | None
+    rules: Iterable[str]
     strategy: Strategy | str
     effort: str
+    margin: float | None
+    max_changes: int | None
+    category_cost: float | None
     beta: float
     queries_per_round: int
     seed: int
@@ -48,8 +54,12 @@ class Options:
     directions: Mapping[Any, Direction] | None = None
     weights: Mapping[Any, float] | None = None
     constraint: Constraint | None = None
+    rules: tuple[str, ...] = ()
     strategy: Strategy = field(default_factory=lambda: as_strategy("feasible"))
     effort: str = "settle"
+    margin: float | None = None
+    max_changes: int | None = None
+    category_cost: float | None = CATEGORY_COST
     beta: float = 5.0
     queries_per_round: int = 1
     seed: int = 0
@@ -71,10 +81,20 @@ class Options:
         given = dict(said)
         if not isinstance(given.get("freeze"), str):  # a text is refused where features are known
             given["freeze"] = tuple(given.get("freeze", ()))
+        given["rules"] = _texts(given.get("rules", ()))
         given["target"] = Target.of(given.get("target"))
         given["strategy"] = as_strategy(given.get("strategy", "feasible"))
         if given.get("effort") == "spend":
             given["strategy"] = given["strategy"].spending()
+        strategy = given["strategy"]
+        if strategy.steady is not None and given.get("margin") is None:
+            words = f"margin={strategy.steady!r} as an argument of explain, not of the strategy"
+            warnings.warn(f"Say {words}: there it will go.", DeprecationWarning, stacklevel=4)
+            given["margin"] = strategy.steady
+        elif given.get("margin") is not None:
+            given["strategy"] = strategy.with_margin(given["margin"])
+        if "category_cost" not in given and not strategy.prunes:
+            given["category_cost"] = None  # the cost as the paper has it
         return cls(**given)
 
     def __post_init__(self) -> None:
@@ -89,6 +109,12 @@ class Options:
             raise ValueError(f"seed must be a whole number, 0 or more, got {self.seed!r}.")
         if self.effort not in EFFORTS:
             raise ValueError(f"effort must be one of {listed(EFFORTS)}, got {self.effort!r}.")
+        if not (self.max_changes is None or is_count(self.max_changes)):
+            raise ValueError(f"max_changes must be None or a whole number of at least 1, got {self.max_changes!r}.")
+        if self.max_changes is not None and not self.strategy.prunes:
+            raise ValueError(f"max_changes needs strategy 'feasible', got strategy {self.strategy.name!r}.")
+        if not (self.category_cost is None or (is_finite(self.category_cost) and self.category_cost > 0)):
+            raise ValueError(f"category_cost must be None or a positive number, got {self.category_cost!r}.")
         if not (is_finite(self.beta) and self.beta >= 0):
             raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")
         if not (self.constraint is None or callable(self.constraint)):
@@ -99,3 +125,12 @@ class Options:
             raise ValueError(
                 f"count above 1 needs strategy 'feasible'; strategy {self.strategy.name!r} finds one only."
             )
+
+
+def _texts(rules: Any) -> tuple[str, ...]:
+    """Rules as texts; what they mean is worked out where features are known."""
+    texts = (rules,) if isinstance(rules, str) else tuple(rules) if isinstance(rules, Iterable) else (rules,)
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"rules: expected texts such as 'duration <= 84 - age', got {text!r}.")
+    return texts

@@ -30,7 +30,7 @@ NEWEST = 5000  # of all answers are looked at for them
 ENOUGH = 200  # so many answers, of both kinds, say more about the model than the distance to the factual does
 SELDOM, MOST_NEWS = 0.2, 500  # a hint is worked out anew when there is this share of answers more, or so many
 
-IsHit = Callable[[Answer], tuple[bool, float | None]]
+IsHit = Callable[[Answer], tuple[bool, float | None] | None]  # None: the answer does not tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +59,12 @@ class _Nearest(NamedTuple):
 
     def known(self, is_hit: IsHit) -> Known | None:
         """The same for a search, which wants to know which of them would be hits; None if there are none."""
-        if not self.answers:
+        told = {i: hit for i, answer in enumerate(self.answers) if (hit := is_hit(answer)) is not None}
+        if not told:
             return None
-        told = [is_hit(answer) for answer in self.answers]
-        odds = tuple(o for _, o in told if o is not None)
-        return Known(self.X, np.array([hit for hit, _ in told]), odds if len(odds) == len(told) else ())
+        odds = tuple(o for _, o in told.values() if o is not None)
+        hits = np.array([hit for hit, _ in told.values()])
+        return Known(self.X[list(told)], hits, odds if len(odds) == len(told) else ())
 
 
 class Pool:
@@ -99,8 +100,10 @@ class Pool:
             if (seen, wanted) not in self._hints:
                 newest = self._up_to(seen)
                 part = newest.part(seen)
-                hits = np.array([is_hit(answer)[0] for answer in newest.answers[part]], dtype=bool)
-                hint = outcome_model(self.space, newest.X[part], hits, LEAF_LEARNT) if len(hits) >= ENOUGH else None
+                told = [is_hit(answer) for answer in newest.answers[part]]
+                X = newest.X[part][[i for i, hit in enumerate(told) if hit is not None]]
+                hits = np.array([hit[0] for hit in told if hit is not None], dtype=bool)
+                hint = outcome_model(self.space, X, hits, LEAF_LEARNT) if len(hits) >= ENOUGH else None
                 self._hints = {k: v for k, v in self._hints.items() if k[0] == seen} | {(seen, wanted): hint}
             return self._hints[seen, wanted]
 

@@ -13,11 +13,13 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.ledger import Ask, Ledger, Record
+from acex.ledger import Answer, Ask, Ledger, Record
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, in_order
+from acex.plan.target import Target
 from acex.run.explanation import Explanation
 from acex.space.space import Space
+from acex.values import Label
 
 OLDER = (
     "an older acex began this explanation and did not record the features' ranges and standard deviations, nor what "
@@ -78,6 +80,21 @@ def contradictions(ledger: Ledger, model: str, asked: Sequence[str]) -> tuple[st
     )
 
 
+def value_of(answer: Answer, target: Target) -> Label:
+    """What of an answer is judged.
+
+    Raises:
+        ValueError: the answer does not tell it.
+    """
+    value = target.value(answer.label, answer.scores)
+    if value is None:
+        raise ValueError(
+            f"The row {answer.row} was answered {answer.label!r} before, without the probabilities that the target is "
+            f"about. Begin with another model_id, so that they are asked for."
+        )
+    return value
+
+
 def _step(ask: Ask, plan: Plan) -> Step:
     """The step of a question that was answered; what follows from the order is worked out later."""
     assert ask.answer is not None
@@ -85,7 +102,7 @@ def _step(ask: Ask, plan: Plan) -> Step:
         position=ask.position,
         row=dict(zip(plan.space.names, json.loads(ask.row), strict=True)),
         purpose=ask.purpose,
-        label=ask.answer.label,
+        label=value_of(ask.answer, plan.target),
         hit=False,
         best=inf,
         paid=ask.paid,

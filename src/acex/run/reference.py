@@ -18,9 +18,10 @@ from acex.space.cost import Cost
 from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.quantiles import Quantiles
 from acex.space.region import Constraint, Region
+from acex.space.rules import Rule
 from acex.space.scale import Scale
 from acex.space.space import Grids, Space
-from acex.values import Label, fingerprint
+from acex.values import Label, fingerprint, is_finite
 
 VISIBLE = 0.01  # standard deviations: a smaller step would be shown as 0.00, and no decision should hang on it
 
@@ -104,6 +105,11 @@ class Reference:
                 f"labels must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
             )
 
+    def refuse_outcomes_that_are_no_numbers(self) -> None:
+        """The same where a number is wanted."""
+        if foreign := [o for o in self.outcomes or () if isinstance(o, bool) or not is_finite(o)]:
+            raise ValueError(f"labels must be numbers, as the answers of the model are, got {foreign[0]!r}.")
+
     def problem(
         self,
         space: Space,
@@ -111,14 +117,19 @@ class Reference:
         *,
         ranges: Mapping[Any, Any] | None,
         constraint: Constraint | None,
+        rules: Sequence[str] = (),
         beta: float,
         kind: Kind,
         crumbs: bool = False,
+        max_changes: int | None = None,
+        category_cost: float | None = None,
     ) -> Problem:
         """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row.
 
         Args:
             crumbs: may a counterfactual have steps that nobody would see?
+            max_changes: how many features may change.
+            category_cost: what a change of category counts, in standard deviations; None for 1 over its own.
         """
         region = Region.of(
             space,
@@ -126,9 +137,14 @@ class Reference:
             ranges=ranges,
             constant=self.scale.deviations == 0,
             constraint=constraint,
+            rules=tuple(Rule.of(text, space) for text in rules),
             crumb=None if crumbs else VISIBLE * np.where(self.scale.is_nominal, 0.0, self.scale.deviations),
+            max_changes=max_changes,
         )
-        cost = Cost(self.scale, factual, space.weights, beta)
+        weights = space.weights
+        if category_cost is not None:
+            weights = np.where(self.scale.is_nominal, category_cost * self.scale.deviations * weights, weights)
+        cost = Cost(self.scale, factual, weights, beta)
         return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 
     def hint(self, target: Target, before: Label) -> Hint | None:
@@ -137,7 +153,7 @@ class Reference:
             return None
         wanted = target.same_hits(before)
         if wanted not in self._hints:
-            hits = [target.is_hit(outcome, before) for outcome in self.outcomes]
+            hits = [target.is_hinted(outcome, before) for outcome in self.outcomes]
             self._hints[wanted] = outcome_model(self.space, self.points, np.array(hits))
         return self._hints[wanted]
 

@@ -18,13 +18,15 @@ import pandas as pd
 from acex.arrays import FloatArray, Rows
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger import Answer, Ask, Question, canonical
+from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, judged
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
 from acex.run.oddity import affinity, least_usual
+from acex.run.past import Past
 from acex.run.pool import Lessons, points_of
-from acex.run.recorded import contradictions
+from acex.run.recorded import contradictions, value_of
 from acex.run.threads import one_blas_thread
 from acex.search.hints import excluded_hits
 from acex.search.problem import Hint, Problem, Query
@@ -53,40 +55,6 @@ class _Round:
     def part(self, places: list[int]) -> Rows:
         """The rows at these places."""
         return self.rows.iloc[places] if isinstance(self.rows, pd.DataFrame) else self.rows[places]
-
-
-class _Past:
-    """What the ledger knew of this explanation when it was begun, and what each of its questions may know."""
-
-    def __init__(self, box: BlackBox, asks: Sequence[Ask]) -> None:
-        self._box = box
-        self.asks = {ask.position: ask for ask in asks}
-        # What ended once stays ended, whatever others have asked since; a larger budget goes on from there.
-        self.end = None if box.explanation is None else box.ledger.seen_at_end(box.explanation)
-        self.n_asked = len(asks)  # when it ended
-        self._now: tuple[int, int] = (-1, 0)  # a position, and what can be seen there
-
-    def seen(self, position: int) -> int:
-        """The newest answer that the question at this position may know of; the same when it is asked again."""
-        if position in self.asks:
-            return self.asks[position].seen
-        if self._now[0] != position:
-            newest = self.end if self.ended_at(position) else self._box.ledger.last_sequence(self._box.model_id)
-            self._now = position, newest or 0
-        return self._now[1]
-
-    def ended_at(self, position: int) -> bool:
-        """Did it end there, before the question at this position?"""
-        return self.end is not None and position == self.n_asked
-
-    def round_at(self, position: int) -> list[Ask]:
-        """The questions that were asked at once from this position on; none if nothing was."""
-        asks: list[Ask] = []
-        while (ask := self.asks.get(position + len(asks))) is not None:
-            if asks and ask.note["first"] != asks[0].note["first"]:
-                break
-            asks.append(ask)
-        return asks
 
 
 class Session:
@@ -126,7 +94,7 @@ class Session:
         self.steps: list[Step] = []
         self._problem = problem  # until the search knows more of it
         self._strategy, self._learn, self._lessons, self._about = strategy, learn, lessons, about
-        self._past = _Past(box, recorded)
+        self._past = Past(box, recorded)
         self._search: Search | None = None  # from the factual's label on
         self._round: _Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
@@ -215,7 +183,8 @@ class Session:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        answers = [answer for answer in self.box.take_in(rows, labels) if answer.row not in before]
+        told = self.box.take_in(rows, unworded(labels, self.plan.labels_by_word))
+        answers = [answer for answer in told if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
 
@@ -330,7 +299,7 @@ class Session:
             position=len(self.steps),
             row=row,
             purpose=query.purpose,
-            label=answer.label,
+            label=value_of(answer, self.plan.target),
             hit=False,
             best=np.inf,
             paid=paid,
@@ -339,24 +308,29 @@ class Session:
             note=Note.from_dict(question.note),
         )
         # What is wrong with the first label is said before anything rests on it.
-        hint = self._learn(answer.label) if self._search is None else None
+        hint = self._learn(step.label) if self._search is None else None
         self.steps.append(judged(step, self.steps, self.plan.target))
         if self._lessons is not None:
             self._lessons.own.add(answer.sequence)
         if self._search is not None:
-            self._search = self._search.tell(query, *self._is_hit(answer))
+            self._search = self._search.tell(query, self.steps[-1].hit, self._odds(step.label, answer))
             return
-        problem = replace(self._problem, hint=hint)
-        if self.plan.target.is_met(answer.label):
-            self._end = ("already_target", "settled")
-        odds = self.plan.target.odds(answer.label, answer.scores, answer.label)
         plan = self.plan
+        problem = replace(self._problem, hint=hint, width=plan.target.width(step.label))
+        if plan.target.is_met(step.label):
+            self._end = ("already_target", "settled")
+        odds = self._odds(step.label, answer)
         self._search = Search.begin(problem, self._strategy, plan.seed, count=plan.count, budget=plan.budget, odds=odds)
 
-    def _is_hit(self, answer: Answer) -> tuple[bool, float | None]:
-        before = self.steps[0].label
-        target = self.plan.target
-        return target.is_hit(answer.label, before), target.odds(answer.label, answer.scores, before)
+    def _odds(self, value: Label, answer: Answer) -> float | None:
+        return self.plan.target.odds(value, answer.scores, self.steps[0].label)
+
+    def _is_hit(self, answer: Answer) -> tuple[bool, float | None] | None:
+        """Of an answer from elsewhere: is it a hit, and how far off? None where it does not tell."""
+        value = self.plan.target.value(answer.label, answer.scores)
+        if value is None:
+            return None
+        return self.plan.target.is_hit(value, self.steps[0].label), self._odds(value, answer)
 
     def _follow(self, ahead: OutOfStep) -> None:
         """Go on as the same explanation did elsewhere, which is ahead of this one."""

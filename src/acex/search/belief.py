@@ -43,7 +43,9 @@ class Belief:
     def probability(self, points: Points) -> FloatArray:
         """P(hit) of points to ask, (n,)."""
         network = learned("hit_")
-        if network is None:
+        # The network has learned from labels and probabilities; before the first hit a number tells more than these.
+        only_numbers = self.problem.width is not None and self.evidence.best is None
+        if network is None or only_numbers:
             return self.evidence.by_posterior(points)
         probability: FloatArray = expit(network.log_odds(traits(self.evidence, points))[:, 0])
         return probability

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import logit, ndtr
+from scipy.special import logit, ndtr, ndtri
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.search.problem import History, Problem
@@ -24,6 +24,8 @@ PRIOR_FAR, PRIOR_DEPTH = -0.7, 4.0  # latent prior mean a typical distance away,
 HYPERPRIOR = Hyperprior(variance=(9.0, 0.3))  # labels have no noise, but much larger variances are too sure
 SCORED = Hyperprior(variance=(4.0, 1.0))
 SCORE_NOISE, SCORE_LIMIT = 0.3, 4.0  # of log odds: what is smaller than the first or beyond the second says nothing
+NUMBER_NOISE = 0.1  # the same of numbers, which have no threshold of their own that a model may decide by
+NUMBER_SPREAD = 2.0  # log odds that stand for a standard deviation of the numbers seen
 TUNING = 30  # answers from elsewhere, besides the search's own, that variance and length scale are fitted to
 HINT_CLIP = 0.03  # outcomes never make a point more certain than this
 HINT_ODDS = 1.0  # log odds for the known outcomes before any evidence
@@ -173,6 +175,22 @@ def in_common(S: FloatArray, T: FloatArray) -> FloatArray:
     return np.asarray((S.sum(axis=1)[:, None] + T.sum(axis=1) - cdist(S, T, "cityblock")) / 2)
 
 
+def unit_of(beyond: FloatArray) -> float:
+    """What counts as log odds of 1 where numbers lie so far beyond the near end of the range, (n,), the factual first.
+
+    Numbers are compared with those seen so far: their spread, and how far the factual is off.
+    """
+    spread = max(float(beyond.std()), abs(float(beyond[0])) / 2)
+    return spread / NUMBER_SPREAD if spread > 0 else 1.0
+
+
+def one_sided(mean: FloatArray, variance: FloatArray, width: float) -> FloatArray:
+    """The means, (n,), for which P(f > 0) would be what P(0 < f < width) is."""
+    deviation = np.sqrt(variance + 1e-12)
+    inside = ndtr((width - mean) / deviation) - ndtr(-mean / deviation)
+    return np.asarray(deviation * ndtri(np.clip(inside, 1e-12, 1 - 1e-12)))
+
+
 class Evidence:
     """The search's own queries and what is known from elsewhere, as one: the factual first, then own, then known.
 
@@ -191,7 +209,11 @@ class Evidence:
         self.is_miss = ~self.hits  # the factual aside, which is one of its own kind
         self.is_miss[0] = False
         self.is_scored = len(odds) == len(X)
-        self.odds = np.clip(odds, -SCORE_LIMIT, SCORE_LIMIT) if self.is_scored else np.zeros(0)
+        self.width, self.noise = np.inf, SCORE_NOISE  # of the range of odds that are hits; of each
+        if self.is_scored and problem.width is not None:
+            unit = unit_of(np.array(odds))
+            odds, self.width, self.noise = tuple(np.array(odds) / unit), problem.width / unit, NUMBER_NOISE
+        self.odds = np.clip(odds, -SCORE_LIMIT, SCORE_LIMIT + self.width) if self.is_scored else np.zeros(0)
         # The first query is the factual.
         self.depth = max(PRIOR_FAR - float(self.odds[0]), 0.0) if self.is_scored else PRIOR_DEPTH
         found = np.flatnonzero(success)
@@ -222,14 +244,17 @@ class Evidence:
             "metric": self.problem.scale.metric,
         }
         if self.is_scored:
-            return regress(self.points.Z, self.odds, noise=SCORE_NOISE, hyperprior=SCORED, **common)
+            return regress(self.points.Z, self.odds, noise=self.noise, hyperprior=SCORED, **common)
         return fit(self.points.Z, self.hits.astype(float), hyperprior=HYPERPRIOR, **common)
 
     def latent(self, points: Points, *, hinted: bool) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the latent function, (n,) each."""
+        """Mean and variance of the latent function, above zero for a hit, (n,) each."""
         if hinted and self.by_hint is not None:
-            return self.by_hint.latent(points.Z, points.hinted_prior)
-        return self.by_distance.latent(points.Z, self.ground.distance_prior(points.Z, self.depth))
+            mean, variance = self.by_hint.latent(points.Z, points.hinted_prior)
+        else:
+            prior = self.ground.distance_prior(points.Z, self.depth)
+            mean, variance = self.by_distance.latent(points.Z, prior)
+        return (mean if self.width == np.inf else one_sided(mean, variance, self.width)), variance
 
     def by_posterior(self, points: Points) -> FloatArray:
         """P(hit) by the Gaussian process alone, with the prior that the evidence prefers, (n,)."""

@@ -59,9 +59,9 @@ class Feasible(Strategy):
     Args:
         tolerance: the search ends when the chance that ten more queries save 5% has fallen below this. 0 goes on until
             the budget is spent.
-        margin: how probable a hit must be, by the surrogate, in a small neighbourhood of a counterfactual (a tenth of
-            a standard deviation in every number); None for no such wish. 0.7 is a useful value. The surrogate's word,
-            not the model's: no guarantee. Where no hit comes up to it, the steadiest one is given.
+        margin: say it to `explain`; here it is deprecated. How probable a hit must be, by the surrogate, in a small
+            neighbourhood of a counterfactual (a tenth of a standard deviation in every number); None for no such wish.
+            The surrogate's word, not the model's: no guarantee.
     """
 
     name: ClassVar[str] = "feasible"
@@ -82,6 +82,9 @@ class Feasible(Strategy):
     @property
     def steady(self) -> float | None:
         return self.margin
+
+    def with_margin(self, margin: float) -> Feasible:
+        return replace(self, margin=margin)
 
     def spending(self) -> Feasible:
         return replace(self, tolerance=0.0)
@@ -246,7 +249,8 @@ class _Round:
         unsteady = self.history.X[self.history.is_hit]
         if len(unsteady) and self.settings.margin is not None:
             families.append(beyond_hits(problem, self.rng, unsteady, N_VARIED))
-        if problem.hint is not None:
+        # Numbers tell the way before there is a hit, and with few changes rows as they are may not be asked.
+        if any(told is not None for told in (problem.hint, problem.width, problem.region.max_changes)):
             families.append(from_reference(problem, self.rng, N_TOWARDS))
         if len(imagined):
             families += [imagined, from_hits(problem, self.rng, imagined, N_VARIED)]

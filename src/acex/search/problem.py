@@ -71,7 +71,8 @@ class History:
 
     queries: tuple[Query, ...]
     hits: tuple[bool, ...]
-    odds: tuple[float, ...] = ()  # log odds of a hit, where the model gives scores: for every query, or none
+    # Log odds of a hit, where the model gives scores, or numbers (see `Problem.width`): for every query, or none
+    odds: tuple[float, ...] = ()
     known: Known | None = None  # from elsewhere
 
     @cached_property
@@ -117,6 +118,9 @@ class Problem:
     quantiles: Quantiles
     hint: Hint | None = None  # P(hit) of points by known outcomes of the reference or many answers
     learnt: bool = False  # the hint comes from many answers of the model itself
+    # Where the model's answer is a number, hits are those in a range of this width (infinite: beyond a limit), and the
+    # odds in a history say how far beyond its near end a number is. None: they are log odds.
+    width: float | None = None
     taken: tuple[frozenset[int], ...] = ()  # what counterfactuals rest on that a new one must differ from
 
     @property
@@ -224,13 +228,21 @@ class Problem:
         return np.array([all(_differ(self.rests_on(x), s) for s in sets) for x in X], dtype=bool)
 
     def released(self, X: FloatArray) -> FloatArray:
-        """The points with one feature of every set taken left alone, each point another one in turn, (n, d)."""
+        """The points with one feature of every set taken left alone, each point another one in turn, (n, d).
+
+        Where only so many features may change, as many of the others are left alone too, whichever these are.
+        """
         X = X.copy()
         for taken in self.taken:
             features = np.array(sorted(taken), dtype=int)
             covers = np.flatnonzero((X[:, features] != self.home[features]).all(axis=1))
             left_alone = features[np.arange(len(covers)) % len(features)] if len(features) else features
             X[covers[: len(left_alone)], left_alone] = self.home[left_alone]
+        most = self.region.max_changes
+        if most is not None:
+            # What may not stay as it is comes first, then what changes, in any order, then the rest.
+            order = np.random.default_rng(0).random(X.shape) + (self.home == X) - 2.0 * (self.home != self.factual)
+            X = np.where(order.argsort(axis=1).argsort(axis=1) < most, X, self.home)
         return X
 
     def alternatives(self, X: FloatArray, count: int) -> list[int]:

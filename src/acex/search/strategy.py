@@ -35,6 +35,14 @@ class Strategy(ABC):
         """The same strategy for somebody who wants the whole budget spent (`effort="spend"`)."""
         raise ValueError(f"effort='spend' needs strategy 'feasible'; strategy {self.name!r} ends where it ends.")
 
+    def with_margin(self, margin: float) -> Strategy:
+        """The strategy that looks for counterfactuals this steady.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        raise ValueError(f"margin needs strategy 'feasible', got strategy {self.name!r}.")
+
     @property
     def described(self) -> dict[str, Any]:
         """Name, revision and settings, in plain values: what a plan says of it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
+from acex.plan.target import Measured
 from acex.run.explanation import Explanation
 from acex.values import listed
 
@@ -21,6 +22,8 @@ _PLACES = {
     "opening": ("label", "conditions"),
     "more": ("n",),
     "label": ("label",),
+    "measured": ("label",),
+    "chance": ("label", "of"),
     "already": ("label",),
     "nothing": ("label",),
     "failed": ("error",),
@@ -41,6 +44,7 @@ class Templates:
         comma, last: what stands between two conditions, and before the last one.
         more: the last condition where there are more than a reader can take in; `{n}` is at least 2.
         label: what stands for a label that is no text, such as 1.
+        measured, chance: the same where a number was wanted: the model's answer, or the probability of label `{of}`.
         unchecked: after the sentence about a change of which nobody knows whether it is needed.
         already, nothing, failed: instead of the opening, when nothing had to be changed, nothing was found, or the
             row could not be explained.
@@ -66,6 +70,8 @@ class Templates:
     last: str = " and "
     more: str = "{n} more features changed"
     label: str = "label {label}"
+    measured: str = "an answer of {label}"
+    chance: str = "a probability of {label} for {of}"
     unchecked: str = " Whether this is needed was not checked."
     already: str = "{label} as it is: nothing has to change."
     nothing: str = "{label} as before: no change was found that alters the decision."
@@ -123,13 +129,24 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
         return templates.failed.format(error=explanation.error)
     if explanation.outcome != "found":
         text = templates.already if explanation.outcome == "already_target" else templates.nothing
-        return _capital(text.format(label=templates.labelled(explanation.label_before)))
+        return _capital(text.format(label=_labelled(explanation, templates, 0)))
     conditions = [templates.condition.format(**change) for _, change in _changes(explanation, templates)]
     if len(conditions) > MOST_IN_ONE + 1:  # not for a single one, which takes no more room than its count
         conditions[MOST_IN_ONE:] = [templates.more.format(n=len(conditions) - MOST_IN_ONE)]
     *others, last = conditions
     joined = templates.comma.join(others) + (templates.last if others else "") + last
-    return _capital(templates.opening.format(label=templates.labelled(explanation.label_after), conditions=joined))
+    return _capital(templates.opening.format(label=_labelled(explanation, templates, 1), conditions=joined))
+
+
+def _labelled(explanation: Explanation, templates: Templates, which: int) -> str:
+    """What the answer before (0) or after (1) is called."""
+    target = explanation.plan.target
+    if not isinstance(target, Measured):
+        return templates.labelled((explanation.label_before, explanation.label_after)[which])
+    number = templates.number(explanation.labels_in_words[which])
+    if target.label is None:
+        return templates.measured.format(label=number)
+    return templates.chance.format(label=number, of=templates.word(target.label))
 
 
 def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:

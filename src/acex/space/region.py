@@ -11,7 +11,9 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, Rows, row_wise_advice
 from acex.space.columns import Column
+from acex.space.cost import n_changed
 from acex.space.feature import Feature
+from acex.space.rules import Along, Rule
 from acex.space.space import Space
 
 Constraint: TypeAlias = Callable[[Rows], Any]
@@ -29,7 +31,9 @@ class Region:
     factual: FloatArray
     allowed: tuple[FloatArray, ...]
     constraint: Constraint | None = None
+    rules: tuple[Rule, ...] = ()
     crumb: FloatArray | None = None  # (d,)
+    max_changes: int | None = None  # features that may differ from the factual
 
     @classmethod
     def of(
@@ -40,7 +44,9 @@ class Region:
         ranges: Mapping[str | int, Any] | None = None,
         constant: BoolArray | None = None,
         constraint: Constraint | None = None,
+        rules: tuple[Rule, ...] = (),
         crumb: FloatArray | None = None,
+        max_changes: int | None = None,
     ) -> Region:
         """What this factual, (d,), may become in a space.
 
@@ -49,7 +55,9 @@ class Region:
                 others the categories allowed.
             constant: features that stay as they are because the reference never varies in them, (d,).
             constraint: from rows to one truth value a row; rows where it is false are never asked.
+            rules: what else has to be true of a row.
             crumb: steps from the factual shorter than this are taken for none, (d,).
+            max_changes: how many features may change.
         """
         limits = space.by_index("ranges", ranges)
         allowed = []
@@ -62,7 +70,7 @@ class Region:
                 finer[feature.name], stepped = None, left
             allowed.append(stepped)
         space = space.moving_on(finer) if finer else space
-        region = cls(space, factual, tuple(allowed), constraint)
+        region = cls(space, factual, tuple(allowed), constraint, rules)
         if not region.movable.any():
             raise ValueError(
                 "No feature can change: every one is frozen, constant in data, or left with a single "
@@ -70,10 +78,11 @@ class Region:
             )
         if constraint is not None:
             region._meets_constraint(factual[None])  # what is wrong with it shows before anything is asked
-        if crumb is None:
-            return region
         may_stay = region.snap(factual[None])[0] == factual  # where it may not, there is no going back to it
-        return replace(region, crumb=np.where(may_stay, crumb, 0.0))
+        n_forced = int((~may_stay).sum())
+        if max_changes is not None and n_forced > max_changes:
+            raise ValueError(f"max_changes is {max_changes}, but by ranges {n_forced} features cannot stay as they are")
+        return replace(region, crumb=None if crumb is None else np.where(may_stay, crumb, 0.0), max_changes=max_changes)
 
     @cached_property
     def low(self) -> FloatArray:
@@ -108,9 +117,26 @@ class Region:
     def snap(self, X: FloatArray) -> FloatArray:
         """The nearest points of the region (the constraint aside), (n, d).
 
-        A nominal code that is not allowed becomes the factual's, or the first allowed one.
+        A nominal code that is not allowed becomes the factual's, or the first allowed one. What rules say is equal
+        becomes so, where other features can make up for it.
         """
-        X = np.atleast_2d(X)
+        X = self._snapped(np.atleast_2d(X))
+        return X if self._along is None else self._along(X)
+
+    @cached_property
+    def _along(self) -> Along | None:
+        if not any(rule.equalities for rule in self.rules):
+            return None
+        return Along(self.rules, self.factual, self.movable, self.low, self.high, self._snapped_column)
+
+    def _snapped_column(self, j: int, x: FloatArray) -> FloatArray:
+        """The nearest values that feature j may have, (n,)."""
+        X = np.tile(self._snapped(self.factual[None]), (len(x), 1))
+        X[:, j] = x
+        return self._snapped(X)[:, j]
+
+    def _snapped(self, X: FloatArray) -> FloatArray:
+        """The nearest points that features may have, each by itself, (n, d)."""
         X = self.space.snap(np.where(self.space.is_nominal, X, np.clip(X, self.low, self.high)))
         for j in self._steps:
             X[:, j] = self._moved(j, X[:, j])
@@ -141,9 +167,13 @@ class Region:
         return [j for j in alone if not np.array_equal(self.allowed[j], self.space.held[j].allowed(None))]
 
     def contains(self, X: FloatArray) -> BoolArray:
-        """Which points keep to the region, the constraint included, (n,)."""
+        """Which points keep to the region, rules and constraint included, (n,)."""
         X = np.atleast_2d(X)
-        inside = np.asarray((self.snap(X) == X).all(axis=1), dtype=bool)
+        inside = np.asarray((self._snapped(X) == X).all(axis=1), dtype=bool)
+        for rule in self.rules:
+            inside[inside] = rule.holds(X[inside], self.factual)
+        if self.max_changes is not None:
+            inside &= n_changed(X, self.factual) <= self.max_changes
         if self.constraint is not None and inside.any():
             inside[inside] = self._meets_constraint(X[inside])
         return inside

@@ -28,6 +28,7 @@ HEADER = """\
 #   unit        what a number counts, such as "months": a word for sentences and reports
 #   grid        the step in which a number is moved, such as 50 or 0.001; any number without it
 #   digits      the significant digits of a number that has no step
+# Rules over several columns stand before the features: rules = ["duration <= 84 - age"]
 """
 WRITTEN: dict[str, Any] = {
     "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
@@ -102,8 +103,9 @@ def read_schema(path: Path) -> list[FeatureSchema]:
     try:
         written = tomllib.loads(path.read_text(encoding="utf-8"))
         features = written.get("features")
-        if not isinstance(features, list) or set(written) != {"features"}:
-            raise ValueError(f"expected features = [...] and nothing else, got {listed(written)}.")
+        if not isinstance(features, list) or set(written) - {"rules"} != {"features"}:
+            raise ValueError(f"expected features = [...], and perhaps rules = [...], got {listed(written)}.")
+        _rules(written)
         columns = [described(entry) for entry in features]
         names = [column.name for column in columns]
         if len(set(names)) < len(names):
@@ -111,6 +113,18 @@ def read_schema(path: Path) -> list[FeatureSchema]:
         return columns
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def read_rules(path: Path) -> list[str]:
+    """The rules in a file that `read_schema` takes."""
+    return _rules(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def _rules(written: Mapping[str, Any]) -> list[str]:
+    rules = written.get("rules", [])
+    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+        raise ValueError(f"rules: expected texts, such as rules = ['duration <= 84 - age'], got {rules!r}.")
+    return rules
 
 
 def with_schema(frame: pd.DataFrame, schema: Iterable[FeatureSchema]) -> tuple[pd.DataFrame, Space]:

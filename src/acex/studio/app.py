@@ -25,7 +25,7 @@ from acex.studio.desk import Desk
 from acex.studio.guard import Guard, Refused
 from acex.studio.jobs import ManyRows
 from acex.studio.many import Batch, Table
-from acex.studio.searches import LIVE, Event, Search, Searches
+from acex.studio.searches import LIVE, Event, Search, Searches, in_loop
 from acex.studio.wishes import MOST_QUERIES, as_said, in_words, options_of, row_of
 from acex.values import as_json
 
@@ -50,15 +50,15 @@ def studio_app(
     here: bool = False,
 ) -> ASGIApp:
     """The studio as an ASGI application, with its guard in front; see `Guard` and `Crew` for the arguments."""
-    studio = Studio(desk, Crew(desk.explainer, MOST_SEARCHES + 1, here=here))
+    studio = Studio(desk, Crew(desk.explainer, MOST_SEARCHES, here=here), Crew(desk.explainer, 1, here=here))
     return Guard(studio.app(), port=port, hosts=hosts, any_address=any_address, token=token)
 
 
 class Studio:
-    """What answers, address by address."""
+    """What answers, address by address; one crew searches for single rows, the other for many."""
 
-    def __init__(self, desk: Desk, crew: Crew) -> None:
-        self.desk, self.crew = desk, crew
+    def __init__(self, desk: Desk, crew: Crew, batch_crew: Crew) -> None:
+        self.desk, self.crew, self.batch_crew = desk, crew, batch_crew
         self.searches, self.batch, self.table = Searches(desk, crew), Batch(), Table(desk)
         folder = files("acex.studio") / "static"
         # Read once, by names that are here already: no address can lead to another file.
@@ -97,6 +97,7 @@ class Studio:
                 yield
             finally:
                 await run_in_threadpool(self.crew.close)
+                await run_in_threadpool(self.batch_crew.close)
 
         return Starlette(routes=routes, lifespan=life)
 
@@ -249,7 +250,9 @@ class Studio:
             position = self._position(search)
             said = (desk, position, search.factual, search.options)
             shell = take.shell_command(*said)
-            why_not = "" if shell else desk.recipe.why_not or "There is no command for a category with a | in it."
+            why_not = (
+                "" if shell else desk.recipe.why_not or "There is no command for these wishes; the script has them all."
+            )
             return JSONResponse({"python": take.python_code(*said), "shell": shell, "why_not": why_not})
         e = acex.recorded(desk.ledger, search.identity)
         if what == "report.html":
@@ -286,7 +289,7 @@ class Studio:
         await run_in_threadpool(self.desk.explainer.plan, self.desk.rows.iloc[[places[0]]], **options)
         self.batch.begin(len(places))
         job = ManyRows(self.desk.rows.iloc[places], options, total)
-        self.batch.task = self.searches.do(job, self.batch.take)
+        self.batch.task = self.batch_crew.do(job, in_loop(self.batch.take))
         return JSONResponse(self.batch.told())
 
     def _chosen(self, said: Any) -> list[int]:

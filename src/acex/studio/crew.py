@@ -133,7 +133,7 @@ class Crew:
                     break
                 task.note(message)
         except (EOFError, OSError):
-            self._mine.connection = None
+            self._mine.member = None
             task.note(("failed", LOST))
         finally:
             task.end()
@@ -141,9 +141,9 @@ class Crew:
 
     def _connection(self) -> Connection:
         """To the process of this thread; a new one where there is none."""
-        known: Connection | None = getattr(self._mine, "connection", None)
-        if known is not None:
-            return known
+        known: tuple[Any, Connection] | None = getattr(self._mine, "member", None)
+        if known is not None and known[0].is_alive():  # it may have died while it had nothing to do
+            return known[1]
         ours, theirs = multiprocessing.Pipe()
         member: Any
         if self.why_here:
@@ -155,8 +155,8 @@ class Crew:
             )
             member.start()
             theirs.close()
-        self._members.append((member, ours))
-        self._mine.connection = ours
+        self._mine.member = member, ours
+        self._members.append(self._mine.member)
         return ours
 
     def close(self) -> None:

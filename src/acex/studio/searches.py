@@ -19,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 import acex
 from acex.studio.crew import Crew, Task
 from acex.studio.desk import Desk
-from acex.studio.jobs import Job, Message, OneRow
+from acex.studio.jobs import Message, OneRow
 from acex.studio.told import explanation_told, step_told
 from acex.studio.wishes import as_said, frame_of, in_words, recorded_options, same_row
 
@@ -127,6 +127,17 @@ class Search(Feed):
                 yield None
 
 
+def in_loop(take: Callable[[Message], None]) -> Callable[[Message], None]:
+    """The same for messages that come from another thread: they are taken in the loop that runs here."""
+    loop = asyncio.get_running_loop()
+
+    def note(message: Message) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody listens
+            loop.call_soon_threadsafe(take, message)
+
+    return note
+
+
 class Searches:
     """All searches of a studio."""
 
@@ -143,11 +154,16 @@ class Searches:
         return self._run(search, options)
 
     async def go_on(self, identity: str, budget: int) -> Search:
-        """Go on with a search from where it is, with this budget for all of it."""
+        """Go on with a search from where it is, with this budget for all of it.
+
+        A budget that is divided among several answers makes another search, which finds what is known for free.
+        """
         search = await self.get(identity)
         options = search.options | {"budget": budget}
+        if options.get("count", 1) > 1:
+            return await self.begin(search.row, options)
         plan = await run_in_threadpool(self._desk.explainer.plan, search.row, **options)
-        if plan.identity != identity and options.get("count", 1) == 1:
+        if plan.identity != identity:
             raise ValueError(OTHER_WISHES)
         return self._run(search, options)
 
@@ -155,19 +171,9 @@ class Searches:
         if search.is_live:
             return search
         search.options, search.state, search.error = options, "waiting", ""
-        search.task = self.do(OneRow(search.row, options), search.take)
+        search.task = self._crew.do(OneRow(search.row, options), in_loop(search.take))
         search.stir()
         return search
-
-    def do(self, job: Job, take: Callable[[Message], None]) -> Task:
-        """Have a job done; what it says is taken in the loop."""
-        loop = asyncio.get_running_loop()
-
-        def note(message: Message) -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody listens
-                loop.call_soon_threadsafe(take, message)
-
-        return self._crew.do(job, note)
 
     def stop(self, search: Search) -> None:
         """Stop after the answer that is awaited."""

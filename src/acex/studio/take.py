@@ -62,8 +62,9 @@ def python_code(desk: Desk, position: int | None, row: Mapping[str, Any], option
 
 def shell_command(desk: Desk, position: int | None, row: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
     """The command that gives the same result; None where there is none."""
-    if desk.recipe.shell is None:
-        return None
+    margin = getattr(options.get("strategy"), "margin", None)
+    if desk.recipe.shell is None or margin is not None:
+        return None  # a margin has no word in the shell
     words = ["acex", "explain", *desk.recipe.shell]
     before = ""
     if position is not None:
@@ -128,6 +129,8 @@ def _literal(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         inside = ", ".join(_literal(v) for v in value)
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
+    if isinstance(value, acex.Feasible):
+        return f"acex.Feasible(margin={value.margin!r})"
     value = plain(value)
     if isinstance(value, float) and np.isinf(value):
         return f'float("{value}")'

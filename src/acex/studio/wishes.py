@@ -20,7 +20,8 @@ from acex.studio.told import YES_NO, titles
 from acex.values import as_json, is_finite, listed
 
 MOST_QUERIES = 10_000  # a budget that a page may ask for
-KNOWN = {"target", "budget", "count", "freeze", "ranges", "directions", "weights"}
+STEADY = 0.7  # how probable a hit must be close by, where an answer is to hold there too
+KNOWN = {"target", "budget", "count", "freeze", "ranges", "directions", "weights", "steady"}
 
 
 def row_of(said: Any, desk: Desk) -> pd.DataFrame:
@@ -104,6 +105,10 @@ def options_of(said: Any, desk: Desk) -> dict[str, Any]:
         options["ranges"] = {name: _limits(space.feature(name), values) for name, values in limits.items()}
     if "weights" in said:
         options["weights"] = {space.feature(n).name: _weight(n, w) for n, w in _a(dict, said, "weights").items()}
+    if "steady" in said:
+        options["strategy"] = (
+            acex.Feasible(margin=STEADY) if said["steady"] is True else desk.wishes.get("strategy", "feasible")
+        )
     return options
 
 
@@ -153,6 +158,9 @@ def recorded_options(record: Record, desk: Desk) -> dict[str, Any]:
         name: _limits(base.feature(name), [None if v is None else as_json(v) for v in limits])
         for name, limits in (settings.get("ranges") or {}).items()
     }
+    margin = (settings.get("strategy") or {}).get("margin")
+    if margin is not None:
+        options["strategy"] = acex.Feasible(margin=margin)
     own = {feature.name: feature for feature in base.features}
     features = [feature for feature in space.features if feature.name in own]
     options["freeze"] = [f.name for f in features if f.frozen and not own[f.name].frozen]
@@ -204,6 +212,7 @@ def as_said(options: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
         "directions": dict(options.get("directions") or {}),
         "ranges": ranges,
         "weights": dict(options.get("weights") or {}),
+        "steady": getattr(options.get("strategy"), "margin", None) is not None,
     }
 
 

@@ -16,6 +16,7 @@ from acex.show.plots.counterfactuals import (
     draw_counterfactuals,
 )
 from acex.show.plots.images import Board, Images, board_record, draw_board, draw_images, images_record
+from acex.show.plots.numbers import Numbers, draw_numbers, numbers_record
 from acex.show.plots.plane import Plane, draw_plane, plane_record
 from acex.show.plots.trace import Trace, draw_trace, trace_record
 from acex.show.plots.whole import Kind, Picture, draw_explanation, draw_explanations, draw_kind
@@ -34,6 +35,7 @@ __all__ = [
     "Counterfactuals",
     "Images",
     "Kind",
+    "Numbers",
     "Picture",
     "Plane",
     "Trace",
@@ -51,9 +53,11 @@ __all__ = [
     "draw_explanations",
     "draw_images",
     "draw_kind",
+    "draw_numbers",
     "draw_plane",
     "draw_trace",
     "images_record",
+    "numbers_record",
     "plane_record",
     "trace_record",
 ]

@@ -11,9 +11,9 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import FigureBase
 
 from acex.arrays import BoolArray, FloatArray, Rows
-from acex.plan.target import Target
 from acex.run.explanation import Explanation
 from acex.show.plots.style import AFTER, BEFORE, DARK_GREY, HIT, LIGHT_BLUE, LIGHT_VERMILLION, MISS, legend, plain
+from acex.values import plain as plain_label
 
 GRID = 300  # points a side, at which the regions of a model in the plane are looked at
 
@@ -45,8 +45,8 @@ def plane_record(explanation: Explanation, predict: Callable[[Rows], Any] | None
     region = None
     if predict is not None:
         points = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
-        target = Target.of(explanation.target)
-        hits = [target.is_hit(label, explanation.label_before) for label in predict(space.decode(points))]
+        target, before = explanation.plan.target, explanation.steps[0].label
+        hits = [target.is_hit(plain_label(label), before) for label in predict(space.decode(points))]
         region = np.array(hits).reshape(GRID, GRID)
     best = space.encode(explanation.counterfactuals)
     return Plane(

@@ -14,13 +14,14 @@ from acex.show.plots.boundary import Boundary, boundary_record, draw_boundary
 from acex.show.plots.changes import Changes, changes_record, draw_changes
 from acex.show.plots.counterfactuals import Counterfactuals, counterfactuals_record, draw_counterfactuals
 from acex.show.plots.images import Board, Images, draw_board, draw_images
+from acex.show.plots.numbers import Numbers, draw_numbers, numbers_record
 from acex.show.plots.plane import Plane, draw_plane
 from acex.show.plots.style import NotebookFigure, plain, wrapped
 from acex.show.plots.trace import Trace, draw_trace, trace_record
 from acex.values import listed
 
-Picture: TypeAlias = Changes | Counterfactuals | Boundary | Plane | Images | Board
-Kind: TypeAlias = Literal["changes", "counterfactuals", "trace", "boundary"]
+Picture: TypeAlias = Changes | Counterfactuals | Boundary | Numbers | Plane | Images | Board
+Kind: TypeAlias = Literal["changes", "counterfactuals", "trace", "boundary", "numbers"]
 
 
 def draw_explanation(explanation: Explanation, picture: Picture | None = None) -> Figure:
@@ -64,6 +65,8 @@ def draw_kind(explanation: Explanation, kind: Kind) -> Figure:
             return _titled(explanation, trace_record(explanation))
         case "boundary":
             return _titled(explanation, boundary_record(explanation))
+        case "numbers":
+            return _titled(explanation, numbers_record(explanation))
         case _:
             raise ValueError(f"kind: {kind!r} is not one of {listed(get_args(Kind))}.")
 
@@ -111,6 +114,8 @@ def _draw(picture: Picture | Trace | Batch, figure: FigureBase) -> None:
             draw_counterfactuals(picture, figure)
         case Boundary():
             draw_boundary(picture, figure)
+        case Numbers():
+            draw_numbers(picture, figure)
         case Plane():
             draw_plane(picture, figure)
         case Images():

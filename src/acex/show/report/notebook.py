@@ -46,7 +46,7 @@ def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_ro
         (
             str(name),
             e.outcome.replace("_", " "),
-            f"{e.label_before} → {e.label_after}" if e.outcome == "found" else str(e.label_before),
+            " → ".join(e.labels_in_words) if e.outcome == "found" else e.labels_in_words[0],
             joined_words(e.changes["feature"].tolist()) if e.outcome == "found" else "",
             f"{e.costs[0]:.3g}" if e.costs else "",
             e.n_queries,

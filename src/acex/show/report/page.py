@@ -15,6 +15,7 @@ from acex.show.report import drawing, words
 from acex.show.report.markup import Child, Markup, joined, table, tag
 from acex.show.sentences import one_sentence
 from acex.space.feature import Feature
+from acex.values import answer_text
 
 # Browsers then run no script and load nothing, whatever a text from outside might be.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -31,6 +32,8 @@ SETTINGS = {
     "count": "counterfactuals wanted",
     "strategy": "strategy",
     "beta": "weight of sparsity (beta)",
+    "max_changes": "changes at most",
+    "category_cost": "a change of category counts, in sd",
     "plausibility": "plausibility",
     "n_reference": "known rows",
     "labels": "outcomes of known rows given",
@@ -111,10 +114,10 @@ def _style() -> Markup:
 
 def _head(explanation: Explanation, sentence: str) -> Markup:
     model = explanation.settings.get("model_id")
-    after = explanation.label_after if explanation.outcome == "found" else None
-    becomes = [tag("span", " becomes ", class_="becomes"), tag("b", str(after))] if after is not None else None
+    before, after = explanation.labels_in_words
+    becomes = [tag("span", " becomes ", class_="becomes"), tag("b", after)] if explanation.outcome == "found" else None
     n = len(explanation.changes)
-    facts: list[Child] = [joined(tag("b", str(explanation.label_before)), becomes)] if explanation.steps else []
+    facts: list[Child] = [joined(tag("b", before), becomes)] if explanation.steps else []
     if explanation.outcome == "found":
         facts += [f"{n} of {len(explanation.space)} features changed", f"cost {explanation.costs[0]:.3g}"]
     facts.append(f"{explanation.n_queries} {'query' if explanation.n_queries == 1 else 'queries'} paid")
@@ -193,15 +196,16 @@ def _labels(explanation: Explanation) -> list[str]:
     asked = explanation.space.encode(explanation.asked)
     found = explanation.space.encode(explanation.counterfactuals)
     places = [int(np.flatnonzero((asked == point).all(axis=1))[0]) for point in found]
-    return [str(explanation.queries["label"].iloc[place]) for place in places]
+    return [answer_text(explanation.queries["label"].iloc[place]) for place in places]
 
 
 def _queries(explanation: Explanation, price_per_row: float | None) -> Markup:
     trace = trace_record(explanation)
+    numbers = words.is_about_numbers(explanation)
     key = tag(
         "p",
         tag("span", "●", class_="sign hit"),
-        " a hit: the label that was wanted. ",
+        f" a hit: {'a number as it' if numbers else 'the label that'} was wanted. ",
         tag("span", "×", class_="sign miss"),
         " a miss. The line is the cost of the best so far. Cost is the distance from the row, in standard deviations, "
         "with a price on every feature that changes.",
@@ -234,10 +238,11 @@ def _queries_table(explanation: Explanation) -> Markup:
         changed = np.flatnonzero(X[i] != X[0])
         changed = changed[np.argsort(-steps[i, changed], kind="stable")]
         lines.append(
-            (i + 1, purpose, _differences(space.features, columns, changed.tolist(), i), str(label), hit, cost)
+            (i + 1, purpose, _differences(space.features, columns, changed.tolist(), i), answer_text(label), hit, cost)
         )
     shown = [(*line, "hit" if hit else "miss", f"{cost:.3g}") for *line, hit, cost in lines]
-    return table(("query", "why", "what was different", "label", "", "cost"), shown, class_="lines queries")
+    answer = "answer" if words.is_about_numbers(explanation) else "label"
+    return table(("query", "why", "what was different", answer, "", "cost"), shown, class_="lines queries")
 
 
 def _differences(features: Sequence[Feature], columns: list[list[Any]], changed: list[int], i: int) -> Child:
@@ -280,7 +285,7 @@ def _record(explanation: Explanation) -> Markup:
     lines: list[tuple[str, str]] = [
         ("outcome", explanation.outcome.replace("_", " ")),
         ("stopped by", explanation.stopped_by),
-        ("label wanted", words.wanted(explanation)),
+        ("answer wanted" if words.is_about_numbers(explanation) else "label wanted", words.wanted(explanation)),
     ]
     lines += [(title, _setting(settings[name])) for name, title in SETTINGS.items() if settings.get(name) is not None]
     return _section("How it was made", tag("dl", [(tag("dt", k), tag("dd", v)) for k, v in lines], class_="record"))

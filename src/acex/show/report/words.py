@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from acex.plan.target import Measured
 from acex.run.explanation import ADVICE, Explanation
-from acex.values import is_missing, joined_words, readable
+from acex.space.rules import Rule
+from acex.values import answer_text, is_missing, joined_words, readable
 
 LATELY = 10  # queries at the end, over which progress is told
 
@@ -16,9 +18,14 @@ ENDED = {
 }
 
 
+def is_about_numbers(explanation: Explanation) -> bool:
+    """Is a number wanted, and not a label?"""
+    return isinstance(explanation.plan.target, Measured)
+
+
 def wanted(explanation: Explanation) -> str:
-    """The label that was wanted."""
-    return joined_words(explanation.plan.target.words, "or")
+    """The label that was wanted, or the range of numbers."""
+    return joined_words(explanation.plan.target.named(explanation.plan.class_names).words, "or")
 
 
 def price(explanation: Explanation, per_row: float | None) -> str:
@@ -74,6 +81,7 @@ def held_fixed(explanation: Explanation) -> list[str]:
         out.append(f"Limited by the caller: {joined_words(limited)}.")
     if weighted:
         out.append(f"Changes counted more or less than others: {joined_words(weighted)}.")
+    out += [f"Rule: {Rule.of(text, explanation.space).sentence}" for text in explanation.plan.rules]
     if explanation.settings.get("constraint"):
         out.append("A rule of the caller's own over whole rows held in every query after the row itself.")
     return out
@@ -101,14 +109,16 @@ def certainty(explanation: Explanation) -> list[tuple[str, str]]:
 def _whose_word(explanation: Explanation) -> str:
     if explanation.outcome == "found":
         others = " So was each alternative." if len(explanation.costs) > 1 else ""
+        verb = "given the number" if is_about_numbers(explanation) else "labelled"
         return (
-            f"The changed row was labelled {explanation.label_after} by the model itself, in one of the queries below, "
-            f"not by an estimate of it.{others}"
+            f"The changed row was {verb} {explanation.labels_in_words[1]} by the model itself, in one of the queries "
+            f"below, not by an estimate of it.{others}"
         )
-    answers = joined_words([str(label) for label in explanation.queries["label"].unique().tolist()])
+    answers = joined_words([answer_text(label) for label in explanation.queries["label"].unique().tolist()])
     n = len(explanation.queries)
     rows = "the row itself" if n == 1 else f"the row and {n - 1} changed versions of it"
-    return f"The model itself labelled {rows}: it answered {answers}. Wanted was {wanted(explanation)}."
+    verb = "judged" if is_about_numbers(explanation) else "labelled"
+    return f"The model itself {verb} {rows}: it answered {answers}. Wanted was {wanted(explanation)}."
 
 
 def _progress(explanation: Explanation) -> str:

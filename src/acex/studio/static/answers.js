@@ -11,6 +11,12 @@ function way(change) {
     s("circle", { class: "from", cx: a, cy: 6, r: 3.5 }), s("path", { class: "to", d: `M${b} 1l5 5l-5 5l-5 -5z` }));
 }
 
+function needed(changes) {
+  const asked = changes.filter(change => change.needed === "needed (asked)").length;
+  if (asked === changes.length) return "yes, the model was asked";
+  return asked ? `${asked} of ${changes.length}, the model was asked` : "not checked";
+}
+
 // One answer. `without` searches on without a feature, `tryOut` takes the row to the what-if form.
 export function answerCard(entry, answer, title, { without, tryOut, current, busy }) {
   const mark = h("button", {
@@ -31,11 +37,11 @@ export function answerCard(entry, answer, title, { without, tryOut, current, bus
         h("span", { class: "what" }, titled(change.feature)),
         h("span", { class: "values" }, h("span", { class: "before" }, word(change.before)), h("span", { class: "unseen" }, " becomes "), h("span", { class: "arrow", "aria-hidden": "true" }, "→"),
           h("b", {}, word(change.after)), change.unit ? h("small", {}, ` ${change.unit}`) : null)),
-      change.needed === "needed (asked)" ? h("p", { class: "soft small needed" }, "Needed: without it the model decided otherwise.") : null,
       h("div", { class: "change-more" }, way(change),
         without ? h("button", { type: "button", class: "link", disabled: busy, onclick: () => without(change.feature, entry), "aria-label": `Not ${titled(change.feature)}: search on without it` }, "Not this feature") : null)))),
     h("dl", { class: "facts" },
       h("div", {}, h("dt", {}, "Size of the change"), h("dd", {}, answer.size_words, h("small", {}, ` ${short(answer.cost)}`))),
+      h("div", {}, h("dt", {}, answer.changes.length === 1 ? "Is it needed?" : "Is each change needed?"), h("dd", {}, needed(answer.changes))),
       h("div", {}, h("dt", {}, "Such a row is"), h("dd", {}, answer.usual.words, answer.usual.affinity === null ? null : h("small", {}, ` ${answer.usual.affinity.toFixed(2)}`))),
       h("div", {}, h("dt", {}, "Close by, decided alike"), h("dd", {}, answer.steady === null ? "not estimated" : `about ${Math.round(100 * answer.steady)} %`))),
     h("div", { class: "answer-foot" },

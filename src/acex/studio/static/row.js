@@ -125,6 +125,7 @@ export async function rowPage(desk, position) {
   });
   const several = h("select", { id: countId, onchange: () => { wishes.count = Number(several.value); quote(); } },
     [1, 2, 3].map(n => h("option", { value: n }, n === 1 ? "the smallest change" : `${n} different ways`)));
+  const steady = h("input", { type: "checkbox", checked: wishes.steady, onchange: () => { wishes.steady = steady.checked; quote(); } });
   showDecision();
   quote();
   const values = desk.features.map(f => h("div", {}, h("dt", {}, f.title), h("dd", {}, word(row.values[f.name]), f.unit ? h("small", {}, ` ${f.unit}`) : null)));
@@ -143,7 +144,8 @@ export async function rowPage(desk, position) {
           h("h2", {}, "What it will cost"),
           h("div", { class: "pair" },
             h("div", { class: "field" }, h("label", { for: budgetId }, "Questions, at most"), budget),
-            h("div", { class: "field" }, h("label", { for: countId }, "Looking for"), several)),
+            h("div", { class: "field" }, h("label", { for: countId }, "Looking for"), several),
+            h("label", { class: "check" }, steady, h("span", {}, "that also holds close by", h("small", {}, " (usually a larger change)")))),
           cost, trouble, go,
           h("p", { class: "soft small" }, "You can stop at any time. Every answer is written down, and free from then on.")),
         h("details", { class: "panel" }, h("summary", {}, "The row as it is"),

@@ -38,7 +38,13 @@ export async function searchPage(desk, id) {
   const after = h("div", {});
 
   async function act(promise) {
-    try { take(await promise); put(trouble); follow(); } catch (error) { put(trouble, problem(error.message)); }
+    try {
+      const now = await promise;
+      if (now.id !== id) { location.hash = `#/search/${now.id}`; return; }
+      put(trouble);
+      take(now);
+      follow();
+    } catch (error) { put(trouble, problem(error.message)); }
   }
 
   function take(now) {
@@ -164,7 +170,7 @@ export async function searchPage(desk, id) {
       h("div", { class: "verdict" }, heading, state, numbers, h("div", { class: "buttons" }, stop, go, more), trouble,
         search.rules.length ? h("details", {}, h("summary", {}, `${count(search.rules.length, "rule")} held`), h("ul", { class: "rules" }, search.rules.map(words => h("li", {}, words)))) : null),
       h("figure", {}, chart,
-        h("figcaption", {}, h("span", { class: "key hit" }), "the decision changed", h("span", { class: "key miss" }), "it did not", h("span", { class: "key line" }), "smallest change so far"),
+        h("figcaption", {}, [["hit", "the decision changed"], ["miss", "it did not"], ["line", "smallest so far"]].map(([key, words]) => h("span", {}, h("span", { class: `key ${key}` }), words))),
         h("details", {}, h("summary", {}, "Every question in a table"),
           h("div", { class: "wide", tabindex: "0", role: "region", "aria-labelledby": table },
             h("table", { class: "lines" }, h("caption", { class: "unseen", id: table }, "Every question"),

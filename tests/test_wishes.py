@@ -1,0 +1,204 @@
+"""What people wish of a counterfactual: few changes, what a category counts, a margin, labels in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import acex
+from acex.run.recorded import recorded
+from acex.search.families import anywhere, from_hits, from_reference
+from acex.space.region import Region
+from commands import run
+from problems import MIXED, problem
+
+COOK = {"income": 2500.0, "debt": 1.3, "years": 2.0, "job": "cook"}
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    numbers = {"income": rng.normal(3000, 800, 120), "debt": rng.normal(1, 0.4, 120), "years": rng.normal(4, 2, 120)}
+    return pd.DataFrame({**numbers, "job": rng.choice(["cook", "nurse", "clerk"], 120)})
+
+
+def total(rows: pd.DataFrame) -> pd.Series[float]:
+    return rows["income"] / 800 - rows["debt"] / 0.4 + rows["years"] / 2
+
+
+def approves(rows: pd.DataFrame) -> list[str]:
+    return ["yes" if t > 3.5 else "no" for t in total(rows)]
+
+
+# -- few changes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_row_that_is_asked_changes_more_features_than_allowed(rows: pd.DataFrame, most: int) -> None:
+    e = acex.explain(approves, COOK, data=rows, budget=25, max_changes=most, plausibility=None)
+    X = e.space.encode(e.asked)
+    assert (X[1:] != X[0]).sum(axis=1).max() <= most
+    assert e.outcome == "found" and 1 <= len(e.changes) <= most
+
+
+@given(st.integers(1, 5), st.integers(0, 100))
+@settings(max_examples=15, deadline=None)
+def test_candidates_change_few_features_where_few_may_change(most: int, seed: int) -> None:
+    p = problem(MIXED)
+    p = replace(p, region=Region.of(MIXED, p.factual, max_changes=most))
+    rng = np.random.default_rng(seed)
+    for X in (p.projected, from_reference(p, rng, 60), from_hits(p, rng, p.projected[:4], 60), anywhere(p, rng, 60)):
+        assert p.region.contains(X).all()
+        assert len(np.unique(X, axis=0)) > 4
+
+
+def test_few_changes_that_cannot_be_are_refused_before_anything_is_asked(rows: pd.DataFrame) -> None:
+    limits = {"income": (3000, 4000), "debt": (0, 1)}
+    with pytest.raises(ValueError, match="by ranges 2 features cannot stay"):
+        acex.explain(approves, COOK, data=rows, max_changes=1, ranges=limits)
+    with pytest.raises(ValueError, match="max_changes must be None or a whole number"):
+        acex.explain(approves, COOK, data=rows, max_changes=0)
+    with pytest.raises(ValueError, match="max_changes needs strategy 'feasible'"):
+        acex.explain(approves, COOK, data=rows, max_changes=2, strategy="penalty")
+
+
+# -- what a category counts ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cost", [0.5, 1.0, 3.0])
+def test_a_change_of_category_counts_as_many_deviations_as_was_said(rows: pd.DataFrame, cost: float) -> None:
+    def cooks(rows: pd.DataFrame) -> list[str]:
+        return ["yes" if job == "nurse" else "no" for job in rows["job"]]
+
+    e = acex.explain(cooks, COOK, data=rows, budget=20, category_cost=cost)
+    assert e.changes["feature"].tolist() == ["job"]
+    assert_allclose(e.costs[0], (1 + 5) * cost)
+
+
+def test_where_nothing_is_said_of_categories_the_paper_counts_one_over_the_deviation(rows: pd.DataFrame) -> None:
+    def cooks(rows: pd.DataFrame) -> list[str]:
+        return ["yes" if job == "nurse" else "no" for job in rows["job"]]
+
+    own = acex.explain(cooks, COOK, data=rows, budget=20, category_cost=None)
+    assert_allclose(own.costs[0], 6 / own.scale.deviations[3])
+    plan = acex.Explainer(cooks, rows).plan(COOK, strategy="penalty")
+    assert plan.category_cost is None
+
+
+def test_a_cheaper_category_is_changed_instead_of_numbers(rows: pd.DataFrame) -> None:
+    def either(rows: pd.DataFrame) -> list[str]:
+        return ["yes" if job == "nurse" or t > 2.5 else "no" for job, t in zip(rows["job"], total(rows), strict=True)]
+
+    features = [
+        set(acex.explain(either, COOK, data=rows, budget=40, category_cost=cost).changes["feature"])
+        for cost in (0.2, 20.0)
+    ]
+    assert features[0] == {"job"} and "job" not in features[1]
+
+
+# -- a margin --------------------------------------------------------------------------------------------
+
+
+def test_a_margin_is_said_to_explain_and_the_strategys_own_is_deprecated(rows: pd.DataFrame) -> None:
+    e = acex.explain(approves, COOK, data=rows, budget=15, margin=0.6)
+    assert e.settings["strategy"]["margin"] == 0.6 and len(e.steadiness) == 1
+    with pytest.warns(DeprecationWarning, match="margin=0.6 as an argument of explain"):
+        older = acex.explain(approves, COOK, data=rows, budget=15, strategy=acex.Feasible(margin=0.6))
+    pd.testing.assert_frame_equal(older.trace, e.trace)
+    with pytest.raises(ValueError, match="margin needs strategy 'feasible'"):
+        acex.explain(approves, COOK, data=rows, strategy="penalty", margin=0.6)
+    with pytest.raises(ValueError, match="margin must be None or a probability"):
+        acex.explain(approves, COOK, data=rows, margin=2)
+
+
+# -- labels in words -------------------------------------------------------------------------------------
+
+
+class Coded:
+    """The same decisions as numbers, by a model that says which there are."""
+
+    classes_ = (0, 1)
+
+    def predict(self, rows: pd.DataFrame) -> list[int]:
+        return [int(answer == "yes") for answer in approves(rows)]
+
+
+NAMES = {0: "rejected", 1: "approved"}
+
+
+def test_labels_have_their_names_in_the_result_its_texts_its_json_and_from_the_ledger(
+    rows: pd.DataFrame, tmp_path: Path
+) -> None:
+    e = acex.explain(
+        Coded(),
+        COOK,
+        data=rows,
+        labels=["approved" if y == "yes" else "rejected" for y in approves(rows)],
+        target="approved",
+        budget=12,
+        class_names=["rejected", "approved"],
+        ledger=tmp_path / "a.db",
+        model_id="coded",
+    )
+    assert (e.label_before, e.label_after, e.target) == ("rejected", "approved", "approved")
+    assert set(e.queries["label"]) == {"rejected", "approved"}
+    assert e.steps[0].label == 0  # as the model said it
+    assert "rejected -> approved" in str(e) and "Approved if " in e.to_html()
+    back = acex.Explanation.from_json(e.to_json())
+    pd.testing.assert_frame_equal(back.queries, e.queries)
+    assert back.label_after == "approved" and back.steps[0].label == 0
+    with acex.Ledger(tmp_path / "a.db") as ledger:
+        assert {answer.label for answer in ledger.answers("coded")} == {0, 1}
+        told = recorded(ledger, e.plan.identity)
+        assert (told.label_before, told.label_after, told.target) == ("rejected", "approved", "approved")
+
+
+def test_names_are_words_only_and_change_no_question(rows: pd.DataFrame) -> None:
+    plain = acex.explain(Coded(), COOK, data=rows, target=1, budget=10)
+    named = acex.explain(Coded(), COOK, data=rows, target="approved", budget=10, class_names=NAMES)
+    pd.testing.assert_frame_equal(plain.asked, named.asked)
+    assert plain.plan.identity == named.plan.identity
+
+
+def test_told_labels_may_be_names_and_so_may_those_of_a_batch(rows: pd.DataFrame) -> None:
+    explainer = acex.Explainer(Coded(), rows, class_names=NAMES)
+    session = explainer.search(COOK, target="approved", budget=4)
+    while (asked := session.ask()) is not None:
+        session.tell(asked, [NAMES[label] for label in Coded().predict(pd.DataFrame(asked))])
+    assert session.explanation().label_before == "rejected"
+    many = explainer.explain_many(pd.DataFrame([COOK] * 2), target="approved", budget=6, n_jobs=1).frame()
+    assert set(many["label_before"]) == {"rejected"} and set(many["label_after"]) <= {"approved", None}
+
+
+def test_a_target_that_is_no_name_and_no_label_is_refused(rows: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="target 'granted' is not a label of the model"):
+        acex.explain(Coded(), COOK, data=rows, target="granted", class_names=NAMES)
+
+
+CODED = """
+def model(rows):
+    return [int(t > 3) for t in rows["income"] / 800 - rows["debt"] / 0.4 + rows["years"] / 2]
+"""
+
+
+def test_the_shell_takes_the_same_wishes(tmp_path: Path, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "rows.csv"
+    rows.to_csv(table, index=False)
+    (tmp_path / "acex_test_coded.py").write_text(CODED)
+    monkeypatch.syspath_prepend(tmp_path)
+    wishes = ["--class-name", "0=rejected", "--class-name", "1=approved", "--target", "approved", "--margin", "0.5"]
+    wishes += ["--max-changes", "2", "--category-cost", "0.5", "--budget", "12", "--json"]
+    row = int(np.argmin(total(rows)))
+    told = run("explain", table, "--model", "acex_test_coded:model", "--row", row, *wishes)
+    e = acex.Explanation.from_json(told.stdout)
+    assert e.label_before == "rejected" and e.target == "approved"
+    asked = e.settings
+    assert (asked["max_changes"], asked["category_cost"], asked["strategy"]["margin"]) == (2, 0.5, 0.5)
+    assert run("explain", table, "--model", "acex_test_coded:model", "--row", row, "--class-name", "1").exit_code == 2
