@@ -550,7 +550,6 @@ def test_answers_from_elsewhere_are_free_evidence() -> None:
         ((X[:2],), TypeError, "answers must be a pair"),
         ((X[:2], ["low"]), ValueError, "answers: expected 2 labels, got 1"),
         ((X[:2], "ab"), ValueError, "answers: expected 2 labels, got 'ab'"),
-        ((X[:2], [0.2, 0.8]), ValueError, "answers: got 0.2, which is a score"),
         ((X[:2], ["low", None]), ValueError, "answers: got None, which is not a label"),
         ((X[:2, :2], ["low", "low"]), ValueError, "answers: the rows: expected 3 values"),
         (([[np.nan, 0, 0]], ["low"]), ValueError, "answers: 'x0': the value is missing"),
@@ -559,6 +558,11 @@ def test_answers_from_elsewhere_are_free_evidence() -> None:
 def test_answers_that_are_none_are_refused(answers: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         explainer(answers=answers)
+
+
+def test_answers_that_are_scores_are_no_labels() -> None:
+    with pytest.raises(ValueError, match=r"answers: got 0\.2, which is a score"):
+        explainer(answers=(X[:2], [0.2, 0.8])).explain(LOW[0], budget=5)
 
 
 class Estimator:
