@@ -333,7 +333,8 @@ def test_a_margin_is_reported() -> None:
     e = acex.explain(model, x, data=rows, margin=0.6, budget=40)
     assert len(e.steadiness) == 1 and 0 < e.steadiness[0] < 1
     assert acex.Explanation.from_json(e.to_json()).steadiness == e.steadiness
-    assert acex.explain(model, x, data=rows, budget=10).steadiness == ()
+    plain = acex.explain(model, x, data=rows, budget=10)
+    assert len(plain.steadiness) == 1  # without scores that is all that can be said
 
 
 def test_a_margin_with_known_outcomes_and_nothing_found_is_no_error() -> None:

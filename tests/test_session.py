@@ -254,7 +254,7 @@ def explain_and_die(file: str, bill: Bill, k: int) -> None:
             os._exit(9)
         return model(rows)
 
-    explainer(file, dies).explain(LOW[0], budget=8)
+    explainer(file, dies).explain(LOW[0], budget=12)
 
 
 def test_a_process_that_dies_at_any_query_costs_at_most_that_query_again(address: str, tmp_path: Path) -> None:
@@ -390,7 +390,7 @@ def test_a_model_that_hangs_counts_as_failed_and_what_was_paid_is_kept(path: Pat
     never = threading.Event()
     hanging = Watched(4, never.wait)
     with pytest.raises(ModelFailed, match=r"no answer within 0.2 s \(timeout\)") as caught:
-        explainer(path, hanging, timeout=0.2).explain(LOW[0], budget=8)
+        explainer(path, hanging, timeout=0.2).explain(LOW[0], budget=9)
     assert caught.value.explanation is not None and len(caught.value.explanation.trace) == 3
     asked = Watched()
     e = explainer(path, asked, timeout=60).explain(LOW[0], budget=9)

@@ -202,3 +202,23 @@ def test_the_shell_takes_the_same_wishes(tmp_path: Path, rows: pd.DataFrame, mon
     asked = e.settings
     assert (asked["max_changes"], asked["category_cost"], asked["strategy"]["margin"]) == (2, 0.5, 0.5)
     assert run("explain", table, "--model", "acex_test_coded:model", "--row", row, "--class-name", "1").exit_code == 2
+
+
+def test_the_report_says_the_models_own_probability_or_else_how_steady_it_seems(
+    rows: pd.DataFrame, tmp_path: Path
+) -> None:
+    def probable(rows: pd.DataFrame) -> pd.DataFrame:
+        p = 1 / (1 + np.exp(3.5 - total(rows)))
+        return pd.DataFrame({"yes": p, "no": 1 - p})
+
+    e = acex.explain(
+        probable, COOK, data=rows, target="yes", scores=True, budget=10, ledger=tmp_path / "b.db", model_id="p"
+    )
+    [p] = e.probabilities
+    assert_allclose(p, probable(e.counterfactuals)["yes"].iloc[0])
+    assert f"a probability of {p:.2f}" in e.to_html() and e.steadiness == ()
+    with acex.Ledger(tmp_path / "b.db") as ledger:
+        assert recorded(ledger, e.plan.identity).probabilities == (p,)
+    assert acex.Explanation.from_json(e.to_json()).probabilities == (p,)
+    labels = acex.explain(approves, COOK, data=rows, target="yes", budget=10)
+    assert labels.probabilities == () and "By the estimate of the search" in labels.to_html()

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from math import inf
 from typing import Any, Literal, TypeAlias
 
-from acex.plan.target import Target
+from acex.plan.target import Scores, Target
 from acex.values import Label
 
 Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "unlikely", "exhausted", "failed"]
@@ -63,6 +63,7 @@ class Step:
         at: when the answer was written down (ISO 8601, UTC); None where nobody noted it.
         seen: number of the newest answer in the ledger that could influence the question.
         note: what was known of it before.
+        scores: the model's probability of each label, where it gave them.
     """
 
     position: int
@@ -75,11 +76,17 @@ class Step:
     at: str | None
     seen: int
     note: Note
+    scores: Scores | None = None
 
     @property
     def cost(self) -> float:
         """J of the row."""
         return self.note.cost
+
+    @property
+    def circumstances(self) -> dict[str, Any]:
+        """What files say of a query besides the row and its answer."""
+        return {"paid": self.paid, "at": self.at, "reference": self.note.reference}
 
     @property
     def is_counterfactual(self) -> bool:
@@ -110,7 +117,7 @@ class Ending:
 
     Attributes:
         counterfactuals: positions of the steps that are the answer, best first.
-        steadiness: with a margin, the surrogate's P(hit) in a small neighbourhood of each.
+        steadiness: the surrogate's P(hit) close to each; with a margin, or where there are no scores.
         least_usual: of each, the pair of values that is rarest in the data, in words; empty where none is rare.
         needed: for each, its changes by feature: "needed" and who says so, or "not checked" (see `search.prune`).
         worth: what one more query is expected to save, in cost; infinite without a counterfactual.

@@ -92,6 +92,10 @@ class Target(ABC):
     def refuse_foreign(self, known: Sequence[Label]) -> None:
         """Raise when the model, which gives these labels, can never give what is wanted."""
 
+    def probability(self, scores: Scores | None, before: Label) -> float | None:
+        """The model's probability of a hit; None without scores."""
+        return None if scores is None else float(sum(p for label, p in scores if self.is_hit(label, before)))
+
     def refuse_start(self, before: Label) -> None:  # noqa: B027 (most targets make sense for every factual)
         """Raise when what is wanted makes no sense for a factual with this label."""
 

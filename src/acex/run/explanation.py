@@ -22,6 +22,7 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
 from acex.plan.target import Measured
 from acex.run.advice import advice
+from acex.run.written import values_of
 from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import Label, answer_texts, as_json, listed, printable
@@ -203,8 +204,14 @@ class Explanation:
 
     @property
     def steadiness(self) -> tuple[float, ...]:
-        """With a margin, the surrogate's P(hit) in a small neighbourhood of each; empty without."""
+        """The surrogate's P(hit) close to each; with a margin, or where the model gives no scores."""
         return self.ending.steadiness
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """The model's own probability of what was wanted, of each counterfactual; empty where it gives no scores."""
+        told = [self.plan.target.probability(step.scores, self.steps[0].label) for step in self._chosen]
+        return tuple(p for p in told if p is not None)
 
     @property
     def counterfactual(self) -> pd.Series[Any]:
@@ -244,10 +251,7 @@ class Explanation:
     def changes(self) -> pd.DataFrame:
         """What the best counterfactual changes: feature, before, after, step in standard deviations, and `needed`.
 
-        "needed (asked)": without this change the model gave another label. "needed (rules)", "needed (plausibility)":
-        without it the row is not allowed, or does not look real. "needed (margin)", "needed (alternatives)": without it
-        the counterfactual is not as steady as was wished, or too much like another one. "not checked": perhaps the
-        other changes would do.
+        "needed", with who says so, as `acex.search.prune` has it; or "not checked": perhaps the other changes would do.
         """
         if not self.ending.counterfactuals:
             return pd.DataFrame(columns=["feature", "before", "after", "step", "needed"])
@@ -353,7 +357,6 @@ class Explanation:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The explanation as JSON text, also written to `path` if given."""
-        queries = _values(self.queries)
         text = json.dumps(
             {
                 "format": FORMAT,
@@ -365,10 +368,10 @@ class Explanation:
                 "target": self.target,
                 "n_queries": self.n_queries,
                 "n_reused": self.n_reused,
-                "factual": _values(self.factual.to_frame().T)[0],
-                "counterfactuals": _values(self.counterfactuals),
+                "factual": values_of(self.factual.to_frame().T)[0],
+                "counterfactuals": values_of(self.counterfactuals),
                 "positions": self.ending.counterfactuals,
-                "changes": _values(self.changes),
+                "changes": values_of(self.changes),
                 "costs": self.costs,
                 "affinities": self.affinities,
                 "steadiness": self.steadiness,
@@ -377,10 +380,10 @@ class Explanation:
                 "closer": self.ending.closer,
                 "warnings": self.warnings,
                 "queries": [
-                    q | {"label": as_json(s.label), "paid": s.paid, "at": s.at, "reference": s.note.reference}
-                    for q, s in zip(queries, self.steps, strict=True)
+                    q | {"label": as_json(s.label), "scores": s.scores} | s.circumstances
+                    for q, s in zip(values_of(self.queries), self.steps, strict=True)
                 ],
-                "asked": [list(row.values()) for row in _values(self.asked)],
+                "asked": [list(row.values()) for row in values_of(self.asked)],
                 "settings": self.settings,
                 "space": self.space.to_dict(),
                 "deviations": self.scale.deviations.tolist(),
@@ -425,6 +428,7 @@ def _from_dict(data: Mapping[str, Any]) -> Explanation:
             paid=query.get("paid", 0),
             at=query.get("at"),
             seen=0,
+            scores=query.get("scores"),
             note=Note(i, query["cost"], query["hit"], affinities.get(i), reference=query.get("reference")),
         )
         for i, (row, query) in enumerate(zip(asked, data["queries"], strict=True))
@@ -433,14 +437,3 @@ def _from_dict(data: Mapping[str, Any]) -> Explanation:
     about = {name: value for name, value in data["settings"].items() if name not in plan.settings}
     told = Explanation.of(plan, steps, ending, warnings=data.get("warnings", ()), about=about)
     return replace(told, n_queries=data["n_queries"], n_reused=data["n_reused"])  # 0.1.0 did not say for which rows
-
-
-def _values(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame as JSON knows them; infinity becomes null."""
-    columns = {str(c): [_plain(v) for v in frame[c].tolist()] for c in frame.columns}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    value = as_json(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value

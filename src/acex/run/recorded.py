@@ -109,6 +109,7 @@ def _step(ask: Ask, plan: Plan) -> Step:
         at=ask.answered_at,
         seen=ask.seen,
         note=Note.from_dict(ask.note),
+        scores=ask.answer.scores,
     )
 
 

@@ -306,6 +306,7 @@ class Session:
             at=at,
             seen=question.seen,
             note=Note.from_dict(question.note),
+            scores=answer.scores,
         )
         # What is wrong with the first label is said before anything rests on it.
         hint = self._learn(step.label) if self._search is None else None
@@ -368,7 +369,7 @@ class Session:
             raise ValueError("Nothing is known yet: the first row to be told is the factual itself.")
         chosen = search.chosen
         outcome, stopped_by = self._end or ("budget_spent", "budget")
-        steady = self._strategy.steady is not None
+        steady = self._strategy.steady is not None or (self._end is not None and not self.plan.scores)
         return Ending(
             "found" if len(chosen) else outcome,
             stopped_by,

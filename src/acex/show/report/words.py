@@ -176,14 +176,17 @@ def _least_usual(explanation: Explanation) -> str:
 
 
 def _steadiness(explanation: Explanation) -> str:
+    own = ""
+    if explanation.probabilities:
+        own = f"The model itself gives the changed row a probability of {explanation.probabilities[0]:.2f} for this. "
     if not explanation.steadiness:
-        return (
+        return own + (
             "No margin was asked for. The changed row may lie close to where the model changes its mind: a slightly "
             "different row, or the model trained anew, may be decided otherwise."
         )
     margin = (explanation.settings.get("strategy") or {}).get("margin")
-    asked = "" if is_missing(margin) else f" A margin of {margin:g} was asked for."
-    return (
+    asked = " No margin was asked for." if is_missing(margin) else f" A margin of {margin:g} was asked for."
+    return own + (
         f"By the estimate of the search, {100 * explanation.steadiness[0]:.0f}% of the rows close to it are decided "
         f"alike.{asked} An estimate, no promise."
     )
