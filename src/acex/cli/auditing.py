@@ -31,7 +31,7 @@ def audit(
     """
     import numpy as np
 
-    from acex.ledger import canonical
+    from acex.ledger import canonical, is_vote
     from acex.models.labels import as_labels, as_numbers, as_numeric, as_predict
     from acex.run.blackbox import BlackBox
     from acex.space.columns import rows_in_form
@@ -39,7 +39,7 @@ def audit(
     model = black_box.open()
     with opened(where) as book:
         name = chosen(book, model_id or getattr(model, "model_id", None))
-        answers = book.answers(name)
+        answers = [answer for answer in book.answers(name) if not is_vote(answer.row)]
         if not answers:
             raise ValueError(f"{name!r} has no answer yet that could be asked again.")
         picked = np.random.default_rng(seed).choice(len(answers), size=min(n, len(answers)), replace=False)

@@ -108,6 +108,13 @@ class Case:
     ] = "settle"
     seed: Annotated[int, typer.Option(min=0, help="Another seed asks other questions.")] = 0
     queries_per_round: Annotated[int, typer.Option(min=1, help="Rows that are asked at once.")] = 1
+    noise: Annotated[
+        str,
+        typer.Option(metavar="SHARE|auto", help="Share of answers that a model which contradicts itself gets wrong."),
+    ] = "0"
+    confirm: Annotated[
+        int, typer.Option(min=1, help="With --noise: how many more votes for than against a row that is returned.")
+    ] = 3
     no_pool: Annotated[
         bool, typer.Option("--no-pool", help="Do not use what the model was asked for other explanations.")
     ] = False
@@ -170,6 +177,8 @@ class Case:
             **({} if self.category_cost is None else {"category_cost": self.category_cost}),
             "effort": self.effort,
             "queries_per_round": self.queries_per_round,
+            "noise": _noise(self.noise),
+            "confirm": self.confirm,
             "seed": self.seed,
         }
 
@@ -285,6 +294,13 @@ class Prepared:
     ranges: dict[str, Any]
     rules: list[str]
     weights: dict[str, float]
+
+
+def _noise(text: str) -> Any:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise ValueError(f"--noise {text!r}: expected a share of answers, such as 0.05, or auto.") from None
 
 
 def _grid(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:

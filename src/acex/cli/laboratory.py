@@ -46,7 +46,7 @@ def ask(
     """
     if case.ledger is None or case.model_id is None:
         raise ValueError("acex ask needs --ledger and --model-id: what was asked is kept there under that name.")
-    from acex.ledger import canonical, query_id
+    from acex.ledger import query_id
     from acex.spreadsheets import write_csv
 
     prepared = case.prepare()
@@ -64,7 +64,7 @@ def ask(
         if explanation.outcome != "found":
             raise typer.Exit(NOTHING_FOUND)
         return
-    keys = [query_id(case.model_id, form) for form in canonical(rows)]
+    keys = [query_id(case.model_id, form) for form in session.waiting]
     todo: pd.DataFrame = rows.reset_index(drop=True)  # as DATA is
     todo.insert(0, KEY, keys)
     todo[OWN_LABEL if LABEL in rows.columns else LABEL] = ""

@@ -71,7 +71,9 @@ def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
     """Canonical rows of a model as a frame with the names of its features."""
     import pandas as pd
 
-    values = [json.loads(row) for row in rows]
+    from acex.ledger import without_vote
+
+    values = [json.loads(without_vote(row)) for row in rows]
     names = book.features(model) or [f"x{j}" for j in range(len(values[0]) if values else 0)]
     return pd.DataFrame(values, columns=names, dtype=object)
 

@@ -1,7 +1,7 @@
 """Where every answer is written down once, so that it is paid for once."""
 
 from acex.ledger.entries import Answer, Ask, Asked, Claim, Question, Record
-from acex.ledger.forms import Scores, canonical, label_text, query_id
+from acex.ledger.forms import Scores, as_vote, canonical, is_vote, label_text, query_id, without_vote
 from acex.ledger.ledger import Ledger
 
 __all__ = [
@@ -13,7 +13,10 @@ __all__ = [
     "Question",
     "Record",
     "Scores",
+    "as_vote",
     "canonical",
+    "is_vote",
     "label_text",
     "query_id",
+    "without_vote",
 ]

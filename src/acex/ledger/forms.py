@@ -32,6 +32,21 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def as_vote(form: str, times: int) -> str:
+    """A canonical row that is asked for this many times: a row of its own to the ledger, and so paid for once more."""
+    return form if times == 1 else f'{form[:-1]}, {{"vote": {times}}}]'
+
+
+def without_vote(form: str) -> str:
+    """The canonical row that a vote is about; others as they are."""
+    return f"{form[: form.rindex(', {')]}]" if is_vote(form) else form
+
+
+def is_vote(form: str) -> bool:
+    """Is this a row that is asked once more?"""
+    return form.endswith("}]")
+
+
 def query_id(model: str, row: str) -> str:
     """The key of a row among all rows of all models."""
     return fingerprint([model, row])

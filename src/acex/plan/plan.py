@@ -11,6 +11,7 @@ import numpy as np
 
 from acex.arrays import FloatArray
 from acex.plan.target import Target
+from acex.search.votes import Noise
 from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import Label, fingerprint
@@ -39,6 +40,7 @@ class Plan:
         outcomes: are true outcomes of the reference known?
         max_changes, category_cost: as in `acex.explain`; None in records of an older acex.
         class_names: what the labels are called, for people; the ledger and the target have the labels.
+        noise: for a model that contradicts itself; None for others.
         remarks: what a reader should know of the plan itself.
     """
 
@@ -66,6 +68,7 @@ class Plan:
     max_changes: int | None = None
     category_cost: float | None = None
     class_names: Mapping[Label, str] = field(default_factory=dict)
+    noise: Noise | None = None
     remarks: tuple[str, ...] = ()
 
     @cached_property
@@ -115,6 +118,8 @@ class Plan:
             "pool": self.pool,
             "queries_per_round": self.queries_per_round,
             "ranges": dict(self.ranges),
+            # Only where there is some: without it an explanation is the one that it always was.
+            **({} if self.noise is None else {"noise": self.noise.share, "confirm": self.noise.confirm}),
         }
 
     @property
@@ -164,4 +169,5 @@ class Plan:
             n_reference=settings.get("n_reference"),
             reference=None,
             outcomes=bool(settings.get("labels", False)),
+            noise=Noise.of(settings.get("noise", 0), settings.get("confirm", 3)),
         )

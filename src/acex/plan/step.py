@@ -5,8 +5,10 @@ A *step* is what progress bars, callbacks, the ledger, reports and live pages re
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import takewhile
 from math import inf
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +17,7 @@ from acex.values import Label
 
 Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "unlikely", "exhausted", "failed"]
 StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
+MOST_SURE = 0.999  # what is said of a probability that is closer to 1
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Note:
         cost: J of the row. counts: would it be a counterfactual, if it is a hit?
         affinity: how much it looks like the reference (1: an inlier); None where nobody has recorded it.
         reference: is it a row of the reference, as it is? None where nobody has recorded it.
-        round, penalty, hope: what the strategy needs to go on from here.
+        round, penalty, hope, chance: what the strategy needs to go on from here.
     """
 
     first: int
@@ -37,6 +40,7 @@ class Note:
     penalty: float = 0.0
     hope: float = 1.0
     reference: bool | None = None
+    chance: float = 0.5
 
     def to_dict(self) -> dict[str, Any]:
         """In plain values, as JSON holds them."""
@@ -104,11 +108,46 @@ def in_order(steps: Iterable[Step], target: Target) -> list[Step]:
 
 def judged(step: Step, before: Sequence[Step], target: Target) -> Step:
     """A step that comes after these, with what follows from its label and its place."""
-    if not before:
+    if step.purpose == "factual" or not before:
         return replace(step, hit=False, best=inf)
-    step = replace(step, hit=target.is_hit(step.label, before[0].label))
+    step = replace(step, hit=target.is_hit(step.label, factual_label(before, target)))
+    if step.purpose == "vote":
+        return replace(step, best=min((s.cost for s in leading([*before, step])), default=inf))
     best = min(before[-1].best, step.cost) if step.is_counterfactual else before[-1].best
     return replace(step, best=best)
+
+
+def factual_label(steps: Sequence[Step], target: Target) -> Label:
+    """The factual's label: the first answer, or what most votes say where there are several."""
+    labels = [step.label for step in takewhile(lambda step: step.purpose == "factual", steps)]
+    if len(labels) < 2:
+        return steps[0].label
+    most = _by_meaning(labels, target)[0][0]
+    return Counter(label for label in labels if _meaning(label, target) == most).most_common(1)[0][0]
+
+
+def factual_lead(steps: Sequence[Step], target: Target) -> int:
+    """How many more answers the factual's label has than any that would mean something else."""
+    counts = _by_meaning([step.label for step in steps if step.purpose == "factual"], target)
+    return counts[0][1] - (counts[1][1] if len(counts) > 1 else 0)
+
+
+def _by_meaning(labels: Sequence[Label], target: Target) -> list[tuple[Any, int]]:
+    return Counter(_meaning(label, target) for label in labels).most_common()
+
+
+def _meaning(label: Label, target: Target) -> Any:
+    """The same for labels of the factual that would make no difference."""
+    return target.is_met(label), target.same_hits(label)
+
+
+def leading(steps: Sequence[Step]) -> list[Step]:
+    """For each row that was answered with a hit more often than not and counts, the first such answer."""
+    answers = defaultdict(list)
+    for step in steps:
+        answers[repr(list(step.row.values()))].append(step)
+    ahead = (row for row in answers.values() if 2 * sum(step.hit for step in row) > len(row))
+    return [next(step for step in row if step.hit) for row in ahead if row[0].note.counts]
 
 
 @dataclass(frozen=True)
@@ -120,6 +159,7 @@ class Ending:
         steadiness: the surrogate's P(hit) close to each; with a margin, or where there are no scores.
         least_usual: of each, the pair of values that is rarest in the data, in words; empty where none is rare.
         needed: for each, its changes by feature: "needed" and who says so, or "not checked" (see `search.prune`).
+        votes: with noise, for each (answers for it, all its answers, probability that it is a hit).
         worth: what one more query is expected to save, in cost; infinite without a counterfactual.
         closer: the chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where nobody can tell.
         warnings: what a reader should know.
@@ -135,16 +175,25 @@ class Ending:
     error: str | None = None
     least_usual: tuple[str, ...] = ()
     needed: tuple[Mapping[str, str], ...] = ()
+    votes: tuple[tuple[int, int, float], ...] = ()
     closer: tuple[float, ...] = ()
 
     @classmethod
     def so_far(cls, steps: Sequence[Step], target: Target) -> Ending:
         """Where these steps have got to, by themselves: the cheapest counterfactual is the answer."""
-        best = min((s for s in steps if s.is_counterfactual), key=lambda s: s.cost, default=None)
+        best = min(leading(steps), key=lambda s: s.cost, default=None)
         if best is not None:
             return cls("found", counterfactuals=(best.position,))
-        met = bool(steps) and target.is_met(steps[0].label)
+        met = bool(steps) and target.is_met(factual_label(steps, target))
         return cls("already_target", stopped_by="settled") if met else cls("budget_spent")
+
+    def sureness(self, i: int = 0) -> str:
+        """How sure it is that counterfactual number i is a hit, in words; empty without noise."""
+        if not self.votes:
+            return ""
+        n_for, n_all, certainty = self.votes[i]
+        votes = "1 vote" if n_all == 1 else f"{n_all} votes"
+        return f"a hit with probability {min(certainty, MOST_SURE):.3g} after {n_for} of {votes}"
 
     def to_dict(self) -> dict[str, Any]:
         """In plain values, as JSON holds them."""
@@ -157,4 +206,5 @@ class Ending:
         known = {field.name: written[field.name] for field in fields(cls) if field.name in written}
         for name in ("counterfactuals", "steadiness", "warnings", "least_usual", "needed", "closer"):
             known[name] = tuple(known.get(name, ()))
+        known["votes"] = tuple(tuple(told) for told in known.get("votes", ()))
         return cls(**known | {"worth": inf if known.get("worth") is None else known["worth"]})

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -67,9 +66,8 @@ class BlackBox:
         forms = canonical(rows)
         return self.ledger.known(self.model_id, forms).keys() >= set(forms)
 
-    def affordable(self, rows: Rows) -> int:
-        """How many of these rows, from the first on, may be asked: those already paid for cost nothing."""
-        forms = canonical(rows)
+    def affordable(self, forms: Sequence[str]) -> int:
+        """How many of these canonical rows, from the first on, may be asked: those already paid for cost nothing."""
         free = self.ledger.free(self.model_id, forms)
         left = self.remaining
         for i, form in enumerate(forms):
@@ -82,16 +80,16 @@ class BlackBox:
         return len(forms)
 
     def ask(self, rows: Rows, why: Sequence[Question] | None = None) -> list[Answer]:
-        """One answer a row; `why` says for each what the ledger is to record besides the row itself.
+        """One answer a row; `why` says for each what the ledger is to record, and how it knows the row.
 
         Raises:
             BudgetSpent: before anything is sent, when the new rows are more than a budget allows.
             ModelFailed: the model raised or gave no labels. What may have been charged counts as sent.
         """
-        forms = canonical(rows)
+        told_why = [Question(form) for form in canonical(rows)] if why is None else why
+        forms = [question.row for question in told_why]
         first = {form: i for i, form in reversed(list(enumerate(forms)))}
-        places = sorted(first.values())
-        questions = [Question(forms[i]) if why is None else replace(why[i], row=forms[i]) for i in places]
+        questions = [told_why[i] for i in sorted(first.values())]
         answers: dict[str, Answer] = {}
         while True:
             claims = self.ledger.claim(self.model_id, questions, explanation=self.explanation, most=self.remaining)
@@ -108,14 +106,12 @@ class BlackBox:
             self._wait(waiting)
         return [answers[form] for form in forms]
 
-    def hand_out(self, rows: Rows, why: Sequence[Question]) -> list[Answer | None]:
+    def hand_out(self, questions: Sequence[Question]) -> list[Answer | None]:
         """Claim different rows that somebody else will ask: the answers there are, None where there is none yet.
 
         They count as sent from now on, and wait for their answer without a limit of time. Rows that another process is
         asking the model are awaited, not handed out.
         """
-        forms = canonical(rows)
-        questions = [replace(question, row=form) for question, form in zip(why, forms, strict=True)]
         while True:
             claims = self.ledger.claim(
                 self.model_id,
@@ -171,9 +167,9 @@ class BlackBox:
                 f"Wait, or give them up with Ledger.abandon."
             )
 
-    def take_in(self, rows: Rows, answer: Any) -> list[Answer]:
-        """Write down labels that were asked for elsewhere: the answers that stand."""
-        return self.ledger.settle(self.model_id, canonical(rows), self._read(answer, len(rows)))
+    def take_in(self, forms: Sequence[str], labels: Any) -> list[Answer]:
+        """Write down labels of canonical rows that were asked for elsewhere: the answers that stand."""
+        return self.ledger.settle(self.model_id, forms, self._read(labels, len(forms)))
 
     def _send(self, rows: Rows, forms: list[str]) -> list[Answer]:
         """Answers of the model, written down; when it fails, what is not paid for is given back."""

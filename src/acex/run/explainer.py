@@ -275,10 +275,13 @@ class Explainer:
             "n_reference": len(reference),
             "reference": reference.identity,
             "outcomes": reference.outcomes is not None,
+            "noise": options.voting,
         }
 
     def _space_for(self, options: Options) -> Space:
         """The space with the wishes for a row; what can be checked without the row is checked."""
+        if options.voting is not None and (self._scores or isinstance(options.target, Measured)):
+            raise ValueError("noise needs labels: numbers and probabilities (scores=True) are not voted on.")
         refuse_foreign(
             options.target,
             self._reference,

@@ -19,7 +19,7 @@ import pandas as pd
 
 from acex.errors import NoCounterfactual
 from acex.plan.plan import Plan
-from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy
+from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label
 from acex.plan.target import Measured
 from acex.run.advice import advice
 from acex.run.written import values_of
@@ -160,7 +160,7 @@ class Explanation:
     @property
     def label_before(self) -> Label:
         """The model's label of the factual; None if it was never told."""
-        return self._called(self.steps[0].label) if self.steps else None
+        return self._called(factual_label(self.steps, self.plan.target)) if self.steps else None
 
     @property
     def label_after(self) -> Label:
@@ -208,6 +208,11 @@ class Explanation:
         return self.ending.steadiness
 
     @property
+    def certainty(self) -> tuple[float, ...]:
+        """With noise, the probability that each is a hit, after its votes (`ending.votes`); empty without."""
+        return tuple(certainty for *_, certainty in self.ending.votes)
+
+    @property
     def probabilities(self) -> tuple[float, ...]:
         """The model's own probability of what was wanted, of each counterfactual; empty where it gives no scores."""
         told = [self.plan.target.probability(step.scores, self.steps[0].label) for step in self._chosen]
@@ -226,7 +231,7 @@ class Explanation:
 
     def alone(self, i: int) -> Explanation:
         """The explanation as if counterfactual number i were its only one."""
-        by_counterfactual = ("counterfactuals", "steadiness", "least_usual", "needed")
+        by_counterfactual = ("counterfactuals", "steadiness", "least_usual", "needed", "votes")
         mine = {name: getattr(self.ending, name)[i : i + 1] for name in by_counterfactual}
         return replace(self, ending=replace(self.ending, **mine))
 
@@ -308,9 +313,10 @@ class Explanation:
 
     def _result(self) -> str:
         if self.outcome == "found":
+            sure = f"; {self.ending.sureness()}" if self.ending.votes else ""
             return (
                 f"{' -> '.join(self.labels_in_words)} by changing {len(self.changes)} of "
-                f"{len(self.space)} features (cost {self.costs[0]:.3g}, {self._price()})."
+                f"{len(self.space)} features (cost {self.costs[0]:.3g}, {self._price()}{sure})."
             )
         if self.outcome == "failed":
             return f"failed: {self.error} ({self._price()})"
@@ -377,6 +383,7 @@ class Explanation:
                 "steadiness": self.steadiness,
                 "least_usual": self.least_usual,
                 "needed": self.ending.needed,
+                "votes": self.ending.votes,
                 "closer": self.ending.closer,
                 "warnings": self.warnings,
                 "queries": [

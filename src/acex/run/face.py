@@ -76,6 +76,9 @@ def explain(
         scores: the model gives probabilities (`predict_proba`, or a function that gives a frame with a column for
             each label): fewer queries than labels alone.
         queries_per_round: rows that are asked at once, where waiting is dearer than a few queries more.
+        noise: the share of answers that a model which contradicts itself gets wrong, below 0.5, or "auto" to learn it:
+            answers then count as votes, and rows are asked again. 0 for a model that always says the same.
+        confirm: with noise, how many more votes for than against the row that is returned has.
         pool: use what the same model was asked for other explanations; it costs nothing.
         answers: rows, and the labels that the model itself gave them elsewhere: evidence, free of charge.
         ledger: where answers are written down so that none is paid for twice: a path, a URL of PostgreSQL, an

@@ -11,6 +11,7 @@ from typing import Any, TypedDict
 from acex.plan.target import Target
 from acex.search.strategies import as_strategy
 from acex.search.strategy import Strategy
+from acex.search.votes import Noise, Share
 from acex.space.feature import Direction
 from acex.space.region import Constraint
 from acex.values import is_count, is_finite, listed
@@ -39,6 +40,8 @@ class RowOptions(TypedDict, total=False):
     category_cost: float | None
     beta: float
     queries_per_round: int
+    noise: Share
+    confirm: int
     seed: int
 
 
@@ -62,6 +65,8 @@ class Options:
     category_cost: float | None = CATEGORY_COST
     beta: float = 5.0
     queries_per_round: int = 1
+    noise: Share = 0
+    confirm: int = 3
     seed: int = 0
 
     @classmethod
@@ -121,10 +126,17 @@ class Options:
             raise TypeError(
                 f"constraint must be a function from rows to one True or False a row, got {self.constraint!r}."
             )
+        if self.voting is not None and self.strategy.name != "feasible":
+            raise ValueError(f"noise needs strategy 'feasible', got strategy {self.strategy.name!r}.")
         if self.count > 1 and not self.strategy.finds_several:
             raise ValueError(
                 f"count above 1 needs strategy 'feasible'; strategy {self.strategy.name!r} finds one only."
             )
+
+    @property
+    def voting(self) -> Noise | None:
+        """How a model that contradicts itself is to be asked; None for others."""
+        return Noise.of(self.noise, self.confirm)
 
 
 def _texts(rules: Any) -> tuple[str, ...]:

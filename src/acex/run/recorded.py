@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.ledger import Answer, Ask, Ledger, Record
+from acex.ledger import Answer, Ask, Ledger, Record, without_vote
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, in_order
 from acex.plan.target import Target
@@ -100,7 +100,7 @@ def _step(ask: Ask, plan: Plan) -> Step:
     assert ask.answer is not None
     return Step(
         position=ask.position,
-        row=dict(zip(plan.space.names, json.loads(ask.row), strict=True)),
+        row=dict(zip(plan.space.names, json.loads(without_vote(ask.row)), strict=True)),
         purpose=ask.purpose,
         label=value_of(ask.answer, plan.target),
         hit=False,
@@ -120,7 +120,7 @@ def _plan(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tu
     if record.space is not None:
         space, deviations = Space.from_dict(record.space), np.array(record.space["deviations"])
     else:
-        values = [json.loads(ask.row) for ask in asks]
+        values = [json.loads(without_vote(ask.row)) for ask in asks]
         names = ledger.features(record.model) or [f"x{j}" for j in range(len(values[0]))]
         space = Space.infer(pd.DataFrame(values, columns=names), grid=False)
         deviations, older = np.zeros(len(space)), (OLDER,)

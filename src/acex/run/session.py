@@ -6,9 +6,10 @@ and `tell` takes the labels, for code that asks the model itself: a laboratory, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,16 +18,17 @@ import pandas as pd
 
 from acex.arrays import FloatArray, Rows
 from acex.errors import LedgerFailed, OutOfStep
-from acex.ledger import Answer, Ask, Question, canonical
+from acex.ledger import Answer, Ask, Question, as_vote, canonical, without_vote
 from acex.models.labels import unworded
 from acex.plan.plan import Plan
-from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, judged
+from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
 from acex.run.oddity import affinity, least_usual
 from acex.run.past import Past
 from acex.run.pool import Lessons, points_of
 from acex.run.recorded import contradictions, value_of
+from acex.run.rounds import Round
 from acex.run.threads import one_blas_thread
 from acex.search.hints import excluded_hits
 from acex.search.problem import Hint, Problem, Query
@@ -35,26 +37,7 @@ from acex.search.strategy import Strategy
 from acex.space.space import Space
 from acex.values import Label, plain
 
-
-@dataclass
-class _Round:
-    """Rows that are asked at once, in all their forms, and the answers there are."""
-
-    queries: list[Query]
-    rows: Rows  # as the model takes them
-    forms: list[str]  # as the ledger knows them
-    questions: list[Question]
-    answers: dict[str, Answer] = field(default_factory=dict)
-
-    @property
-    def unanswered(self) -> list[int]:
-        """Places that want an answer, each row once."""
-        first = {form: i for i, form in reversed(list(enumerate(self.forms))) if form not in self.answers}
-        return sorted(first.values())
-
-    def part(self, places: list[int]) -> Rows:
-        """The rows at these places."""
-        return self.rows.iloc[places] if isinstance(self.rows, pd.DataFrame) else self.rows[places]
+MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
 
 
 class Session:
@@ -96,7 +79,7 @@ class Session:
         self._strategy, self._learn, self._lessons, self._about = strategy, learn, lessons, about
         self._past = Past(box, recorded)
         self._search: Search | None = None  # from the factual's label on
-        self._round: _Round | None = None  # asked, and not all answered
+        self._round: Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
 
     @property
@@ -157,7 +140,7 @@ class Session:
         while (round_ := self._present()) is not None:
             new = round_.unanswered
             try:
-                told = self.box.hand_out(round_.part(new), [round_.questions[i] for i in new])
+                told = self.box.hand_out([round_.questions[i] for i in new])
             except OutOfStep as ahead:
                 self._follow(ahead)
                 continue
@@ -166,11 +149,16 @@ class Session:
                 return round_.part(round_.unanswered)
         return None
 
+    @property
+    def waiting(self) -> list[str]:
+        """The rows that want a label, as the ledger knows them."""
+        return [] if self._round is None else [self._round.forms[i] for i in self._round.unanswered]
+
     def tell(self, rows: Rows, labels: Any) -> None:
         """The labels of rows that were asked: some of them or all, in any order, as the model gave them.
 
         What was told before may be told again; another label than before does not count, but is remembered as a
-        contradiction.
+        contradiction, unless the row was asked for once more: then it is a vote.
 
         Raises:
             ValueError: a row was not asked for, or the labels are not one a row. Nothing was taken.
@@ -178,12 +166,16 @@ class Session:
         complete = self.ask() is None
         rows = self.space.decode(self.space.encode(rows))
         before, asked = self._asked(), [] if self._round is None else self._round.forms
-        strange = [form for form in canonical(rows) if form not in {*before, *asked}]
+        waiting, forms = self.waiting, []
+        for form in canonical(rows):
+            forms.append(next((w for w in waiting if without_vote(w) == form), form))
+            waiting = [w for w in waiting if w != forms[-1]]
+        strange = [form for form in forms if form not in {*before, *asked}]
         if strange and complete:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        told = self.box.take_in(rows, unworded(labels, self.plan.labels_by_word))
+        told = self.box.take_in(forms, unworded(labels, self.plan.labels_by_word))
         answers = [answer for answer in told if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
@@ -194,7 +186,7 @@ class Session:
 
     # -- rounds --------------------------------------------------------------------------------------------------
 
-    def _present(self) -> _Round | None:
+    def _present(self) -> Round | None:
         """The round that waits for answers, a new one if there is none; None when there are no more."""
         if self._round is None and self._end is None:
             with one_blas_thread():
@@ -210,9 +202,20 @@ class Session:
         if queries and len(queries) > (left := self.box.remaining):
             # Where the budget ended it once it stays ended, also if others have paid for the next row since.
             ended = left == 0 and self._past.ended_at(len(self.steps))
-            queries = [] if ended else queries[: self.box.affordable(self.space.decode(_points(queries)))]
+            queries = [] if ended else queries[: self.box.affordable(self._forms(queries))]
             self._end = None if queries else ("budget_spent", "budget")
         return queries
+
+    def _forms(self, queries: Sequence[Query]) -> list[str]:
+        """The rows as the ledger knows them: one that was asked before is a vote."""
+        forms = canonical(self.space.decode(_points(queries)))
+        if self.plan.noise is None:
+            return forms
+        times = Counter(self._asked())
+        for i, form in enumerate(forms):
+            times[form] += 1
+            forms[i] = as_vote(form, times[form])
+        return forms
 
     def _recorded_round(self) -> list[Query]:
         """What was asked here before: read, not worked out again, so that another machine cannot see it differently.
@@ -220,22 +223,24 @@ class Session:
         Empty where nothing was, or where the values are of kinds that the ledger does not give back.
         """
         asks = self._past.round_at(len(self.steps))
-        points = [x for x in points_of(self.space, [ask.row for ask in asks]) if x is not None]
+        points = [x for x in points_of(self.space, [without_vote(ask.row) for ask in asks]) if x is not None]
         if len(points) < len(asks):
             return []
         notes = [Note.from_dict(ask.note) for ask in asks]
         return [
-            Query(x, ask.purpose, note.round, note.penalty, note.hope)
+            Query(x, ask.purpose, note.round, note.penalty, note.hope, note.chance)
             for x, ask, note in zip(points, asks, notes, strict=True)
         ]
 
     def _new_round(self) -> list[Query]:
         if self._search is None:
             return [Query(self.problem.factual, "factual")]
+        if (votes := self._factual_votes()) > 0:
+            return [Query(self.problem.factual, "factual")] * min(votes, self.plan.queries_per_round)
         if self._lessons is not None:
             seen = self._past.seen
             self._search = self._lessons.taught(
-                self._search, seen(1), seen(len(self.steps)), self._is_hit, self.steps[0].label
+                self._search, seen(1), seen(len(self.steps)), self._is_hit, self._before
             )
         queries = self._search.propose(self.plan.queries_per_round)
         if not queries:
@@ -243,7 +248,7 @@ class Session:
             self._end = ("exhausted", "exhausted") if exhausted else ("unlikely", "settled")
         return queries
 
-    def _prepared(self, queries: list[Query]) -> _Round:
+    def _prepared(self, queries: list[Query]) -> Round:
         """The round of these queries, with all that the ledger cannot work out by itself.
 
         Raises:
@@ -251,22 +256,22 @@ class Session:
         """
         problem, X = self.problem, _points(queries)
         rows, position = self.space.decode(X), len(self.steps)
-        forms, inside = canonical(rows), problem.region.contains(X)
-        if not inside.all() and position > 0:
+        forms, inside = self._forms(queries), problem.region.contains(X)
+        if not inside.all() and queries[0].purpose != "factual":
             self._refuse_forbidden([form for form, ok in zip(forms, inside, strict=True) if not ok])
         first = self._past.asks[position].note["first"] if position in self._past.asks else position
         counts = problem.plausible(X) & inside
         columns = (queries, problem.cost(X), counts, affinity(problem, X), problem.in_reference(X))
         notes = [
-            Note(first, float(cost), bool(counts), float(like), query.round, query.penalty, query.hope, bool(known))
-            for query, cost, counts, like, known in zip(*columns, strict=True)
+            Note(first, float(cost), bool(ok), float(like), q.round, q.penalty, q.hope, bool(known), q.chance)
+            for q, cost, ok, like, known in zip(*columns, strict=True)
         ]
         seen = self._past.seen(position)
         questions = [
-            Question("", query.purpose, position + i, seen, note.to_dict())
-            for i, (query, note) in enumerate(zip(queries, notes, strict=True))
+            Question(form, query.purpose, position + i, seen, note.to_dict())
+            for i, (form, query, note) in enumerate(zip(forms, queries, notes, strict=True))
         ]
-        return _Round(queries, rows, forms, questions)
+        return Round(queries, rows, forms, questions)
 
     def _refuse_forbidden(self, forms: list[str]) -> None:
         """Rows that an earlier run was about to ask may be forbidden by now: a rule is more than its code."""
@@ -278,7 +283,7 @@ class Session:
                 f"constraint as it is now. Nothing was sent. Another seed begins anew; answers paid for stay free."
             )
 
-    def _take(self, round_: _Round, answers: Sequence[Answer]) -> list[Step]:
+    def _take(self, round_: Round, answers: Sequence[Answer]) -> list[Step]:
         """Answers to rows of the present round; when all are there, its steps, and the search goes on."""
         round_.answers.update({answer.row: answer for answer in answers})
         if round_.unanswered:
@@ -289,7 +294,7 @@ class Session:
         self._round = None
         return self.steps[before:]
 
-    def _tell(self, round_: _Round, i: int, row: dict[str, Any]) -> None:
+    def _tell(self, round_: Round, i: int, row: dict[str, Any]) -> None:
         """One more step; the search learns from it."""
         query, question, answer = round_.queries[i], round_.questions[i], round_.answers[round_.forms[i]]
         paid = int(round_.forms[i] in self.box.sent and round_.forms[i] not in round_.forms[:i])
@@ -308,30 +313,52 @@ class Session:
             note=Note.from_dict(question.note),
             scores=answer.scores,
         )
+        steps = [*self.steps, judged(step, self.steps, self.plan.target)]
+        is_factual = query.purpose == "factual"
         # What is wrong with the first label is said before anything rests on it.
-        hint = self._learn(step.label) if self._search is None else None
-        self.steps.append(judged(step, self.steps, self.plan.target))
+        hint = self._learn(factual_label(steps, self.plan.target)) if is_factual else None
+        self.steps = steps
         if self._lessons is not None:
             self._lessons.own.add(answer.sequence)
-        if self._search is not None:
+        if is_factual:
+            self._begin(query, hint, answer)
+        elif self._search is not None:
             self._search = self._search.tell(query, self.steps[-1].hit, self._odds(step.label, answer))
-            return
-        plan = self.plan
-        problem = replace(self._problem, hint=hint, width=plan.target.width(step.label))
-        if plan.target.is_met(step.label):
+
+    def _begin(self, query: Query, hint: Hint | None, answer: Answer) -> None:
+        """The search as it begins with the answers to the factual: one, or several votes."""
+        plan, before = self.plan, self._before
+        problem = replace(self._problem, hint=hint, width=plan.target.width(before))
+        if plan.target.is_met(before) and self._factual_votes() <= 0:
             self._end = ("already_target", "settled")
-        odds = self._odds(step.label, answer)
-        self._search = Search.begin(problem, self._strategy, plan.seed, count=plan.count, budget=plan.budget, odds=odds)
+        odds = self._odds(self.steps[-1].label, answer)
+        search = Search.begin(
+            problem, self._strategy, plan.seed, count=plan.count, budget=plan.budget, odds=odds, noise=plan.noise
+        )
+        for step in self.steps[1:]:
+            search = search.tell(query, step.label != before)
+        self._search = search
+
+    def _factual_votes(self) -> int:
+        """How many more votes the factual needs, at least."""
+        noise, n = self.plan.noise, len(self.steps)
+        if noise is None or self.steps[-1].purpose != "factual" or n >= MOST_FACTUAL * noise.confirm:
+            return 0
+        return noise.confirm - factual_lead(self.steps, self.plan.target)
+
+    @property
+    def _before(self) -> Label:
+        return factual_label(self.steps, self.plan.target)
 
     def _odds(self, value: Label, answer: Answer) -> float | None:
-        return self.plan.target.odds(value, answer.scores, self.steps[0].label)
+        return self.plan.target.odds(value, answer.scores, self._before)
 
     def _is_hit(self, answer: Answer) -> tuple[bool, float | None] | None:
         """Of an answer from elsewhere: is it a hit, and how far off? None where it does not tell."""
         value = self.plan.target.value(answer.label, answer.scores)
         if value is None:
             return None
-        return self.plan.target.is_hit(value, self.steps[0].label), self._odds(value, answer)
+        return self.plan.target.is_hit(value, self._before), self._odds(value, answer)
 
     def _follow(self, ahead: OutOfStep) -> None:
         """Go on as the same explanation did elsewhere, which is ahead of this one."""
@@ -379,7 +406,8 @@ class Session:
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
             least_usual=tuple(least_usual(self.problem, x) for x in search.history.X[chosen]),
             needed=self._needed(search),
-            closer=self._strategy.closer(search.problem, search.history) if self._end and len(chosen) else (),
+            votes=tuple(search.votes),
+            closer=self._strategy.closer(search.problem, search.learnt) if self._end and len(chosen) else (),
         )
 
     def _needed(self, search: Search) -> tuple[dict[str, str], ...]:

@@ -206,6 +206,7 @@ class Evidence:
             X, self.hits = np.vstack([X, history.known.X]), np.append(self.hits, history.known.is_hit)
             odds = (*odds, *history.known.odds)
         self.points = Points(self.ground, X)
+        self.believed = self._believed()
         self.is_miss = ~self.hits  # the factual aside, which is one of its own kind
         self.is_miss[0] = False
         self.is_scored = len(odds) == len(X)
@@ -245,7 +246,15 @@ class Evidence:
         }
         if self.is_scored:
             return regress(self.points.Z, self.odds, noise=self.noise, hyperprior=SCORED, **common)
-        return fit(self.points.Z, self.hits.astype(float), hyperprior=HYPERPRIOR, **common)
+        return fit(self.points.Z, self.believed, hyperprior=HYPERPRIOR, **common)
+
+    def _believed(self) -> FloatArray:
+        """P(hit) of the evidence itself, (n,): 0 or 1, unless answers may be wrong."""
+        told, noise = self.hits.astype(float), self.history.noise
+        if noise:
+            told = noise + (1 - 2 * noise) * told
+            told[: len(self.history.certainty)] = self.history.certainty
+        return told
 
     def latent(self, points: Points, *, hinted: bool) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the latent function, above zero for a hit, (n,) each."""

@@ -231,7 +231,7 @@ class _Round:
             return Stop("exhausted")
         likeliest = best_position(points.X, probability, self._may_ask)
         hope = 0.0 if likeliest is None else float(probability[likeliest])
-        return Query(points.X[chosen], "first", hope=hope)
+        return Query(points.X[chosen], "first", hope=hope, chance=float(probability[chosen]))
 
     def _first_score(self) -> FloatArray:
         """What it is worth to begin with each candidate, (n,), above zero."""
@@ -274,7 +274,8 @@ class _Round:
         chosen = best_position(self.judged.points.X, expected, self._may_ask)
         if chosen is None:
             return Stop("settled")
-        return Query(self.judged.points.X[chosen], "refine", hope=float(self.judged.probability[chosen]))
+        probability = float(self.judged.probability[chosen])
+        return Query(self.judged.points.X[chosen], "refine", hope=probability, chance=probability)
 
     def _unlike_hits(self) -> FloatArray:
         """The share of each candidate's changes that none of the best hits makes, (n,): a fresh start elsewhere."""

@@ -33,7 +33,7 @@ def key(x: FloatArray) -> bytes:
 class Query:
     """One point to ask, (d,), and why.
 
-    `purpose` is a word for people and the ledger; `round`, `penalty` and `hope` are what the strategy
+    `purpose` is a word for people and the ledger; `round`, `penalty`, `hope` and `chance` are what the strategy
     needs to know when it goes on from here.
     """
 
@@ -42,6 +42,7 @@ class Query:
     round: int = 0
     penalty: float = 0.0  # lambda of strategy "penalty"
     hope: float = 1.0  # greatest P(hit) in sight when it was chosen
+    chance: float = 0.5  # P(hit) of the point itself then
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ class History:
     # Log odds of a hit, where the model gives scores, or numbers (see `Problem.width`): for every query, or none
     odds: tuple[float, ...] = ()
     known: Known | None = None  # from elsewhere
+    certainty: tuple[float, ...] = ()  # P(hit) of each point, where answers may be wrong (see `votes`)
+    noise: float = 0.0  # share of answers that are
 
     @cached_property
     def X(self) -> FloatArray:
@@ -99,11 +102,13 @@ class History:
     def told(self, query: Query, hit: bool, odds: float | None = None) -> History:
         """The history with one more answer."""
         more = () if odds is None else (odds,)
-        return History((*self.queries, query), (*self.hits, bool(hit)), (*self.odds, *more), self.known)
+        queries, hits = (*self.queries, query), (*self.hits, bool(hit))
+        return replace(self, queries=queries, hits=hits, odds=(*self.odds, *more))
 
     def until(self, n: int) -> History:
         """The first n queries."""
-        return History(self.queries[:n], self.hits[:n], self.odds[:n], self.known)
+        first = {name: getattr(self, name)[:n] for name in ("queries", "hits", "odds", "certainty")}
+        return replace(self, **first)
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,7 +110,8 @@ class Undoings:
         probability = belief.probability(Points(ground, X))
         best = best_position(X, probability * n_undone, self._may_ask, above=-1.0)
         assert best is not None  # a change that is open may be undone
-        return Query(X[best], "undo", self.history.queries[-1].round, hope=float(probability[best]))
+        chance = float(probability[best])
+        return Query(X[best], "undo", self.history.queries[-1].round, hope=chance, chance=chance)
 
     def _together(self, i: int, open_: IntArray, alone: FloatArray) -> FloatArray:
         """Counterfactual number i without the likeliest two, three, ... of its open changes, (n, d).

@@ -16,6 +16,7 @@ from acex.search import answer
 from acex.search.problem import History, Known, Problem, Query, Stop
 from acex.search.prune import Undoings
 from acex.search.strategy import Strategy
+from acex.search.votes import Noise, Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,7 @@ class Search:
     history: History
     count: int = 1
     budget: float = np.inf
+    noise: Noise | None = None
 
     @classmethod
     def begin(
@@ -39,6 +41,7 @@ class Search:
         count: int = 1,
         budget: float = np.inf,
         odds: float | None = None,
+        noise: Noise | None = None,
     ) -> Search:
         """A search that knows only that the factual is not a hit.
 
@@ -46,10 +49,11 @@ class Search:
             count: how many counterfactuals, different from each other, are wanted.
             budget: how many queries there will be at most; a search for several divides them.
             odds: the model's log odds of a hit for the factual, where it gives scores.
+            noise: for a model that contradicts itself; a point that is told again is a vote.
         """
         nothing = History((), ())
         history = nothing.told(Query(problem.factual, "factual"), False, odds)
-        return cls(problem, strategy, seed, history, count, budget)
+        return cls(problem, strategy, seed, history, count, budget, noise)
 
     def ask(self) -> Query | None:
         """The next point to ask; None when the search has stopped."""
@@ -80,14 +84,28 @@ class Search:
 
     @cached_property
     def _next(self) -> Query | Stop:
+        if self.tally is not None:
+            return self.tally.next_query(
+                self.problem, self.strategy, seed=self.seed, count=self.count, budget=self.budget
+            )
         return self.strategy.next_query(
             self.problem, self.history, seed=self.seed, count=self.count, budget=self.budget
         )
 
     @cached_property
+    def tally(self) -> Tally | None:
+        """The answers row by row, of a model that contradicts itself; None for others."""
+        return None if self.noise is None else Tally(self.noise, self.history)
+
+    @property
+    def learnt(self) -> History:
+        """What the strategy learns from: the history, each row once and with its votes where there are any."""
+        return self.history if self.tally is None else self.tally.history
+
+    @cached_property
     def worth(self) -> float:
         """What one more query is expected to save, in cost; infinite while there is no counterfactual."""
-        return self.strategy.worth(self.problem, self.history)
+        return self.strategy.worth(self.problem, self.learnt)
 
     @cached_property
     def best(self) -> FloatArray | None:
@@ -98,13 +116,28 @@ class Search:
     @cached_property
     def chosen(self) -> IntArray:
         """Positions in the history of up to `count` counterfactuals, best first, each different from those before."""
+        if self.tally is None:
+            return self._rows
+        return np.array([self.tally.position(i) for i in self._rows], dtype=int)
+
+    @cached_property
+    def _rows(self) -> IntArray:
+        """The same as positions in what was learnt."""
+        if self.tally is not None:
+            return self.tally.chosen(self.problem, self.count, self.strategy.steady)
         return answer.chosen(self.problem, self.history, self.count, self.strategy.steady)
+
+    @property
+    def votes(self) -> list[tuple[int, int, float]]:
+        """For each counterfactual its answers for it, all its answers, and P(hit); empty without noise."""
+        t = self.tally
+        return [] if t is None else [(int(t.n_for[i]), int(t.n_asked[i]), float(t.certainty[i])) for i in self._rows]
 
     @cached_property
     def undoings(self) -> Undoings:
         """The counterfactuals with each change undone alone: is it needed?"""
-        return Undoings(self.problem, self.history, self.chosen, self.strategy.steady)
+        return Undoings(self.problem, self.learnt, self._rows, self.strategy.steady)
 
     def steadiness(self, X: FloatArray) -> FloatArray:
         """The surrogate's P(hit) in a small neighbourhood of points, (n,)."""
-        return answer.steadiness(self.problem, self.history, X)
+        return answer.steadiness(self.problem, self.learnt, X)

@@ -6,7 +6,8 @@ with the same posterior.
 Lines refer to Rasmussen & Williams (2006): 3.1 the mode, 3.2 predictions, 5.1 the marginal likelihood
 and its gradient. The paper's section 3.2 is the same method; its W, K and a_hat are W, K and f here.
 
-    Z   evidence in coordinates, (n, D)     t    labels, 1 for a hit and 0 for a miss, (n,)
+    Z   evidence in coordinates, (n, D)     t    labels, 1 for a hit and 0 for a miss, (n,);
+                                            P(hit) where labels may be wrong
     m   prior mean at Z, (n,)               f    mode of the latent function at Z, (n,)
     pi  sigma(f), (n,)                      W    pi (1 - pi), (n,)
     L   Cholesky factor of B = I + sqrt(W) K sqrt(W), (n, n); eigenvalues of B are at least 1
@@ -211,11 +212,11 @@ class _Mode:
 
     def _climb(self, a: FloatArray) -> None:
         """Newton's method from a, with halved steps where a full one would go down. Algorithm 3.1."""
-        sign = 2 * self.t - 1
 
         def value(a: FloatArray) -> tuple[FloatArray, float]:
             f = self.m + self.K @ a
-            return f, -0.5 * a @ (f - self.m) + log_expit(sign * f).sum()
+            likelihood = self.t * log_expit(f) + (1 - self.t) * log_expit(-f)
+            return f, -0.5 * a @ (f - self.m) + likelihood.sum()
 
         f, objective = value(a)
         for _ in range(NEWTON_STEPS):

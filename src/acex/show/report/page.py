@@ -40,6 +40,8 @@ SETTINGS = {
     "scores": "model's scores used",
     "pool": "earlier answers used",
     "queries_per_round": "queries per round",
+    "noise": "share of wrong answers",
+    "confirm": "votes for the answer, less those against",
     "acex": "acex",
     "versions": "with",
 }
@@ -194,10 +196,7 @@ def _alternatives(explanation: Explanation) -> Markup | None:
 
 def _labels(explanation: Explanation) -> list[str]:
     """The label of each counterfactual, from the queries that asked for it."""
-    asked = explanation.space.encode(explanation.asked)
-    found = explanation.space.encode(explanation.counterfactuals)
-    places = [int(np.flatnonzero((asked == point).all(axis=1))[0]) for point in found]
-    return [answer_text(explanation.queries["label"].iloc[place]) for place in places]
+    return [answer_text(explanation.queries["label"].iloc[place]) for place in explanation.ending.counterfactuals]
 
 
 def _queries(explanation: Explanation, price_per_row: float | None) -> Markup:

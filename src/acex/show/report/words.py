@@ -112,13 +112,25 @@ def _whose_word(explanation: Explanation) -> str:
         verb = "given the number" if is_about_numbers(explanation) else "labelled"
         return (
             f"The changed row was {verb} {explanation.labels_in_words[1]} by the model itself, in one of the queries "
-            f"below, not by an estimate of it.{others}"
+            f"below, not by an estimate of it.{others}{_votes(explanation)}"
         )
     answers = joined_words([answer_text(label) for label in explanation.queries["label"].unique().tolist()])
     n = len(explanation.queries)
     rows = "the row itself" if n == 1 else f"the row and {n - 1} changed versions of it"
     verb = "judged" if is_about_numbers(explanation) else "labelled"
     return f"The model itself {verb} {rows}: it answered {answers}. Wanted was {wanted(explanation)}."
+
+
+def _votes(explanation: Explanation) -> str:
+    """With noise, how sure the answer is."""
+    if not explanation.ending.votes:
+        return ""
+    share = explanation.settings.get("noise")
+    assumed = "it was learnt from rows asked again how often" if share == "auto" else f"it was told that {share:.3g} of"
+    return (
+        f" The model contradicts itself, and {assumed} its answers are wrong. By that the row is "
+        f"{explanation.ending.sureness()}."
+    )
 
 
 def _progress(explanation: Explanation) -> str:
