@@ -22,7 +22,7 @@ from acex.search.hints import outcome_model
 from acex.search.network import Network
 from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
-from acex.search.traits import NAMES, REVISION, traits
+from acex.search.traits import NAMES, REVISION, of_search, traits
 from acex.space.cost import Cost
 from acex.space.kinds import Continuous
 from acex.space.quantiles import Quantiles
@@ -129,6 +129,14 @@ def scaled_problem(unit: FloatArray) -> Problem:
     region = Region.of(space, x)
     quantiles = Quantiles.of(scale, reference)
     return Problem(region, Cost(scale, x, space.weights), scale, reference[1:], None, quantiles)
+
+
+def test_how_long_ago_the_last_hit_was_is_counted_in_queries() -> None:
+    e = evidence(problem(), 12)
+    own = e.hits[1:]
+    misses = next((i for i, hit in enumerate(own[::-1]) if hit), len(own))  # from the end, the first row left out
+    assert own.any()
+    assert of_search(e)["since_hit"] == pytest.approx(np.log1p(misses))
 
 
 def test_traits_do_not_depend_on_the_units_of_features() -> None:

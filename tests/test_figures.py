@@ -29,6 +29,12 @@ def test_the_pages_have_figures_and_every_comment_that_begins_one_ends_it() -> N
         assert text.count("<!--=") == text.count("<!--/-->") == len(list(pages.figures(page))), page
 
 
+def test_no_figure_within_a_line_begins_it() -> None:
+    # Markdown would take the whole line for HTML, and no word of it for its own.
+    lines = [line for page in pages.PAGES for line in (ROOT / page).read_text(encoding="utf-8").splitlines()]
+    assert [line for line in lines if re.match(r" *<!--= .*<!--/-->", line)] == []
+
+
 def test_every_kept_file_has_the_command_that_makes_it() -> None:
     listed = (ROOT / "benchmarks/results/README.md").read_text(encoding="utf-8")
     names = re.findall(r"^\| `([^`]+)` \|", listed, flags=re.MULTILINE)

@@ -561,7 +561,7 @@ def test_answers_that_are_none_are_refused(answers: Any, error: type[Exception],
 
 
 def test_answers_that_are_scores_are_no_labels() -> None:
-    with pytest.raises(ValueError, match=r"answers: got 0\.2, which is a score"):
+    with pytest.raises(ValueError, match=r"0\.2, which is a number and not a label"):
         explainer(answers=(X[:2], [0.2, 0.8])).explain(LOW[0], budget=5)
 
 

@@ -321,7 +321,7 @@ class Explainer:
 
     def _learn(self, target: Target, before: Label) -> Hint | None:
         """What follows from the factual's label: are `answers` in the model's words, and what do known outcomes say?"""
-        refuse_other_kind(self._told, before, measured=isinstance(target, Measured))
+        refuse_other_kind(self._told, before)
         if isinstance(target, OneOf):
             refuse_lookalike(before, target.labels)
             self._reference.refuse_foreign_outcomes([*target.labels, before])

@@ -8,7 +8,7 @@ from typing import Any
 from acex.ledger import Ledger, canonical
 from acex.models.labels import as_labels, as_numbers, has_fractions, unworded
 from acex.space.space import Space
-from acex.values import Label, is_fraction
+from acex.values import Label
 
 
 def import_answers(
@@ -43,19 +43,12 @@ def import_answers(
     if foreign:
         raise ValueError(f"answers: {foreign[0]!r} is not a label of the model, which gives {known}.")
     for answer in ledger.answers(model_id, newest=1):
-        refuse_other_kind(labels, answer.label, measured=read is as_numbers)
+        refuse_other_kind(labels, answer.label)
     ledger.import_answers(model_id, canonical(rows), labels, new_labels=True)
     return labels
 
 
-def refuse_other_kind(labels: Sequence[Label], label: Label, *, measured: bool = False) -> None:
-    """Raise when these are texts and the model gives numbers, or the other way round: each would be a hit.
-
-    Args:
-        measured: the target is about numbers. Else fractions are scores, and no labels.
-    """
-    scores = [other for other in labels if not measured and is_fraction(other)]
-    if scores:
-        raise ValueError(f"answers: got {scores[0]!r}, which is a score, and a label is wanted: {label!r} is one.")
+def refuse_other_kind(labels: Sequence[Label], label: Label) -> None:
+    """Raise when these are texts and the model gives numbers, or the other way round: each would be a hit."""
     if labels and not any(isinstance(other, str) == isinstance(label, str) for other in labels):
         raise ValueError(f"answers: labels such as {labels[0]!r}, but the model gives labels such as {label!r}.")
