@@ -2,6 +2,7 @@
 
     python benchmarks/ranges.py --rows 12          # benchmarks/results/ranges.csv, and a table of it
     python benchmarks/ranges.py --table            # the table again, from the file
+    python benchmarks/ranges.py --dice --rows 4    # DiCE's regression on the same rows: ranges-dice.csv (make peers)
 
 Three tables: scikit-learn's diabetes, one that is made up to look like houses in California (skewed incomes, places,
 prices that depend on both), and the cars of the package vega_datasets (pip install vega_datasets). On each a forest or
@@ -18,6 +19,8 @@ many queries it took to come within 10% of the best that either way found.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -58,11 +61,12 @@ def cars() -> tuple[pd.DataFrame, Any]:
     return table.drop(columns=["Name", "Miles_per_Gallon", "Year"]), table["Miles_per_Gallon"].to_numpy()
 
 
+Compare = Callable[[Any, Any, pd.DataFrame, acex.Space, tuple[float, float], dict[str, Any]], Iterator[dict[str, Any]]]
 TABLES: dict[str, Callable[[], tuple[pd.DataFrame, Any]]] = {"diabetes": diabetes, "houses": houses, "cars": cars}
 
 
-def measured(rows: int) -> Iterator[dict[str, Any]]:
-    """A line for each row, model, range and way."""
+def measured(rows: int, compare: Compare) -> Iterator[dict[str, Any]]:
+    """The lines of `compare` for each row, model and range."""
     for name, load in TABLES.items():
         table, outcome = load()
         order = np.random.default_rng(0).permutation(len(table))
@@ -80,7 +84,7 @@ def measured(rows: int) -> Iterator[dict[str, Any]]:
                 outside = withheld[predict(withheld) < low].head(rows)
                 for i in range(len(outside)):
                     what = {"table": name, "model": kind, "range": wish, "row": i}
-                    yield from compared(predict, outside.iloc[i], known, acex.Space.infer(table), (low, high), what)
+                    yield from compare(predict, outside.iloc[i], known, acex.Space.infer(table), (low, high), what)
 
 
 def coded(rows: pd.DataFrame, known: pd.DataFrame) -> Any:
@@ -112,6 +116,58 @@ def compared(
         yield {**what, "way": way, "first_hit": first, **after, "close": close}
 
 
+def with_dice(
+    predict: Any, x: Any, known: pd.DataFrame, space: acex.Space, wish: tuple[float, float], what: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """DiCE's random search with `desired_range` for one row: rows it asked for, and our cost of what it gives."""
+    import dice_ml
+    from raiutils.exceptions import UserConfigValidationException
+
+    asked = 0
+
+    class Counted:
+        def predict(self, rows: pd.DataFrame) -> Any:
+            nonlocal asked
+            asked += len(rows)
+            return predict(rows[known.columns].astype(known.dtypes))
+
+    numbers = [c for c in known if known[c].dtype.kind in "if"]
+    data = dice_ml.Data(
+        dataframe=known.assign(number=predict(known)), continuous_features=numbers, outcome_name="number"
+    )
+    model = dice_ml.Model(model=Counted(), backend="sklearn", model_type="regressor")
+    cost = np.inf
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            found = dice_ml.Dice(data, model, method="random").generate_counterfactuals(
+                x.to_frame().T.astype(known.dtypes), total_CFs=1, desired_range=list(wish), random_seed=0
+            )
+            given = found.cf_examples_list[0].final_cfs_df
+        except UserConfigValidationException:
+            given = None
+    if given is not None and len(given):
+        row = given[known.columns].astype(known.dtypes).head(1)
+        explainer = acex.Explainer(predict, known, space=space)
+        problem = explainer.search(x, target=acex.Between(*wish)).problem
+        reaching = space.reaching(row)
+        inside = wish[0] <= predict(row)[0] <= wish[1]
+        cost = float(problem.cost(reaching.encode(row))[0]) if inside else np.inf
+    yield {**what, "way": "DiCE", "queries": asked, "cost": cost}
+
+
+def dice_table(lines: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
+    """For each table and range: rows that DiCE asked for, and its cost over ours after 30 queries."""
+    cost = ours[ours["way"] == "number"].set_index(["table", "model", "range", "row"])["after_30"]
+    lines = lines.set_index(["table", "model", "range", "row"]).join(cost).reset_index()
+    out = []
+    for (name, wish), part in lines.groupby(["table", "range"], sort=False):
+        both = part[np.isfinite(part["cost"]) & np.isfinite(part["after_30"])]
+        line = {"table": name, "range": wish, "rows": len(part), "found": float(np.isfinite(part["cost"]).mean())}
+        line |= {"queries": float(part["queries"].median())}
+        out.append(line | {"cost over ours at 30": round(float((both["cost"] / both["after_30"]).median()), 2)})
+    return pd.DataFrame(out)
+
+
 def table_of(lines: pd.DataFrame) -> pd.DataFrame:
     """For each table and range: shares found, queries to the first hit and to close, and the cost against the other."""
     out = []
@@ -133,7 +189,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=12, help="of each table, model and range")
     parser.add_argument("--table", action="store_true", help="only show what the file says")
+    parser.add_argument("--dice", action="store_true", help="DiCE instead")
     arguments = parser.parse_args()
+    file, compare = (FILE.with_name("ranges-dice.csv"), with_dice) if arguments.dice else (FILE, compared)
     if not arguments.table:
-        pd.DataFrame(measured(arguments.rows)).to_csv(FILE, index=False, float_format="%.6g")
+        pd.DataFrame(measured(arguments.rows, compare)).to_csv(file, index=False, float_format="%.6g")
+    if arguments.dice:
+        print(dice_table(pd.read_csv(file), pd.read_csv(FILE)).to_string(index=False))
+        raise SystemExit
     print(table_of(pd.read_csv(FILE)).to_string(index=False))

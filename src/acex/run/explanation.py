@@ -342,7 +342,7 @@ class Explanation:
         out = []
         for name, before, after, step, needed in self.changes_of(i).itertuples(index=False):
             feature = self.space.feature(name)
-            far = f"{step:+.2f} sd" if feature.ordered else "change"
+            far = (f"{step:+.2f} sd" if abs(step) >= 0.01 else f"{step:+.1g} sd") if feature.ordered else "change"
             out.append((name, *feature.texts(before, after), far, needed))
         return out
 

@@ -23,7 +23,7 @@ from acex.space.scale import Scale
 from acex.space.space import Grids, Space
 from acex.values import Label, fingerprint, is_finite
 
-VISIBLE = 0.01  # standard deviations: a smaller step would be shown as 0.00, and no decision should hang on it
+VISIBLE = 0.01  # of the spread of a feature: no decision should hang on a smaller step
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ class Reference:
             constant=self.scale.deviations == 0,
             constraint=constraint,
             rules=tuple(Rule.of(text, space) for text in rules),
-            crumb=None if crumbs else VISIBLE * np.where(self.scale.is_nominal, 0.0, self.scale.deviations),
+            crumb=None if crumbs else self._visible,
             max_changes=max_changes,
         )
         weights = space.weights
@@ -146,6 +146,17 @@ class Reference:
             weights = np.where(self.scale.is_nominal, category_cost * self.scale.deviations * weights, weights)
         cost = Cost(self.scale, factual, weights, beta)
         return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
+
+    @cached_property
+    def _visible(self) -> FloatArray:
+        """The least step of each feature that somebody would see, (d,).
+
+        Where a few giants make the standard deviation, the middle half of the rows says what a step is.
+        """
+        lower, upper = np.quantile(self.points, [0.25, 0.75], axis=0)
+        middle = (upper - lower) / 1.349  # the standard deviation, where a feature is normal
+        spread = np.where(middle > 0, np.minimum(middle, self.scale.deviations), self.scale.deviations)
+        return np.where(self.scale.is_nominal, 0.0, VISIBLE * spread)
 
     def hint(self, target: Target, before: Label) -> Hint | None:
         """P(hit) by the known outcomes; None where there are none, or they know only one side."""
