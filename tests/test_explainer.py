@@ -6,6 +6,7 @@ import doctest
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,9 @@ def test_the_callback_sees_each_state() -> None:
     states: list[acex.Explanation] = []
     e = acex.explain(model, x, data=rows, budget=12, strategy=QUICK, callback=states.append)
     assert [s.n_queries for s in states] == list(range(1, 13))
-    assert states[-1].to_json() == e.to_json()
+    # What is worked out once, at the end, is all that the last one lacks.
+    ended = replace(e.ending, steadiness=states[-1].steadiness, closer=states[-1].ending.closer)
+    assert states[-1].to_json() == replace(e, ending=ended).to_json()
 
 
 def test_more_than_two_classes_and_a_target_among_them() -> None:

@@ -221,9 +221,10 @@ def test_version_1_becomes_the_newest_on_postgresql_too() -> None:
             for table in ("models", "explanations", "queries", "asks", "contradictions"):
                 for column in (*later.get(table, ()), "checksum"):
                     connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
-            connection.execute(text("DROP TABLE spaces, ledger_identity"))
+            connection.execute(text("DROP TABLE spaces, ledger_identity, names"))
             connection.execute(text("UPDATE ledger_versions SET version = 1"))
         engine.dispose()
         assert read(address).warnings == (OLDER, ENDED_OLDER)
         assert explain(address, not_asked, freeze=["job"]).costs == e.costs
-        assert_frame_equal(read(address).changes, e.changes)
+        # Which changes are needed was not written down then.
+        assert_frame_equal(read(address).changes.drop(columns="needed"), e.changes.drop(columns="needed"))

@@ -110,7 +110,7 @@ def test_what_a_rule_forbids_now_is_not_sent_whatever_was_begun_before(
 ) -> None:
     before = KINDS[kind](NOTHING, monkeypatch)
     if ended:
-        explain(before, tmp_path, "before", 8)
+        explain(before, tmp_path, "before", 14)
     else:
         explained_and_killed(before, tmp_path)
     assert "True" in Bill(tmp_path / "before").lines()  # or there would be nothing to see

@@ -180,6 +180,10 @@ class Measured(Target):
     key: ClassVar[str]  # in files
     label: Label | None  # the label whose probability is meant; None: the answer itself
 
+    def probability(self, scores: Scores | None, before: Label) -> float | None:
+        """None: what is wanted is a number, which the answer is itself."""
+        return None
+
     @property
     @abstractmethod
     def _wish(self) -> Any:
