@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -403,3 +404,14 @@ def test_the_demonstration_needs_nothing(tmp_path: Path) -> None:
         commands = client.get(f"/api/searches/{identity}/take/commands").json()
     assert told["state"] == "ended" and told["told"]["before"] == "rejected"
     assert commands["shell"] is None and commands["why_not"] and commands["python"].startswith(DEMO_PYTHON)
+
+
+def test_rules_that_the_studio_was_told_hold_in_every_search_and_are_shown_as_sentences(tmp_path: Path) -> None:
+    desk = desk_in(tmp_path)
+    limited = replace(desk, wishes={**desk.wishes, "rules": ["monthly_income <= 200 * age"]})
+    with visiting(limited) as client:
+        told = begin(client, budget=12)
+        done = ended(client, told["id"])
+        assert any("200" in rule and "age" in rule for rule in done["rules"])
+        asked = acex.recorded(limited.ledger, told["id"]).asked
+    assert (asked["monthly_income"][1:] <= 200 * asked["age"][1:]).all()

@@ -15,6 +15,7 @@ import pandas as pd
 import acex
 from acex.ledger import Record
 from acex.space.feature import Feature
+from acex.space.rules import Rule
 from acex.studio.desk import Desk
 from acex.studio.told import YES_NO, titles
 from acex.values import as_json, is_finite, listed
@@ -193,6 +194,7 @@ def in_words(options: Mapping[str, Any], row: Mapping[str, Any], desk: Desk) -> 
             )
     if (most := options.get("max_changes")) is not None:
         told.append(f"at most {most} {'feature changes' if most == 1 else 'features change'}.")
+    told += [Rule.of(text, space).sentence for text in options.get("rules") or ()]
     return [sentence[0].upper() + sentence[1:] for sentence in told]
 
 
