@@ -200,7 +200,12 @@ def test_a_changed_letter_of_the_signature_is_found(data: st.DataObject) -> None
     places = [m.start() for m in re.finditer(r"[A-Za-z0-9+/]", document) if m.start() > begin + 15]
     place = data.draw(st.sampled_from(places))
     letter = data.draw(st.sampled_from([c for c in "0aZ9+/" if c != document[place]]))
-    assert faults(parsed(document[:place] + letter + document[place + 1 :])) != []
+    changed = document[:place] + letter + document[place + 1 :]
+    try:
+        told = parsed(changed)
+    except ValueError:  # no longer JSON, which is said too
+        return
+    assert faults(told) != []
 
 
 def test_what_is_no_key_is_named(keys: Path) -> None:
