@@ -55,7 +55,7 @@ def houses() -> tuple[pd.DataFrame, Any]:
 
 
 def cars() -> tuple[pd.DataFrame, Any]:
-    from vega_datasets import local_data  # type: ignore[import-untyped]
+    from vega_datasets import local_data
 
     table = local_data.cars().dropna()
     return table.drop(columns=["Name", "Miles_per_Gallon", "Year"]), table["Miles_per_Gallon"].to_numpy()
