@@ -5,9 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import signal
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import make_url
 
-from acex.ledger import Ledger, Question
+from acex.ledger import Ledger, Question, canonical
 from acex.ledger.owner import Moment
 from acex.ledger.store import Store
 
@@ -92,6 +93,29 @@ class Bill:
 
     def lines(self) -> list[str]:
         return self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
+
+
+class Seller:
+    """A model that writes down what it is sent; its process may be killed at one of the calls, once that is written."""
+
+    def __init__(self, answer: Callable[[Any], Any], bill: Bill, at: int = 0) -> None:
+        self.answer, self.bill, self.at, self.calls = answer, bill, at, 0
+
+    def __call__(self, rows: Any) -> Any:
+        self.calls += 1
+        self.bill.add(canonical(rows))
+        if self.calls == self.at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.answer(rows)
+
+
+def killed(work: Callable[[], object]) -> None:
+    """Do this in a process of its own, which has to be killed by it."""
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 def ask(ledger: Ledger, wanted: Sequence[str], bill: Bill, seconds: float = 0.0) -> dict[str, Any]:

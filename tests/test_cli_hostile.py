@@ -205,6 +205,7 @@ def test_labels_that_the_model_never_gave_need_a_word() -> None:
     kept = ("--ledger", "l.db", "--model-id", "bank-1")
     run("explain", "loans.csv", "--drop", "id,outcome", "--row", "0", *MODEL, *kept, "--budget", "8", "--quiet")
     elsewhere = pd.read_csv("loans.csv").drop(columns=["id", "outcome"]).iloc[-4:]
+    elsewhere = elsewhere.assign(age=elsewhere["age"] + 1)  # the search may have asked a row of the table
     elsewhere.assign(label=["good", "Good", "bad", "maybe"]).to_csv("more.csv", index=False)
     words = ("ledger", "import", "l.db", "more.csv", "--model-id", "bank-1")
     result = run(*words)
@@ -213,7 +214,7 @@ def test_labels_that_the_model_never_gave_need_a_word() -> None:
     assert "--new-labels" in result.stderr
     with acex.Ledger("l.db") as ledger:
         assert len(ledger.answers("bank-1")) == 8
-    assert re.search(r"[34] of 4 answers were new", run(*words, "--new-labels").stdout)  # a row may have been asked
+    assert "4 of 4 answers were new" in run(*words, "--new-labels").stdout
     elsewhere.assign(label=[0.018, 0.5, 0.9, 1]).to_csv("scores.csv", index=False)
     for more in ((), ("--new-labels",)):
         result = run("ledger", "import", "l.db", "scores.csv", "--model-id", "bank-1", *more)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import pytest
 import acex
 from acex.ledger import Ledger, canonical
 from commands import run
-from ledgers import Bill
+from ledgers import Bill, Seller, killed
 
 RNG = np.random.default_rng(0)
 DATA = pd.DataFrame(
@@ -99,16 +97,7 @@ def test_what_is_wrong_is_said_before_anything_is_asked(options: dict[str, Any],
 
 
 def cooked(folder: Path, at: int = 0) -> Any:
-    calls = 0
-
-    def seller(rows: pd.DataFrame) -> Any:
-        nonlocal calls
-        calls += 1
-        Bill(folder / "bill").add(canonical(rows))
-        if calls == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return decide(rows)
-
+    seller = Seller(decide, Bill(folder / "bill"), at)
     rules = ["debt <= income"]
     with Ledger(folder / "l.db") as ledger:
         ledger.abandon("m")
@@ -116,11 +105,7 @@ def cooked(folder: Path, at: int = 0) -> Any:
 
 
 def test_killed_in_the_middle_it_goes_on_within_the_same_budget(tmp_path: Path) -> None:
-    child = os.fork()
-    if child == 0:
-        cooked(tmp_path, at=6)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    killed(lambda: cooked(tmp_path, at=6))
     menu = cooked(tmp_path)
     lines = Bill(tmp_path / "bill").lines()
     bill = Counter(lines)

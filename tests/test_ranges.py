@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from acex.ledger import Ledger, canonical
 from acex.run.recorded import recorded
 from acex.search.evidence import one_sided, unit_of
 from commands import run
-from ledgers import Bill
+from ledgers import Bill, Seller, killed
 from servers import Handler, serving
 
 RNG = np.random.default_rng(3)
@@ -33,20 +31,6 @@ X = DATA[(RENT > 600) & (RENT < 680)].iloc[0]
 
 def rent(rows: pd.DataFrame) -> Any:
     return (7 * rows["size"] + 55 * rows["rooms"] + 1 / 3).to_numpy()
-
-
-class Seller:
-    """A model of numbers that writes down what it is sent; it may be killed at one of the calls."""
-
-    def __init__(self, bill: Bill, at: int = 0) -> None:
-        self.bill, self.at, self.calls = bill, at, 0
-
-    def __call__(self, rows: pd.DataFrame) -> Any:
-        self.calls += 1
-        self.bill.add(canonical(rows))
-        if self.calls == self.at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return rent(rows)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +119,7 @@ def test_numbers_are_written_down_exactly_and_the_record_is_the_explanation(tmp_
 
 def explain_for_money(folder: Path, at: int = 0) -> acex.Explanation:
     """What a process does that may be killed at a call of the model."""
-    seller = Seller(Bill(folder / "bill"), at)
+    seller = Seller(rent, Bill(folder / "bill"), at)
     return acex.explain(
         seller, X, data=DATA, ledger=folder / "l.db", model_id="m", budget=9, target=acex.Between(800, 830)
     )
@@ -143,11 +127,7 @@ def explain_for_money(folder: Path, at: int = 0) -> acex.Explanation:
 
 @pytest.mark.parametrize("at", [1, 4])
 def test_killed_at_a_query_it_goes_on_and_pays_at_most_for_that_one_again(at: int, tmp_path: Path) -> None:
-    child = os.fork()
-    if child == 0:
-        explain_for_money(tmp_path, at)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    killed(lambda: explain_for_money(tmp_path, at))
     with Ledger(tmp_path / "l.db") as ledger:
         ledger.abandon("m")
     e = explain_for_money(tmp_path)

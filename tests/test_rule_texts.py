@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -17,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
-from acex.ledger import Ledger, canonical
+from acex.ledger import Ledger
 from acex.run.recorded import recorded
 from acex.space.region import Region
 from acex.space.rules import Rule
 from commands import run
-from ledgers import Bill
+from ledgers import Bill, Seller, killed
 
 SPACE = acex.Space(
     (
@@ -211,26 +209,13 @@ def test_rules_that_are_none_are_told_before_anything_is_asked(rules: Any, words
 
 
 def explain_for_money(folder: Path, at: int = 0) -> acex.Explanation:
-    calls = 0
-
-    def seller(rows: pd.DataFrame) -> Any:
-        nonlocal calls
-        calls += 1
-        Bill(folder / "bill").add(canonical(rows))
-        if calls == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return strong(rows)
-
+    seller = Seller(strong, Bill(folder / "bill"), at)
     options: Any = {"target": "strong", "rules": RULES, "budget": 8}
     return acex.explain(seller, X, data=MIX, ledger=folder / "l.db", model_id="m", **options)
 
 
 def test_killed_in_the_middle_it_goes_on_under_the_same_rules(tmp_path: Path) -> None:
-    child = os.fork()
-    if child == 0:
-        explain_for_money(tmp_path, at=4)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    killed(lambda: explain_for_money(tmp_path, at=4))
     with Ledger(tmp_path / "l.db") as ledger:
         ledger.abandon("m")
         e = explain_for_money(tmp_path)

@@ -5,6 +5,7 @@ numpy and pandas are imported where a value is looked at: the command line needs
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
@@ -86,6 +87,12 @@ def listed(items: Iterable[Any], most: int = 12) -> str:
     items = list(items)
     shown = ", ".join(repr(plain(item)) for item in items[:most])
     return shown if len(items) <= most else f"{shown}, ... ({len(items)} in all)"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The known name that is close to this one, as the last sentence of an error; empty where none is."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def joined_words(parts: Sequence[str], last: str = "and", most: int = 8) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -14,7 +13,7 @@ from acex.search.strategy import Strategy
 from acex.search.votes import Noise, Share
 from acex.space.feature import Direction
 from acex.space.region import Constraint
-from acex.values import is_count, is_finite, listed
+from acex.values import did_you_mean, is_count, is_finite, listed
 
 BUDGET = 60
 CATEGORY_COST = 1.0  # standard deviations: not dearer than four small changes of numbers (docs/decisions.md)
@@ -80,8 +79,7 @@ class Options:
         known = [f.name for f in fields(cls)]
         for name in said:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
+                hint = did_you_mean(name, known)
                 raise TypeError(f"There is no argument {name!r}; see acex.explain for those of a row.{hint}")
         given = dict(said)
         if not isinstance(given.get("freeze"), str):  # a text is refused where features are known

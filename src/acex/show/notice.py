@@ -8,7 +8,6 @@ left out.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -22,7 +21,7 @@ from acex.run.explanation import Explanation
 from acex.show.report.document import document
 from acex.show.report.markup import Child, Markup, table, tag
 from acex.show.sentences import Templates, sentences
-from acex.values import listed
+from acex.values import did_you_mean, listed
 
 BUILT_IN = ("english", "german")
 WORKED_OUT = ("before", "after", "sum")  # by acex, beside the fields
@@ -67,8 +66,7 @@ class Fields:
         known = [f.name for f in fields(cls)]
         for name in told:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
+                hint = did_you_mean(name, known)
                 raise ValueError(f"{where}: {name!r} is not a field of a notice; there are {listed(known)}.{hint}")
         missing = [name for name in known if name not in told and name not in ("reasons", "words")]
         if missing:
