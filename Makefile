@@ -56,7 +56,7 @@ bench-quick: peers
 paper: peers
 	$(BIN)/python benchmarks/paper.py
 
-# 200 planted faults against the quick tests of search, bench and ledger. About two hours of one core; stopped, it goes on.
+# 200 planted faults against the quick tests of search, bench and ledger. An hour or two of one core; stopped, it goes on.
 mutants: .venv/installed
 	$(BIN)/python benchmarks/mutants.py
 
