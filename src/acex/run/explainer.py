@@ -31,7 +31,7 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.run import progress as progress_bars
-from acex.run.about import named, versions
+from acex.run.about import name_in_memory, named, taken_over, versions
 from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
@@ -105,7 +105,7 @@ class Explainer:
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
         data, labels, left_out = without_gaps(data, labels)
-        self._remarks = (left_out,) if left_out else ()
+        self._remarks: tuple[str, ...] = (left_out,) if left_out else ()
         self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
@@ -114,7 +114,9 @@ class Explainer:
         self._scores, self.pools, self._timeout = scores, pool, timeout
         self.model_id = named(model, model_id, is_shared=ledger is not None)
         self._owns_ledger = not isinstance(ledger, Ledger)
-        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        in_memory = name_in_memory(model, model_id, self.space.names)
+        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, name=in_memory)
+        self._remarks += taken_over(self.ledger)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
         self._told: list[Label] = []
         if answers is not None:
