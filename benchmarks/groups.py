@@ -1,18 +1,17 @@
 """Does a comparison of groups find what is there, and nothing where nothing is?
 
-    python benchmarks/groups.py                # 100 experiments, 60 rows each, 8 queries a row
+    python benchmarks/groups.py                # 40 experiments of each kind, 40 rows each, 3 queries a row
 
-Each experiment draws data, a model that needs two things at once, and names for two groups of 30 rejected rows. Rows
-learn from the answers to rows before them, except where it says `alone`. In three of the experiments the names are
-drawn by chance, so that whatever is found comes from the order of work:
+Each experiment draws data, a model that asks for two things at once and approves few, and two groups of 20 rejected
+rows. In the first three the names of groups are drawn by chance: whatever is found comes from the order of work.
 
     drawn   as `explain_many(by=...)` works: the order is drawn, each group spread evenly over it
     first   group x first, then group y
-    alone   group x first, then group y, with Explainer(pool=False): nobody learns from anybody
+    alone   the same with Explainer(pool=False): nobody learns, but what was asked for one row is free for the next
     other   the order is drawn, and the rows of group y really are further from approval
 
-For `drawn` and `alone` about 5 of 100 p values of each measure should be at most 0.05 (exact for shares only: less).
-`first` and `other` are the controls: an experiment that could not find a difference would find none there either.
+Of the p values of `drawn` at most about 5 in 100 should be 0.05 or less. `first` and `other` are the controls: an
+experiment that could find no difference would find none there either.
 """
 
 from __future__ import annotations

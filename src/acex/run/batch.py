@@ -337,11 +337,13 @@ class Explanations(Results, Sequence[Explanation]):
 
     def _remarks(self) -> list[str]:
         told = []
-        if self._groups is None and self._tool.desk.pools:
-            told.append(
-                "the order of work was not drawn for groups, and rows learn from those before them. Say "
-                "explain_many(by=...), or Explainer(pool=False)."
+        if self._groups is None:
+            learn = (
+                "rows learn from those before them"
+                if self._tool.desk.pools
+                else "what was asked is free for later rows"
             )
+            told.append(f"the order of work was not drawn for groups, and {learn}. Say explain_many(by=...).")
         if self._budget_total is not None:
             told.append("with budget_total rows get queries where these are worth most, not the same number each.")
         return told
