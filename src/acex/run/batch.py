@@ -339,9 +339,7 @@ class Explanations(Results, Sequence[Explanation]):
         told = []
         if self._groups is None:
             learn = (
-                "rows learn from those before them"
-                if self._tool.desk.pools
-                else "what was asked is free for later rows"
+                "rows learn from those before them" if self._tool.desk.pools else "what was asked is free for others"
             )
             told.append(f"the order of work was not drawn for groups, and {learn}. Say explain_many(by=...).")
         if self._budget_total is not None:
