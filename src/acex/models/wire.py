@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.values import as_json, listed
+from acex.values import as_json, is_missing, listed
 
 Inputs: TypeAlias = Literal["matrix", "columns"]
 
@@ -138,7 +138,7 @@ def _plain_rows(rows: Rows) -> list[list[Any]]:
         table = [list(row) for row in zip(*columns, strict=True)]
     else:
         table = np.asarray(rows).tolist()
-    return [[as_json(value) for value in row] for row in table]
+    return [[None if is_missing(value) else as_json(value) for value in row] for row in table]
 
 
 # -- Open Inference Protocol v2 ----------------------------------------------------------------------------

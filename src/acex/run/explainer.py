@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 import numpy as np
 
@@ -47,14 +47,14 @@ from acex.run.session import Session
 from acex.run.wishes import refuse_foreign
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
-from acex.space.gaps import without_gaps
+from acex.space.gaps import Missing, without_gaps
 from acex.space.metric import Metric
 from acex.space.mining import Mined, mine
 from acex.space.plausibility import Plausibility
 from acex.space.rules import Rule
 from acex.space.scale import Scale
 from acex.space.space import Grids, Space
-from acex.values import Label, as_json, fingerprint, is_count, is_finite
+from acex.values import Label, as_json, fingerprint, is_count, is_finite, is_missing
 
 if TYPE_CHECKING:
     from acex.run.executors import Executor
@@ -83,6 +83,7 @@ class Explainer:
         labels: Any = None,
         space: Space | None = None,
         grid: Grids = None,
+        missing: Missing = "drop",
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
         scores: bool = False,
         pool: bool = True,
@@ -104,9 +105,11 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        data, labels, left_out = without_gaps(data, labels)
+        if missing not in get_args(Missing):
+            raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}.")
+        data, labels, left_out = without_gaps(data, labels) if missing == "drop" else (data, labels, "")
         self._remarks = (left_out,) if left_out else ()
-        self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
+        self._reference = Reference.of(data, labels, space, grid, plausibility, seed, missing)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
@@ -242,7 +245,7 @@ class Explainer:
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
         plan = Plan(
-            factual={str(name): value for name, value in row.items()},
+            factual={str(name): None if is_missing(value) else value for name, value in row.items()},
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,

@@ -156,10 +156,7 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
         yield Check("cost", None, "columns are left out, so the cost cannot be reckoned again.")
         return
-    weights, category = space.weights, e.plan.category_cost
-    if category is not None:
-        weights = np.where(e.scale.is_nominal, category * e.scale.deviations * weights, weights)
-    J = Cost(e.scale, x, weights, e.plan.beta)(points)
+    J = Cost.of(e.scale, x, space.weights, e.plan.beta, e.plan.category_cost)(points)
     fits = bool(np.allclose(J, e.costs, rtol=TOLERANCE))
     yield Check("cost", fits, f"the cost is {J[0]:.6g}" + ("." if fits else f", and {e.costs[0]:.6g} is said."))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
 
 from acex.arrays import BoolArray, Rows
+from acex.values import listed
 
 T = TypeVar("T")
+Missing: TypeAlias = Literal["drop", "keep"]
 
 
 def is_complete(data: Rows) -> BoolArray:
@@ -34,6 +36,22 @@ def complete_rows(data: pd.DataFrame) -> pd.DataFrame:
             f"{what}. Leave out the columns that have most of them (in the shell --drop), or fill them in."
         )
     return data[whole]
+
+
+def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashable, pd.Series[Any]]]:
+    """The label of each column, and the values that say what it holds.
+
+    Raises:
+        ValueError: there are none, or `missing` is neither word.
+    """
+    if missing not in get_args(Missing):
+        raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}.")
+    rows = complete_rows(data) if missing == "drop" else data
+    empty = [label for label, column in rows.items() if len(rows) and column.isna().all()]
+    if empty:
+        raise ValueError(f"{listed(empty)}: every value is missing. Leave out the column (in the shell --drop).")
+    for label, column in rows.items():
+        yield label, column.dropna().infer_objects()
 
 
 def without_gaps(data: Rows, labels: Any) -> tuple[Rows, Any, str]:

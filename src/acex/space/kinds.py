@@ -127,12 +127,12 @@ class Numeric(Feature):
             return super().codes(allowed)
         return Grid(self.grid).every(allowed[0], allowed[-1])
 
-    def text(self, value: Any, digits: int = 4) -> str:
+    def written(self, value: Any, digits: int = 4) -> str:
         if self.grid and is_finite(value) and abs(value) < LARGEST_EXACT_INTEGER:
             grid = Grid(self.grid)
             if grid.decimals and grid.nearest(value) == value:
                 return grid.text(value)
-        return super().text(value, digits)
+        return super().written(value, digits)
 
     def verb(self, before: Any, after: Any) -> Direction:
         return "increase" if after > before else "decrease"
@@ -307,7 +307,7 @@ class Categorical(Feature):
         nearest: FloatArray = allowed[np.abs(x[:, None] - allowed).argmin(axis=1)]
         return nearest
 
-    def text(self, value: Any, digits: int = 4) -> str:
+    def written(self, value: Any, digits: int = 4) -> str:
         return str(value)
 
     def span(self, limits: Any = None) -> str:
@@ -335,6 +335,17 @@ class Nominal(Categorical):
     """One of `categories`, in no order."""
 
     ordered = False
+
+    @property
+    def high(self) -> float:
+        return len(self.categories) - 1.0 + self.gaps
+
+    @property
+    def gap(self) -> float:
+        return float(len(self.categories)) if self.gaps else np.nan  # one more category
+
+    def deviation(self, x: FloatArray) -> float:
+        return super().deviation(x[x != self.gap])
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
