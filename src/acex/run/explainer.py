@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -105,9 +105,7 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        if missing not in get_args(Missing):
-            raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}.")
-        data, labels, left_out = without_gaps(data, labels) if missing == "drop" else (data, labels, "")
+        data, labels, left_out = without_gaps(data, labels, missing)
         self._remarks = (left_out,) if left_out else ()
         self._reference = Reference.of(data, labels, space, grid, plausibility, seed, missing)
         refuse_misfit(model, data, self._reference.outcomes)
@@ -446,4 +444,5 @@ class Explainer:
 
 def _told(values: Any) -> list[Any]:
     """What `ranges` wants of a feature, as JSON knows it: None for an end without a limit."""
-    return [None if isinstance(value, float) and np.isinf(value) else as_json(value) for value in values]
+    is_none = (is_missing(value) or (isinstance(value, float) and np.isinf(value)) for value in values)
+    return [None if none else as_json(value) for none, value in zip(is_none, values, strict=True)]

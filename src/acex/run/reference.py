@@ -147,6 +147,8 @@ class Reference:
             max_changes=max_changes,
             middle=self.scale.middle,
         )
+        if crumbs and (space.is_gap(factual) & region.movable).any():
+            raise ValueError("ranges asks for a value in place of a gap, which needs strategy 'feasible'.")
         cost = Cost.of(self.scale, factual, space.weights, beta, category_cost)
         return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 

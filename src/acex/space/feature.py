@@ -246,9 +246,9 @@ class Feature:
         """Both values as people write them, so that they can be told apart."""
         return readable_pair(before, after, self.text)
 
-    def way(self, step: float) -> Way:
-        """Which way a change goes; without an order nowhere but to another value."""
-        return "other" if not self.ordered else "up" if step > 0 else "down"
+    def way(self, step: float, *values: Any) -> Way:
+        """Which way a change between values goes; without an order, or from or to a gap, nowhere but to another."""
+        return "other" if not self.ordered or any(map(is_missing, values)) else "up" if step > 0 else "down"
 
     def verb(self, before: Any, after: Any) -> Direction | Literal["switch"]:
         """What a sentence says of a change."""

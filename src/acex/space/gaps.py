@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -42,11 +42,9 @@ def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashabl
     """The label of each column, and the values that say what it holds.
 
     Raises:
-        ValueError: there are none, or `missing` is neither word.
+        ValueError: there are none.
     """
-    if missing not in get_args(Missing):
-        raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}.")
-    rows = complete_rows(data) if missing == "drop" else data
+    rows = complete_rows(data) if checked(missing) == "drop" else data
     empty = [label for label, column in rows.items() if len(rows) and column.isna().all()]
     if empty:
         raise ValueError(f"{listed(empty)}: every value is missing. Leave out the column (in the shell --drop).")
@@ -54,8 +52,17 @@ def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashabl
         yield label, column.dropna().infer_objects()
 
 
-def without_gaps(data: Rows, labels: Any) -> tuple[Rows, Any, str]:
-    """The rows without a gap with their labels, and what was left out in words; "" if nothing was."""
+def checked(missing: Missing) -> Missing:
+    """What to do about gaps, which is one of two words."""
+    if missing not in ("drop", "keep"):
+        raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}.")
+    return missing
+
+
+def without_gaps(data: Rows, labels: Any, missing: Missing = "drop") -> tuple[Rows, Any, str]:
+    """The rows without a gap with their labels, and what was left out in words; all rows and "" if nothing was."""
+    if checked(missing) == "keep":
+        return data, labels, ""
     if not isinstance(data, pd.DataFrame) and np.ndim(data) != 2:
         return data, labels, ""
     whole = is_complete(data)

@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.feature import MOST_LISTED, Direction, Feature, register
+from acex.space.feature import MISSING, MOST_LISTED, Direction, Feature, register
 from acex.space.grid import Grid, digits_of, step_of, with_digits
 from acex.values import is_count, is_finite, is_hashable, is_missing, joined_words, listed, plain
 
@@ -291,7 +291,8 @@ class Categorical(Feature):
         return [self.value(code) for code in allowed]
 
     def limits_in(self, text: str) -> Any:
-        by_text = {str(category): category for category in self.categories}
+        by_text: dict[str, Any] = {MISSING: None} if self.gaps else {}
+        by_text |= {str(category): category for category in self.categories}
         return [by_text.get(word, word) for word in text.split("|")]
 
     def between(self, allowed: FloatArray, least: float, most: float) -> FloatArray:
@@ -311,7 +312,7 @@ class Categorical(Feature):
         return str(value)
 
     def span(self, limits: Any = None) -> str:
-        return joined_words([str(c) for c in (self.categories if limits is None else limits)], "or")
+        return joined_words([self.text(c) for c in (self.categories if limits is None else limits)], "or")
 
 
 @register
