@@ -337,14 +337,13 @@ class Explanation:
     def changes_in_words(self, i: int = 0) -> list[tuple[str, str, str, str, str]]:
         """For each change of counterfactual number i: feature, before, after, step and `needed`, as people write them.
 
-        A category has no standard deviations, and a gap neither: the step is "change".
-        """
+        A category and a gap have no standard deviations: the step is "change"."""
         out = []
         for name, before, after, step, needed in self.changes_of(i).itertuples(index=False):
             feature = self.space.feature(name)
             far = f"{step:+.2f} sd" if abs(step) >= 0.01 else f"{step:+.1g} sd"
-            far = "change" if feature.way(step, before, after) == "other" else far
-            out.append((name, *feature.texts(before, after), far, needed))
+            leaps = feature.way(step, before, after) == "other"
+            out.append((name, *feature.texts(before, after), "change" if leaps else far, needed))
         return out
 
     def _repr_html_(self) -> str:
