@@ -716,7 +716,7 @@ def test_what_is_missing_is_sent_as_null() -> None:
         asking(server.url).predict(rows)
         assert server.bodies[0]["rows"] == [[1.0, None, 3.0], [2.0, 2, None]]
         with pytest.raises(ModelFailed, match="a tensor has no place for a gap"):
-            HttpModel(server.url, protocol="v2").predict(np.array([[np.nan]]))
+            HttpModel(f"{server.url}/v2/models/m/infer", protocol="v2").predict(np.array([[np.nan]]))
 
 
 def test_without_the_extra_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
