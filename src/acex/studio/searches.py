@@ -223,7 +223,7 @@ class Searches:
         search = Search(identity, row, factual, options)
         search.paid = sum(ask.paid for ask in asks)
         if e is not None:
-            search.steps = [step_told(step, factual, e.space) for step in e.steps]
+            search.steps = [step_told(step, e.plan) for step in e.steps]
             search.told = explanation_told(e)
             search.options = options | {"budget": e.plan.budget}
             is_whole = len(e.steps) == len(asks) and record.result is not None

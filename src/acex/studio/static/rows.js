@@ -39,7 +39,7 @@ export async function rowsPage(desk) {
     if (!found.lines.length) return h("p", { class: "empty" }, "No row holds all of that. Fewer words find more.");
     return h("div", { class: "wide", role: "region", "aria-label": "Rows", tabindex: "0" },
       h("table", { class: "rows pick" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Row"), h("th", { scope: "col" }, "Decision"),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Row"), h("th", { scope: "col" }, desk.answers === "numbers" ? "Answer" : "Decision"),
           found.columns.map(name => h("th", { scope: "col", class: numbers.has(name) ? "figure" : null }, titled(name))))),
         h("tbody", {}, found.lines.map(line => h("tr", {},
           h("th", { scope: "row" }, h("a", { href: `#/row/${line.position}` }, `${line.position}`)),
