@@ -199,21 +199,16 @@ class Studio:
         return JSONResponse(await run_in_threadpool(self._whole, search))
 
     def _whole(self, search: Search) -> dict[str, Any]:
-        position = self._position(search)
         feature = self.desk.space.feature
         return {
             **search.snapshot(self.desk),
             "steps": search.steps,
             "row": {n: "" if is_missing(v) else feature(n).text(v) for n, v in search.factual.items()},
-            "position": position,
+            "position": search.position(self.desk),
             "wanted": list(wanted(search.options, self.desk).words),
             "wishes": as_said(search.options, self.desk),
             "rules": in_words(search.options, search.factual, self.desk),
         }
-
-    def _position(self, search: Search) -> int | None:
-        [form] = self.desk.forms_of(search.row)
-        return None if form is None or form not in self.desk.forms else self.desk.forms.index(form)
 
     async def go(self, request: Request) -> Response:
         search, said = await self._search(request), await _json(request)
@@ -250,8 +245,7 @@ class Studio:
     def _take(self, search: Search, what: str) -> Response:
         desk, stem = self.desk, search.identity[:12]
         if what == "commands":
-            position = self._position(search)
-            said = (desk, position, search.factual, search.options)
+            said = (desk, search.position(desk), search.factual, search.options)
             shell = take.shell_command(*said)
             why_not = (
                 "" if shell else desk.recipe.why_not or "There is no command for these wishes; the script has them all."

@@ -153,7 +153,7 @@ class Desk:
             return card | {"middle": feature.text(categories[int(counts.argmax())])}
         low, high = float(feature.low), float(feature.high)
         counts, _ = np.histogram(x, BINS, (low, high if high > low else low + 1))
-        card |= {"bars": counts.tolist(), "middle": feature.value(feature.snap(np.array([np.median(x)]))[0])}
+        card |= {"bars": counts.tolist(), "middle": feature.value(feature.rounded(np.array([np.median(x)]))[0])}
         if feature.is_number:
             return card | {"low": plain(feature.low), "high": plain(feature.high), "grid": feature.grid}
         places = feature.snap(np.linspace(low, high, PLACES + 1))
@@ -190,6 +190,11 @@ class Desk:
     def forms(self) -> list[str | None]:
         """Each row as the ledger knows it; None for one that the model cannot be asked."""
         return self.forms_of(self.rows)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each row is, by its form; the first of several that are alike."""
+        return {form: i for i, form in reversed(list(enumerate(self.forms))) if form is not None}
 
     def forms_of(self, rows: pd.DataFrame) -> list[str | None]:
         """Rows as the ledger knows them; None for those that the model cannot be asked."""

@@ -118,13 +118,7 @@ class Table:
     def _position(self, factual: dict[str, Any]) -> int | None:
         text = json.dumps(list(factual.values()))
         form = json.dumps([int(v) if isinstance(v, float) and v.is_integer() else v for v in json.loads(text)])
-        return self._places().get(form)
-
-    def _places(self) -> dict[str, int]:
-        if not hasattr(self, "_by_form"):
-            forms = self._desk.forms
-            self._by_form = {form: i for i, form in reversed(list(enumerate(forms))) if form is not None}
-        return self._by_form
+        return self._desk.places.get(form)
 
     def _groups(self, lines: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
         """What came of rows with the same value of a feature; of numbers, in quarters."""

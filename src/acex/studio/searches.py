@@ -72,6 +72,13 @@ class Search(Feed):
         self.paid = 0
         self.error = ""
         self.task: Task | None = None
+        self._form: str | None = None
+
+    def position(self, desk: Desk) -> int | None:
+        """Which of the rows it is about; None for one that somebody typed in."""
+        if self._form is None:  # worked out once: every page that looks at it asks for it
+            [self._form] = desk.forms_of(self.row)
+        return None if self._form is None else desk.places.get(self._form)
 
     @property
     def is_live(self) -> bool:

@@ -183,7 +183,7 @@ function range(feature, now, wishes, changed) {
 
   show();
   return h("div", { class: "range" },
-    h("p", { class: "soft small" }, "It may become, among the known rows:"),
+    h("p", { class: "soft small" }, "It may become: (bars: known rows, line: this row)"),
     h("div", { class: "track" }, picture, sliders),
     h("div", { class: "ends" }, fields[0], h("span", { class: "soft" }, "to"), fields[1], feature.unit ? h("span", { class: "soft" }, feature.unit) : null));
 }

@@ -25,6 +25,7 @@ export async function searchPage(desk, id) {
   let stream = null, retry = 0, gone = false, wasLive = false;
 
   const heading = h("h1", { class: "answer-line" });
+  const about = h("span", { class: "soft" });
   const state = h("p", { class: "state-line" });
   const numbers = h("p", { class: "numbers" });
   const trouble = h("div", {});
@@ -59,13 +60,15 @@ export async function searchPage(desk, id) {
     show();
     const sentence = search.told?.answers.length ? search.told.sentence : "";
     if (sentence && sentence !== before) announce(`Best so far: ${sentence}`);
-    if (search.state !== was && !LIVE.includes(search.state)) { announce(`${STATES[search.state]}. ${search.told?.sentence || ""}`); compare(); desk.refresh(); }
+    if (search.state !== was && !LIVE.includes(search.state)) { announce(`${STATES[search.state]}. ${search.told?.sentence || ""}`); compare(); desk.refresh(); tryForm.look(); }
   }
 
   function show() {
     const live = LIVE.includes(search.state);
     const told = search.told;
     const best = told?.answers.length > 0;
+    const before = told?.before ?? (steps.length ? steps[0].label : null);
+    put(about, ` — ${[before, `wanted: ${search.wanted.join(" or ")}`, noteOf(search)].filter(Boolean).join(", ")}`);
     put(heading, best ? told.sentence : live || !told ? "Looking for a change that alters the decision …" : told.sentence);
     put(state, h("span", { class: `dot ${search.state}`, "aria-hidden": "true" }), STATES[search.state],
       search.state === "ended" && told ? h("span", { class: "soft" }, ` ${told.outcome === "already_target" ? "" : ENDS[told.stopped_by]}`) : null,
@@ -169,7 +172,7 @@ export async function searchPage(desk, id) {
   const from = search.position === null ? "#/own/plan" : `#/row/${search.position}`;
   put(after, section, tryForm.node, takeAlong(id));
   const view = h("div", {},
-    h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows"), " / ", h("a", { href: from }, name), h("span", { class: "soft" }, ` — ${[search.told?.before, `wanted: ${search.wanted.join(" or ")}`, noteOf(search)].filter(Boolean).join(", ")}`)),
+    h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows"), " / ", h("a", { href: from }, name), about),
     h("div", { class: "watch" },
       h("div", { class: "verdict" }, heading, state, numbers, h("div", { class: "buttons" }, stop, go, more), trouble,
         search.rules.length ? h("details", {}, h("summary", {}, `${count(search.rules.length, "rule")} held`), h("ul", { class: "rules" }, search.rules.map(words => h("li", {}, words)))) : null),
