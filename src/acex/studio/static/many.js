@@ -22,8 +22,10 @@ export async function manyPage(desk) {
 
   async function load() {
     try {
-      told = await get(`/api/many?${new URLSearchParams({ by: state.by })}`);
-      if (gone) return;
+      const by = state.by;
+      const now = await get(`/api/many?${new URLSearchParams({ by })}`);
+      if (gone || by !== state.by) return; // the next answer has the groups that are wanted
+      told = now;
       show();
     } catch (error) { put(progress, problem(error.message)); }
     again();
