@@ -70,7 +70,8 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
     for name, before, after, needed in e.changes[columns].itertuples(index=False, name=None):
         feature, j = space.feature(name), space.index(name)
         texts, wide = feature.texts(before, after), float(feature.high - feature.low)
-        places = [float((p[j] - feature.low) / wide) for p in (x, y)] if feature.ordered and wide else None
+        along = feature.way(steps[j], before, after) != "other" and wide
+        places = [float((p[j] - feature.low) / wide) for p in (x, y)] if along else None
         changes.append(
             {
                 "feature": name,
