@@ -227,6 +227,7 @@ def test_on_every_address_of_the_machine_numbers_are_known_but_names_only_if_all
         assert status(f"evil.example:{PORT}") == status(f"10.1.2.3.evil.example:{PORT}") == 421
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("host", "wants"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
 def test_only_this_machine_needs_no_token(host: str, wants: bool, tmp_path: Path) -> None:
     with serving_studio(tmp_path, "--demo", "--port", "0", "--host", host) as (_, address):
