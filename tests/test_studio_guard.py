@@ -144,6 +144,7 @@ def test_a_script_of_another_site_that_hides_its_origin_is_known_by_the_browser(
             assert client.get("/api/desk", headers=elsewhere).status_code == 403
             assert client.get("/static/app.js", headers=elsewhere).status_code == 403
             assert client.get("/api/desk", headers=elsewhere | {"sec-fetch-mode": "navigate"}).status_code == 403
+            assert client.get("/", headers=elsewhere).status_code == 403
             assert client.get("/", headers=elsewhere | {"sec-fetch-mode": "navigate"}).status_code == 200  # a link
 
 
