@@ -27,7 +27,7 @@ Direction: TypeAlias = Literal["increase", "decrease"]
 Way: TypeAlias = Literal["up", "down", "other"]
 
 MOST_ONE_HOT = 50  # categories, up to which each has a coordinate of its own
-LATER = ("grid", "digits", "gaps")  # fields that came after 0.1.0
+LATER = ("grid", "digits", "gaps", "other")  # fields that came after 0.1.0
 NOTHING = -(2.0**500)  # the code of a gap where values have an order: beyond all numbers, and its square is a float
 MISSING = "missing"  # the word for a gap
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
