@@ -302,7 +302,7 @@ class Categorical(Feature):
         return np.unique([float(code) for code in codes if code is not None])
 
     def limits(self, allowed: FloatArray) -> Any:
-        return [self.value(code) for code in allowed]
+        return [self.read(code) for code in allowed]
 
     def limits_in(self, text: str) -> Any:
         by_text: dict[str, Any] = {MISSING: None} if self.gaps else {}

@@ -136,7 +136,8 @@ class Space:
     def keeping_gaps(self, data: Rows) -> Space:
         """The same space, with room for gaps wherever a column of the data can hold them."""
         space = self.like(data)
-        features = tuple(replace(c.feature, gaps=c.feature.gaps or holds_gaps(c.dtype)) for c in space.held)
+        holding = [c.feature.takes_gaps and holds_gaps(c.dtype) for c in space.held]
+        features = tuple(replace(f, gaps=True) if h else f for f, h in zip(self.features, holding, strict=True))
         columns = [] if space.columns is None else [data[c] for c in space.columns]
         nones = (j for j, column in enumerate(columns) if column.dtype == object and any(v is None for v in column))
         return replace(space, features=features, nones=tuple(nones))
