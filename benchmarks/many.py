@@ -125,7 +125,7 @@ def pooling(name: str, seed: int, n_rows: int, enough: int, work: Path) -> pd.Da
 def taught(name: str, seed: int, work: Path) -> pd.DataFrame:
     """The second hundred with 10 queries a row, after the first hundred with 60 ("J") and with 10 ("J_ten").
 
-    Beside version 0.1.0 with 60 queries alone. What 0.1.0 reached is in the committed file of `pooling`, which it wrote.
+    Beside version 0.1.0 with 60 queries alone, which wrote the committed file of `pooling`.
     """
     before = pd.read_csv(RESULTS / f"many-{name}-{seed}.csv")
     alone = before[before["way"] == "alone"].set_index("row")["J"]
@@ -151,7 +151,7 @@ def taught_table() -> None:
             both = np.isfinite(J) & np.isfinite(alone)
             mean, median = J[both].mean() / alone[both].mean(), (J[both] / alone[both]).median()
             print(
-                f"{file.stem}, {way}: found {both.sum()} of {len(told)}, mean J {mean:.3f}, median ratio {median:.3f}"
+                f"{file.stem}, {way}: found {both.sum()} of {len(told)}, J {mean:.3f}, median ratio {median:.3f}"
             )
 
 
