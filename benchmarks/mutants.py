@@ -51,8 +51,8 @@ ROOMS = {  # the tests of each room that take seconds
     ),
     "bench": ("bench", "rivals", "control", "paper", "optimum"),
     "ledger": (
-        "ledger", "ledger_damage", "ledger_faults", "ledger_journal", "ledger_processes", "ledger_versions", "owner",
-        "purge", "recorded",
+        "ledger", "ledger_damage", "ledger_faults", "ledger_journal", "ledger_processes", "ledger_versions",
+        "memory_journal", "owner", "purge", "recorded",
     ),
 }  # fmt: skip
 LEFT_OUT = {f"src/acex/bench/{name}.py" for name in ("methods/peers", "methods/whitebox", "network")}

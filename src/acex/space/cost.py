@@ -6,7 +6,7 @@ d   proximity, the l2 norm of z         g   sparsity, the l1 norm of z
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,16 @@ class Cost:
     factual: FloatArray
     weights: FloatArray
     beta: float = 5.0
+
+    @classmethod
+    def of(
+        cls, scale: Scale, factual: FloatArray, weights: FloatArray, beta: float, category_cost: float | None
+    ) -> Cost:
+        """J where a change of category, or from or to a gap, counts `category_cost` deviations; None: as in `scale`."""
+        if category_cost is not None:
+            weights = np.where(scale.is_nominal, category_cost * scale.deviations * weights, weights)
+            scale = replace(scale, gap_step=category_cost) if len(scale.space.gapped) else scale
+        return cls(scale, factual, weights, beta)
 
     @cached_property
     def per_unit(self) -> FloatArray:
