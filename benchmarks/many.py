@@ -150,9 +150,7 @@ def taught_table() -> None:
         for way, J in (("after a hundred with 60", told["J"]), ("ten from the first row on", told["J_ten"])):
             both = np.isfinite(J) & np.isfinite(alone)
             mean, median = J[both].mean() / alone[both].mean(), (J[both] / alone[both]).median()
-            print(
-                f"{file.stem}, {way}: found {both.sum()} of {len(told)}, J {mean:.3f}, median ratio {median:.3f}"
-            )
+            print(f"{file.stem}, {way}: found {both.sum()} of {len(told)}, J {mean:.3f}, median ratio {median:.3f}")
 
 
 def results() -> pd.DataFrame:
