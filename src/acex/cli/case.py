@@ -151,7 +151,7 @@ class Case:
         if outcomes is not None and outcomes.isna().any():
             remarks.append(f"{int(outcomes.isna().sum())} rows have no outcome in {self.labels} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
-        space = space.moving_on(_grid(self.grid or (), space))
+        space = space.moving_on(grid_steps(self.grid or (), space))
         space = space.adjust(other=dict(_other(text, space) for text in self.other or ()))
         names = self._class_names(known_labels or ())
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
@@ -320,7 +320,7 @@ def _noise(text: str) -> Any:
         raise ValueError(f"--noise {text!r}: expected a share of answers, such as 0.05, or auto.") from None
 
 
-def _grid(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:
+def grid_steps(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:
     if "off" in texts:
         return False
     steps: dict[str | int, float | None] = {}

@@ -199,16 +199,7 @@ class Explainer:
                 settings=plan.settings | about | form,
                 space=plan.described_space(),
             )
-        is_number = isinstance(plan.target, Measured) and plan.target.label is None
-        box = BlackBox(
-            as_numeric(self.model) if is_number else self._predict,
-            self.ledger,
-            plan.budget,
-            model_id=self.model_id,
-            explanation=explanation,
-            timeout=self._timeout,
-            read=as_numbers if is_number else as_labels,
-        )
+        box = self.box(plan.budget, plan.target, explanation)
         home = problem.quantiles.coordinates(problem.factual[None])
         return Session(
             plan,
@@ -419,9 +410,18 @@ class Explainer:
         plans = plans_of(lambda x: self.planned(x, told)[0], X)
         return quote(plans, self.ledger, self.model_id, budget=told.budget, budget_total=budget_total)
 
-    def box(self, budget: int) -> BlackBox:
-        """The model with a budget, on behalf of no explanation."""
-        return BlackBox(self._predict, self.ledger, budget, model_id=self.model_id, timeout=self._timeout)
+    def box(self, budget: int, target: Target, explanation: str | None = None) -> BlackBox:
+        """The model with a budget, asked for what a target is about; on behalf of an explanation, if one is named."""
+        is_number = isinstance(target, Measured) and target.label is None
+        return BlackBox(
+            as_numeric(self.model) if is_number else self._predict,
+            self.ledger,
+            budget,
+            model_id=self.model_id,
+            explanation=explanation,
+            timeout=self._timeout,
+            read=as_numbers if is_number else as_labels,
+        )
 
     def _move_to_file(self) -> None:
         """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.
