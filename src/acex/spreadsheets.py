@@ -81,7 +81,11 @@ def _cell(value: Any) -> Any:
 def _mapped(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
     """The frame with its names and texts changed; columns of numbers are left alone."""
     columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
-    changed = [c if types.is_numeric_dtype(c.dtype) else c.map(change) for c in columns]
+    # As objects, or whole numbers beside a gap would become 2008.0.
+    changed = [
+        c if types.is_numeric_dtype(c.dtype) else pd.Series([change(v) for v in c], c.index, dtype=object)
+        for c in columns
+    ]
     return pd.DataFrame(dict(enumerate(changed))).set_axis([change(name) for name in frame.columns], axis=1)
 
 
