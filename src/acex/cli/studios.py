@@ -199,22 +199,18 @@ def _python(room: Room, black_box: OwnModel, scores: bool, ledger: str | None, p
     if room.schema is not None or has_gaps:
         schema = "[]" if room.schema is None else f"read_schema(Path({str(room.schema)!r}))"
         lines[0:0] = ["from pathlib import Path", "from acex.space.schema import read_schema, with_schema"]
-        kept = ', "keep"' if room.missing == "keep" else ""
-        lines.append(f"rows, space = with_schema(rows, {schema}{kept})")
+        keep = "" if room.missing == "drop" else f", {room.missing!r}"
+        lines.append(f"rows, space = with_schema(rows, {schema}{keep})")
         arguments.append("space=space")
     if has_gaps:
         lines.append(f"known = table[{room.labels!r}].notna()")
     if room.labels is not None:
         arguments.append(f"labels=table{'[known]' if has_gaps else ''}[{room.labels!r}].tolist()")
-    arguments += [f"missing={room.missing!r}"] if room.missing != "drop" else []
-    if prepared is not None and room.other:
-        others = {f.name: getattr(f, "other", None) for f in prepared.space.features}
-        others = {name: category for name, category in others.items() if category is not None}
-        arguments.append(f"other={others!r}")
     if prepared is not None and room.grid:
         arguments.append(f"grid={grid_steps(room.grid, prepared.space)!r}")
     if prepared is not None and prepared.class_names:
         arguments.append(f"class_names={prepared.class_names!r}")
+    arguments += [f"missing={room.missing!r}"] if room.missing != "drop" else []
     if room.plausibility is not None:
         kind = None if room.plausibility == "none" else f"acex.Plausibility(kind={room.plausibility!r})"
         arguments.append(f"plausibility={kind}")
