@@ -150,6 +150,12 @@ def test_the_end_of_the_budget_is_kept_for_undoing() -> None:
     assert all("undo" not in told[: 10 - int(RESERVED * 10)] for told in purposes)
 
 
+def test_beyond_the_budget_undoing_goes_on_as_rounds_of_several_queries_want_it() -> None:
+    p = problem(CUBE, plausible=False)
+    undone = Undoings(p, asked(p, moved(p, 0, 1, 2), hits=(True,)), np.array([1]))
+    assert [getattr(undone.next(budget), "purpose", None) for budget in (1, 2, 60)] == ["undo"] * 3
+
+
 def test_pruning_goes_on_from_the_history_alone() -> None:
     p = problem(CUBE, plausible=False)
     whole = run(Search.begin(p, Feasible(), 1, budget=14), 14)

@@ -5,11 +5,11 @@ the counterfactual's place. So it is *needed* when the row without it was asked 
 need not be asked: it may not be, it does not look real, it is not as steady as was wished, or no longer different from
 the other counterfactuals. Everything follows from the history: a search that goes on later marks and asks the same.
 
-The last queries of a budget are kept for it, as many as there are changes to check, `RESERVED` of the budget at most;
-until then a search asks what it would ask with any larger budget. It ends, with queries left over, where all that it
-would ask is a cheaper hit that could not be checked any more. After an undoing that hits, what missed before was asked
-of another row, and has to be asked again: so the likeliest come first. Where there are more changes than queries,
-several are undone together.
+The last queries of a budget are kept for it, as many as there are changes to check and a few to `SPARE`, `RESERVED` of
+the budget at most; until then a search asks what it would ask with any larger budget. It ends, with queries left over,
+where all that it would ask is a cheaper hit that could not be checked any more. After an undoing that hits, what missed
+before was asked of another row, and has to be asked again: so the likeliest come first, and some queries are spare.
+Where there are more changes than queries, several are undone together.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ Mark: TypeAlias = Literal[
     "not checked",
 ]
 
-RESERVED = 0.5  # share of the budget that is kept for undoing, at most (on simulated tasks better than a quarter)
+# Shares of the budget, chosen on simulated tasks: what is kept for undoing at most, and of it for asking again.
+RESERVED, SPARE = 0.5, 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ class Undoings:
         """The row that settles most changes, in expectation; None when all changes are checked.
 
         Several that are undone together are settled by a hit alone, and a single one also by a miss: then it is needed.
-        Where not every change can be asked, only those count that are undone.
+        That is worth less where not every change can be asked.
         """
         if not self.open.any():
             return None
@@ -115,8 +116,8 @@ class Undoings:
             X, n_undone = np.vstack([X, together]), np.append(n_undone, 2 + np.arange(len(together)))
         probability = belief.probability(Points(ground, X))
         settled = probability * n_undone
-        if self._left(budget) >= self.open.sum():
-            settled[n_undone == 1] += 1  # the likeliest still lead
+        # A round that is proposed at once may go beyond the budget.
+        settled[n_undone == 1] += np.clip(self._left(budget) / self.open.sum(), 0, 1)
         best = best_position(X, settled, self._may_ask, above=-1.0)
         assert best is not None  # a change that is open may be undone
         chance = float(probability[best])
@@ -141,7 +142,7 @@ class Undoings:
     def is_due(self, budget: float) -> bool:
         """Is what is left of the budget wanted for them?"""
         n_open = int(self.open.sum())
-        return n_open > 0 and self._left(budget) <= min(n_open, RESERVED * budget)
+        return n_open > 0 and self._left(budget) <= min(n_open + min(n_open, SPARE * budget), RESERVED * budget)
 
     def is_short(self, budget: float) -> bool:
         """Is less left of the budget than it takes to check them?"""
