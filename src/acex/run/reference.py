@@ -123,6 +123,7 @@ class Reference:
         crumbs: bool = False,
         max_changes: int | None = None,
         category_cost: float | None = None,
+        change_cost: float = 0.0,
     ) -> Problem:
         """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row.
 
@@ -130,6 +131,7 @@ class Reference:
             crumbs: may a counterfactual have steps that nobody would see?
             max_changes: how many features may change.
             category_cost: what a change of category counts, in standard deviations; None for 1 over its own.
+            change_cost: what every change counts besides.
         """
         region = Region.of(
             space,
@@ -144,7 +146,7 @@ class Reference:
         weights = space.weights
         if category_cost is not None:
             weights = np.where(self.scale.is_nominal, category_cost * self.scale.deviations * weights, weights)
-        cost = Cost(self.scale, factual, weights, beta)
+        cost = Cost(self.scale, factual, weights, beta, change_cost)
         return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 
     @cached_property

@@ -159,7 +159,7 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     weights, category = space.weights, e.plan.category_cost
     if category is not None:
         weights = np.where(e.scale.is_nominal, category * e.scale.deviations * weights, weights)
-    J = Cost(e.scale, x, weights, e.plan.beta)(points)
+    J = Cost(e.scale, x, weights, e.plan.beta, e.plan.change_cost or 0.0)(points)
     fits = bool(np.allclose(J, e.costs, rtol=TOLERANCE))
     yield Check("cost", fits, f"the cost is {J[0]:.6g}" + ("." if fits else f", and {e.costs[0]:.6g} is said."))
 
