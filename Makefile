@@ -56,9 +56,8 @@ bench-quick: peers
 paper: peers
 	$(BIN)/python benchmarks/paper.py
 
-# 200 planted faults against the quick tests of search, bench and ledger. Hours; stopped, it goes on.
+# 200 planted faults against the quick tests of search, bench and ledger. An hour or two of one core; stopped, it goes on.
 mutants: .venv/installed
-	$(PIP) cosmic-ray
 	$(BIN)/python benchmarks/mutants.py
 
 format: .venv/installed

@@ -567,7 +567,7 @@ def test_a_password_is_shown_nowhere(address: str, monkeypatch: pytest.MonkeyPat
         Ledger(address.replace("postgresql", "mysql"))
     assert "s3cr" not in str(refused.value)
     monkeypatch.setattr(Store, "_prepare", lambda store: None)
-    monkeypatch.setattr(Store, "journal", lambda store: Journal(None, ""))
+    monkeypatch.setattr(Store, "journal", lambda store, name: Journal(None, ""))
     ledger = Ledger(address)
     assert "s3cr" not in repr(ledger) and "***" in repr(ledger)
     with pytest.raises(LedgerFailed) as caught, ledger._store._faults():

@@ -17,6 +17,7 @@ import acex
 from browsers import BROWSER, DRIVER, browsing, complaints, look, picture
 from commands import set_up
 from studios import serving_studio
+from test_studio_wishes import FLATS, flats
 
 pytestmark = [
     pytest.mark.slow,
@@ -39,8 +40,10 @@ const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComput
 const out = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (walk.nextNode()) {
   const e = walk.currentNode.parentElement, style = getComputedStyle(e);
-  if (!walk.currentNode.data.trim() || e.closest(":disabled, noscript, script, svg") || !e.checkVisibility()) continue;
-  const [a, b] = [light(parse(style.color).slice(0, 3)), light(behind(e))].sort((x, y) => y - x);
+  const isShown = e.checkVisibility() && !e.closest(":disabled, noscript, script, title");
+  if (!walk.currentNode.data.trim() || !isShown) continue;
+  const ink = e.closest("svg") ? style.fill : style.color;
+  const [a, b] = [light(parse(ink).slice(0, 3)), light(behind(e))].sort((x, y) => y - x);
   const large = parseFloat(style.fontSize) >= 24;
   if ((a + .05) / (b + .05) < (large ? 3 : 4.5)) out.push(e.className + ": " + walk.currentNode.data);
 }
@@ -168,6 +171,7 @@ def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver
         person.press("Go on")
         assert person.sees("Done") and len(bill(folder)) == 12
         assert "Good if income were" in person.find("h1").text
+        until(lambda: "Done. Good if" in driver.find_element("id", "live").get_attribute("textContent"))
         person.press("Ten more questions")
         until(lambda: "22 of 22" in person.text or "not expected" in person.text)
         until(lambda: person.find(".dot.ended"))
@@ -350,6 +354,38 @@ def test_every_page_can_be_read_and_fits(width: int, dark: bool, folder: Path, d
             assert driver.execute_script("return document.documentElement.scrollWidth") == width, name
             assert driver.execute_script(FAINT) == [], name
             assert driver.execute_script(NAMELESS) == [], name
+
+
+def test_a_number_is_wanted_of_a_regressor_and_dates_are_limited(folder: Path, driver: Any) -> None:
+    (folder / "acex_test_flats.py").write_text(FLATS, encoding="utf-8")
+    flats().to_csv(folder / "flats.csv", index=False)
+    words = ("flats.csv", "--model", "acex_test_flats:agent", "--model-id", "v1", "--ledger", "l.db", "--budget", 8)
+    with serving_studio(folder, *words, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("own")
+        assert person.find("input[type=date]").get_attribute("value")
+        person.press("Continue")
+        assert person.sees("the answer is not known yet") and person.sees("Which number would you like to see?")
+        assert not person.find("button.primary").is_enabled()
+        person.type("[aria-label='The number']", "700")
+        assert person.sees("At most 8 questions")
+        person.click("[aria-label='Adjust built']")
+        slider = person.find("[aria-label='Lowest built']")
+        for _ in range(2):  # each key moves it
+            before = slider.get_attribute("aria-valuetext")
+            slider.send_keys("\ue014")
+            assert slider.get_attribute("aria-valuetext") != before
+        assert person.sees("Built may become")
+        person.search()
+        assert person.sees("Done") and person.sees("wanted: at least 700")
+        picture(driver, folder / "numbers.png")
+        assert driver.execute_script(FAINT) == [] and driver.execute_script(NAMELESS) == []
+        person.press("Try it a little differently")
+        person.type(".fields input[type=number]", "21")
+        person.press("Ask the model")
+        assert person.sees("with size 21")
+        person.go("many")
+        assert person.sees("With an answer")
 
 
 def test_numbers_that_arrive_move_nothing(folder: Path, driver: Any) -> None:

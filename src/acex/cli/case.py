@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from acex.space.feature import Direction
+    from acex.space.gaps import Missing
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,10 @@ class Case:
     decimal: Annotated[
         str, typer.Option(metavar="MARK", help="How DATA writes 0.5: with '.' or ','; the other is for thousands.")
     ] = "."
+    missing: Annotated[
+        str,
+        typer.Option(metavar="drop|keep", help="Rows with gaps: drop, or keep them, for a model that takes gaps."),
+    ] = "drop"
     class_name: Annotated[
         list[str] | None, typer.Option(metavar="LABEL=WORD", help='What a label is called: "1=approved". Repeat it.')
     ] = None
@@ -138,14 +143,14 @@ class Case:
             hidden.append(labels)
         rows = table.drop(columns=hidden)
         outcomes = None if self.labels is None else table[self.labels]
-        rows, space = with_schema(rows, read_schema(self.schema) if self.schema else ())
+        rows, space = with_schema(rows, read_schema(self.schema) if self.schema else (), self._missing)
         known, remarks = rows, []
         if ids := [f.name for f in space.features if f.frozen and not self.schema]:
             remarks.append(f"{', '.join(ids)}: a number for each row, which stays as it is.")
         if outcomes is not None and outcomes.isna().any():
             remarks.append(f"{int(outcomes.isna().sum())} rows have no outcome in {self.labels} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
-        space = space.moving_on(_grid(self.grid or (), space))
+        space = space.moving_on(grid_steps(self.grid or (), space))
         names = self._class_names(known_labels or ())
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         return Prepared(
@@ -204,6 +209,7 @@ class Case:
                 prepared.rows,
                 labels=prepared.labels,
                 space=prepared.space,
+                missing=self._missing,
                 plausibility=self._plausibility(),
                 pool=not self.no_pool,
                 ledger=ledger,
@@ -232,6 +238,12 @@ class Case:
         assert self.x is not None
         own = read_row(self.x, self.decimal)
         return own.drop(columns=[name for name in hidden if name in own.columns])
+
+    @property
+    def _missing(self) -> Missing:
+        if self.missing not in ("drop", "keep"):
+            raise ValueError(f"--missing: expected drop or keep, got {self.missing!r}.")
+        return "keep" if self.missing == "keep" else "drop"
 
     def _plausibility(self) -> acex.Plausibility | None:
         if self.plausibility == "none":
@@ -307,7 +319,7 @@ def _noise(text: str) -> Any:
         raise ValueError(f"--noise {text!r}: expected a share of answers, such as 0.05, or auto.") from None
 
 
-def _grid(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:
+def grid_steps(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:
     if "off" in texts:
         return False
     steps: dict[str | int, float | None] = {}
@@ -328,8 +340,9 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
     if not equals:
         raise ValueError(f'--range {text!r}: expected COLUMN=LOW:HIGH, such as "income=0:90000", or COLUMN=A|B.')
     [name] = column_names([name], space.names, "--range", whole=True)
+    feature = space.feature(name)
     try:
-        return name, space.feature(name).limits_in(values)
+        return name, [None] if feature.gaps and feature.ordered and values == "missing" else feature.limits_in(values)
     except ValueError as error:
         raise ValueError(f"--range {text!r}: {error}") from None
 

@@ -29,18 +29,31 @@ _NEW, _AWAITED = queries.insert(), queries.update().where(queries.c.id == bindpa
 
 
 class Answers(Book):
-    """Every answer of every model, numbered in the order of settling."""
+    """Every answer of every model, numbered in the order of settling.
+
+    Attributes:
+        found: how many answers a process that was killed had paid for and not settled; they are settled now.
+    """
 
     def __init__(
-        self, where: str | os.PathLike[str] | None = None, *, lease: float = LEASE_SECONDS, checked: bool = True
+        self,
+        where: str | os.PathLike[str] | None = None,
+        *,
+        lease: float = LEASE_SECONDS,
+        checked: bool = True,
+        name: str | None = None,
     ) -> None:
         super().__init__(where, lease=lease, checked=checked)
-        self._journal = self._store.journal() if checked else Journal(None, "")
+        self._journal = self._store.journal(name) if checked else Journal(None, "")
+        self.found = 0
         with suppress(LedgerFailed):  # it may be read-only; whoever asks such a row again looks once more
             for path, entries in self._journal.left():
                 for entry in entries:
+                    if self.is_memory:
+                        self._journal.write(entry)  # until this process, too, has come to its end
+                        self._journal.settled(entry)
                     with self._store.write() as connection:
-                        self._write_answers(connection, entry, again=True)
+                        self.found += self._write_answers(connection, entry, again=True)[1]
                 self._journal.remove(path)
 
     def close(self) -> None:

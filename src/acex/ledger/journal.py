@@ -4,6 +4,8 @@ A ledger that a kill, a full disk or a server's restart keeps from settling an a
 opened, or when somebody wants to ask the same row again. Each open ledger has a journal of its own, a small file beside
 the SQLite file, or in the user's state folder for a server. An entry is a line: a CRC-32, then JSON. Lines are written
 one after the other, and from the start again once all are settled; a number that only rises tells old ones from new.
+A ledger in memory is on no disk, so that its journal keeps every answer until the process ends: one that stays is
+of a process that was killed.
 
 Its room is taken before a row is sent, so that a disk that is full by then can still keep the answer.
 """
@@ -53,10 +55,13 @@ class Journal:
         prefix: what the paths of all journals of the ledger begin with; None keeps entries in memory only.
         ledger: what tells the ledger from others.
         makes_folder: make the folder where it is missing. Not beside a ledger, which may have been removed with it.
+        of_memory: the ledger ends with the process, and so does the journal.
     """
 
-    def __init__(self, prefix: Path | None, ledger: str, *, makes_folder: bool = False) -> None:
-        self._prefix, self._ledger, self._makes_folder = prefix, ledger, makes_folder
+    def __init__(
+        self, prefix: Path | None, ledger: str, *, makes_folder: bool = False, of_memory: bool = False
+    ) -> None:
+        self._prefix, self._ledger, self._makes_folder, self._of_memory = prefix, ledger, makes_folder, of_memory
         self._begin()
 
     def _begin(self) -> None:
@@ -115,7 +120,7 @@ class Journal:
         with self._turn:
             self._open = [kept for kept in self._open if kept is not entry]
             self.stuck = [kept for kept in self.stuck if kept is not entry]
-            if self._file is not None and not self._open and self._end:
+            if self._file is not None and not self._open and self._end and not self._of_memory:
                 self._file.seek(0)
                 _write(self._file, b"\0")  # need not reach the disk: an answer that is told twice does no harm
                 self._end = 0
@@ -123,12 +128,12 @@ class Journal:
                     self._file.truncate(ROOM)
 
     def left(self) -> Iterator[tuple[Path, list[Entry]]]:
-        """What the journals of others hold, who may be gone, or about to settle it themselves."""
+        """What the journals of others hold, who may be gone, or about to settle it themselves (not in memory)."""
         if self._prefix is None:
             return
         own = None if self._file is None else Path(str(self._file.name))
         for path in self._prefix.parent.glob(f"{glob.escape(self._prefix.name)}*"):
-            if path != own:
+            if path != own and not (self._of_memory and _in_use(path)):
                 yield path, _entries(path, self._ledger)
 
     def remove(self, path: Path) -> None:
@@ -147,9 +152,12 @@ class Journal:
     def _create(self, prefix: Path) -> FileIO:
         if self._makes_folder:
             prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = Path(f"{prefix}{uuid.uuid4().hex[:12]}")
-        file = FileIO(path, "x+", opener=lambda name, flags: os.open(name, flags, 0o600))
-        _lock(file)
+        while True:
+            path = Path(f"{prefix}{uuid.uuid4().hex[:12]}")
+            file = FileIO(path, "x+", opener=lambda name, flags: os.open(name, flags, 0o600))
+            if _lock(file) and path.exists():  # nobody took it for one that was left behind
+                break
+            file.close()
         # What was never written has no place on the disk yet: then each entry would have to change the folder as well.
         _write(file, bytes(ROOM))
         os.fsync(file.fileno())
@@ -158,7 +166,7 @@ class Journal:
             os.fsync(folder)
             os.close(folder)
         self._file, self._end = file, 0
-        self._forget = weakref.finalize(self, _close, file, path, os.getpid())
+        self._forget = weakref.finalize(self, _close, file, path, os.getpid(), self._of_memory)
         return file
 
     def _notice_fork(self) -> None:
@@ -227,10 +235,19 @@ def _lock(file: Any) -> bool:
     return True
 
 
-def _close(file: FileIO, path: Path, pid: int) -> None:
+def _in_use(path: Path) -> bool:
+    """Is this the journal of a process that runs?"""
+    try:
+        with path.open("r+b", buffering=0) as file:
+            return not _lock(file)
+    except OSError:
+        return True
+
+
+def _close(file: FileIO, path: Path, pid: int, of_memory: bool) -> None:
     if os.getpid() == pid:
         with suppress(OSError):
             file.seek(0)
-            if file.read(1) == b"\0":
+            if of_memory or file.read(1) == b"\0":
                 path.unlink()
     file.close()

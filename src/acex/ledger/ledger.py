@@ -17,6 +17,8 @@ class Ledger(Claims, Records, Names, Purges, Views, Copies):
         where: a path (an SQLite file), a URL (`postgresql://user@host/database`), or None: memory, for this process.
         lease: for how many seconds a claim holds that nobody renews.
         checked: refuse a file that is damaged; False opens it all the same, to `check` or `repair` it.
+        name: for a ledger in memory: what the next one of this name takes over if this process is killed. Without a
+            name nothing of it outlives the process.
 
     Example:
         >>> from acex.ledger import Ledger, Question

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -98,10 +100,10 @@ class Store:
         """The address as it may be shown."""
         return "in memory" if self.is_memory else str(self.path or _without_secrets(self.url))
 
-    def journal(self) -> Journal:
-        """Where answers are kept until this store has them."""
-        if self.is_memory:  # whatever ends the process ends the ledger too
-            return Journal(None, "")
+    def journal(self, name: str | None = None) -> Journal:
+        """Where answers are kept until this store has them; in memory, which has no name of its own, under this one."""
+        if self.is_memory:
+            return Journal(None, "") if name is None else _of_memory(name)
         with self.read() as connection:
             found = [line.id for line in lines(connection, identity, select(identity))]
             if len(found) != 1:
@@ -214,6 +216,18 @@ class Store:
             raise LedgerFailed(f"Ledger {self.name}: {said}.") from error
         except LedgerFailed as error:
             raise type(error)(f"Ledger {self.name}: {error}") from None
+
+
+def _of_memory(name: str) -> Journal:
+    """The journal of a ledger in memory, which asks nothing of the disk: where there is no room it goes without."""
+    mark = hashlib.sha256(name.encode()).hexdigest()[:16]
+    try:
+        journal = Journal(state_folder() / f"memory-{mark}-", name, makes_folder=True, of_memory=True)
+        journal.reserve(1)
+    except LedgerFailed as error:
+        warnings.warn(f"If this process is killed, what it paid for is lost: {error}", stacklevel=2)
+        return Journal(None, "")
+    return journal
 
 
 def _as_url(where: str | os.PathLike[str] | None) -> URL:

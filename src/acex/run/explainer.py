@@ -31,7 +31,7 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.run import progress as progress_bars
-from acex.run.about import named, versions
+from acex.run.about import name_in_memory, named, taken_over, versions
 from acex.run.batch import Explanations, executor_for
 from acex.run.blackbox import BlackBox
 from acex.run.explanation import Explanation
@@ -44,17 +44,17 @@ from acex.run.pool import Lessons, Pool
 from acex.run.quote import Quote, plans_of, quote
 from acex.run.reference import Reference
 from acex.run.session import Session
-from acex.run.wishes import refuse_foreign
+from acex.run.wishes import refuse_foreign, told
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
-from acex.space.gaps import without_gaps
+from acex.space.gaps import Missing, without_gaps
 from acex.space.metric import Metric
 from acex.space.mining import Mined, mine
 from acex.space.plausibility import Plausibility
 from acex.space.rules import Rule
 from acex.space.scale import Scale
 from acex.space.space import Grids, Space
-from acex.values import Label, as_json, fingerprint, is_count, is_finite
+from acex.values import Label, fingerprint, is_count, is_finite, is_missing
 
 if TYPE_CHECKING:
     from acex.run.executors import Executor
@@ -83,6 +83,7 @@ class Explainer:
         labels: Any = None,
         space: Space | None = None,
         grid: Grids = None,
+        missing: Missing = "drop",
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
         scores: bool = False,
         pool: bool = True,
@@ -104,9 +105,9 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        data, labels, left_out = without_gaps(data, labels)
-        self._remarks = (left_out,) if left_out else ()
-        self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
+        data, labels, left_out = without_gaps(data, labels, missing)
+        self._remarks: tuple[str, ...] = (left_out,) if left_out else ()
+        self._reference = Reference.of(data, labels, space, grid, plausibility, seed, missing)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
@@ -114,7 +115,9 @@ class Explainer:
         self._scores, self.pools, self._timeout = scores, pool, timeout
         self.model_id = named(model, model_id, is_shared=ledger is not None)
         self._owns_ledger = not isinstance(ledger, Ledger)
-        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        in_memory = name_in_memory(model, model_id, self.space.names)
+        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, name=in_memory)
+        self._remarks += taken_over(self.ledger)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
         self._told: list[Label] = []
         if answers is not None:
@@ -243,7 +246,7 @@ class Explainer:
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
         plan = Plan(
-            factual={str(name): value for name, value in row.items()},
+            factual={str(name): None if is_missing(value) else value for name, value in row.items()},
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
@@ -261,7 +264,7 @@ class Explainer:
             "target": options.target,
             "budget": int(options.budget),
             "scale": reference.scale,
-            "ranges": {space.names[j]: _told(wanted) for j, wanted in limits.items()},
+            "ranges": {space.names[j]: told(wanted) for j, wanted in limits.items()},
             "rules": options.rules,
             "strategy": options.strategy.described,
             "plausibility": None if plausibility is None else plausibility.or_else(kind).described,
@@ -441,8 +444,3 @@ class Explainer:
     def __getstate__(self) -> dict[str, Any]:
         # The folder stays with its owner, and what was read is read again.
         return {name: value for name, value in vars(self).items() if name != "_folder"} | {"_pools": {}}
-
-
-def _told(values: Any) -> list[Any]:
-    """What `ranges` wants of a feature, as JSON knows it: None for an end without a limit."""
-    return [None if isinstance(value, float) and np.isinf(value) else as_json(value) for value in values]

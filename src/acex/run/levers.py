@@ -25,7 +25,7 @@ from acex.run.groups import Interval, wilson
 from acex.run.lines import Line
 from acex.search.problem import Problem
 from acex.space.space import Space
-from acex.values import printable, readable
+from acex.values import is_missing, printable, readable
 
 FAR = (0.5, 0.75, 0.9)  # quantiles of how far counterfactuals go: a longer lever turns more rows
 MOST_CANDIDATES = 24
@@ -169,17 +169,18 @@ def candidates(found: Sequence[Line], space: Space) -> list[tuple[Move, ...]]:
 
 
 def _way(space: Space, name: str, before: Any, after: Any) -> tuple[str, Any]:
-    feature = space.feature(name)
-    return (name, bool(after > before)) if feature.is_number else (name, after)
+    leaps = not space.feature(name).is_number or is_missing(before) or is_missing(after)
+    return (name, after) if leaps else (name, bool(after > before))
 
 
 def _step(space: Space, name: str, before: Any, after: Any) -> float:
-    return float(after) - float(before) if space.feature(name).is_number else 0.0
+    leaps = not space.feature(name).is_number or is_missing(before) or is_missing(after)
+    return 0.0 if leaps else float(after) - float(before)
 
 
 def _move(space: Space, name: str, way: Any, steps: Sequence[Mapping[str, float]], q: float) -> Move:
     feature = space.feature(name)
-    if not feature.is_number:
+    if not (feature.is_number and isinstance(way, bool)):
         return Move(name, None, way)
     far = float(np.quantile([abs(step[name]) for step in steps], q))
     grid = float(feature.grid)
@@ -210,7 +211,7 @@ class _Trial:
             x = problem.factual.copy()
             for move in moves:
                 j = plan.space.index(move.feature)
-                x[j] = plan.space.features[j].encode(pd.Series([move.to]))[0] if move.by is None else x[j] + move.by
+                x[j] = plan.space.held[j].codes(pd.Series([move.to]))[0] if move.by is None else x[j] + move.by
             point = plan.space.snap(x[None])[0] if _within(plan.space, x) else x
             if not _fits(problem, point):
                 yield i, None
@@ -224,7 +225,7 @@ class _Trial:
 
 
 def _within(space: Space, x: FloatArray) -> bool:
-    return bool(((x >= space.low) & (x <= space.high)).all())
+    return bool((((x >= space.low) & (x <= space.high)) | space.is_gap(x)).all())
 
 
 def _fits(problem: Problem, x: FloatArray) -> bool:

@@ -15,6 +15,7 @@ from acex.run.threads import one_blas_thread
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Hint, Problem
 from acex.space.cost import Cost
+from acex.space.gaps import Missing
 from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.quantiles import Quantiles
 from acex.space.region import Constraint, Region
@@ -47,6 +48,7 @@ class Reference:
         grid: Grids,
         plausibility: Plausibility | None,
         seed: int,
+        missing: Missing = "drop",
     ) -> Reference:
         """What is known of these rows.
 
@@ -59,7 +61,10 @@ class Reference:
             raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
-        space = Space.infer(data, grid=grid) if space is None else space.like(data).moving_on(grid)
+        if space is None:
+            space = Space.infer(data, grid=grid, missing=missing)
+        else:
+            space = (space.like(data) if missing == "drop" else space.keeping_gaps(data)).moving_on(grid)
         points = space.encode(data)
         scale = Scale.of(space, points)
         outcomes = None if labels is None else as_outcomes(labels, len(points))
@@ -142,11 +147,11 @@ class Reference:
             rules=tuple(Rule.of(text, space) for text in rules),
             crumb=None if crumbs else self._visible,
             max_changes=max_changes,
+            middle=self.scale.middle,
         )
-        weights = space.weights
-        if category_cost is not None:
-            weights = np.where(self.scale.is_nominal, category_cost * self.scale.deviations * weights, weights)
-        cost = Cost(self.scale, factual, weights, beta, change_cost)
+        if crumbs and (space.is_gap(factual) & region.movable).any():
+            raise ValueError("ranges asks for a value in place of a gap, which needs strategy 'feasible'.")
+        cost = Cost.of(self.scale, factual, space.weights, beta, category_cost, change_cost)
         return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 
     @cached_property
@@ -155,7 +160,7 @@ class Reference:
 
         Where a few giants make the standard deviation, the middle half of the rows says what a step is.
         """
-        lower, upper = np.quantile(self.points, [0.25, 0.75], axis=0)
+        lower, upper = np.quantile(self.scale.filled(self.points), [0.25, 0.75], axis=0)
         middle = (upper - lower) / 1.349  # the standard deviation, where a feature is normal
         spread = np.where(middle > 0, np.minimum(middle, self.scale.deviations), self.scale.deviations)
         return np.where(self.scale.is_nominal, 0.0, VISIBLE * spread)

@@ -137,7 +137,8 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     frozen = sorted({f.name for f, _, _ in moved if f.frozen})
     yield Check("frozen", not frozen, f"{listed(frozen)} was frozen and changed." if frozen else _kept(e, "frozen"))
     ways = {"increase": 1, "decrease": -1}
-    against = sorted({f.name for f, a, b in moved if f.direction and (b - a) * ways[f.direction] < 0})
+    ordered = [(f, b - a) for f, a, b in moved if f.direction and f.gap not in (a, b)]
+    against = sorted({f.name for f, step in ordered if f.direction and step * ways[f.direction] < 0})
     words = f"{listed(against)} went the way that it may not." if against else _kept(e, "direction")
     yield Check("directions", not against, words)
     if e.plan.max_changes is not None:
@@ -156,10 +157,7 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
         yield Check("cost", None, "columns are left out, so the cost cannot be reckoned again.")
         return
-    weights, category = space.weights, e.plan.category_cost
-    if category is not None:
-        weights = np.where(e.scale.is_nominal, category * e.scale.deviations * weights, weights)
-    J = Cost(e.scale, x, weights, e.plan.beta, e.plan.change_cost or 0.0)(points)
+    J = Cost.of(e.scale, x, space.weights, e.plan.beta, e.plan.category_cost, e.plan.change_cost or 0.0)(points)
     fits = bool(np.allclose(J, e.costs, rtol=TOLERANCE))
     yield Check("cost", fits, f"the cost is {J[0]:.6g}" + ("." if fits else f", and {e.costs[0]:.6g} is said."))
 
@@ -173,7 +171,7 @@ def _ranges(e: Explanation) -> dict[str | int, Any]:
     """The caller's limits as `Region` takes them; an open end is None in a file."""
     out: dict[str | int, Any] = {}
     for name, limits in e.plan.ranges.items():
-        is_pair = e.space.feature(name).is_number
+        is_pair = e.space.feature(name).is_number and len(limits) == 2
         out[name] = [end if v is None else v for v, end in zip(limits, (-inf, inf), strict=True)] if is_pair else limits
     return out
 

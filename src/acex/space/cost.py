@@ -8,7 +8,7 @@ Who wants few changes adds a charge for each, whatever its length: the same for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,22 @@ class Cost:
     weights: FloatArray
     beta: float = 5.0
     charge: float = 0.0  # for every feature that changes, as many standard deviations of a number
+
+    @classmethod
+    def of(
+        cls,
+        scale: Scale,
+        factual: FloatArray,
+        weights: FloatArray,
+        beta: float,
+        category_cost: float | None,
+        charge: float = 0.0,
+    ) -> Cost:
+        """J where a change of category, or from or to a gap, counts `category_cost` deviations; None: as in `scale`."""
+        if category_cost is not None:
+            weights = np.where(scale.is_nominal, category_cost * scale.deviations * weights, weights)
+            scale = replace(scale, gap_step=category_cost) if len(scale.space.gapped) else scale
+        return cls(scale, factual, weights, beta, charge)
 
     @cached_property
     def per_unit(self) -> FloatArray:

@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.feature import MOST_LISTED, Direction, Feature, register
+from acex.space.feature import MISSING, MOST_LISTED, Direction, Feature, register
 from acex.space.grid import Grid, digits_of, step_of, with_digits
 from acex.values import is_count, is_finite, is_hashable, is_missing, joined_words, listed, plain
 
@@ -127,12 +127,12 @@ class Numeric(Feature):
             return super().codes(allowed)
         return Grid(self.grid).every(allowed[0], allowed[-1])
 
-    def text(self, value: Any, digits: int = 4) -> str:
+    def written(self, value: Any, digits: int = 4) -> str:
         if self.grid and is_finite(value) and abs(value) < LARGEST_EXACT_INTEGER:
             grid = Grid(self.grid)
             if grid.decimals and grid.nearest(value) == value:
                 return grid.text(value)
-        return super().text(value, digits)
+        return super().written(value, digits)
 
     def verb(self, before: Any, after: Any) -> Direction:
         return "increase" if after > before else "decrease"
@@ -291,7 +291,8 @@ class Categorical(Feature):
         return [self.value(code) for code in allowed]
 
     def limits_in(self, text: str) -> Any:
-        by_text = {str(category): category for category in self.categories}
+        by_text: dict[str, Any] = {MISSING: None} if self.gaps else {}
+        by_text |= {str(category): category for category in self.categories}
         return [by_text.get(word, word) for word in text.split("|")]
 
     def between(self, allowed: FloatArray, least: float, most: float) -> FloatArray:
@@ -307,11 +308,11 @@ class Categorical(Feature):
         nearest: FloatArray = allowed[np.abs(x[:, None] - allowed).argmin(axis=1)]
         return nearest
 
-    def text(self, value: Any, digits: int = 4) -> str:
+    def written(self, value: Any, digits: int = 4) -> str:
         return str(value)
 
     def span(self, limits: Any = None) -> str:
-        return joined_words([str(c) for c in (self.categories if limits is None else limits)], "or")
+        return joined_words([self.text(c) for c in (self.categories if limits is None else limits)], "or")
 
 
 @register
@@ -335,6 +336,17 @@ class Nominal(Categorical):
     """One of `categories`, in no order."""
 
     ordered = False
+
+    @property
+    def high(self) -> float:
+        return len(self.categories) - 1.0 + self.gaps
+
+    @property
+    def gap(self) -> float:
+        return float(len(self.categories)) if self.gaps else np.nan  # one more category
+
+    def deviation(self, x: FloatArray) -> float:
+        return super().deviation(x[x != self.gap])
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
