@@ -18,12 +18,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import acex
 from acex import Continuous, Nominal, Plausibility, Region, Space
+from acex.ledger import canonical
 from acex.run.certificate import parsed
 from acex.run.options import Options
 from acex.run.recorded import recorded
 from acex.run.verify import verify
 from acex.search.evidence import Ground, Points
-from acex.space.columns import holds_gaps
+from acex.space.columns import holds_gaps, rows_in_form
 from acex.space.cost import Cost
 from acex.space.feature import NOTHING
 from acex.space.quantiles import Quantiles
@@ -136,6 +137,15 @@ def test_a_gap_in_a_column_of_objects_stays_none_or_nan() -> None:
         back = Space.infer(rows, missing="keep")
         [_, told, _] = back.decode(back.encode(rows))["word"].tolist()
         assert told is None if gap is None else told is not None and np.isnan(told)
+
+
+def test_rows_are_asked_again_with_their_gaps() -> None:
+    rows = DATA.assign(word=pd.Series(["a", None] * (N // 2), dtype=object))
+    space = Space.infer(rows, missing="keep")
+    written = [json.loads(form) for form in canonical(rows)]
+    again = rows_in_form(written, space.form())
+    assert_frame_equal(again, rows)
+    assert again["word"].iloc[1] is None
 
 
 def test_gaps_of_an_array_are_nan() -> None:
@@ -285,6 +295,7 @@ def test_a_category_may_be_given_or_missing() -> None:
     space = Space((Nominal("job", ("a", "b", "c"), gaps=True), Continuous("x", 0, 1)))
     region = Region.of(space, np.array([0.0, 0.5]), ranges={"job": ["b", None]})
     assert region.allowed[0].tolist() == [1.0, 3.0]
+    assert space.features[0].limits(region.allowed[0]) == ["b", None]
     plain = Region.of(space, np.array([0.0, 0.5]))
     assert plain.snap(np.array([[3.0, 0.5], [2.0, 0.5]]))[:, 0].tolist() == [0.0, 2.0]
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,16 @@ def driver(tmp_path: Path) -> Iterator[Any]:
     with browsing(tmp_path) as driver:
         yield driver
         assert complaints(driver) == []
+
+
+@contextmanager
+def opened(driver: Any, folder: Path, *words: Any, **variables: str) -> Iterator[tuple[Any, str]]:
+    """`acex studio`, and its address; the pages are left before it is closed, so that they miss nothing."""
+    with serving_studio(folder, *words, **variables) as (process, address):
+        yield process, address
+        for window in driver.window_handles:
+            driver.switch_to.window(window)
+            driver.get("about:blank")
 
 
 def bill(folder: Path) -> list[str]:
@@ -144,7 +155,7 @@ class Person:
 
 
 def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5", BANK_SECONDS="0.2") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", "--price-per-row", "0.5", BANK_SECONDS="0.2") as (_, address):
         person = Person(driver, address)
         assert person.sees("80 rows")
         person.type("input[type=search]", "id:100")
@@ -179,7 +190,7 @@ def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver
 
 
 def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -206,7 +217,7 @@ def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, dr
 
 
 def test_take_it_along(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -225,7 +236,7 @@ def test_take_it_along(folder: Path, driver: Any) -> None:
 
 
 def test_many_rows(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("many")
         person.press("Explain these rows")
@@ -249,7 +260,7 @@ def free_port() -> int:
 def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twice(folder: Path, driver: Any) -> None:
     port = free_port()
     words = (*CASE, "--port", port)
-    with serving_studio(folder, *words, BANK_SECONDS="0.3") as (process, address):
+    with opened(driver, folder, *words, BANK_SECONDS="0.3") as (process, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -257,7 +268,8 @@ def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twic
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         until(lambda: person.find("#banner").text)
-        with serving_studio(folder, *words, BANK_SECONDS="0.3") as (_, _again):
+        driver.get_log("browser")  # what a browser says of a server that went away
+        with opened(driver, folder, *words, BANK_SECONDS="0.3") as (_, _again):
             assert person.sees("Done")  # without a touch
             assert person.sees("12 of 12")
             assert len(bill(folder)) == len(set(bill(folder))) == 12
@@ -265,7 +277,7 @@ def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twic
 
 
 def test_two_tabs_follow_the_same_search(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0", BANK_SECONDS="0.3") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", BANK_SECONDS="0.3") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -303,7 +315,7 @@ def test_the_keyboard_alone_does_everything(folder: Path, driver: Any) -> None:
             press(Keys.TAB)
         raise AssertionError("it cannot be reached")
 
-    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
         assert person.sees("80 rows")
         reach(lambda e: e.get_attribute("type") == "search")
@@ -333,7 +345,7 @@ def test_the_keyboard_alone_does_everything(folder: Path, driver: Any) -> None:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_every_page_can_be_read_and_fits(width: int, dark: bool, folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -360,7 +372,7 @@ def test_a_number_is_wanted_of_a_regressor_and_dates_are_limited(folder: Path, d
     (folder / "acex_test_flats.py").write_text(FLATS, encoding="utf-8")
     flats().to_csv(folder / "flats.csv", index=False)
     words = ("flats.csv", "--model", "acex_test_flats:agent", "--model-id", "v1", "--ledger", "l.db", "--budget", 8)
-    with serving_studio(folder, *words, "--port", "0") as (_, address):
+    with opened(driver, folder, *words, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("own")
         assert person.find("input[type=date]").get_attribute("value")
@@ -394,7 +406,7 @@ def test_numbers_that_arrive_move_nothing(folder: Path, driver: Any) -> None:
     const add = list => { for (const e of list.getEntries()) if (!e.hadRecentInput) window.shifts += e.value; };
     new PerformanceObserver(add).observe({ type: "layout-shift", buffered: false });
     """
-    with serving_studio(folder, *CASE, "--port", "0", BANK_SECONDS="0.2") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", BANK_SECONDS="0.2") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -410,7 +422,7 @@ def test_text_of_others_is_only_text(folder: Path, driver: Any) -> None:
     rows = pd.read_csv(folder / "loans.csv").rename(columns={"age": f"age{evil}"})
     rows["job"] = rows["job"].replace("cook", f"cook{evil}")
     rows.to_csv(folder / "loans.csv", index=False)
-    with serving_studio(folder, *CASE, "--port", "0", "--freeze", "debt") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", "--freeze", "debt") as (_, address):
         person = Person(driver, address)
         assert person.sees(evil)
         person.go("row/0")
@@ -423,7 +435,7 @@ def test_text_of_others_is_only_text(folder: Path, driver: Any) -> None:
 
 
 def test_the_ledger_has_what_the_page_showed(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()

@@ -144,6 +144,7 @@ def test_a_script_of_another_site_that_hides_its_origin_is_known_by_the_browser(
             assert client.get("/api/desk", headers=elsewhere).status_code == 403
             assert client.get("/static/app.js", headers=elsewhere).status_code == 403
             assert client.get("/api/desk", headers=elsewhere | {"sec-fetch-mode": "navigate"}).status_code == 403
+            assert client.get("/", headers=elsewhere).status_code == 403
             assert client.get("/", headers=elsewhere | {"sec-fetch-mode": "navigate"}).status_code == 200  # a link
 
 
@@ -227,6 +228,7 @@ def test_on_every_address_of_the_machine_numbers_are_known_but_names_only_if_all
         assert status(f"evil.example:{PORT}") == status(f"10.1.2.3.evil.example:{PORT}") == 421
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("host", "wants"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
 def test_only_this_machine_needs_no_token(host: str, wants: bool, tmp_path: Path) -> None:
     with serving_studio(tmp_path, "--demo", "--port", "0", "--host", host) as (_, address):

@@ -227,6 +227,30 @@ def test_rows_with_gaps_are_shown_and_say_what_is_wrong_with_them(folder: Path) 
         assert ended(client, begin(client)["id"])["state"] == "ended"
 
 
+def test_where_a_model_takes_gaps_a_row_may_have_some(folder: Path) -> None:
+    table = flats().astype({"size": float})
+    table.loc[[2, 5], "size"] = np.nan
+    table.to_csv("flats.csv", index=False)
+    with visiting(desk_of("lends", missing="keep", range=["size=missing"])) as client:
+        about = client.get("/api/desk").json()
+        card = about["features"][0]
+        assert card["gaps"] and sum(card["bars"]) == 28 and card["low"] >= 20
+        assert about["wishes"]["ranges"] == {}  # a page has no words for it, and it holds
+        typed = {"values": {"size": "", "built": "1999-01-01"}}
+        plan = client.post("/api/plan", json={"row": typed, "wishes": {"ranges": {}}}).json()
+        assert plan["rules"] == ["Size may become missing, nothing else."]
+        for row in ({"position": 0}, {"position": 2}, typed):
+            identity = begin(client, row, target=[], ranges={})["id"]
+            told = ended(client, identity)
+            assert told["state"] == "ended" and told["position"] == row.get("position"), told["error"]
+            assert all(before != after for step in told["steps"] for _, before, after in step["changes"])
+            same_elsewhere(client, identity)
+        groups = client.get("/api/many?by=size").json()["groups"]
+    assert sum(group["rows"] for group in groups) == 3
+    with visiting(desk_of("lends", missing="keep", range=["size=missing"])) as client:
+        assert client.get(f"/api/searches/{identity}").status_code == 200
+
+
 def test_a_row_without_an_outcome_keeps_its_place(folder: Path) -> None:
     table = flats()
     table["outcome"] = [None if i in (1, 4) else str(int(size > 60)) for i, size in enumerate(table["size"])]

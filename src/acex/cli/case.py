@@ -88,6 +88,10 @@ class Case:
         str,
         typer.Option(metavar="drop|keep", help="Rows with gaps: drop, or keep them, for a model that takes gaps."),
     ] = "drop"
+    other: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=CATEGORY", help='What unknown categories count as: "job=other". Repeat it.'),
+    ] = None
     class_name: Annotated[
         list[str] | None, typer.Option(metavar="LABEL=WORD", help='What a label is called: "1=approved". Repeat it.')
     ] = None
@@ -151,6 +155,7 @@ class Case:
             remarks.append(f"{int(outcomes.isna().sum())} rows have no outcome in {self.labels} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
         space = space.moving_on(grid_steps(self.grid or (), space))
+        space = space.adjust(other=dict(_other(text, space) for text in self.other or ()))
         names = self._class_names(known_labels or ())
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         return Prepared(
@@ -345,6 +350,13 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
         return name, [None] if feature.gaps and feature.ordered and values == "missing" else feature.limits_in(values)
     except ValueError as error:
         raise ValueError(f"--range {text!r}: {error}") from None
+
+
+def _other(text: str, space: acex.Space) -> tuple[str | int, Any]:
+    name, _, word = text.partition("=")
+    [name] = column_names([name], space.names, "--other", whole=True)
+    by_text = {str(category): category for category in getattr(space.feature(name), "categories", ())}
+    return name, by_text.get(word, word)
 
 
 def _weight(text: str, space: acex.Space) -> tuple[str, float]:

@@ -199,7 +199,8 @@ def _python(room: Room, black_box: OwnModel, scores: bool, ledger: str | None, p
     if room.schema is not None or has_gaps:
         schema = "[]" if room.schema is None else f"read_schema(Path({str(room.schema)!r}))"
         lines[0:0] = ["from pathlib import Path", "from acex.space.schema import read_schema, with_schema"]
-        lines.append(f"rows, space = with_schema(rows, {schema})")
+        keep = "" if room.missing == "drop" else f", {room.missing!r}"
+        lines.append(f"rows, space = with_schema(rows, {schema}{keep})")
         arguments.append("space=space")
     if has_gaps:
         lines.append(f"known = table[{room.labels!r}].notna()")
@@ -209,6 +210,7 @@ def _python(room: Room, black_box: OwnModel, scores: bool, ledger: str | None, p
         arguments.append(f"grid={grid_steps(room.grid, prepared.space)!r}")
     if prepared is not None and prepared.class_names:
         arguments.append(f"class_names={prepared.class_names!r}")
+    arguments += [f"missing={room.missing!r}"] if room.missing != "drop" else []
     if room.plausibility is not None:
         kind = None if room.plausibility == "none" else f"acex.Plausibility(kind={room.plausibility!r})"
         arguments.append(f"plausibility={kind}")

@@ -173,4 +173,5 @@ class Plan:
             reference=None,
             outcomes=bool(settings.get("labels", False)),
             noise=Noise.of(settings.get("noise", 0), settings.get("confirm", 3)),
+            remarks=tuple(settings.get("remarks") or ()),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -84,6 +84,7 @@ class Explainer:
         space: Space | None = None,
         grid: Grids = None,
         missing: Missing = "drop",
+        other: Mapping[Any, Any] | None = None,
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
         scores: bool = False,
         pool: bool = True,
@@ -107,7 +108,7 @@ class Explainer:
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
         data, labels, left_out = without_gaps(data, labels, missing)
         self._remarks: tuple[str, ...] = (left_out,) if left_out else ()
-        self._reference = Reference.of(data, labels, space, grid, plausibility, seed, missing)
+        self._reference = Reference.of(data, labels, space, grid, plausibility, seed, missing, other)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
@@ -189,7 +190,8 @@ class Explainer:
         explanation, recorded = None, []
         if not self.ledger.is_memory:
             explanation = plan.identity
-            form = {"form": plan.space.form()}  # to ask the rows again later, as they were asked
+            # To ask the rows again later, as they were asked, and to say again what was said of them.
+            form = {"form": plan.space.form(), **({"remarks": list(plan.remarks)} if plan.remarks else {})}
             recorded = self.ledger.begin(
                 explanation,
                 self.model_id,
@@ -197,16 +199,7 @@ class Explainer:
                 settings=plan.settings | about | form,
                 space=plan.described_space(),
             )
-        is_number = isinstance(plan.target, Measured) and plan.target.label is None
-        box = BlackBox(
-            as_numeric(self.model) if is_number else self._predict,
-            self.ledger,
-            plan.budget,
-            model_id=self.model_id,
-            explanation=explanation,
-            timeout=self._timeout,
-            read=as_numbers if is_number else as_labels,
-        )
+        box = self.box(plan.budget, plan.target, explanation)
         home = problem.quantiles.coordinates(problem.factual[None])
         return Session(
             plan,
@@ -250,7 +243,7 @@ class Explainer:
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=(*self._remarks, *known.beyond(encoded[0]), *unusual_row(problem), *remarks),
+            remarks=(*self._remarks, *known.beyond(encoded[0]), *known.others(x), *unusual_row(problem), *remarks),
             **self._said(options, space),
         )
         return plan, problem
@@ -419,9 +412,18 @@ class Explainer:
         plans = plans_of(lambda x: self.planned(x, told)[0], X)
         return quote(plans, self.ledger, self.model_id, budget=told.budget, budget_total=budget_total)
 
-    def box(self, budget: int) -> BlackBox:
-        """The model with a budget, on behalf of no explanation."""
-        return BlackBox(self._predict, self.ledger, budget, model_id=self.model_id, timeout=self._timeout)
+    def box(self, budget: int, target: Target, explanation: str | None = None) -> BlackBox:
+        """The model with a budget, asked for what a target is about; on behalf of an explanation, if one is named."""
+        is_number = isinstance(target, Measured) and target.label is None
+        return BlackBox(
+            as_numeric(self.model) if is_number else self._predict,
+            self.ledger,
+            budget,
+            model_id=self.model_id,
+            explanation=explanation,
+            timeout=self._timeout,
+            read=as_numbers if is_number else as_labels,
+        )
 
     def _move_to_file(self) -> None:
         """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Unpack
@@ -24,6 +25,7 @@ class EveryOption(RowOptions, total=False):
     space: Space | None
     grid: Grids
     missing: Missing
+    other: Mapping[Any, Any] | None
     plausibility: Plausibility | None
     scores: bool
     pool: bool
@@ -57,6 +59,8 @@ def explain(
             default those in which the data come, so that a counterfactual looks like a row of them; False for none.
         missing: "drop" leaves out rows of data with gaps, and says how many. "keep" is for models that take gaps: a gap
             of x stays one unless `ranges` asks for values, and a value a value unless it asks for a gap ([None]).
+        other: categories that stand for all values that nobody has declared, {"job": "other"}; without it such a value
+            is refused.
         target: the label wanted, or a list of labels that will do; by default any other than the one x has.
         budget: how many rows may be sent to the model, the first one (x itself) included. A hard cap.
         count: how many counterfactuals; each rests on a feature that the others do not rest on.

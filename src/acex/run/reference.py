@@ -49,6 +49,7 @@ class Reference:
         plausibility: Plausibility | None,
         seed: int,
         missing: Missing = "drop",
+        other: Mapping[Any, Any] | None = None,
     ) -> Reference:
         """What is known of these rows.
 
@@ -65,6 +66,7 @@ class Reference:
             space = Space.infer(data, grid=grid, missing=missing)
         else:
             space = (space.like(data) if missing == "drop" else space.keeping_gaps(data)).moving_on(grid)
+        space = space.adjust(other=other)
         points = space.encode(data)
         scale = Scale.of(space, points)
         outcomes = None if labels is None else as_outcomes(labels, len(points))

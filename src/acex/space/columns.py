@@ -215,6 +215,8 @@ def rows_in_form(values: list[list[Any]], form: Mapping[str, Any]) -> Rows:
     if form["dtypes"] is not None:
         dtypes = [dtype_from_json(written) for written in form["dtypes"]]
         frame = pd.DataFrame({c: frame[c].astype(d) for c, d in zip(frame.columns, dtypes, strict=True)})
+        for j in form.get("nones", ()):
+            frame[j] = frame[j].where(frame[j].notna(), None)
     if form["columns"] is not None:
         frame.columns = index_of(labels_from_json(form["columns"]), nested=form.get("nested", False))
     return frame

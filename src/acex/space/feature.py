@@ -27,7 +27,7 @@ Direction: TypeAlias = Literal["increase", "decrease"]
 Way: TypeAlias = Literal["up", "down", "other"]
 
 MOST_ONE_HOT = 50  # categories, up to which each has a coordinate of its own
-LATER = ("grid", "digits", "gaps")  # fields that came after 0.1.0
+LATER = ("grid", "digits", "gaps", "other")  # fields that came after 0.1.0
 NOTHING = -(2.0**500)  # the code of a gap where values have an order: beyond all numbers, and its square is a float
 MISSING = "missing"  # the word for a gap
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
@@ -66,7 +66,7 @@ class Feature:
             raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
         if not isinstance(self.gaps, bool):
             raise ValueError(f"{self.name!r}: gaps must be True or False, got {self.gaps!r}.")
-        if self.gaps and not self.ordered and not self.has_own("gap"):
+        if self.gaps and not self.takes_gaps:
             raise ValueError(f"{self.name!r}: values of kind {self.kind} cannot be missing; fill them in.")
 
     def _set(self, **values: Any) -> None:
@@ -85,6 +85,11 @@ class Feature:
         return next(c for c in cls.__mro__ if method in vars(c)) is not Feature
 
     # -- its column ------------------------------------------------------------------------------
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Can a gap have a code of its own?"""
+        return self.ordered or self.has_own("gap")
 
     @property
     def gap(self) -> float:

@@ -211,12 +211,17 @@ class Integer(Numeric):
 
 @dataclass(frozen=True)
 class Categorical(Feature):
-    """What `Ordinal` and `Nominal` share: codes are positions in `categories`, and those allowed are all listed."""
+    """What `Ordinal` and `Nominal` share: codes are positions in `categories`, and those allowed are all listed.
+
+    A value that is none of them is refused, unless one of the categories, `other`, stands for all such values.
+    """
 
     categories: tuple[Hashable, ...]
+    other: Hashable = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._set(other=plain(self.other))
         if isinstance(self.categories, str):
             raise ValueError(f"{self.name!r}: expected a list of categories, got {self.categories!r}.")
         self._set(categories=tuple(plain(c) for c in self.categories))
@@ -227,6 +232,9 @@ class Categorical(Feature):
                 raise ValueError(f"{self.name!r}: {category!r} cannot be a category.")
         if len(set(self.categories)) < len(self.categories):
             raise ValueError(f"{self.name!r}: a category appears twice in {listed(self.categories)}.")
+        if self.other is not None and self.other not in self.categories:
+            known = listed(self.categories)
+            raise ValueError(f"{self.name!r}: other must be one of the categories, {known}, got {self.other!r}.")
 
     @property
     def low(self) -> float:
@@ -248,15 +256,21 @@ class Categorical(Feature):
             return np.array([self._codes[v] for v in values.tolist()], dtype=float)
         except (KeyError, TypeError):
             codes = [self._code_of(v) for v in values.tolist()]
+            if self.other is not None:
+                codes = [self._codes[self.other] if code is None else code for code in codes]
             if None not in codes:
                 return np.array(codes, dtype=float)
             unknown = values.tolist()[codes.index(None)]
-            known = listed(self.categories)
-            raise ValueError(f"{self.name!r}: {unknown!r} is not a known category; there are {known}.") from None
+            what = f"{self.name!r}: {unknown!r} is not a known category; there are {listed(self.categories)}"
+            raise ValueError(f"{what}. If one of them stands for all others, say which: other=.") from None
 
     @cached_property
     def _codes(self) -> dict[Hashable, int]:
         return {category: code for code, category in enumerate(self.categories)}
+
+    def strangers(self, values: pd.Series[Any]) -> list[Any]:
+        """The values that are no category, and count as `other`."""
+        return [v for v in values.dropna().tolist() if self.other is not None and self._code_of(v) is None]
 
     def _code_of(self, value: Any) -> int | None:
         """The code of a value, also of a yes or no in other words than the column's; None if it is not known."""
@@ -288,7 +302,7 @@ class Categorical(Feature):
         return np.unique([float(code) for code in codes if code is not None])
 
     def limits(self, allowed: FloatArray) -> Any:
-        return [self.value(code) for code in allowed]
+        return [self.read(code) for code in allowed]
 
     def limits_in(self, text: str) -> Any:
         by_text: dict[str, Any] = {MISSING: None} if self.gaps else {}

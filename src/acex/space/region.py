@@ -144,8 +144,8 @@ class Region:
 
     def _snapped(self, X: FloatArray) -> FloatArray:
         """The nearest points that features may have, each by itself, (n, d)."""
-        if len(self._filled):
-            X = np.where((X == NOTHING) & np.isin(np.arange(X.shape[1]), self._filled), self._stand_in, X)
+        if self._filled.any():
+            X = np.where((X == NOTHING) & self._filled, self._stand_in, X)
         X = self.space.snap(np.where(self.space.is_nominal, X, np.clip(X, self.low, self.high)))
         for j in self._steps:
             X[:, j] = self._moved(j, X[:, j])
@@ -156,9 +156,9 @@ class Region:
         return X + 0.0  # -0.0 and 0.0 are one value
 
     @cached_property
-    def _filled(self) -> list[int]:
-        """The features with an order that have values here, and gaps elsewhere."""
-        return [j for j in self.space.gapped.tolist() if self.low[j] != NOTHING]
+    def _filled(self) -> BoolArray:
+        """Which features with an order have values here, and gaps elsewhere, (d,)."""
+        return np.asarray((self.space.gap_codes == NOTHING) & (self.low != NOTHING))
 
     @cached_property
     def _stand_in(self) -> FloatArray:

@@ -30,12 +30,14 @@ HEADER = """\
 #   unit        what a number counts, such as "months": a word for sentences and reports
 #   grid        the step in which a number is moved, such as 50 or 0.001; any number without it
 #   digits      the significant digits of a number that has no step
+#   other       the category that stands for all values that are none of them
 #   gaps        true: values may be missing, for a model that takes gaps; see --missing keep
 # Rules over several columns stand before the features: rules = ["duration <= 84 - age"]
 """
 WRITTEN: dict[str, Any] = {
     "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
     "weight": (int, float), "unit": str, "grid": (int, float), "digits": int, "gaps": bool,
+    "other": (str, bool, int, float),
 }  # fmt: skip
 
 

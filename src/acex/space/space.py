@@ -30,7 +30,7 @@ from acex.space.columns import (
 )
 from acex.space.feature import NOTHING, Direction, Feature, feature_from_json, feature_to_json
 from acex.space.gaps import Missing, all_at_once, known_values
-from acex.space.kinds import Numeric
+from acex.space.kinds import Categorical, Numeric
 from acex.values import is_missing, joined_words, listed
 
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
@@ -136,7 +136,8 @@ class Space:
     def keeping_gaps(self, data: Rows) -> Space:
         """The same space, with room for gaps wherever a column of the data can hold them."""
         space = self.like(data)
-        features = tuple(replace(c.feature, gaps=c.feature.gaps or holds_gaps(c.dtype)) for c in space.held)
+        holding = [c.feature.takes_gaps and holds_gaps(c.dtype) for c in space.held]
+        features = tuple(replace(f, gaps=True) if h else f for f, h in zip(self.features, holding, strict=True))
         columns = [] if space.columns is None else [data[c] for c in space.columns]
         nones = (j for j, column in enumerate(columns) if column.dtype == object and any(v is None for v in column))
         return replace(space, features=features, nones=tuple(nones))
@@ -194,8 +195,13 @@ class Space:
         directions: Mapping[str | int, Direction] | None = None,
         weights: Mapping[str | int, float] | None = None,
         units: Mapping[str | int, str] | None = None,
+        other: Mapping[str | int, Any] | None = None,
     ) -> Space:
-        """The same space with some features frozen, directed, weighted, or numbers in units, such as "months"."""
+        """The same space with some features frozen, directed, weighted, or numbers in units, such as "months".
+
+        Args:
+            other: for features with categories, the one that stands for all values that are none.
+        """
         if isinstance(freeze, str):
             raise ValueError(f"freeze takes a list of names, got the text {freeze!r}; write [{freeze!r}].")
         features = list(self.features)
@@ -209,6 +215,11 @@ class Space:
                     raise ValueError(f"{features[j].name!r}: only numbers have a unit, got {value!r} for categories.")
                 new: dict[str, Any] = {what: value}
                 features[j] = replace(features[j], **new)
+        for j, category in self.by_index("other", other).items():
+            feature = features[j]
+            if not isinstance(feature, Categorical):
+                raise ValueError(f"other[{feature.name!r}]: only categories have one, and this is {feature.kind}.")
+            features[j] = replace(feature, other=category)
         return replace(self, features=tuple(features))
 
     def moving_on(self, grid: Grids) -> Space:
@@ -259,6 +270,12 @@ class Space:
             f"{f.name!r}: {f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it."
             for f, code in outside
         )
+
+    def others(self, rows: Rows) -> tuple[str, ...]:
+        """Which values of rows are no category and count as another, in words."""
+        pairs = zip(self.features, self._columns_of(rows), strict=True)
+        told = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.strangers(values)]
+        return tuple(f"{f.name!r}: {v!r} is not a known category and counts as {f.other!r}." for f, v in told)
 
     def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
         """What a mapping from names gives, such as `ranges`, by position of the feature."""

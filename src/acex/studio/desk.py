@@ -135,6 +135,7 @@ class Desk:
         return [self._card(feature, self.explainer.reference[:, j]) for j, feature in enumerate(self.space.features)]
 
     def _card(self, feature: Feature, x: Any) -> dict[str, Any]:
+        x = x[x != feature.gap]
         card: dict[str, Any] = {
             "name": feature.name,
             "title": titles(self.space)[feature.name],
@@ -144,6 +145,7 @@ class Desk:
             "frozen": feature.frozen,
             "direction": feature.direction,
             "weight": feature.weight,
+            "gaps": feature.gaps,
             "constant": bool(len(x) == 0 or (x == x[0]).all()),
         }
         if hasattr(feature, "categories"):

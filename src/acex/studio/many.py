@@ -131,8 +131,10 @@ class Table:
             edges = np.unique(numbers.quantile(np.linspace(0, 1, QUARTERS + 1)).dropna().to_numpy())
             if len(edges) > 2:
                 cut = np.clip(np.searchsorted(edges, numbers.to_numpy(), side="right") - 1, 0, len(edges) - 2)
+                missing = numbers.isna().to_numpy()
                 names = [f"{feature.text(a)} to {feature.text(b)}" for a, b in pairwise(edges)]
-                values, order = pd.Series([names[i] for i in cut]), names
+                told = ["missing" if m else names[i] for i, m in zip(cut, missing, strict=True)]
+                values, order = pd.Series(told), [*names, "missing"]
             else:
                 order = sorted(set(values))
         else:

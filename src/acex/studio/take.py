@@ -13,6 +13,7 @@ import pandas as pd
 import acex
 from acex.plan.target import Measured, Target
 from acex.show.sentences import one_sentence, sentences
+from acex.space.feature import MISSING
 from acex.spreadsheets import write_csv
 from acex.studio.desk import Desk
 from acex.studio.told import templates
@@ -130,6 +131,8 @@ def _apart(words: list[str]) -> list[str]:
 
 
 def _limits_text(feature: Any, limits: Any) -> str | None:
+    if list(limits) == [None]:
+        return MISSING
     if feature.is_number:
         low, high = ("" if not np.isfinite(end) else _number(end) for end in limits)
         return f"{low}:{high}"

@@ -10,7 +10,7 @@ import numpy as np
 import acex
 from acex.plan.target import Measured
 from acex.show.sentences import Templates, one_sentence, sentences
-from acex.values import answer_text
+from acex.values import answer_text, is_missing
 
 YES_NO = {"True": "yes", "False": "no"}
 USUAL = 0.8  # affinity from which on a row counts as one like others
@@ -31,7 +31,7 @@ def templates(space: acex.Space) -> Templates:
 def step_told(step: acex.Step, plan: acex.Plan) -> dict[str, Any]:
     """A step, with what was different in it."""
     factual = plan.factual
-    different = [f for f in plan.space.features if step.row[f.name] != factual[f.name]]
+    different = [f for f in plan.space.features if _differ(step.row[f.name], factual[f.name])]
     names = {} if isinstance(plan.target, Measured) else plan.class_names
     return {
         "position": step.position,
@@ -43,6 +43,10 @@ def step_told(step: acex.Step, plan: acex.Plan) -> dict[str, Any]:
         "paid": step.paid,
         "changes": [[f.name, *f.texts(factual[f.name], step.row[f.name])] for f in different],
     }
+
+
+def _differ(a: Any, b: Any) -> bool:
+    return bool(a != b) and not (is_missing(a) and is_missing(b))
 
 
 def explanation_told(e: acex.Explanation) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from acex.space.feature import Feature
 from acex.space.rules import Rule
 from acex.studio.desk import Desk
 from acex.studio.told import YES_NO, titles
-from acex.values import as_json, is_finite, listed
+from acex.values import as_json, is_finite, is_missing, joined_words, listed
 
 MOST_QUERIES = 10_000  # a budget that a page may ask for
 KNOWN = {"target", "budget", "count", "freeze", "ranges", "directions", "weights"}
@@ -62,6 +62,8 @@ def value_of(feature: Feature, said: Any) -> Any:
     Raises:
         ValueError: none that this feature can hold.
     """
+    if feature.gaps and said in (None, ""):
+        return None
     if feature.is_number:
         try:
             number = float(said) if not isinstance(said, bool) else None
@@ -107,7 +109,8 @@ def options_of(said: Any, desk: Desk) -> dict[str, Any]:
         options["directions"] = {space.feature(n).name: way for n, way in _a(dict, said, "directions").items()}
     if "ranges" in said:
         limits = _a(dict, said, "ranges")
-        options["ranges"] = {name: _limits(space.feature(name), values) for name, values in limits.items()}
+        unsaid = {n: wish for n, wish in (desk.wishes.get("ranges") or {}).items() if not _can_be_said(wish)}
+        options["ranges"] = unsaid | {name: _limits(space.feature(name), values) for name, values in limits.items()}
     if "weights" in said:
         options["weights"] = {space.feature(n).name: _weight(n, w) for n, w in _a(dict, said, "weights").items()}
     options |= {name: said[name] for name in PLAIN & set(said)}
@@ -150,9 +153,16 @@ def wanted(options: Mapping[str, Any], desk: Desk) -> Target:
     return Target.of(options.get("target")).named({label: desk.spoken(label) for label in desk.labels})
 
 
+def _can_be_said(limits: Any) -> bool:
+    """Has a page words for them? Not for what may become a gap, which is left as the studio was told."""
+    return len(limits) == 2 or not any(map(is_missing, limits))
+
+
 def _limits(feature: Feature, said: Any) -> Any:
     if not isinstance(said, list):
         raise ValueError(f"ranges: {feature.name}: expected a list, got {said!r}.")
+    if feature.gaps and said == [None]:
+        return said
     if hasattr(feature, "categories"):
         return [value_of(feature, category) for category in said]
     if len(said) != 2:
@@ -204,7 +214,11 @@ def in_words(options: Mapping[str, Any], row: Mapping[str, Any], desk: Desk) -> 
         if feature.frozen or name in frozen:
             told.append(f"{title} stays {now}{unit}.")
             continue
-        if name in ranges:
+        if name in ranges and not _can_be_said(ranges[name]):
+            told.append(
+                f"{title} may become {joined_words([feature.text(v) for v in ranges[name]], 'or')}, nothing else."
+            )
+        elif name in ranges:
             ends = [None if isinstance(v, float) and not is_finite(v) else v for v in ranges[name]]
             told.append(f"{title} may become {feature.span(ends)}{unit}, nothing else.")
         if way is not None:
@@ -227,6 +241,8 @@ def as_said(options: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
     space, target = desk.space, wanted(options, desk)
     ranges: dict[str, Any] = {}
     for name, limits in (options.get("ranges") or {}).items():
+        if not _can_be_said(limits):
+            continue
         feature = space.feature(name)
         ends = [None if isinstance(v, float) and not is_finite(v) else as_json(v) for v in limits]
         ranges[name] = ends if feature.is_number else [None if v is None else feature.text(v) for v in limits]

@@ -86,6 +86,8 @@ def held_fixed(explanation: Explanation) -> list[str]:
     if weighted:
         out.append(f"Changes counted more or less than others: {joined_words(weighted)}.")
     out += [f"Rule: {Rule.of(text, explanation.space).sentence}" for text in explanation.plan.rules]
+    if n := explanation.settings.get("redacted_rules"):
+        out.append(f"{n} {'rule is' if n == 1 else 'rules are'} left out with the columns that they name.")
     if explanation.settings.get("constraint"):
         out.append("A rule of the caller's own over whole rows held in every query after the row itself.")
     return out

@@ -215,10 +215,10 @@ function choices(feature, now, wishes, changed) {
 export function valueField(feature, value, changed) {
   const id = newId();
   const control = feature.kind === "category"
-    ? h("select", { id, onchange: changed }, feature.categories.map(c => h("option", { value: c, selected: c === value }, word(c))))
+    ? h("select", { id, onchange: changed }, [...feature.categories, ...(feature.gaps ? [""] : [])].map(c => h("option", { value: c, selected: c === value }, word(c))))
     : h("input", {
-      id, ...inputOf(feature), value: value ?? "", required: true, oninput: changed, autocomplete: "off",
-      placeholder: feature.kind === "moment" ? feature.middle : null,
+      id, ...inputOf(feature), value: value ?? "", required: !feature.gaps, oninput: changed, autocomplete: "off",
+      placeholder: feature.gaps ? "missing" : feature.kind === "moment" ? feature.middle : null,
     });
   const node = h("div", { class: "field" }, h("label", { for: id }, feature.title, feature.unit ? h("small", {}, ` in ${feature.unit}`) : null), control);
   return { node, read: () => control.value, set: to => { control.value = to; } };
