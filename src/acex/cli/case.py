@@ -103,6 +103,9 @@ class Case:
         float | None,
         typer.Option(metavar="SD", help="What a change of category counts, in standard deviations; 1 by default."),
     ] = None
+    change_cost: Annotated[
+        float, typer.Option(metavar="SD", help="What every change counts besides; 1 for the fewest first.")
+    ] = 0.0
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
     plausibility: Annotated[
         str | None,
@@ -185,6 +188,7 @@ class Case:
             "margin": self.margin,
             "max_changes": self.max_changes,
             **({} if self.category_cost is None else {"category_cost": self.category_cost}),
+            "change_cost": self.change_cost,
             "effort": self.effort,
             "queries_per_round": self.queries_per_round,
             "noise": _noise(self.noise),
