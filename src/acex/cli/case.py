@@ -346,6 +346,8 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
         raise ValueError(f'--range {text!r}: expected COLUMN=LOW:HIGH, such as "income=0:90000", or COLUMN=A|B.')
     [name] = column_names([name], space.names, "--range", whole=True)
     feature = space.feature(name)
+    if values == "missing" and not feature.gaps and "missing" not in getattr(feature, "categories", ()):
+        raise ValueError(f"--range {text!r}: nothing may be missing here; for a model that takes gaps, --missing keep.")
     try:
         return name, [None] if feature.gaps and feature.ordered and values == "missing" else feature.limits_in(values)
     except ValueError as error:
