@@ -101,20 +101,12 @@ def joined_words(parts: Sequence[str], last: str = "and", most: int = 8) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
 
 
-WRITTEN = 7  # significant digits that somebody may have meant
-
-
 def readable(value: Any, digits: int = 4) -> str:
-    """A value as people write it: four significant digits behind a point, none where it is whole, unless it is huge.
-
-    One that was written down with a few more digits, such as 12345.67, is shown as it is.
-    """
+    """A value as people write it: four significant digits behind a point, none where it is whole, unless it is huge."""
     import numpy as np
 
     if isinstance(value, (float, np.floating)):
         value = float(value)
-        if float(f"{value:.{WRITTEN}g}") == value:
-            digits = max(digits, WRITTEN)
         is_whole = (abs(value) >= 10**digits or value.is_integer()) and abs(value) < 1e16
         return f"{value:.0f}" if is_whole else f"{value:.{digits}g}"
     return str(value)
