@@ -350,6 +350,12 @@ def test_a_gap_in_the_row_names_keep_where_gaps_are_dropped() -> None:
         acex.explain(Bank(), rejected("income").iloc[0], **KEEP | {"missing": "drop"})
 
 
+def test_several_gaps_in_the_row_are_told_in_one_sentence() -> None:
+    data = numbers()
+    with pytest.raises(ValueError, match=r"^the row: no value in 'a', 'c'\. .*--missing keep\)\.$"):
+        acex.explain(lambda rows: [0] * len(rows), {"a": None, "b": 1.0, "c": np.nan}, data=data)
+
+
 def test_a_gap_where_the_column_cannot_hold_one_is_refused() -> None:
     data = pd.DataFrame({"n": np.arange(30), "x": np.arange(30.0)})
     with pytest.raises(ValueError, match=r"'n': the value is missing.*a column that holds them"):
@@ -429,4 +435,5 @@ def test_the_shell_keeps_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "missing" in filled.stdout
     gone = run(*command, "--missing", "keep", "--range", "c=missing", "--json")
     assert json.loads(gone.stdout)["counterfactuals"][0]["c"] is None
+    assert "for a model that takes gaps, --missing keep" in run(*command, "--range", "c=missing").stderr
     assert "--missing: expected drop or keep" in run(*command, "--missing", "fill").stderr

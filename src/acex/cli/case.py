@@ -103,6 +103,9 @@ class Case:
         float | None,
         typer.Option(metavar="SD", help="What a change of category counts, in standard deviations; 1 by default."),
     ] = None
+    change_cost: Annotated[
+        float, typer.Option(metavar="SD", help="What every change counts besides; 1 for the fewest first.")
+    ] = 0.0
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
     plausibility: Annotated[
         str | None,
@@ -185,6 +188,7 @@ class Case:
             "margin": self.margin,
             "max_changes": self.max_changes,
             **({} if self.category_cost is None else {"category_cost": self.category_cost}),
+            "change_cost": self.change_cost,
             "effort": self.effort,
             "queries_per_round": self.queries_per_round,
             "noise": _noise(self.noise),
@@ -342,6 +346,8 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
         raise ValueError(f'--range {text!r}: expected COLUMN=LOW:HIGH, such as "income=0:90000", or COLUMN=A|B.')
     [name] = column_names([name], space.names, "--range", whole=True)
     feature = space.feature(name)
+    if values == "missing" and not feature.gaps and "missing" not in getattr(feature, "categories", ()):
+        raise ValueError(f"--range {text!r}: nothing may be missing here; for a model that takes gaps, --missing keep.")
     try:
         return name, [None] if feature.gaps and feature.ordered and values == "missing" else feature.limits_in(values)
     except ValueError as error:

@@ -233,6 +233,7 @@ class Explainer:
             crumbs=not options.strategy.prunes,
             max_changes=options.max_changes,
             category_cost=options.category_cost,
+            change_cost=options.change_cost,
             kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
@@ -265,6 +266,7 @@ class Explainer:
             "max_changes": options.max_changes,
             "class_names": self.class_names,
             "category_cost": options.category_cost,
+            "change_cost": options.change_cost or None,
             "scores": self._scores,
             "pool": self.pools,
             "queries_per_round": int(options.queries_per_round),

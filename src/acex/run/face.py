@@ -79,6 +79,7 @@ def explain(
         max_changes: how many features may change, in every query after the first; None for any number.
         category_cost: what a change of category, or between a value and none, counts against numbers, in standard
             deviations; None for 1 over the deviation of its one-hot code, as in comparisons with the paper.
+        change_cost: what every change counts besides its length, in standard deviations; 1 for the fewest first.
         beta: weight of sparsity (l1) against distance (l2) in the cost.
         plausibility: how much a counterfactual must look like data; None for not at all.
         scores: the model gives probabilities (`predict_proba`, or a function that gives a frame with a column for

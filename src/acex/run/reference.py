@@ -130,6 +130,7 @@ class Reference:
         crumbs: bool = False,
         max_changes: int | None = None,
         category_cost: float | None = None,
+        change_cost: float = 0.0,
     ) -> Problem:
         """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row.
 
@@ -137,6 +138,7 @@ class Reference:
             crumbs: may a counterfactual have steps that nobody would see?
             max_changes: how many features may change.
             category_cost: what a change of category counts, in standard deviations; None for 1 over its own.
+            change_cost: what every change counts besides.
         """
         region = Region.of(
             space,
@@ -151,7 +153,7 @@ class Reference:
         )
         if crumbs and (space.is_gap(factual) & region.movable).any():
             raise ValueError("ranges asks for a value in place of a gap, which needs strategy 'feasible'.")
-        cost = Cost.of(self.scale, factual, space.weights, beta, category_cost)
+        cost = Cost.of(self.scale, factual, space.weights, beta, category_cost, change_cost)
         return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 
     @cached_property

@@ -195,7 +195,8 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
         yield Check("cost", None, "columns are left out, so the cost cannot be reckoned again.")
         return
-    J = Cost.of(e.scale, x, space.weights, e.plan.beta, e.plan.category_cost)(e.space.encode(e.asked))
+    cost = Cost.of(e.scale, x, space.weights, e.plan.beta, e.plan.category_cost, e.plan.change_cost or 0.0)
+    J = cost(e.space.encode(e.asked))
     wrong = np.flatnonzero(~np.isclose(J, [step.cost for step in e.steps], rtol=TOLERANCE, atol=TOLERANCE))
     if len(wrong):
         i = int(wrong[0])

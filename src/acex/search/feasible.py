@@ -8,7 +8,8 @@ So a query is worth what it would save times the probability that it is a hit. P
 2. *Then* the candidate of greatest expected saving: simpler versions and variations of the best hits, moves towards
    rows, and rows themselves, since the first hit may have been the wrong one to start from.
 3. The search has *settled* when ten more queries are unlikely to save 5% (see `outlook`).
-4. *Last*, changes of the counterfactuals that nobody has checked are undone one by one (see `prune`).
+4. *Last*, changes of the counterfactuals that nobody has checked are undone one by one (see `prune`). Nothing cheaper
+   is looked for that could not be checked any more, unless the whole budget is to be spent.
 
 With a `margin` a hit is a success only if the surrogate holds its neighbourhood for hits too.
 For several counterfactuals the search goes through rounds, one for each: the same steps with all evidence so far,
@@ -97,7 +98,10 @@ class Feasible(Strategy):
         next_: Query | Stop = Stop("settled")
         if not undoings.is_due(budget):
             next_ = self._search_on(problem, history, seed=seed, count=count, budget=budget)
-        return next_ if isinstance(next_, Query) else undoings.next() or next_
+        if isinstance(next_, Query) and next_.purpose == "refine" and self.tolerance:
+            hit = Undoings(problem, history.told(next_, True), np.array([len(history.queries)]))
+            next_ = Stop("settled") if hit.is_short(budget) else next_
+        return next_ if isinstance(next_, Query) else undoings.next(budget) or next_
 
     def _search_on(self, problem: Problem, history: History, *, seed: int, count: int, budget: float) -> Query | Stop:
         """What to ask to find something cheaper: round by round, one for each counterfactual that is wanted."""

@@ -19,7 +19,7 @@ from acex.arrays import FloatArray, Rows
 from acex.space.feature import KINDS, Feature
 from acex.space.kinds import refuse
 from acex.space.times import Date, Duration
-from acex.values import as_json, plain
+from acex.values import as_json, listed, plain
 
 IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
 ENOUGH_IDS = 20  # rows that all differ, before a column of whole numbers of such a name is one of identifiers
@@ -114,6 +114,14 @@ def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
             f"{name!r}: {int(missing.sum())} of {len(values)} values are missing (first in row "
             f"{int(missing.argmax())}). Fill them in or drop the column; or, for a model that takes gaps, {keep}."
         )
+
+
+def refuse_gaps(columns: Iterable[tuple[Column, pd.Series[Any]]]) -> None:
+    """Name all columns of a row at once in which a value is missing that should be there."""
+    gaps = [c.feature.name for c, v in columns if len(v) == 1 and not c.feature.gaps and v.isna().iloc[0]]
+    if len(gaps) > 1:
+        what = f"the row: no value in {listed(gaps)}. Fill them in; or, for a model that takes gaps and columns that"
+        raise ValueError(f'{what} hold them, missing="keep" (in the shell --missing keep).')
 
 
 def holds_gaps(dtype: Any) -> bool:

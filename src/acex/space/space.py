@@ -27,6 +27,7 @@ from acex.space.columns import (
     infer_feature,
     labels_from_json,
     labels_to_json,
+    refuse_gaps,
 )
 from acex.space.feature import NOTHING, Direction, Feature, feature_from_json, feature_to_json
 from acex.space.gaps import Missing, all_at_once, known_values
@@ -258,6 +259,7 @@ class Space:
     def reaching(self, rows: Rows) -> Space:
         """The same space, its numeric ranges widened to hold these rows: what is there is possible."""
         pairs = list(zip(self.held, self._columns_of(rows), strict=True))
+        refuse_gaps(pairs)
         codes = all_at_once(partial(column.codes, values) for column, values in pairs)
         features = [c.feature.reaching(x[x != c.feature.gap]) for (c, _), x in zip(pairs, codes, strict=True)]
         return self if features == list(self.features) else replace(self, features=tuple(features))

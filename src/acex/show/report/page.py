@@ -37,6 +37,7 @@ SETTINGS = {
     "beta": "weight of sparsity (beta)",
     "max_changes": "changes at most",
     "category_cost": "a change of category counts, in sd",
+    "change_cost": "every change counts besides, in sd",
     "plausibility": "plausibility",
     "n_reference": "known rows",
     "labels": "outcomes of known rows given",
