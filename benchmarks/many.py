@@ -123,9 +123,9 @@ def pooling(name: str, seed: int, n_rows: int, enough: int, work: Path) -> pd.Da
 
 
 def taught(name: str, seed: int, work: Path) -> pd.DataFrame:
-    """The second hundred with 10 queries a row after the first hundred with 60, beside version 0.1.0 with 60 alone.
+    """The second hundred with 10 queries a row, after the first hundred with 60 ("J") and with 10 ("J_ten").
 
-    What 0.1.0 reached is in the committed file of `pooling`, which it wrote.
+    Beside version 0.1.0 with 60 queries alone, which wrote the committed file of `pooling`.
     """
     before = pd.read_csv(RESULTS / f"many-{name}-{seed}.csv")
     alone = before[before["way"] == "alone"].set_index("row")["J"]
@@ -137,16 +137,20 @@ def taught(name: str, seed: int, work: Path) -> pd.DataFrame:
     curves(g, rows[: N_ROWS // 2], ENOUGH, folder / "taught.db", pool=True)
     J = curves(g, rows[N_ROWS // 2 :], FEW, folder / "taught.db", pool=True)[:, FEW]
     second = np.arange(N_ROWS // 2, N_ROWS)
-    return pd.DataFrame({"data": name, "seed": seed, "row": second, "J": J, "J_alone_0.1.0": alone[second].to_numpy()})
+    J_ten = curves(g, rows, FEW, folder / "ten.db", pool=True)[second, FEW]
+    told = {"data": name, "seed": seed, "row": second, "J": J, "J_ten": J_ten}
+    return pd.DataFrame({**told, "J_alone_0.1.0": alone[second].to_numpy()})
 
 
 def taught_table() -> None:
     """Print ten queries after a hundred rows over 60 queries alone of 0.1.0."""
     for file in sorted(RESULTS.glob("taught-*.csv")):
         told = pd.read_csv(file)
-        both = told[np.isfinite(told["J"]) & np.isfinite(told["J_alone_0.1.0"])]
-        mean, median = both["J"].mean() / both["J_alone_0.1.0"].mean(), (both["J"] / both["J_alone_0.1.0"]).median()
-        print(f"{file.stem}: found {len(both)} of {len(told)}, mean J {mean:.3f}, median of ratios {median:.3f}")
+        alone = told["J_alone_0.1.0"]
+        for way, J in (("after a hundred with 60", told["J"]), ("ten from the first row on", told["J_ten"])):
+            both = np.isfinite(J) & np.isfinite(alone)
+            mean, median = J[both].mean() / alone[both].mean(), (J[both] / alone[both]).median()
+            print(f"{file.stem}, {way}: found {both.sum()} of {len(told)}, J {mean:.3f}, median ratio {median:.3f}")
 
 
 def results() -> pd.DataFrame:

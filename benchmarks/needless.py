@@ -3,6 +3,7 @@
     python benchmarks/needless.py                            # the table of the committed measurement
     python benchmarks/needless.py --measure                  # measure anew: 500 rows, with 15 and with 60 queries
     python benchmarks/needless.py --measure --data iris,kc2  # these alone; the lines of others are kept
+    python benchmarks/needless.py --simulated 300            # simulated tasks, on which the constants were chosen
 
 The paper's eight data sets (with ACEX_DATA) and five tables that ship with PyPI packages: wine, iris, breast cancer and
 diabetes (above or below the median) of scikit-learn, and the loans of acex. A random forest, labels only, everything
@@ -23,10 +24,12 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
+from simulated import VALIDATION, task
 from sklearn import datasets as tables
 from sklearn.ensemble import RandomForestClassifier
 
 import acex
+from acex.search.search import Search
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "needless.csv"
@@ -93,6 +96,34 @@ def explained(name: str, budget: int) -> list[dict[str, Any]]:
     return lines
 
 
+def simulated(seed: int, budget: int) -> list[dict[str, Any]]:
+    """A line for the first row of a simulated task."""
+    lines = []
+    for row, case in enumerate(task(VALIDATION + seed, n_rows=1)):
+        search = Search.begin(case.problem, acex.Feasible(), seed, budget=budget)
+        while len(search.history.queries) < budget and (query := search.ask()) is not None:
+            search = search.tell(query, bool(case.is_hit(query.point[None])[0]))
+        line = {"data": f"task {seed}", "row": row, "budget": budget, "queries": len(search.history.queries)}
+        if search.best is None:
+            lines.append({**line, "outcome": "unlikely"})
+            continue
+        undone, p = search.undoings, case.problem
+        still = case.is_hit(undone.X) & p.region.contains(undone.X) & p.plausible(undone.X)
+        steps = np.abs(p.scale.differences(search.best[None], p.factual)[0])
+        lines.append(
+            line
+            | {
+                "outcome": "found",
+                "changes": len(undone.X),
+                "needless": int(still.sum()),
+                "not_checked": int(undone.open.sum()),
+                "wrong": int((still & ~undone.open).sum()),
+                "smallest": float(steps[undone.features].min()),
+            }
+        )
+    return lines
+
+
 def summary(results: pd.DataFrame) -> pd.DataFrame:
     """A line for each table and budget, and for all of them together."""
     found = results[results["outcome"] == "found"]
@@ -108,10 +139,18 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", action="store_true", help="measure anew")
+    parser.add_argument("--simulated", type=int, help="so many simulated tasks instead; nothing is written")
     parser.add_argument("--data", default=",".join((*GROUND, *TABLES)))
     parser.add_argument("--budgets", default=",".join(map(str, BUDGETS)))
     parser.add_argument("--jobs", type=int, default=1)
     args = parser.parse_args()
+    if args.simulated:
+        jobs = [(seed, int(budget)) for budget in args.budgets.split(",") for seed in range(args.simulated)]
+        told = joblib.Parallel(n_jobs=args.jobs)(joblib.delayed(simulated)(*job) for job in jobs)
+        lines = pd.DataFrame([line for lines in told for line in lines])
+        told_of = summary(lines.assign(data="simulated"))
+        print(told_of[told_of["data"] == "simulated"].to_string(index=False))
+        return
     if args.measure:
         jobs = [(name, int(budget)) for name in args.data.split(",") for budget in args.budgets.split(",")]
         told = joblib.Parallel(n_jobs=args.jobs)(joblib.delayed(explained)(*job) for job in jobs)

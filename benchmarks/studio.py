@@ -1,12 +1,17 @@
 """How long pages take while four searches run: eight browsers' worth of requests, as a ratio to an idle studio.
 
-python benchmarks/studio.py            # half a minute; a median each, and their ratio
+Idle and busy phases alternate, so that whatever else the machine does is in both.
+
+python benchmarks/studio.py [--out benchmarks/results/studio.csv]     # two minutes
 """
 
 from __future__ import annotations
 
+import argparse
+import csv
 import http.client
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -14,13 +19,17 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 BROWSERS, SEARCHES = 8, 4
-SECONDS = 10.0  # of each measurement
+ROUNDS = 6  # of an idle phase and a busy one
+SECONDS = 5.0  # of each phase
 PAUSE = 0.25  # seconds between two pages of a person, who is quick
 PAGES = ("/", "/static/search.js", "/api/desk", "/api/rows?q=car&page=1", "/api/rows/17")
+LIVE = ("waiting", "running", "stopping")
 
 
 def asked(host: str, path: str, body: object = None) -> tuple[float, bytes]:
@@ -38,16 +47,16 @@ def asked(host: str, path: str, body: object = None) -> tuple[float, bytes]:
     return time.perf_counter() - start, text
 
 
-def browse(host: str) -> float:
-    """The median of what pages take for all browsers at once."""
-    times: list[float] = []
+def browse(host: str) -> list[tuple[str, float]]:
+    """What each page took, for all browsers at once."""
+    times: list[tuple[str, float]] = []
 
     def person(n: int) -> None:
         time.sleep(n * PAUSE / BROWSERS)
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             for path in PAGES:
-                times.append(asked(host, path)[0])
+                times.append((path, asked(host, path)[0]))
                 time.sleep(PAUSE)
 
     people = [threading.Thread(target=person, args=(n,)) for n in range(BROWSERS)]
@@ -55,50 +64,104 @@ def browse(host: str) -> float:
         one.start()
     for one in people:
         one.join()
-    return statistics.median(times)
+    return times
 
 
-def search(host: str, lane: int, over: threading.Event, answered: list[int]) -> None:
-    """One search after the other, each of another row, and how many questions they had answered."""
-    rows = iter(range(lane, 1000, SEARCHES))
-    before = 0
-    while not over.is_set():
-        body = {"row": {"position": next(rows)}, "wishes": {"budget": 100, "target": []}}
-        told = json.loads(asked(host, "/api/searches", body)[1])
-        while told["state"] in ("waiting", "running") and not over.is_set():
-            time.sleep(0.5)
-            told = json.loads(asked(host, f"/api/searches/{told['id']}")[1])
-            answered[lane] = before + told["n_steps"]
-        before = answered[lane]
+class Lane:
+    """One search after the other, each of another row, as long as they are wanted."""
+
+    def __init__(self, host: str, number: int) -> None:
+        self.host, self.answered, self.over = host, 0, threading.Event()
+        self._rows = iter(range(number, 1000, SEARCHES))
+        self._thread = threading.Thread(target=self._search)
+
+    def begin(self) -> None:
+        self.over.clear()
+        self._thread = threading.Thread(target=self._search)
+        self._thread.start()
+
+    def end(self) -> None:
+        self.over.set()
+        self._thread.join()
+
+    def _search(self) -> None:
+        while not self.over.is_set():
+            body = {"row": {"position": next(self._rows)}, "wishes": {"budget": 100, "target": [], "effort": "spend"}}
+            told = json.loads(asked(self.host, "/api/searches", body)[1])
+            before, address = self.answered, f"/api/searches/{told['id']}"
+            while told["state"] in LIVE:
+                if self.over.is_set() and told["state"] != "stopping":
+                    asked(self.host, f"{address}/stop", {})
+                time.sleep(0.5)
+                told = json.loads(asked(self.host, address)[1])
+                self.answered = before + told["n_steps"]
 
 
-def main() -> None:
+@contextmanager
+def studio() -> Iterator[str]:
+    """The demonstration as a process of its own, and its host."""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "acex", "studio", "--demo", "--port", "0", "--ledger", str(Path(folder, "l.db"))]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert process.stdout is not None
         try:
             found = next(m for line in process.stdout if (m := re.search(r"http://\S+", line)))
-            host = urlsplit(found[0]).netloc
-            asked(host, "/api/rows")  # what is worked out once
-            idle = browse(host)
-            over, answered = threading.Event(), [0] * SEARCHES
-            lanes = [threading.Thread(target=search, args=(host, n, over, answered)) for n in range(SEARCHES)]
-            for lane in lanes:
-                lane.start()
-            while not all(answered):  # processes start, once; then they search
-                time.sleep(0.1)
-            before = sum(answered)
-            busy = browse(host)
-            done = sum(answered) - before
-            over.set()
-            for lane in lanes:
-                lane.join()
+            yield urlsplit(found[0]).netloc
         finally:
             process.kill()
             process.wait()
-    print(f"{BROWSERS} browsers, {SEARCHES} searches at any time, which asked {done} questions meanwhile")
-    print(f"median of a page: {1000 * idle:.1f} ms idle, {1000 * busy:.1f} ms with searches: {busy / idle:.2f} times")
+
+
+def measured() -> Iterator[dict[str, object]]:
+    """A line for each phase and page: its median and how much the searches asked meanwhile."""
+    with studio() as host:
+        asked(host, "/api/rows")  # what is worked out once
+        lanes = [Lane(host, n) for n in range(SEARCHES)]
+        for round_ in range(ROUNDS):
+            for phase in ("idle", "busy"):
+                before = [lane.answered for lane in lanes]
+                if phase == "busy":
+                    for lane in lanes:
+                        lane.begin()
+                    while any(lane.answered <= was for lane, was in zip(lanes, before, strict=True)):
+                        time.sleep(0.1)
+                    before = [lane.answered for lane in lanes]
+                times = browse(host)
+                questions = sum(lane.answered for lane in lanes) - sum(before)
+                for lane in lanes if phase == "busy" else ():
+                    lane.end()
+                for page in (*PAGES, "all"):
+                    mine = [seconds for path, seconds in times if page in (path, "all")]
+                    yield {
+                        "round": round_,
+                        "phase": phase,
+                        "page": page,
+                        "requests": len(mine),
+                        "median_ms": round(1000 * statistics.median(mine), 2),
+                        "questions": questions,
+                        "cores": os.cpu_count(),
+                    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    out = parser.parse_args().out
+    lines = list(measured())
+    if out is not None:
+        with out.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(lines)
+    print(f"{BROWSERS} browsers, {SEARCHES} searches at any time of the busy phases, {os.cpu_count()} cores")
+    for page in (*PAGES, "all"):
+        idle, busy = (
+            statistics.median([float(str(m["median_ms"])) for m in lines if (m["phase"], m["page"]) == (phase, page)])
+            for phase in ("idle", "busy")
+        )
+        print(f"{page:<24} {idle:7.1f} ms idle {busy:7.1f} ms with searches: {busy / idle:.2f} times")
+    asked_meanwhile = sum(int(str(m["questions"])) for m in lines if m["page"] == "all")
+    print(f"the searches asked {asked_meanwhile} questions meanwhile")
 
 
 if __name__ == "__main__":

@@ -420,6 +420,17 @@ def pooled() -> str:
 
 
 @cache
+def groups() -> str:
+    """How often a comparison of two groups finds a difference, and how large one is found on average."""
+    known = _csv("groups.csv").dropna(subset="p").query("measure != 'queries'")  # all of them spend their budget
+    lines = []
+    for way in known["way"].unique():
+        told = dict(iter(known[known["way"] == way].groupby("measure")))
+        small = [f"{int((told[m]['p'] <= 0.05).sum())} of {len(told[m])}" for m in ("found", "cost", "changes")]
+        lines.append([way, *small, f"{told['found']['difference'].mean():+.2f}"])
+    return _table(["experiment", "share found", "cost", "changes", "difference in the share found"], lines)
+
+
 def _csv(name: str) -> pd.DataFrame:
     return pd.read_csv(RESULTS / name)
 

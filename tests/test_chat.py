@@ -597,7 +597,7 @@ def test_rows_that_a_prompt_cannot_hold_are_not_sent() -> None:
                 "'tone', which are no columns",
             ),
             (ROWS.to_numpy(), asking(server.url), "data must be a DataFrame"),
-            (ROWS.assign(words=np.nan), asking(server.url), "not JSON compliant"),
+            (ROWS.assign(words=np.inf), asking(server.url), "not JSON compliant"),
         ):
             with pytest.raises(ModelFailed, match=f"The rows cannot be written .*{message}") as caught:
                 model.predict(rows)

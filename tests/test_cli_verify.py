@@ -99,3 +99,24 @@ def test_what_is_no_explanation_is_one_line(tmp_path: Path) -> None:
     ):
         result = run("verify", *words)
         assert result.exit_code == 2 and said in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_the_row_of_an_explanation_keeps_its_name_in_file_page_ledger_and_file_name() -> None:
+    told = ("--id-column", "id", "--drop", "outcome", "--budget", "8", "--target", "good", "--quiet")
+    one = ("explain", "loans.csv", *MODEL, *told, "--where", "id == 100", "--ledger", "l.db", "--model-id", "m")
+    assert run(*one, "--out", "why.json").exit_code == 0
+    assert json.loads(Path("why.json").read_text())["settings"]["id"] == 100
+    assert "100" not in bill()[0]  # the model does not see it
+    told_row = json.loads(run("verify", "why.json", "--json").stdout)["explanations"][0]["row"]
+    assert told_row == "100"
+    Path("pages").mkdir()
+    assert run("report", "l.db", "--id", "100", "--out", "pages").exit_code == 0
+    assert [path.name for path in Path("pages").iterdir()] == ["100.html"]
+    page = Path("pages/100.html").read_text()
+    assert "Counterfactual explanation for row 100 of a decision by m" in page and "<dt>row</dt><dd>100</dd>" in page
+    assert json.loads(run("ledger", "purge", "l.db", "--id", "100", "--json").stdout)["explanations"] == 1
+    Path("x.json").write_text('{"id": "A-7", "age": 30, "income": 1500, "debt": 0.3, "job": "cook"}')
+    own = ("explain", "loans.csv", *MODEL, *told, "--x", "x.json", "--out", "x7.json")
+    assert run(*own).exit_code in (0, 1) and json.loads(Path("x7.json").read_text())["settings"]["id"] == "A-7"
+    result = run("explain", "loans.csv", *MODEL, "--id-column", "name", "--row", "0")
+    assert result.exit_code == 2 and "'name'" in result.stderr

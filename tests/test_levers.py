@@ -92,6 +92,94 @@ def test_without_counterfactuals_there_are_none_and_nothing_is_asked() -> None:
     assert "No change is common" in str(levers)
 
 
+# -- a bank whose answer is known by hand --------------------------------------------------------------------------
+
+# Rows 0 to 19 have scores of 400, 410, ..., 590. From 600 on it is yes: +10 turns the last row, +200 turns them all.
+SCORES = pd.DataFrame({"score": [*range(400, 600, 10), *range(600, 1000, 20)], "noise": [0.0, 1.0] * 20})
+
+
+class Counting:
+    """Yes from a score of 600 on; writes down each row that it is asked."""
+
+    def __init__(self) -> None:
+        self.bill: list[tuple[float, ...]] = []
+
+    def __call__(self, rows: pd.DataFrame) -> Any:
+        self.bill += [tuple(row) for row in rows.itertuples(index=False)]
+        return np.where(rows["score"] >= 600, "yes", "no")
+
+
+def turned_by_hand(by: float) -> int:
+    return sum(score + by >= 600 for score in range(400, 600, 10))
+
+
+def test_the_share_of_a_lever_is_the_one_that_is_known_by_hand() -> None:
+    assert [turned_by_hand(by) for by in (10, 100, 200)] == [1, 10, 20]
+    bank = Counting()
+    many = acex.Explainer(bank, SCORES, plausibility=None).explain_many(
+        SCORES.head(20), target="yes", budget=12, n_jobs=1, freeze=["noise"], ranges={"score": (0, 2000)}
+    )
+    assert (many.frame()["outcome"] == "found").all()
+    paid, before = int(many.frame()["queries"].sum()), len(bank.bill)
+    assert paid == before
+    levers = many.levers(budget_levers=2000, most=1)  # enough for every candidate on every row
+    assert len(bank.bill) - before == levers.queries
+    [lever] = levers.levers
+    [move] = lever.moves
+    assert move.feature == "score" and move.by is not None
+    # Those of the second half of a drawn order measure it, so by brute force: each of them is asked here once more.
+    order = np.random.default_rng([0, 0x6C]).permutation(range(20)).tolist()
+    fresh = [400 + 10 * i for i in order[10:]]
+    true = sum(score + move.by >= 600 for score in fresh)
+    assert (lever.tried, lever.fitting, lever.turned) == (10, 10, true)
+    # The best of what was common: 0.9 of the counterfactuals go no further.
+    far = sorted(change["score"][1] - change["score"][0] for change in many.frame()["changes"])
+    assert move.by >= np.quantile(far, 0.9) and turned_by_hand(move.by) >= 18
+    cost = [e.costs[0] * move.by / (e.counterfactual["score"] - e.factual["score"]) for e in many]
+    assert lever.cost == pytest.approx(cost[0])  # the same step costs the same for every row
+
+
+def asked(model: Any, n: int = 12, **setup: Any) -> acex.Explanations:
+    """The lowest scores, explained with few queries."""
+    target = setup.pop("target", None)
+    many = acex.Explainer(model, SCORES, plausibility=None, **setup).explain_many(
+        SCORES.head(n), target=target, budget=3, n_jobs=1, freeze=["noise"], ranges={"score": (0, 2000)}
+    )
+    many.frame()
+    return many
+
+
+def turned_of_fresh(lever: Any, n: int = 12) -> int:
+    """How many of the rows that had no part in the choice a lever turns, by hand."""
+    order = np.random.default_rng([0, 0x6C]).permutation(range(n)).tolist()
+    return sum(400 + 10 * i + lever.moves[0].by >= 600 for i in order[n // 2 :])
+
+
+def test_the_model_s_own_count_never_exceeds_the_budget_of_levers_and_nothing_is_paid_twice() -> None:
+    bank = Counting()
+    many = asked(bank, target="yes")
+    for budget in (2, 3, 7, 20, 200):
+        before = len(bank.bill)
+        levers = many.levers(budget_levers=budget)
+        assert len(bank.bill) - before == levers.queries <= budget
+    assert len(set(bank.bill)) == len(bank.bill)
+    again = many.levers(budget_levers=200)  # known rows cost nothing
+    assert again.queries == 0 and [lever.moves for lever in again.levers] == [lever.moves for lever in levers.levers]
+
+
+def test_levers_of_labels_with_names_turn_only_what_they_turn() -> None:
+    many = asked(Counting(), class_names={"yes": "approved", "no": "rejected"})  # any other label than the row's own
+    levers = many.levers(budget_levers=200)
+    assert [lever.turned for lever in levers.levers] == [turned_of_fresh(lever) for lever in levers.levers]
+    assert any(lever.turned < lever.tried for lever in levers.levers)
+
+
+def test_levers_reach_a_number() -> None:
+    many = asked(lambda rows: rows["score"].to_numpy() / 10.0, target=acex.AtLeast(60))
+    levers = many.levers(budget_levers=200)
+    assert levers.levers and [v.turned for v in levers.levers] == [turned_of_fresh(v) for v in levers.levers]
+
+
 def test_candidates_are_what_counterfactuals_have_in_common() -> None:
     space = Space((Integer("score", 0, 1000), Continuous("debt", 0, 1), Nominal("job", ("a", "b"))))
 

@@ -210,7 +210,8 @@ def test_labels_that_are_told_are_votes_where_one_is_wanted(tmp_path: Path) -> N
         n_told += len(rows)
     e = session.explanation()
     assert e.outcome == "found" and e.n_queries == n_told <= 14
-    assert e.ending.votes[0][:2] == (3, 3)
+    n_for, n_asked = e.ending.votes[0][:2]
+    assert n_for == n_asked >= 3
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------

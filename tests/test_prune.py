@@ -150,12 +150,40 @@ def test_the_end_of_the_budget_is_kept_for_undoing() -> None:
     assert all("undo" not in told[: 10 - int(RESERVED * 10)] for told in purposes)
 
 
+def test_beyond_the_budget_undoing_goes_on_as_rounds_of_several_queries_want_it() -> None:
+    p = problem(CUBE, plausible=False)
+    undone = Undoings(p, asked(p, moved(p, 0, 1, 2), hits=(True,)), np.array([1]))
+    assert [getattr(undone.next(budget), "purpose", None) for budget in (1, 2, 60)] == ["undo"] * 3
+
+
 def test_pruning_goes_on_from_the_history_alone() -> None:
     p = problem(CUBE, plausible=False)
     whole = run(Search.begin(p, Feasible(), 1, budget=14), 14)
     begun = run(Search.begin(p, Feasible(), 1, budget=14), 11).history
     again = Search(p, Feasible(), 1, begun, budget=14)
     assert_array_equal(run(again, 14).history.X, whole.history.X)
+
+
+def test_of_rows_that_cost_the_same_the_one_with_fewer_changes_is_the_answer() -> None:
+    p = problem(CUBE, plausible=False)
+    p = replace(p, cost=replace(p.cost, weights=np.array([1, 1, 1, 1, 1e-300])))  # the last one changes for nothing
+    history = asked(p, moved(p, 0, 1, 4), moved(p, 0, 1), hits=(True, True))
+    assert_array_equal(Search(p, Feasible(), 0, history).chosen, [2])
+    assert marks(p, history, at=2) == ["not checked", "not checked"]
+
+
+def test_nothing_cheaper_is_looked_for_that_could_not_be_checked_any_more() -> None:
+    p = problem(CUBE, plausible=False)
+    for seed in range(4):
+        search = Search.begin(p, Feasible(), seed, budget=16)
+        while len(search.history.queries) < 16 and (query := search.ask()) is not None:
+            left = 16 - len(search.history.queries) - 1
+            after = search.tell(query, True)
+            if query.purpose == "refine":
+                new = Undoings(p, after.history, np.array([len(after.history.queries) - 1]))
+                assert left >= min(new.open.sum(), RESERVED * 16)
+            search = search.tell(query, bool(first_two(p, query.point[None])[0]))
+        assert len(search.history.queries) == 16 or "not checked" not in search.undoings.marks
 
 
 # -- steps that nobody would see -------------------------------------------------------------------------

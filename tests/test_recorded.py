@@ -228,3 +228,14 @@ def test_version_1_becomes_the_newest_on_postgresql_too() -> None:
         assert explain(address, not_asked, freeze=["job"]).costs == e.costs
         # Which changes are needed was not written down then.
         assert_frame_equal(read(address).changes.drop(columns="needed"), e.changes.drop(columns="needed"))
+
+
+def test_what_was_said_of_data_and_row_is_said_again(tmp_path: Path) -> None:
+    rows, path = data(), tmp_path / "ledger.db"
+    rows.loc[3, "debt"] = np.nan
+    e = acex.explain(model, ROW | {"income": 9000}, data=rows, budget=3, ledger=path, model_id=MODEL)
+    gaps, beyond = e.warnings[:2]
+    assert "1 of 60 rows of data has a gap" in gaps
+    assert "'income': 9000 lies beyond" in beyond
+    assert read(path).warnings == e.warnings
+    assert "remarks" not in read(path).settings

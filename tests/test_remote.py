@@ -704,11 +704,19 @@ def test_wrong_settings_are_told_at_once(url: str, settings: dict[str, Any], mes
 
 def test_rows_that_cannot_be_written_are_not_sent() -> None:
     with serving(labels) as server:
-        for rows in (np.array([[np.nan]]), np.array([[np.inf]])):
-            with pytest.raises(ModelFailed, match=r"The rows cannot be written for .*not JSON compliant") as caught:
-                asking(server.url).predict(rows)
-            assert not caught.value.charged
+        with pytest.raises(ModelFailed, match=r"The rows cannot be written for .*not JSON compliant") as caught:
+            asking(server.url).predict(np.array([[np.inf]]))
+        assert not caught.value.charged
         assert server.bodies == []
+
+
+def test_what_is_missing_is_sent_as_null() -> None:
+    rows = pd.DataFrame({"a": [1.0, 2.0], "b": pd.array([None, 2], dtype="Int64"), "c": [3.0, np.nan]})
+    with serving(labels) as server:
+        asking(server.url).predict(rows)
+        assert server.bodies[0]["rows"] == [[1.0, None, 3.0], [2.0, 2, None]]
+        with pytest.raises(ModelFailed, match="a tensor has no place for a gap"):
+            HttpModel(f"{server.url}/v2/models/m/infer", protocol="v2").predict(np.array([[np.nan]]))
 
 
 def test_without_the_extra_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,3 +72,8 @@ def test_ordinary_signs_of_all_languages_are_printable() -> None:
     text = "naïve 日本語 العربية हिन्दी 👩‍🔬 \t and a new line\n"
     assert printable(text) == text
     assert printable("\x1b]0;title\x07\x9b2J\r\u202e") == "\\u001b]0;title\\u0007\\u009b2J\\u000d\\u202e"
+
+
+def test_whole_numbers_beside_a_gap_stay_whole() -> None:
+    frame = pd.DataFrame({"year": pd.Series([2008, None, 2007], dtype=object), "=a": ["x", None, "=1"]})
+    assert write_csv(frame).splitlines()[1:] == ["2008,x", ",", "2007,'=1"]

@@ -334,11 +334,11 @@ def test_the_commands_to_take_along_give_the_same_explanation(tmp_path: Path, mo
 
 def test_an_answer_that_holds_close_by_says_how_far_it_does(tmp_path: Path) -> None:
     with visiting(desk_in(tmp_path)) as client:
-        identity = begin(client, target=["good"], budget=20, steady=True, max_changes=1)["id"]
+        identity = begin(client, target=["good"], budget=20, margin=0.7, max_changes=1)["id"]
         told = ended(client, identity)
         commands = client.get(f"/api/searches/{identity}/take/commands").json()
     [answer] = told["told"]["answers"]
-    assert told["wishes"]["steady"] and answer["steady"] > 0.5 and len(answer["changes"]) == 1
+    assert told["wishes"]["margin"] == 0.7 and answer["steady"] > 0.5 and len(answer["changes"]) == 1
     assert "--margin 0.7 --max-changes 1" in commands["shell"] and "margin=0.7" in commands["python"]
     assert "At most 1 feature changes." in told["rules"]
     with visiting(desk_in(tmp_path)) as client:  # started anew, it knows these wishes too

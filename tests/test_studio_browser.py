@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import acex
 from browsers import BROWSER, DRIVER, browsing, complaints, look, picture
 from commands import set_up
 from studios import serving_studio
+from test_studio_wishes import FLATS, flats
 
 pytestmark = [
     pytest.mark.slow,
@@ -39,8 +41,10 @@ const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComput
 const out = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (walk.nextNode()) {
   const e = walk.currentNode.parentElement, style = getComputedStyle(e);
-  if (!walk.currentNode.data.trim() || e.closest(":disabled, noscript, script, svg") || !e.checkVisibility()) continue;
-  const [a, b] = [light(parse(style.color).slice(0, 3)), light(behind(e))].sort((x, y) => y - x);
+  const isShown = e.checkVisibility() && !e.closest(":disabled, noscript, script, title");
+  if (!walk.currentNode.data.trim() || !isShown) continue;
+  const ink = e.closest("svg") ? style.fill : style.color;
+  const [a, b] = [light(parse(ink).slice(0, 3)), light(behind(e))].sort((x, y) => y - x);
   const large = parseFloat(style.fontSize) >= 24;
   if ((a + .05) / (b + .05) < (large ? 3 : 4.5)) out.push(e.className + ": " + walk.currentNode.data);
 }
@@ -64,6 +68,16 @@ def driver(tmp_path: Path) -> Iterator[Any]:
     with browsing(tmp_path) as driver:
         yield driver
         assert complaints(driver) == []
+
+
+@contextmanager
+def opened(driver: Any, folder: Path, *words: Any, **variables: str) -> Iterator[tuple[Any, str]]:
+    """`acex studio`, and its address; the pages are left before it is closed, so that they miss nothing."""
+    with serving_studio(folder, *words, **variables) as (process, address):
+        yield process, address
+        for window in driver.window_handles:
+            driver.switch_to.window(window)
+            driver.get("about:blank")
 
 
 def bill(folder: Path) -> list[str]:
@@ -141,7 +155,7 @@ class Person:
 
 
 def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5", BANK_SECONDS="0.2") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", "--price-per-row", "0.5", BANK_SECONDS="0.2") as (_, address):
         person = Person(driver, address)
         assert person.sees("80 rows")
         person.type("input[type=search]", "id:100")
@@ -168,6 +182,7 @@ def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver
         person.press("Go on")
         assert person.sees("Done") and len(bill(folder)) == 12
         assert "Good if income were" in person.find("h1").text
+        until(lambda: "Done. Good if" in driver.find_element("id", "live").get_attribute("textContent"))
         person.press("Ten more questions")
         until(lambda: "22 of 22" in person.text or "not expected" in person.text)
         until(lambda: person.find(".dot.ended"))
@@ -175,7 +190,7 @@ def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver
 
 
 def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -202,7 +217,7 @@ def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, dr
 
 
 def test_take_it_along(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -221,7 +236,7 @@ def test_take_it_along(folder: Path, driver: Any) -> None:
 
 
 def test_many_rows(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("many")
         person.press("Explain these rows")
@@ -245,7 +260,7 @@ def free_port() -> int:
 def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twice(folder: Path, driver: Any) -> None:
     port = free_port()
     words = (*CASE, "--port", port)
-    with serving_studio(folder, *words, BANK_SECONDS="0.3") as (process, address):
+    with opened(driver, folder, *words, BANK_SECONDS="0.3") as (process, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -253,7 +268,8 @@ def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twic
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         until(lambda: person.find("#banner").text)
-        with serving_studio(folder, *words, BANK_SECONDS="0.3") as (_, _again):
+        driver.get_log("browser")  # what a browser says of a server that went away
+        with opened(driver, folder, *words, BANK_SECONDS="0.3") as (_, _again):
             assert person.sees("Done")  # without a touch
             assert person.sees("12 of 12")
             assert len(bill(folder)) == len(set(bill(folder))) == 12
@@ -261,7 +277,7 @@ def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twic
 
 
 def test_two_tabs_follow_the_same_search(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0", BANK_SECONDS="0.3") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", BANK_SECONDS="0.3") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -299,7 +315,7 @@ def test_the_keyboard_alone_does_everything(folder: Path, driver: Any) -> None:
             press(Keys.TAB)
         raise AssertionError("it cannot be reached")
 
-    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
         assert person.sees("80 rows")
         reach(lambda e: e.get_attribute("type") == "search")
@@ -329,7 +345,7 @@ def test_the_keyboard_alone_does_everything(folder: Path, driver: Any) -> None:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_every_page_can_be_read_and_fits(width: int, dark: bool, folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -352,13 +368,45 @@ def test_every_page_can_be_read_and_fits(width: int, dark: bool, folder: Path, d
             assert driver.execute_script(NAMELESS) == [], name
 
 
+def test_a_number_is_wanted_of_a_regressor_and_dates_are_limited(folder: Path, driver: Any) -> None:
+    (folder / "acex_test_flats.py").write_text(FLATS, encoding="utf-8")
+    flats().to_csv(folder / "flats.csv", index=False)
+    words = ("flats.csv", "--model", "acex_test_flats:agent", "--model-id", "v1", "--ledger", "l.db", "--budget", 8)
+    with opened(driver, folder, *words, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("own")
+        assert person.find("input[type=date]").get_attribute("value")
+        person.press("Continue")
+        assert person.sees("the answer is not known yet") and person.sees("Which number would you like to see?")
+        assert not person.find("button.primary").is_enabled()
+        person.type("[aria-label='The number']", "700")
+        assert person.sees("At most 8 questions")
+        person.click("[aria-label='Adjust built']")
+        slider = person.find("[aria-label='Lowest built']")
+        for _ in range(2):  # each key moves it
+            before = slider.get_attribute("aria-valuetext")
+            slider.send_keys("\ue014")
+            assert slider.get_attribute("aria-valuetext") != before
+        assert person.sees("Built may become")
+        person.search()
+        assert person.sees("Done") and person.sees("wanted: at least 700")
+        picture(driver, folder / "numbers.png")
+        assert driver.execute_script(FAINT) == [] and driver.execute_script(NAMELESS) == []
+        person.press("Try it a little differently")
+        person.type(".fields input[type=number]", "21")
+        person.press("Ask the model")
+        assert person.sees("with size 21")
+        person.go("many")
+        assert person.sees("With an answer")
+
+
 def test_numbers_that_arrive_move_nothing(folder: Path, driver: Any) -> None:
     watch = """
     window.shifts = 0;
     const add = list => { for (const e of list.getEntries()) if (!e.hadRecentInput) window.shifts += e.value; };
     new PerformanceObserver(add).observe({ type: "layout-shift", buffered: false });
     """
-    with serving_studio(folder, *CASE, "--port", "0", BANK_SECONDS="0.2") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", BANK_SECONDS="0.2") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()
@@ -374,7 +422,7 @@ def test_text_of_others_is_only_text(folder: Path, driver: Any) -> None:
     rows = pd.read_csv(folder / "loans.csv").rename(columns={"age": f"age{evil}"})
     rows["job"] = rows["job"].replace("cook", f"cook{evil}")
     rows.to_csv(folder / "loans.csv", index=False)
-    with serving_studio(folder, *CASE, "--port", "0", "--freeze", "debt") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0", "--freeze", "debt") as (_, address):
         person = Person(driver, address)
         assert person.sees(evil)
         person.go("row/0")
@@ -387,7 +435,7 @@ def test_text_of_others_is_only_text(folder: Path, driver: Any) -> None:
 
 
 def test_the_ledger_has_what_the_page_showed(folder: Path, driver: Any) -> None:
-    with serving_studio(folder, *CASE, "--port", "0") as (_, address):
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("row/0")
         person.search()

@@ -2,20 +2,95 @@
 
 from __future__ import annotations
 
+import asyncio
+import http.client
 import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
 from acex.studio.app import studio_app
-from acex.studio.guard import COOKIE, MOST_BYTES
-from studios import HOME, PORT, Bank, desk_in, visiting
+from acex.studio.guard import COOKIE, MOST_BYTES, Guard
+from studios import HOME, PORT, Bank, desk_in, serving_studio, visiting
 
 TOKEN = "the-token-that-was-printed"
 PLAN = {"row": {"position": 0}}
+POLICY = dict.fromkeys(("default-src", "base-uri", "form-action", "frame-ancestors", "trusted-types"), "'none'")
+POLICY |= {"script-src": "'self'", "connect-src": "'self'", "require-trusted-types-for": "'script'"}
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def answered(scope: dict[str, Any], **guard: Any) -> tuple[list[Any], list[Any]]:
+    """What a guard says to a request that no client would send, and what it let through."""
+    said, through = list[Any](), list[Any]()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        through.append(scope)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    asyncio.run(
+        Guard(app, port=PORT, **guard)({"method": "GET", "path": "/", "query_string": b"", **scope}, receive, send)
+    )
+    return said, through
+
+
+def test_two_hosts_in_one_request_are_refused() -> None:
+    """A proxy may read the one, the studio the other."""
+    known, evil = (b"host", f"127.0.0.1:{PORT}".encode()), (b"host", b"evil.example")
+    assert answered({"type": "http", "headers": [known]})[1]
+    for hosts in ([known, evil], [evil, known], [known, known], []):
+        said, through = answered({"type": "http", "headers": hosts})
+        assert said[0]["status"] == 421 and not through
+
+
+def test_nothing_but_http_is_spoken() -> None:
+    host = (b"host", f"127.0.0.1:{PORT}".encode())
+    said, through = answered({"type": "websocket", "headers": [host]})
+    assert said == [{"type": "websocket.close", "code": 1008}] and not through
+
+
+@pytest.mark.parametrize("size", ["-1", "1e9", "many", str(MOST_BYTES + 1)])
+def test_a_size_that_is_too_large_or_none_is_refused_before_anything_is_read(size: str) -> None:
+    headers = [(b"host", f"127.0.0.1:{PORT}".encode()), (b"content-length", size.encode())]
+    said, through = answered({"type": "http", "headers": headers})
+    assert said[0]["status"] == 413 and not through
+
+
+def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+
+    def compare(a: bytes, b: bytes) -> bool:
+        compared.append((a, b))
+        return a == b
+
+    monkeypatch.setattr("acex.studio.guard.hmac.compare_digest", compare)
+    host = (b"host", f"127.0.0.1:{PORT}".encode())
+    for given in ("", "x", TOKEN[:-1], TOKEN, TOKEN * 9):
+        for way in (
+            {"headers": [host], "query_string": f"token={given or 'y'}".encode()},
+            {"headers": [host, (b"authorization", f"Bearer {given}".encode())]},
+            {"headers": [host, (b"cookie", f"{COOKIE}={given}".encode())]},
+        ):
+            compared.clear()
+            answered({"type": "http", **way}, token=TOKEN)
+            [(a, b)] = compared
+            assert len(a) == len(b)  # of hashes: not even the length is told
 
 
 @pytest.mark.parametrize(
@@ -69,6 +144,7 @@ def test_a_script_of_another_site_that_hides_its_origin_is_known_by_the_browser(
             assert client.get("/api/desk", headers=elsewhere).status_code == 403
             assert client.get("/static/app.js", headers=elsewhere).status_code == 403
             assert client.get("/api/desk", headers=elsewhere | {"sec-fetch-mode": "navigate"}).status_code == 403
+            assert client.get("/", headers=elsewhere).status_code == 403
             assert client.get("/", headers=elsewhere | {"sec-fetch-mode": "navigate"}).status_code == 200  # a link
 
 
@@ -76,6 +152,7 @@ def test_a_script_of_another_site_that_hides_its_origin_is_known_by_the_browser(
 def test_other_methods_are_not_answered(method: str, tmp_path: Path) -> None:
     with visiting(desk_in(tmp_path)) as client:
         assert client.request(method, "/api/desk").status_code == 405
+        assert client.request(method, "/nothing").status_code == 405  # by the guard: no address is looked at
 
 
 def test_every_answer_forbids_scripts_and_frames_and_being_kept(tmp_path: Path) -> None:
@@ -83,11 +160,9 @@ def test_every_answer_forbids_scripts_and_frames_and_being_kept(tmp_path: Path) 
         answers = [client.get(path) for path in ("/", "/static/style.css", "/api/desk", "/nothing")]
         answers += [client.get("/", headers={"host": "evil.example"}), client.post("/api/plan", json=[])]
         for answer in answers:
-            policy = answer.headers["content-security-policy"]
-            assert "default-src 'none'" in policy and "script-src 'self'" in policy and "unsafe" not in policy
-            assert "frame-ancestors 'none'" in policy and answer.headers["x-frame-options"] == "DENY"
-            assert answer.headers["x-content-type-options"] == "nosniff"
-            assert answer.headers["cache-control"] == "no-store"
+            policy = dict(rule.strip().split(" ", 1) for rule in answer.headers["content-security-policy"].split(";"))
+            assert "unsafe" not in str(policy) and policy.items() >= POLICY.items()
+            assert {name: answer.headers[name] for name in HEADERS} == HEADERS
             assert "access-control-allow-origin" not in answer.headers
 
 
@@ -151,6 +226,16 @@ def test_on_every_address_of_the_machine_numbers_are_known_but_names_only_if_all
 
         assert status(f"10.1.2.3:{PORT}") == status(f"[fd00::1]:{PORT}") == status(f"studio.example:{PORT}") == 200
         assert status(f"evil.example:{PORT}") == status(f"10.1.2.3.evil.example:{PORT}") == 421
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("host", "wants"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
+def test_only_this_machine_needs_no_token(host: str, wants: bool, tmp_path: Path) -> None:
+    with serving_studio(tmp_path, "--demo", "--port", "0", "--host", host) as (_, address):
+        assert ("?token=" in address) == wants
+        page = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
+        page.request("GET", "/api/desk")
+        assert page.getresponse().status == (401 if wants else 200)
 
 
 def test_a_ledgers_password_is_never_shown(tmp_path: Path) -> None:

@@ -240,3 +240,49 @@ def test_rows_of_any_dtype_come_back_with_exactly_that_dtype(data: pd.DataFrame)
     assert moved.dtypes.tolist() == data.dtypes.tolist()
     row = space.encode(data.iloc[0])  # as a Series, which may hold objects
     assert (row == space.encode(data)[:1]).all()
+
+
+# -- categories that nobody has declared -----------------------------------------------------------------
+
+JOBS = pd.DataFrame({"job": ["clerk", "cook", "other"] * 20, "x": np.arange(60.0)})
+
+
+def busy(rows: pd.DataFrame) -> Any:
+    assert set(rows["job"]) <= {"clerk", "cook", "other"}
+    return np.where(rows["x"] > 30, "yes", "no")
+
+
+def test_an_unknown_category_counts_as_the_one_that_stands_for_others() -> None:
+    row = {"job": "pilot", "x": 5.0}
+    with pytest.raises(ValueError, match=r"'pilot' is not a known category; there are .* say which: other="):
+        acex.explain(busy, row, data=JOBS)
+    e = acex.explain(busy, row, data=JOBS, other={"job": "other"}, budget=12)
+    assert e.outcome == "found" and e.factual["job"] == "other"
+    assert e.warnings[0] == "'job': 'pilot' is not a known category and counts as 'other'."
+    known = acex.explain(busy, row | {"job": "cook"}, data=JOBS, other={"job": "other"}, budget=2)
+    assert not any("counts as" in warning for warning in known.warnings)
+
+
+def test_what_stands_for_others_is_a_category_of_the_column() -> None:
+    with pytest.raises(
+        ValueError, match="'job': other must be one of the categories, 'clerk', 'cook', 'other', got 'x'"
+    ):
+        Space.infer(JOBS).adjust(other={"job": "x"})
+    with pytest.raises(ValueError, match=r"other\['x'\]: only categories have one, and this is continuous"):
+        Space.infer(JOBS).adjust(other={"x": "other"})
+
+
+def test_a_schema_and_the_shell_say_what_stands_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    JOBS.to_csv("jobs.csv", index=False)
+    Path("row.json").write_text('{"job": "pilot", "x": 5.0}')
+    Path("busy_model.py").write_text("def decide(rows):\n    return ['yes' if x > 30 else 'no' for x in rows.x]\n")
+    command = ["explain", "jobs.csv", "--model", "busy_model:decide", "--x", "row.json", "--budget", 10]
+    assert "other=" in run(*command).stderr
+    done = run(*command, "--other", "job=other")
+    assert done.exit_code == 0 and "counts as 'other'" in done.stdout + done.stderr
+    _, space = with_schema(JOBS, ())
+    Path("schema.toml").write_text(schema_text(space.adjust(other={"job": "other"})))
+    assert read_schema(Path("schema.toml"))[0].given["other"] == "other"
+    assert run(*command, "--schema", "schema.toml").exit_code == 0

@@ -26,7 +26,8 @@ from sklearn.preprocessing import OrdinalEncoder
 
 table = pd.read_csv(os.environ["TABLE"])
 outcome = os.environ["OUTCOME"]
-seen = table.drop(columns=[name for name in os.environ["HIDDEN"].split(",") if name]).dropna().head(5000)
+seen = table.drop(columns=[name for name in os.environ["HIDDEN"].split(",") if name])
+seen = seen.dropna(subset=[outcome] if os.environ["KEEP"] else None).head(5000)
 X, y = seen.drop(columns=outcome), seen[outcome]
 words = [name for name in X if not pd.api.types.is_numeric_dtype(X[name])]
 codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
@@ -47,6 +48,7 @@ class Shipped:
     outcome: str
     hidden: str = ""  # columns that no model should see
     n_options: int = 1
+    keep: bool = False  # are gaps for the model to see, and is the row one that has some?
 
     def copy_to(self, path: Path) -> None:
         found = find_spec(self.package)
@@ -64,6 +66,7 @@ class Shipped:
 
 TABLES = {
     "penguins, with gaps": Shipped("palmerpenguins", "data/penguins.csv", "species"),
+    "penguins, with their gaps kept": Shipped("palmerpenguins", "data/penguins.csv", "species", "", 2, keep=True),
     "penguins as recorded, with dates, gaps and remarks": Shipped(
         "palmerpenguins", "data/penguins-raw.csv", "Species", "Individual ID,Comments", 2
     ),
@@ -88,11 +91,14 @@ def test_a_table_goes_from_file_to_explanation_with_one_command(
     shipped.copy_to(Path("table.csv"))
     module = f"model_of_{list(TABLES).index(name)}"
     Path(f"{module}.py").write_text(MODEL)
-    for key, value in (("TABLE", "table.csv"), ("OUTCOME", shipped.outcome), ("HIDDEN", shipped.hidden)):
+    told = {"TABLE": "table.csv", "OUTCOME": shipped.outcome, "HIDDEN": shipped.hidden, "KEEP": "1" * shipped.keep}
+    for key, value in told.items():
         monkeypatch.setenv(key, value)
     table = pd.read_csv("table.csv")
-    row = int(table.drop(columns=shipped.hidden.split(",") if shipped.hidden else []).notna().all(axis=1).argmax())
+    whole = table.drop(columns=shipped.hidden.split(",") if shipped.hidden else []).notna().all(axis=1)
+    row = int((~whole if shipped.keep else whole).argmax())
     options = ["--labels", shipped.outcome, *(["--drop", shipped.hidden] if shipped.hidden else [])]
+    options += ["--missing", "keep"] if shipped.keep else []
     assert len(options) == 2 * shipped.n_options
     command: list[Any] = ["explain", "table.csv", "--model", f"{module}:decide", "--row", row, *options]
     done = run(*map(str, command), "--out", "why.json")

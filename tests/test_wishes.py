@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import acex
+from acex.run.certificate import parsed
 from acex.run.recorded import recorded
+from acex.run.verify import verify
 from acex.search.families import anywhere, from_hits, from_reference
 from acex.space.region import Region
 from commands import run
@@ -101,6 +103,39 @@ def test_a_cheaper_category_is_changed_instead_of_numbers(rows: pd.DataFrame) ->
         for cost in (0.2, 20.0)
     ]
     assert features[0] == {"job"} and "job" not in features[1]
+
+
+# -- the fewest first ------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.1, 5), st.integers(0, 20))
+@settings(max_examples=20, deadline=None)
+def test_a_charge_adds_the_same_for_every_change(charge: float, seed: int) -> None:
+    p = problem(MIXED, seed=seed)
+    plain, charged = p.cost, replace(p.cost, charge=charge)
+    changed = (p.reference != p.factual).sum(axis=1)
+    assert_allclose(charged(p.reference) - plain(p.reference), 6 * charge * changed, rtol=1e-9, atol=1e-9)
+
+
+def test_with_a_charge_one_long_step_is_taken_instead_of_two_short_ones(rows: pd.DataFrame) -> None:
+    def either(rows: pd.DataFrame) -> list[str]:
+        short = (rows["debt"] < 1.1) & (rows["years"] > 2.5)
+        return ["yes" if a or b else "no" for a, b in zip(short, rows["income"] > 3300, strict=True)]
+
+    told = [
+        acex.explain(either, COOK, data=rows, budget=40, plausibility=None, change_cost=charge) for charge in (0.0, 1.0)
+    ]
+    assert [len(e.changes) for e in told] == [2, 1]
+    assert_allclose(told[1].costs[0], 6 * (1 + np.abs(told[1].changes["step"]).sum()))
+    assert verify(parsed(told[1].to_json())).holds
+    assert acex.Explanation.from_json(told[1].to_json()).settings["change_cost"] == 1.0
+
+
+def test_a_charge_that_is_none_or_that_the_strategy_does_not_know_is_refused(rows: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="change_cost must be zero or a positive number, got -1"):
+        acex.explain(approves, COOK, data=rows, change_cost=-1)
+    with pytest.raises(ValueError, match="change_cost needs strategy 'feasible'"):
+        acex.explain(approves, COOK, data=rows, change_cost=1, strategy="penalty")
 
 
 # -- a margin --------------------------------------------------------------------------------------------
@@ -194,13 +229,14 @@ def test_the_shell_takes_the_same_wishes(tmp_path: Path, rows: pd.DataFrame, mon
     (tmp_path / "acex_test_coded.py").write_text(CODED)
     monkeypatch.syspath_prepend(tmp_path)
     wishes = ["--class-name", "0=rejected", "--class-name", "1=approved", "--target", "approved", "--margin", "0.5"]
-    wishes += ["--max-changes", "2", "--category-cost", "0.5", "--budget", "12", "--json"]
+    wishes += ["--max-changes", "2", "--category-cost", "0.5", "--change-cost", "1", "--budget", "12", "--json"]
     row = int(np.argmin(total(rows)))
     told = run("explain", table, "--model", "acex_test_coded:model", "--row", row, *wishes)
     e = acex.Explanation.from_json(told.stdout)
     assert e.label_before == "rejected" and e.target == "approved"
     asked = e.settings
     assert (asked["max_changes"], asked["category_cost"], asked["strategy"]["margin"]) == (2, 0.5, 0.5)
+    assert asked["change_cost"] == 1
     assert run("explain", table, "--model", "acex_test_coded:model", "--row", row, "--class-name", "1").exit_code == 2
 
 

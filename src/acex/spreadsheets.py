@@ -81,8 +81,14 @@ def _cell(value: Any) -> Any:
 def _mapped(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
     """The frame with its names and texts changed; columns of numbers are left alone."""
     columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
-    changed = [c if types.is_numeric_dtype(c.dtype) else c.map(change) for c in columns]
+    changed = [c if types.is_numeric_dtype(c.dtype) else _changed(c, change) for c in columns]
     return pd.DataFrame(dict(enumerate(changed))).set_axis([change(name) for name in frame.columns], axis=1)
+
+
+def _changed(column: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[Any]:
+    if column.dtype != object:
+        return column.map(change)
+    return pd.Series([change(v) for v in column], column.index, dtype=object)  # 2008 beside a gap is no 2008.0
 
 
 def _guarded(value: Any) -> Any:

@@ -145,9 +145,10 @@ def batch(
     summaries = [many.summary(by=whole[names]) for names in groupings] or [many.summary()]
     common = None if levers is None else many.levers(budget_levers=levers)
     if as_json:
-        told: dict[str, Any] = {"queries": int(frame["queries"].sum()), "rows": _records(frame)}
+        told: dict[str, Any] = {"queries": int(frame["queries"].sum()), "rows": _records(frame, seal.columns)}
         if common is not None:
-            told |= {"levers": records(common.frame()), "queries_levers": common.queries}
+            shown = [not {move.feature for move in lever.moves} & set(seal.columns) for lever in common.levers]
+            told |= {"levers": records(common.frame()[shown]), "queries_levers": common.queries}
         print_json(told | ({"groups": [_groups(summary) for summary in summaries]} if groupings else {}))
     elif not quiet:
         price = price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row
@@ -219,10 +220,16 @@ def _groups(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The lines of the frame in plain values, None where there is none."""
+def _records(frame: pd.DataFrame, gone: list[str]) -> list[dict[str, Any]]:
+    """The lines of the frame in plain values, None where there is none, and some columns left out."""
+    from acex.run.redaction import message
+
     lines = zip(frame.index, frame.to_dict(orient="records"), strict=True)
-    return [
+    told = [
         {"row": plain(name)} | {str(key): None if is_missing(value) else value for key, value in line.items()}
         for name, line in lines
     ]
+    for line in told:
+        line["changes"] = {name: change for name, change in line["changes"].items() if name not in gone}
+        line["error"] = message(line["error"], gone)
+    return told

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from acex.space.feature import Direction
+    from acex.space.gaps import Missing
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,14 @@ class Case:
     decimal: Annotated[
         str, typer.Option(metavar="MARK", help="How DATA writes 0.5: with '.' or ','; the other is for thousands.")
     ] = "."
+    missing: Annotated[
+        str,
+        typer.Option(metavar="drop|keep", help="Rows with gaps: drop, or keep them, for a model that takes gaps."),
+    ] = "drop"
+    other: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=CATEGORY", help='What unknown categories count as: "job=other". Repeat it.'),
+    ] = None
     class_name: Annotated[
         list[str] | None, typer.Option(metavar="LABEL=WORD", help='What a label is called: "1=approved". Repeat it.')
     ] = None
@@ -94,6 +103,9 @@ class Case:
         float | None,
         typer.Option(metavar="SD", help="What a change of category counts, in standard deviations; 1 by default."),
     ] = None
+    change_cost: Annotated[
+        float, typer.Option(metavar="SD", help="What every change counts besides; 1 for the fewest first.")
+    ] = 0.0
     strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: feasible or penalty.")] = "feasible"
     plausibility: Annotated[
         str | None,
@@ -135,14 +147,15 @@ class Case:
             hidden.append(labels)
         rows = table.drop(columns=hidden)
         outcomes = None if self.labels is None else table[self.labels]
-        rows, space = with_schema(rows, read_schema(self.schema) if self.schema else ())
+        rows, space = with_schema(rows, read_schema(self.schema) if self.schema else (), self._missing)
         known, remarks = rows, []
         if ids := [f.name for f in space.features if f.frozen and not self.schema]:
             remarks.append(f"{', '.join(ids)}: a number for each row, which stays as it is.")
         if outcomes is not None and outcomes.isna().any():
             remarks.append(f"{int(outcomes.isna().sum())} rows have no outcome in {self.labels} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
-        space = space.moving_on(_grid(self.grid or (), space))
+        space = space.moving_on(grid_steps(self.grid or (), space))
+        space = space.adjust(other=dict(_other(text, space) for text in self.other or ()))
         names = self._class_names(known_labels or ())
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         return Prepared(
@@ -175,6 +188,7 @@ class Case:
             "margin": self.margin,
             "max_changes": self.max_changes,
             **({} if self.category_cost is None else {"category_cost": self.category_cost}),
+            "change_cost": self.change_cost,
             "effort": self.effort,
             "queries_per_round": self.queries_per_round,
             "noise": _noise(self.noise),
@@ -200,6 +214,7 @@ class Case:
                 prepared.rows,
                 labels=prepared.labels,
                 space=prepared.space,
+                missing=self._missing,
                 plausibility=self._plausibility(),
                 pool=not self.no_pool,
                 ledger=ledger,
@@ -228,6 +243,12 @@ class Case:
         assert self.x is not None
         own = read_row(self.x, self.decimal)
         return own.drop(columns=[name for name in hidden if name in own.columns])
+
+    @property
+    def _missing(self) -> Missing:
+        if self.missing not in ("drop", "keep"):
+            raise ValueError(f"--missing: expected drop or keep, got {self.missing!r}.")
+        return "keep" if self.missing == "keep" else "drop"
 
     def _plausibility(self) -> acex.Plausibility | None:
         if self.plausibility == "none":
@@ -303,7 +324,7 @@ def _noise(text: str) -> Any:
         raise ValueError(f"--noise {text!r}: expected a share of answers, such as 0.05, or auto.") from None
 
 
-def _grid(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:
+def grid_steps(texts: Sequence[str], space: acex.Space) -> dict[str | int, float | None] | Literal[False]:
     if "off" in texts:
         return False
     steps: dict[str | int, float | None] = {}
@@ -324,10 +345,20 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
     if not equals:
         raise ValueError(f'--range {text!r}: expected COLUMN=LOW:HIGH, such as "income=0:90000", or COLUMN=A|B.')
     [name] = column_names([name], space.names, "--range", whole=True)
+    feature = space.feature(name)
+    if values == "missing" and not feature.gaps and "missing" not in getattr(feature, "categories", ()):
+        raise ValueError(f"--range {text!r}: nothing may be missing here; for a model that takes gaps, --missing keep.")
     try:
-        return name, space.feature(name).limits_in(values)
+        return name, [None] if feature.gaps and feature.ordered and values == "missing" else feature.limits_in(values)
     except ValueError as error:
         raise ValueError(f"--range {text!r}: {error}") from None
+
+
+def _other(text: str, space: acex.Space) -> tuple[str | int, Any]:
+    name, _, word = text.partition("=")
+    [name] = column_names([name], space.names, "--other", whole=True)
+    by_text = {str(category): category for category in getattr(space.feature(name), "categories", ())}
+    return name, by_text.get(word, word)
 
 
 def _weight(text: str, space: acex.Space) -> tuple[str, float]:

@@ -15,8 +15,8 @@ from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, finite, say
 from acex.cli.sealing import LeftOut, Seal
 from acex.cli.show import as_money, console, echo, print_explanation, print_json, table
-from acex.cli.tables import apart, writable
-from acex.values import plain
+from acex.cli.tables import apart, column_names, read_row, read_table, writable
+from acex.values import as_json, is_missing, plain
 
 C = TypeVar("C", bound=Case)
 PICTURES = (".png", ".pdf", ".svg")
@@ -41,6 +41,9 @@ def explain(
         Path | None, typer.Option(dir_okay=False, callback=picture_path, help="Draw the explanation here.")
     ] = None,
     left_out: LeftOut = None,
+    id_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What rows are called; the model does not see it.")
+    ] = None,
     price_per_row: Annotated[
         float | None, typer.Option(min=0, callback=finite, help="What a row costs; by default as the ledger has it.")
     ] = None,
@@ -60,20 +63,26 @@ def explain(
     counterfactual.
     """
     from acex.models.labels import known_labels
+    from acex.show.pages import without
 
     for written in (out, plot):
         apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()
+    if id_column is not None:
+        case = replace(case, drop=[*(case.drop or []), id_column])
     prepared = case.prepare(known_labels(model))
+    name = None if id_column is None else _row_name(case, prepared, id_column)
     case = named(case, model)
     if dry_run:
         _print_plan(case, prepared, model, scores, price_per_row, as_json)
         return
     ledger = None if case.ledger is None else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, model, ledger, scores=scores, timeout=black_box.patience)
-    progress = False if quiet else None
+    progress, options = False if quiet else None, case.search_options(prepared)
+    if name is not None and ledger is not None:  # before anything is asked on its behalf
+        ledger.name(explainer.search(prepared.factual, **options).identity, [str(name)])
     try:
-        explanation = explainer.explain(prepared.factual, **case.search_options(prepared), progress=progress)
+        explanation = explainer.explain(prepared.factual, **options, progress=progress)
     except KeyboardInterrupt as stop:
         _tell_so_far(stop)
         say(
@@ -88,9 +97,11 @@ def explain(
         if out is not None and so_far is not None:
             so_far.to_json(out, left_out=left_out, **seal.options)  # it was paid for
         raise
+    if name is not None:
+        explanation = replace(explanation, about={**explanation.about, "id": name})
     # Stdout first: a disk that is full must not swallow what was paid for.
     if as_json:
-        echo(explanation.to_json())
+        echo(explanation.to_json(**seal.options))
     elif not quiet:
         price = price_per_row if price_per_row is not None else price_of(ledger, explainer.model_id)
         print_explanation(explanation, price)
@@ -99,7 +110,7 @@ def explain(
     if out is not None:
         explanation.to_json(out, left_out=left_out, **seal.options)
     if plot is not None:
-        explanation.plot().savefig(plot)
+        without(explanation, seal.columns).plot().savefig(plot)
     if explanation.outcome != "found":
         raise typer.Exit(NOTHING_FOUND)
 
@@ -107,6 +118,16 @@ def explain(
 def named(case: C, model: Any) -> C:
     """The case with the model's own name, where none was given."""
     return replace(case, model_id=case.model_id or getattr(model, "model_id", None))
+
+
+def _row_name(case: Case, prepared: Prepared, column: str) -> Any:
+    """What the row is called, by a column of the file that it is from."""
+    whole = read_table(case.data, case.decimal) if case.x is None else read_row(case.x, case.decimal)
+    [column] = column_names([column], whole.columns, "--id-column", whole=True)
+    name = whole[column].loc[prepared.factual.index[0]]
+    if is_missing(name):
+        raise ValueError(f"--id-column {column}: the row has no name there.")
+    return as_json(name)
 
 
 def _tell_so_far(error: BaseException) -> None:

@@ -51,7 +51,7 @@ def report(
     Neither model nor data are needed, and nothing is asked. Each page is one
     file that needs no network. Several explanations get a page each and an index.
     """
-    from acex.show.pages import page
+    from acex.show.pages import page, without
 
     apart(out, source)
     if source.endswith(".json"):
@@ -65,12 +65,13 @@ def report(
         told = {name: e for name, e in told.items() if set(row_id) & set(str(e.settings.get("id")).split(", "))}
         if not told:
             raise ValueError(f"{spoken(source)}: no explanation is of a row called {listed(row_id)}.")
+    told = {name: without(e, seal.columns) for name, e in told.items()}  # of the index page too
     pages = {
-        name: page(e, profile, **seal.options, price_per_row=prices[name], fields=fields, template=template)
+        name: page(e, profile, sign=seal.sign, price_per_row=prices[name], fields=fields, template=template)
         for name, e in told.items()
     }
     stem = "report" if "://" in source else Path(source).stem
-    written = _one(pages, out, stem) if len(pages) == 1 else _several(pages, told, out, stem)
+    written = _one(pages, told, out, stem) if len(pages) == 1 else _several(pages, told, out, stem)
     if as_json:
         outcomes = {name: e.outcome for name, e in told.items()}
         lines = [{"explanation": n or None, "outcome": outcomes[n], "file": str(p)} for n, p in written.items()]
@@ -131,11 +132,11 @@ def _recorded(
         return told, {i: price_of(book, known[i]) for i in told}
 
 
-def _one(pages: dict[str, str], out: Path | None, stem: str) -> dict[str, Path]:
+def _one(pages: dict[str, str], told: dict[str, acex.Explanation], out: Path | None, stem: str) -> dict[str, Path]:
     [(name, page)] = pages.items()
     path = Path(f"{stem}.html") if out is None else out
     if path.is_dir():
-        [path] = _inside(path, [name or stem])
+        [path] = _inside(path, [_called(name or stem, told[name], 0)])
     path.write_text(page, encoding="utf-8")
     return {name: path}
 
@@ -148,13 +149,18 @@ def _several(pages: dict[str, str], told: dict[str, acex.Explanation], out: Path
         raise ValueError(f"--out {folder}: expected a folder for {len(pages)} reports; --explanation chooses one.")
     folder.mkdir(exist_ok=True)
     # What the row is called, where a ledger knows it; a file of a batch has named its rows already.
-    names = [name if name.startswith("row-") else str(told[name].settings.get("id", name)) for name in pages]
+    names = [name if name.startswith("row-") else _called(name, told[name], i) for i, name in enumerate(pages)]
     first, *others = _inside(folder, ["index", *names])
     written = dict(zip(pages, others, strict=True))
     for name, path in written.items():
         path.write_text(pages[name], encoding="utf-8")
     first.write_text(index_page([(written[name].name, e) for name, e in told.items()]), encoding="utf-8")
     return written
+
+
+def _called(name: str, e: acex.Explanation, i: int) -> str:
+    """What a page is called: as its row is; else as the explanation, which is a hash of the row, or by a number."""
+    return str(e.settings.get("id", name if "redacted" not in e.settings else f"explanation-{i}"))
 
 
 def _inside(folder: Path, names: list[str]) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import acex
-from acex.cli.case import Batch
+from acex.cli.case import Batch, Prepared, grid_steps
 from acex.cli.explaining import named
 from acex.cli.models import Model
 from acex.cli.program import finite, say
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TOKEN = "ACEX_STUDIO_TOKEN"  # the variable that holds it, for who wants the same after a restart
 # What the page itself says, or the command to take along: not part of how to come to the same explainer.
 SAID = {"data", "row", "where", "x", "target", "freeze", "increase", "decrease", "range", "weight", "budget", "count"}
-SAID |= {"margin", "max_changes"}
+SAID |= {"margin", "max_changes", "target_range", "effort"}
 HERE = ("127.0.0.1", "localhost", "::1")
 
 
@@ -113,7 +113,7 @@ def studio(
 
 def _desk(room: Room, black_box: OwnModel, ledger: acex.Ledger, *, scores: bool, price: float | None) -> Desk:
     """What the page is about, from files and options."""
-    from acex.models.labels import known_labels
+    from acex.models.labels import known_labels, unworded
     from acex.studio.desk import Desk
 
     if room.data == Path() or not black_box.model:
@@ -129,19 +129,20 @@ def _desk(room: Room, black_box: OwnModel, ledger: acex.Ledger, *, scores: bool,
     if case.model_id is None and room.ledger is None:
         case = _with_name(case)
     explainer = case.explainer(prepared, model, ledger, scores=scores, timeout=black_box.patience)
-    table = read_table(room.data)
-    outcomes = prepared.labels
-    labels = known or (None if outcomes is None else list(dict.fromkeys(outcomes))) or ()
+    table = read_table(room.data, room.decimal)
+    outcomes = None if room.labels is None else table[room.labels].tolist()  # also where one is missing
+    by_word: dict[Any, Any] = {word: label for label, word in explainer.class_names.items()}
+    labels = known or unworded(dict.fromkeys(prepared.labels or ()), by_word)
     hidden = [] if room.labels is None else [room.labels]
-    options = case.search_options(prepared)
     return Desk(
         explainer=explainer,
         table=table.drop(columns=hidden),
-        rows=prepared.rows,
-        recipe=_recipe(room, black_box, scores),
+        rows=prepared.factual,  # all of them, as `acex explain --row` counts them
+        recipe=_recipe(room, black_box, scores, prepared),
         outcomes=outcomes,
         labels=tuple(labels),
-        wishes=options,
+        scores=scores,
+        wishes=case.search_options(prepared),
         price=price,
         is_kept=room.ledger is not None,
         title=room.data.name,
@@ -154,7 +155,7 @@ def _with_name(case: Any) -> Any:
     return replace(case, model_id="model")  # a ledger that ends with the studio needs no better one
 
 
-def _recipe(room: Room, black_box: OwnModel, scores: bool) -> Any:
+def _recipe(room: Room, black_box: OwnModel, scores: bool, prepared: Prepared | None = None) -> Any:
     """How to come to the same explainer in a shell or in Python; passwords of addresses are left to the environment."""
     from acex.studio.desk import Recipe
 
@@ -164,7 +165,7 @@ def _recipe(room: Room, black_box: OwnModel, scores: bool) -> Any:
     shell = (*words, *(("--scores",) if scores else ()))
     if room.ledger is not None and not is_address:
         shell = (*shell, "--ledger", room.ledger)
-    return Recipe(_python(room, black_box, scores, ledger), shell, environment=is_address)
+    return Recipe(_python(room, black_box, scores, ledger, prepared), shell, environment=is_address)
 
 
 def _words(options: Any, left_out: set[str]) -> list[str]:
@@ -184,21 +185,35 @@ def _words(options: Any, left_out: set[str]) -> list[str]:
     return words
 
 
-def _python(room: Room, black_box: OwnModel, scores: bool, ledger: str | None) -> str:
+def _python(room: Room, black_box: OwnModel, scores: bool, ledger: str | None, prepared: Prepared | None) -> str:
     """The lines that define `explainer` and `rows`."""
+    has_gaps = prepared is not None and len(prepared.rows) < len(prepared.factual)  # rows without an outcome
     path = str(room.data)
     read = "read_parquet" if room.data.suffix.lower() in (".parquet", ".pq") else "read_csv"
     hidden = [*(name.strip() for text in room.drop or () for name in text.split(",")), *filter(None, [room.labels])]
     lines = [*(["import os"] if ledger and ledger.startswith("os.") else []), "import acex", "import pandas as pd", ""]
-    lines += [_python_model(black_box), f"table = pd.{read}({path!r})"]
+    marks = ", decimal=',', thousands='.', sep=None, engine='python'" if room.decimal == "," else ""
+    lines += [_python_model(black_box), f"table = pd.{read}({path!r}{marks if read == 'read_csv' else ''})"]
     lines += [f"rows = table.drop(columns={hidden!r})" if hidden else "rows = table"]
-    arguments = ["model", "rows"]
-    if room.schema is not None:
+    arguments = ["model", "rows[known]" if has_gaps else "rows"]
+    if room.schema is not None or has_gaps:
+        schema = "[]" if room.schema is None else f"read_schema(Path({str(room.schema)!r}))"
         lines[0:0] = ["from pathlib import Path", "from acex.space.schema import read_schema, with_schema"]
-        lines.append(f"rows, space = with_schema(rows, read_schema(Path({str(room.schema)!r})))")
+        keep = "" if room.missing == "drop" else f", {room.missing!r}"
+        lines.append(f"rows, space = with_schema(rows, {schema}{keep})")
         arguments.append("space=space")
+    if has_gaps:
+        lines.append(f"known = table[{room.labels!r}].notna()")
     if room.labels is not None:
-        arguments.append(f"labels=table[{room.labels!r}].tolist()")
+        arguments.append(f"labels=table{'[known]' if has_gaps else ''}[{room.labels!r}].tolist()")
+    if prepared is not None and room.grid:
+        arguments.append(f"grid={grid_steps(room.grid, prepared.space)!r}")
+    if prepared is not None and prepared.class_names:
+        arguments.append(f"class_names={prepared.class_names!r}")
+    arguments += [f"missing={room.missing!r}"] if room.missing != "drop" else []
+    if room.plausibility is not None:
+        kind = None if room.plausibility == "none" else f"acex.Plausibility(kind={room.plausibility!r})"
+        arguments.append(f"plausibility={kind}")
     arguments += [f"ledger={ledger}"] if ledger else []
     arguments += [f"model_id={room.model_id!r}"] if room.model_id else []
     arguments += [f"seed={room.seed}"] if room.seed else []

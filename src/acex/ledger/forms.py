@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.values import as_json, fingerprint, plain
+from acex.values import as_json, fingerprint, is_missing, plain
 
 PlainLabel: TypeAlias = str | int | float | bool
 Scores: TypeAlias = list[tuple[PlainLabel, float]]
@@ -28,7 +28,7 @@ def canonical(rows: Rows) -> list[str]:
 
 def _plain(value: Any) -> Any:
     """The value as JSON knows it; -0.0 is 0.0, and a whole float is written like an integer."""
-    value = as_json(value)
+    value = None if is_missing(value) else as_json(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

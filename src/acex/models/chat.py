@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from acex.arrays import Rows
+from acex.models.wire import told
 from acex.values import Label, as_json, is_count, listed
 
 LIMITS = ("max_completion_tokens", "max_tokens")
@@ -94,7 +95,7 @@ class Chat:
     def body(self, rows: Rows) -> Any:
         if not isinstance(rows, pd.DataFrame):
             raise ValueError("protocol 'chat' needs names: data must be a DataFrame.")
-        records = [{str(name): as_json(value) for name, value in row.items()} for row in rows.to_dict("records")]
+        records = [{str(name): told(value) for name, value in row.items()} for row in rows.to_dict("records")]
         numbered = {str(i): record for i, record in enumerate(records, 1)}
         values = {name: _shown(value) for name, value in records[0].items()}
         values |= {"record": _as_text(records[0]), "records": _as_text(numbered)}

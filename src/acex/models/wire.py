@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.values import as_json, listed
+from acex.values import as_json, is_missing, listed
 
 Inputs: TypeAlias = Literal["matrix", "columns"]
 
@@ -138,7 +138,12 @@ def _plain_rows(rows: Rows) -> list[list[Any]]:
         table = [list(row) for row in zip(*columns, strict=True)]
     else:
         table = np.asarray(rows).tolist()
-    return [[as_json(value) for value in row] for row in table]
+    return [[told(value) for value in row] for row in table]
+
+
+def told(value: Any) -> Any:
+    """A value of a row as JSON knows it; null for a gap."""
+    return None if is_missing(value) else as_json(value)
 
 
 # -- Open Inference Protocol v2 ----------------------------------------------------------------------------
@@ -195,7 +200,9 @@ class OpenInference:
 
 def _tensor(name: str, values: np.ndarray[Any, Any]) -> dict[str, Any]:
     values = _unboxed(values)
-    tensor = {"name": name, "shape": list(values.shape), "data": values.ravel().tolist()}
+    tensor: dict[str, Any] = {"name": name, "shape": list(values.shape), "data": values.ravel().tolist()}
+    if any(map(is_missing, tensor["data"])):
+        raise ValueError(f"{name!r}: a tensor has no place for a gap; use a protocol that sends rows as JSON.")
     if str(values.dtype) in DATATYPES:
         return {**tensor, "datatype": DATATYPES[str(values.dtype)]}
     texts = [str(value) for value in tensor["data"]]

@@ -16,7 +16,7 @@ from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import Label, fingerprint
 
-LATER = ("max_changes", "category_cost")  # settings that plans did not always have
+LATER = ("max_changes", "category_cost", "change_cost")  # settings that plans did not always have
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,7 +38,7 @@ class Plan:
         count, beta, scores, pool, queries_per_round, seed: as in `acex.explain`.
         n_reference: rows of the reference. reference: a fingerprint of them, and of their outcomes.
         outcomes: are true outcomes of the reference known?
-        max_changes, category_cost: as in `acex.explain`; None in records of an older acex.
+        max_changes, category_cost, change_cost: as in `acex.explain`; None in records of an older acex.
         class_names: what the labels are called, for people; the ledger and the target have the labels.
         noise: for a model that contradicts itself; None for others.
         remarks: what a reader should know of the plan itself.
@@ -67,6 +67,7 @@ class Plan:
     outcomes: bool
     max_changes: int | None = None
     category_cost: float | None = None
+    change_cost: float | None = None  # and where there is none
     class_names: Mapping[Label, str] = field(default_factory=dict)
     noise: Noise | None = None
     remarks: tuple[str, ...] = ()
@@ -109,6 +110,7 @@ class Plan:
             "max_changes": self.max_changes,
             "class_names": [[label, word] for label, word in self.class_names.items()] or None,
             "category_cost": self.category_cost,
+            "change_cost": self.change_cost,
             "plausibility": None if self.plausibility is None else dict(self.plausibility),
             "n_reference": self.n_reference,
             "labels": self.outcomes,
@@ -162,6 +164,7 @@ class Plan:
             max_changes=settings.get("max_changes"),
             class_names=dict(settings.get("class_names") or ()),
             category_cost=settings.get("category_cost"),
+            change_cost=settings.get("change_cost"),
             scores=bool(settings.get("scores", False)),
             pool=bool(settings.get("pool", False)),
             queries_per_round=settings.get("queries_per_round", 1),
@@ -170,4 +173,5 @@ class Plan:
             reference=None,
             outcomes=bool(settings.get("labels", False)),
             noise=Noise.of(settings.get("noise", 0), settings.get("confirm", 3)),
+            remarks=tuple(settings.get("remarks") or ()),
         )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from acex.values import Label, is_finite, is_fraction, listed, plain, readable
+from acex.values import Label, did_you_mean, is_finite, is_fraction, listed, plain, readable
 
 SURE = 1e-6  # no probability is closer to 0 or 1 than this
 
@@ -171,7 +171,8 @@ class OneOf(Target):
     def refuse_foreign(self, known: Sequence[Label]) -> None:
         for label in self.labels:
             if label not in known:
-                raise ValueError(f"target {label!r} is not a label of the model, which gives [{listed(known)}].")
+                hint = did_you_mean(str(label), map(str, known))
+                raise ValueError(f"target {label!r} is not a label of the model, which gives [{listed(known)}].{hint}")
 
 
 class Measured(Target):

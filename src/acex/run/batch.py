@@ -19,6 +19,7 @@ from acex.arrays import FloatArray, Rows
 from acex.errors import LedgerFailed
 from acex.ledger import Ledger
 from acex.plan.plan import Plan
+from acex.plan.target import Target
 from acex.run import progress
 from acex.run.blackbox import BlackBox
 from acex.run.certificate import certified
@@ -30,7 +31,7 @@ from acex.run.levers import Case, Levers, find_levers
 from acex.run.lines import NOT_DONE, Line
 from acex.run.options import Options
 from acex.run.order import order_of_work
-from acex.run.redaction import redacted, saved
+from acex.run.redaction import message, redacted, saved
 from acex.run.results import Results, names_of
 from acex.run.session import Session
 from acex.run.shelf import Shelf
@@ -68,8 +69,8 @@ class Desk(Protocol):
     def planned(self, x: Rows, options: Options) -> tuple[Plan, Problem]:
         """The plan for a row, and the same as a search sees it."""
 
-    def box(self, budget: int) -> BlackBox:
-        """The model with a budget, on behalf of no explanation."""
+    def box(self, budget: int, target: Target) -> BlackBox:
+        """The model with a budget, asked for what a target is about, on behalf of no explanation."""
 
     def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
         """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
@@ -336,11 +337,11 @@ class Explanations(Results, Sequence[Explanation]):
 
     def _remarks(self) -> list[str]:
         told = []
-        if self._groups is None and self._tool.desk.pools:
-            told.append(
-                "the order of work was not drawn for groups, and rows learn from those before them. Say "
-                "explain_many(by=...), or Explainer(pool=False)."
+        if self._groups is None:
+            learn = (
+                "rows learn from those before them" if self._tool.desk.pools else "what was asked is free for others"
             )
+            told.append(f"the order of work was not drawn for groups, and {learn}. Say explain_many(by=...).")
         if self._budget_total is not None:
             told.append("with budget_total rows get queries where these are worth most, not the same number each.")
         return told
@@ -367,7 +368,8 @@ class Explanations(Results, Sequence[Explanation]):
             if line.error is None:
                 document, private[str(self._ids[i])] = redacted(self[i].to_dict(), gone)
                 document = json.loads(certified(document, sign))
-            rows.append({"row": self._ids[i], "paid": line.queries, "error": line.error, "explanation": document})
+            error = message(line.error, gone)
+            rows.append({"row": self._ids[i], "paid": line.queries, "error": error, "explanation": document})
         text = certified({"format": FORMAT, "rows": rows}, sign, indent=None)
         return saved(text, path, private, left_out)
 
@@ -384,9 +386,11 @@ class Explanations(Results, Sequence[Explanation]):
         lines = self._all_lines()
 
         def case(i: int) -> Case:
-            return Case(*desk.planned(self._rows.iloc[[i]], options), lines[i].label_before)
+            plan, problem = desk.planned(self._rows.iloc[[i]], options)
+            return Case(plan, problem, plan.labels_by_word.get(lines[i].label_before, lines[i].label_before))
 
-        return find_levers(lines, case, self._asked_space(), desk.box(budget_levers), most=most, seed=options.seed)
+        box = desk.box(budget_levers, options.target)
+        return find_levers(lines, case, self._asked_space(), box, most=most, seed=options.seed)
 
     def plot(self) -> Figure:
         """What has to change most often, how rows ended, what they cost and how many queries they took."""

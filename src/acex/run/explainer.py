@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,17 +44,17 @@ from acex.run.pool import Lessons, Pool
 from acex.run.quote import Quote, plans_of, quote
 from acex.run.reference import Reference
 from acex.run.session import Session
-from acex.run.wishes import refuse_foreign
+from acex.run.wishes import refuse_foreign, told
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
-from acex.space.gaps import without_gaps
+from acex.space.gaps import Missing, without_gaps
 from acex.space.metric import Metric
 from acex.space.mining import Mined, mine
 from acex.space.plausibility import Plausibility
 from acex.space.rules import Rule
 from acex.space.scale import Scale
 from acex.space.space import Grids, Space
-from acex.values import Label, as_json, fingerprint, is_count, is_finite
+from acex.values import Label, fingerprint, is_count, is_finite, is_missing
 
 if TYPE_CHECKING:
     from acex.run.executors import Executor
@@ -83,6 +83,8 @@ class Explainer:
         labels: Any = None,
         space: Space | None = None,
         grid: Grids = None,
+        missing: Missing = "drop",
+        other: Mapping[Any, Any] | None = None,
         plausibility: Plausibility | None = Plausibility(),  # noqa: B008 (frozen)
         scores: bool = False,
         pool: bool = True,
@@ -104,9 +106,9 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        data, labels, left_out = without_gaps(data, labels)
+        data, labels, left_out = without_gaps(data, labels, missing)
         self._remarks: tuple[str, ...] = (left_out,) if left_out else ()
-        self._reference = Reference.of(data, labels, space, grid, plausibility, seed)
+        self._reference = Reference.of(data, labels, space, grid, plausibility, seed, missing, other)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
@@ -188,7 +190,8 @@ class Explainer:
         explanation, recorded = None, []
         if not self.ledger.is_memory:
             explanation = plan.identity
-            form = {"form": plan.space.form()}  # to ask the rows again later, as they were asked
+            # To ask the rows again later, as they were asked, and to say again what was said of them.
+            form = {"form": plan.space.form(), **({"remarks": list(plan.remarks)} if plan.remarks else {})}
             recorded = self.ledger.begin(
                 explanation,
                 self.model_id,
@@ -196,16 +199,7 @@ class Explainer:
                 settings=plan.settings | about | form,
                 space=plan.described_space(),
             )
-        is_number = isinstance(plan.target, Measured) and plan.target.label is None
-        box = BlackBox(
-            as_numeric(self.model) if is_number else self._predict,
-            self.ledger,
-            plan.budget,
-            model_id=self.model_id,
-            explanation=explanation,
-            timeout=self._timeout,
-            read=as_numbers if is_number else as_labels,
-        )
+        box = self.box(plan.budget, plan.target, explanation)
         home = problem.quantiles.coordinates(problem.factual[None])
         return Session(
             plan,
@@ -239,16 +233,17 @@ class Explainer:
             crumbs=not options.strategy.prunes,
             max_changes=options.max_changes,
             category_cost=options.category_cost,
+            change_cost=options.change_cost,
             kind=options.strategy.plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
         plan = Plan(
-            factual={str(name): value for name, value in row.items()},
+            factual={str(name): None if is_missing(value) else value for name, value in row.items()},
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=(*self._remarks, *known.beyond(encoded[0]), *unusual_row(problem), *remarks),
+            remarks=(*self._remarks, *known.beyond(encoded[0]), *known.others(x), *unusual_row(problem), *remarks),
             **self._said(options, space),
         )
         return plan, problem
@@ -262,7 +257,7 @@ class Explainer:
             "target": options.target,
             "budget": int(options.budget),
             "scale": reference.scale,
-            "ranges": {space.names[j]: _told(wanted) for j, wanted in limits.items()},
+            "ranges": {space.names[j]: told(wanted) for j, wanted in limits.items()},
             "rules": options.rules,
             "strategy": options.strategy.described,
             "plausibility": None if plausibility is None else plausibility.or_else(kind).described,
@@ -271,6 +266,7 @@ class Explainer:
             "max_changes": options.max_changes,
             "class_names": self.class_names,
             "category_cost": options.category_cost,
+            "change_cost": options.change_cost or None,
             "scores": self._scores,
             "pool": self.pools,
             "queries_per_round": int(options.queries_per_round),
@@ -416,9 +412,18 @@ class Explainer:
         plans = plans_of(lambda x: self.planned(x, told)[0], X)
         return quote(plans, self.ledger, self.model_id, budget=told.budget, budget_total=budget_total)
 
-    def box(self, budget: int) -> BlackBox:
-        """The model with a budget, on behalf of no explanation."""
-        return BlackBox(self._predict, self.ledger, budget, model_id=self.model_id, timeout=self._timeout)
+    def box(self, budget: int, target: Target, explanation: str | None = None) -> BlackBox:
+        """The model with a budget, asked for what a target is about; on behalf of an explanation, if one is named."""
+        is_number = isinstance(target, Measured) and target.label is None
+        return BlackBox(
+            as_numeric(self.model) if is_number else self._predict,
+            self.ledger,
+            budget,
+            model_id=self.model_id,
+            explanation=explanation,
+            timeout=self._timeout,
+            read=as_numbers if is_number else as_labels,
+        )
 
     def _move_to_file(self) -> None:
         """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.
@@ -441,8 +446,3 @@ class Explainer:
     def __getstate__(self) -> dict[str, Any]:
         # The folder stays with its owner, and what was read is read again.
         return {name: value for name, value in vars(self).items() if name != "_folder"} | {"_pools": {}}
-
-
-def _told(values: Any) -> list[Any]:
-    """What `ranges` wants of a feature, as JSON knows it: None for an end without a limit."""
-    return [None if isinstance(value, float) and np.isinf(value) else as_json(value) for value in values]

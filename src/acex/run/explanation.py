@@ -337,13 +337,13 @@ class Explanation:
     def changes_in_words(self, i: int = 0) -> list[tuple[str, str, str, str, str]]:
         """For each change of counterfactual number i: feature, before, after, step and `needed`, as people write them.
 
-        A category has no standard deviations: its step is "change".
-        """
+        A category and a gap have no standard deviations: the step is "change"."""
         out = []
         for name, before, after, step, needed in self.changes_of(i).itertuples(index=False):
             feature = self.space.feature(name)
-            far = (f"{step:+.2f} sd" if abs(step) >= 0.01 else f"{step:+.1g} sd") if feature.ordered else "change"
-            out.append((name, *feature.texts(before, after), far, needed))
+            far = f"{step:+.2f} sd" if abs(step) >= 0.01 else f"{step:+.1g} sd"
+            leaps = feature.way(step, before, after) == "other"
+            out.append((name, *feature.texts(before, after), "change" if leaps else far, needed))
         return out
 
     def _repr_html_(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,6 +13,7 @@ from acex.ledger import Ledger
 from acex.run.explainer import Callback, Explainer
 from acex.run.explanation import Explanation
 from acex.run.options import Options, RowOptions
+from acex.space.gaps import Missing
 from acex.space.plausibility import Plausibility
 from acex.space.space import Grids, Space
 
@@ -22,6 +24,8 @@ class EveryOption(RowOptions, total=False):
     labels: Any
     space: Space | None
     grid: Grids
+    missing: Missing
+    other: Mapping[Any, Any] | None
     plausibility: Plausibility | None
     scores: bool
     pool: bool
@@ -53,11 +57,15 @@ def explain(
         space: what each feature can hold; by default `Space.infer(data)`.
         grid: the steps in which numbers are moved, {"loan": 50, "rate": 0.001, "weight": None} (None: any number). By
             default those in which the data come, so that a counterfactual looks like a row of them; False for none.
+        missing: "drop" leaves out rows of data with gaps, and says how many. "keep" is for models that take gaps: a gap
+            of x stays one unless `ranges` asks for values, and a value a value unless it asks for a gap ([None]).
+        other: categories that stand for all values that nobody has declared, {"job": "other"}; without it such a value
+            is refused.
         target: the label wanted, or a list of labels that will do; by default any other than the one x has.
         budget: how many rows may be sent to the model, the first one (x itself) included. A hard cap.
         count: how many counterfactuals; each rests on a feature that the others do not rest on.
         freeze: features that must stay as they are.
-        ranges: (low, high) for numbers, a list of allowed categories for the others.
+        ranges: (low, high) for numbers, a list of allowed categories for the others; [None] for no value.
         directions: "increase" or "decrease" for features that may go one way only.
         weights: how dear a change of a feature is relative to others; 1 by default.
         constraint: from rows to one True or False a row; rows where it is False are never asked.
@@ -69,8 +77,9 @@ def explain(
         margin: how probable a hit must be, by the surrogate, close to a counterfactual; 0.7 is a useful value. The
             surrogate's word, not the model's. Where no hit comes up to it, the steadiest one is given.
         max_changes: how many features may change, in every query after the first; None for any number.
-        category_cost: what a change of category counts against numbers, in standard deviations; None for 1 over the
-            deviation of its one-hot code, as in comparisons with the paper.
+        category_cost: what a change of category, or between a value and none, counts against numbers, in standard
+            deviations; None for 1 over the deviation of its one-hot code, as in comparisons with the paper.
+        change_cost: what every change counts besides its length, in standard deviations; 1 for the fewest first.
         beta: weight of sparsity (l1) against distance (l2) in the cost.
         plausibility: how much a counterfactual must look like data; None for not at all.
         scores: the model gives probabilities (`predict_proba`, or a function that gives a frame with a column for

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from acex.values import as_json
+from acex.values import as_json, is_missing
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -17,5 +17,5 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    value = as_json(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    value = None if is_missing(value) else as_json(value)
+    return None if isinstance(value, float) and math.isinf(value) else value

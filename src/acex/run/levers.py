@@ -19,13 +19,15 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
+from acex.ledger import canonical
 from acex.plan.plan import Plan
 from acex.run.blackbox import BlackBox
 from acex.run.groups import Interval, wilson
 from acex.run.lines import Line
+from acex.run.recorded import value_of
 from acex.search.problem import Problem
 from acex.space.space import Space
-from acex.values import printable, readable
+from acex.values import is_missing, printable, readable
 
 FAR = (0.5, 0.75, 0.9)  # quantiles of how far counterfactuals go: a longer lever turns more rows
 MOST_CANDIDATES = 24
@@ -60,7 +62,7 @@ class Lever:
         cost: the median cost of those turned.
     """
 
-    moves: tuple[Move, ...]
+    moves: Moves
     tried: int
     fitting: int
     turned: int
@@ -72,12 +74,7 @@ class Lever:
 
     def words(self) -> str:
         """The change as people write it."""
-        return ", ".join(
-            f"{m.feature} {'+' if m.by > 0 else '-'}{readable(abs(m.by))}"
-            if m.by is not None
-            else f"{m.feature} = {m.to}"
-            for m in self.moves
-        )
+        return ", ".join(move.words() for move in self.moves)
 
 
 @dataclass(frozen=True)
@@ -136,7 +133,7 @@ def find_levers(
     half = box.budget // 2
     first = order[: max(min(half // len(moves), len(order) // 2), 1)]
     turned = {m: trial.on(m, first) for m in moves}
-    chosen: list[tuple[Move, ...]] = []
+    chosen: list[Moves] = []
     while len(chosen) < most:
         best = max(moves, key=lambda m: (_adds(turned, chosen, m), len(turned[m]), -len(m)))
         if best in chosen or (_adds(turned, chosen, best) == 0 and chosen):
@@ -149,7 +146,7 @@ def find_levers(
     return Levers(tuple(lever for lever in levers if lever.tried), len(rows), box.n_queries)
 
 
-def candidates(found: Sequence[Line], space: Space) -> list[tuple[Move, ...]]:
+def candidates(found: Sequence[Line], space: Space) -> list[Moves]:
     """Changes that are common to counterfactuals, most common first."""
     told: dict[tuple[tuple[str, Any], ...], list[dict[str, float]]] = {}
     for line in found:
@@ -159,7 +156,7 @@ def candidates(found: Sequence[Line], space: Space) -> list[tuple[Move, ...]]:
             steps = {name: _step(space, name, *line.changes[name]) for name, _ in signature}
             told.setdefault(signature, []).append(steps)
     often = Counter({signature: len(lines) for signature, lines in told.items()})
-    out: dict[tuple[Move, ...], None] = {}
+    out: dict[Moves, None] = {}
     for signature, n in often.most_common():
         if n < max(LEAST_SHARE * len(found), 1):
             break
@@ -169,17 +166,18 @@ def candidates(found: Sequence[Line], space: Space) -> list[tuple[Move, ...]]:
 
 
 def _way(space: Space, name: str, before: Any, after: Any) -> tuple[str, Any]:
-    feature = space.feature(name)
-    return (name, bool(after > before)) if feature.is_number else (name, after)
+    leaps = not space.feature(name).is_number or is_missing(before) or is_missing(after)
+    return (name, after) if leaps else (name, bool(after > before))
 
 
 def _step(space: Space, name: str, before: Any, after: Any) -> float:
-    return float(after) - float(before) if space.feature(name).is_number else 0.0
+    leaps = not space.feature(name).is_number or is_missing(before) or is_missing(after)
+    return 0.0 if leaps else float(after) - float(before)
 
 
 def _move(space: Space, name: str, way: Any, steps: Sequence[Mapping[str, float]], q: float) -> Move:
     feature = space.feature(name)
-    if not feature.is_number:
+    if not (feature.is_number and isinstance(way, bool)):
         return Move(name, None, way)
     far = float(np.quantile([abs(step[name]) for step in steps], q))
     grid = float(feature.grid)
@@ -196,11 +194,11 @@ class _Trial:
     def __init__(self, case: Callable[[int], Case], box: BlackBox) -> None:
         self._case, self._box = cache(case), box
 
-    def on(self, moves: tuple[Move, ...], rows: Sequence[int]) -> set[int]:
+    def on(self, moves: Moves, rows: Sequence[int]) -> set[int]:
         """Which of the rows a lever turns."""
         return {i for i, cost in self.each(moves, rows) if cost is not None and np.isfinite(cost)}
 
-    def each(self, moves: tuple[Move, ...], rows: Sequence[int]) -> Iterator[tuple[int, float | None]]:
+    def each(self, moves: Moves, rows: Sequence[int]) -> Iterator[tuple[int, float | None]]:
         """For each row the cost if it turns, infinity if it does not, None if the lever does not fit it.
 
         Ends where the budget does.
@@ -210,21 +208,21 @@ class _Trial:
             x = problem.factual.copy()
             for move in moves:
                 j = plan.space.index(move.feature)
-                x[j] = plan.space.features[j].encode(pd.Series([move.to]))[0] if move.by is None else x[j] + move.by
+                x[j] = plan.space.held[j].codes(pd.Series([move.to]))[0] if move.by is None else x[j] + move.by
             point = plan.space.snap(x[None])[0] if _within(plan.space, x) else x
             if not _fits(problem, point):
                 yield i, None
                 continue
             row = plan.space.decode(point[None])
-            if self._box.affordable(row) < 1:
+            if self._box.affordable(canonical(row)) < 1:
                 return
             [answer] = self._box.ask(row)
-            hit = plan.target.is_hit(answer.label, before)
+            hit = plan.target.is_hit(value_of(answer, plan.target), before)
             yield i, float(problem.cost(point[None])[0]) if hit else np.inf
 
 
 def _within(space: Space, x: FloatArray) -> bool:
-    return bool(((x >= space.low) & (x <= space.high)).all())
+    return bool((((x >= space.low) & (x <= space.high)) | space.is_gap(x)).all())
 
 
 def _fits(problem: Problem, x: FloatArray) -> bool:
@@ -234,14 +232,12 @@ def _fits(problem: Problem, x: FloatArray) -> bool:
     return bool(problem.region.contains(x[None])[0] and problem.plausible(x[None])[0])
 
 
-def _adds(
-    turned: Mapping[tuple[Move, ...], set[int]], chosen: Sequence[tuple[Move, ...]], move: tuple[Move, ...]
-) -> int:
+def _adds(turned: Mapping[Moves, set[int]], chosen: Sequence[Moves], move: Moves) -> int:
     """How many rows a lever turns that those chosen do not."""
     return len(turned[move].difference(*(turned[m] for m in chosen)))
 
 
-def _measured(moves: tuple[Move, ...], trial: _Trial, rows: Sequence[int], budget: int) -> Lever:
+def _measured(moves: Moves, trial: _Trial, rows: Sequence[int], budget: int) -> Lever:
     costs: list[float | None] = []
     sent = trial._box.n_queries
     for _, cost in trial.each(moves, rows):

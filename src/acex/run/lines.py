@@ -29,7 +29,7 @@ class Line(NamedTuple):
     def of(cls, e: Explanation, paid: int) -> Line:
         """The line of an explanation for which so many rows were sent, by all runs together."""
         changes = list(e.changes[["feature", "before", "after", "step"]].itertuples(index=False, name=None))
-        ways = ((f, e.space.feature(f).way(s), abs(s)) for f, _, _, s in changes)
+        ways = ((f, e.space.feature(f).way(s, b, a), abs(s)) for f, b, a, s in changes)
         return cls(
             e.outcome,
             e.label_before,

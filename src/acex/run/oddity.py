@@ -11,6 +11,7 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import Problem
+from acex.space.feature import NOTHING
 from acex.space.plausibility import Joint
 from acex.space.space import Space
 
@@ -47,6 +48,7 @@ def least_usual(problem: Problem, x: FloatArray) -> str:
     pairs = [
         pair
         for beside in judged
+        if x[beside] != NOTHING
         if (near := _near(problem, x, beside)).sum() >= FEWEST
         for pair in (_pair(problem, x, j, beside, near) for j in strangest if j != beside)
         if pair.share <= RARE
@@ -80,7 +82,7 @@ def _near(problem: Problem, x: FloatArray, j: int) -> BoolArray:
 
 
 def _pair(problem: Problem, x: FloatArray, j: int, beside: int, near: BoolArray) -> _Pair:
-    values = problem.reference[near, j]
+    values = problem.reference[near & (problem.reference[:, j] != NOTHING), j]
     if problem.scale.is_nominal[j]:
         share, beyond = float((values == x[j]).mean()), 0.0
     else:
@@ -92,9 +94,10 @@ def _pair(problem: Problem, x: FloatArray, j: int, beside: int, near: BoolArray)
 
 def _sentence(space: Space, reference: FloatArray, x: FloatArray, pair: _Pair) -> str:
     feature, beside = space.features[pair.feature], space.features[pair.beside]
-    known, others = reference[pair.near, pair.feature], reference[pair.near, pair.beside]
-    value, other = (f.text(f.value(x[j])) for f, j in ((feature, pair.feature), (beside, pair.beside)))
-    low, high = (beside.text(beside.value(end)) for end in (others.min(), others.max()))
+    known, others = (reference[pair.near, j] for j in (pair.feature, pair.beside))
+    known, others = known[known != NOTHING], others[others != NOTHING]
+    value, other = (f.text(f.read(x[j])) for f, j in ((feature, pair.feature), (beside, pair.beside)))
+    low, high = (beside.text(beside.read(end)) for end in (others.min(), others.max()))
     where = f" with {beside.name} {low}" if low == high else f" with {beside.name} {low} to {high}"
     what, where = (value, "") if pair.near.all() else (f"{value} with {beside.name} {other}", where)
     if not feature.ordered:

@@ -37,6 +37,7 @@ class RowOptions(TypedDict, total=False):
     margin: float | None
     max_changes: int | None
     category_cost: float | None
+    change_cost: float
     beta: float
     queries_per_round: int
     noise: Share
@@ -62,6 +63,7 @@ class Options:
     margin: float | None = None
     max_changes: int | None = None
     category_cost: float | None = CATEGORY_COST
+    change_cost: float = 0.0
     beta: float = 5.0
     queries_per_round: int = 1
     noise: Share = 0
@@ -118,6 +120,10 @@ class Options:
             raise ValueError(f"max_changes needs strategy 'feasible', got strategy {self.strategy.name!r}.")
         if not (self.category_cost is None or (is_finite(self.category_cost) and self.category_cost > 0)):
             raise ValueError(f"category_cost must be None or a positive number, got {self.category_cost!r}.")
+        if not (is_finite(self.change_cost) and self.change_cost >= 0):
+            raise ValueError(f"change_cost must be zero or a positive number, got {self.change_cost!r}.")
+        if self.change_cost and not self.strategy.prunes:
+            raise ValueError(f"change_cost needs strategy 'feasible', got strategy {self.strategy.name!r}.")
         if not (is_finite(self.beta) and self.beta >= 0):
             raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")
         if not (self.constraint is None or callable(self.constraint)):

@@ -51,7 +51,7 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
     if result is not None:
         plan = replace(plan, budget=result.get("budget", result.get("settings", {}).get("budget", plan.budget)))
     steps = in_order((_step(ask, plan) for ask in asks), plan.target)
-    about = {name: value for name, value in record.settings.items() if name not in {*plan.settings, "form"}}
+    about = {name: value for name, value in record.settings.items() if name not in {*plan.settings, "form", "remarks"}}
     times = {"explanation": explanation, "started_at": record.started_at, "finished_at": record.finished_at}
     called = ledger.names(explanation)
     return Explanation.of(

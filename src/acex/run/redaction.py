@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Any
 
 from acex.run.certificate import canonical_form, parsed
 from acex.values import joined_words, listed
+
+LEFT_OUT = "the message is left out."
 
 
 def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -42,10 +45,11 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     hashes = {name: hash_of(str(left["salt"]), left["column"]) for name, left in private.items()}
     words = f"left out of this copy: {joined_words(gone)}. What it says of changes leaves them out too."
     warnings = [w for w in document["warnings"] if not any(name in w for name in gone)]  # they may tell values
-    error = document["error"]
+    rules = [rule for rule in about.get("rules") or () if not any(_names(rule, name) for name in gone)]
+    n_rules = len(about.get("rules") or ()) - len(rules)
     out = {
         **document,
-        "error": "the message is left out." if error and any(name in error for name in gone) else error,
+        "error": message(document["error"], gone),
         "factual": _without(document["factual"], gone),
         "counterfactuals": [_without(row, gone) for row in document["counterfactuals"]],
         "changes": [change for change in document["changes"] if change["feature"] not in gone],
@@ -53,7 +57,13 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
         "needed": [_without(marks, gone) for marks in document["needed"]],
         "warnings": [words, *warnings],
         "asked": [_at(row, kept) for row in document["asked"]],
-        "settings": {**about, "ranges": _without(about.get("ranges") or {}, gone), "redacted": hashes},
+        "settings": {
+            **about,
+            "ranges": _without(about.get("ranges") or {}, gone),
+            "rules": rules,
+            **({"redacted_rules": n_rules} if n_rules else {}),
+            "redacted": hashes,
+        },
         "space": {**space, "features": _at(space["features"], kept)},
         "deviations": _at(document["deviations"], kept),
     }
@@ -61,6 +71,11 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
         if space[part] is not None:
             out["space"][part] = _at(space[part], kept)
     return out, private
+
+
+def message(error: str | None, gone: Sequence[str]) -> str | None:
+    """What may be said of an error where columns are left out: models like to quote the row that they stumbled over."""
+    return LEFT_OUT if error and gone else error
 
 
 def saved(text: str, path: str | Path | None, private: Mapping[str, Any], left_out: str | Path | None) -> str:
@@ -86,7 +101,13 @@ def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
         "range": (document["settings"].get("ranges") or {}).get(feature["name"]),
         "factual": document["factual"].get(feature["name"]),
         "values": [row[j] for row in document["asked"]],
+        "rules": [rule for rule in document["settings"].get("rules") or () if _names(rule, feature["name"])],
     }
+
+
+def _names(rule: str, column: str) -> bool:
+    """Does the text of a rule speak of this column?"""
+    return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", rule) is not None
 
 
 def _without(row: Mapping[str, Any], gone: Sequence[str]) -> dict[str, Any]:

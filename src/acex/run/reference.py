@@ -15,6 +15,7 @@ from acex.run.threads import one_blas_thread
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Hint, Problem
 from acex.space.cost import Cost
+from acex.space.gaps import Missing
 from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.quantiles import Quantiles
 from acex.space.region import Constraint, Region
@@ -47,6 +48,8 @@ class Reference:
         grid: Grids,
         plausibility: Plausibility | None,
         seed: int,
+        missing: Missing = "drop",
+        other: Mapping[Any, Any] | None = None,
     ) -> Reference:
         """What is known of these rows.
 
@@ -59,7 +62,11 @@ class Reference:
             raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
-        space = Space.infer(data, grid=grid) if space is None else space.like(data).moving_on(grid)
+        if space is None:
+            space = Space.infer(data, grid=grid, missing=missing)
+        else:
+            space = (space.like(data) if missing == "drop" else space.keeping_gaps(data)).moving_on(grid)
+        space = space.adjust(other=other)
         points = space.encode(data)
         scale = Scale.of(space, points)
         outcomes = None if labels is None else as_outcomes(labels, len(points))
@@ -123,6 +130,7 @@ class Reference:
         crumbs: bool = False,
         max_changes: int | None = None,
         category_cost: float | None = None,
+        change_cost: float = 0.0,
     ) -> Problem:
         """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row.
 
@@ -130,6 +138,7 @@ class Reference:
             crumbs: may a counterfactual have steps that nobody would see?
             max_changes: how many features may change.
             category_cost: what a change of category counts, in standard deviations; None for 1 over its own.
+            change_cost: what every change counts besides.
         """
         region = Region.of(
             space,
@@ -140,11 +149,11 @@ class Reference:
             rules=tuple(Rule.of(text, space) for text in rules),
             crumb=None if crumbs else self._visible,
             max_changes=max_changes,
+            middle=self.scale.middle,
         )
-        weights = space.weights
-        if category_cost is not None:
-            weights = np.where(self.scale.is_nominal, category_cost * self.scale.deviations * weights, weights)
-        cost = Cost(self.scale, factual, weights, beta)
+        if crumbs and (space.is_gap(factual) & region.movable).any():
+            raise ValueError("ranges asks for a value in place of a gap, which needs strategy 'feasible'.")
+        cost = Cost.of(self.scale, factual, space.weights, beta, category_cost, change_cost)
         return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
 
     @cached_property
@@ -153,7 +162,7 @@ class Reference:
 
         Where a few giants make the standard deviation, the middle half of the rows says what a step is.
         """
-        lower, upper = np.quantile(self.points, [0.25, 0.75], axis=0)
+        lower, upper = np.quantile(self.scale.filled(self.points), [0.25, 0.75], axis=0)
         middle = (upper - lower) / 1.349  # the standard deviation, where a feature is normal
         spread = np.where(middle > 0, np.minimum(middle, self.scale.deviations), self.scale.deviations)
         return np.where(self.scale.is_nominal, 0.0, VISIBLE * spread)

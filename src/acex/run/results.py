@@ -13,6 +13,7 @@ from acex.arrays import Rows
 from acex.errors import MissingExtra
 from acex.run.groups import By, Groups, grouping
 from acex.run.lines import Line, frame_of
+from acex.run.redaction import message
 from acex.run.summary import Summary
 from acex.space.columns import index_of
 from acex.space.space import Space
@@ -92,7 +93,8 @@ class Results(ABC):
         lines, space = self._all_lines(), self._asked_space()
         told = {"id": pd.Series([as_json(name) for name in self._index], dtype=object).infer_objects()}
         told |= {name: _column([getattr(line, name) for line in lines]) for name in TOLD}
-        gone = {space.names[space.index(name)] for name in redact}
+        gone = [space.names[space.index(name)] for name in redact]
+        told["error"] = _column([message(line.error, gone) for line in lines])
         for name, column in zip(space.names, self._features(space), strict=True):
             if name in gone:
                 continue

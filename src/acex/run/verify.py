@@ -11,15 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acex.arrays import FloatArray
 from acex.ledger import Ledger
-from acex.models.labels import as_predict
+from acex.models.labels import as_labels, as_numbers, as_numeric, as_predict
+from acex.plan.step import factual_label, leading
+from acex.plan.target import Measured
 from acex.run.blackbox import BlackBox
 from acex.run.certificate import canonical_form, faults, parsed, signer
 from acex.run.explanation import Explanation
+from acex.run.recorded import value_of
 from acex.run.redaction import hash_of
-from acex.space.cost import Cost
+from acex.space.cost import Cost, n_changed
 from acex.space.region import Region
-from acex.values import as_json, listed
+from acex.space.rules import Rule
+from acex.values import Label, as_json, listed
 
 TOLERANCE = 1e-9  # of a cost: sums of floats depend on their order
 
@@ -90,7 +95,8 @@ def _checks(
         yield Check("form", False, f"it is no explanation as acex writes it: {type(error).__name__}: {error}")
         return
     yield from promises(e)
-    differs = [name for name in again if name != "certificate" and not _same(document.get(name), again[name])]
+    names = sorted({*document, *again} - {"certificate", "page"})  # of a page, what it was made with
+    differs = [name for name in names if not _same(document.get(name), again.get(name))]
     words = f"{listed(differs)} does not follow from the rows asked and their labels." if differs else ""
     yield Check("record", not differs, words or "all that is said follows from the rows asked and their labels.")
     if left_out is not None:
@@ -101,30 +107,60 @@ def _checks(
 
 def promises(e: Explanation) -> Iterator[Check]:
     """What the rows asked, their labels and the plan say of each promise; nothing is asked."""
-    target, steps, chosen = e.plan.target, e.steps, e.ending.counterfactuals
-    budget = e.plan.budget
+    steps, chosen, budget = e.steps, e.ending.counterfactuals, e.plan.budget
     if not steps:
         yield Check("labels", None, f"the row was not explained: {e.error}")
         return
-    wrong = [i for i in chosen if not target.is_hit(steps[i].label, steps[0].label)]
-    hits = [s.position for s in steps[1:] if s.hit != target.is_hit(s.label, steps[0].label)]
-    if wrong or hits:
-        yield Check("labels", False, f"rows {wrong or hits} are called hits and are none, or the other way round.")
-    else:
-        which = "each counterfactual is" if chosen else "no row asked was"
-        yield Check("labels", True, f"the model's label of {which} the one that was wanted.")
+    yield _labels(e)
     paid = sum(step.paid for step in steps)
-    within = e.n_queries <= budget and paid <= e.n_queries
-    yield Check("budget", within, f"{e.n_queries} rows were paid for, of at most {budget}.")
+    within = e.n_queries <= budget and paid <= budget
+    words = f"{max(e.n_queries, paid)} rows were paid for, of at most {budget}."
+    if e.n_queries + e.n_reused < len(steps):  # what other runs paid counts as known to this one
+        within, words = False, f"{len(steps)} rows were asked, and only {e.n_queries + e.n_reused} are accounted for."
+    yield Check("budget", within, words)
     if not chosen:
         return
     x, *points = e.space.encode(e.asked.iloc[[0, *chosen]])
     yield from _limits(e, x, np.array(points))
-    rule = e.plan.constraint
-    if rule:
-        yield Check(
-            "rule", None, f"a rule of the caller's own held; it is code, of which this file has only the mark {rule}."
-        )
+    yield from _rules(e, x, np.array(points))
+
+
+def _labels(e: Explanation) -> Check:
+    """Is each counterfactual a hit, by its answers, and each row called a hit or a miss what its label says?"""
+    target, steps, chosen = e.plan.target, e.steps, e.ending.counterfactuals
+    what = "number" if isinstance(target, Measured) else "label"
+    before = factual_label(steps, target)
+    hits = {s.position for s in steps if s.purpose != "factual" and target.is_hit(s.label, before)} - {0}
+    called = {s.position for s in steps if s.hit}
+    if wrong := sorted((called ^ hits) | (set(chosen) - hits)):
+        return Check("labels", False, f"rows {wrong} are called hits and are none, or the other way round.")
+    if e.plan.noise is not None and (outvoted := sorted(set(chosen) - {s.position for s in leading(steps)})):
+        return Check("labels", False, f"rows {outvoted} are called counterfactuals, and most answers for them are not.")
+    which = "each counterfactual is" if chosen else "no row asked was"
+    return Check("labels", True, f"the model's {what} of {which} the one that was wanted.")
+
+
+def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]:
+    """Rules over rows: as text they are read and checked again; as code they cannot be."""
+    broken, unread = [], []
+    for text in e.plan.rules:
+        try:
+            if not Rule.of(text, e.space).holds(points, x).all():
+                broken.append(text)
+        except ValueError:
+            unread.append(text)
+    if broken:
+        yield Check("rules", False, f"{listed(broken)} is broken.")
+    elif e.plan.rules and not unread:
+        yield Check("rules", True, f"{listed(e.plan.rules)} holds.")
+    if unread:
+        yield Check("rules", False, f"{listed(unread)} is no rule over these columns.")
+    left_out = e.settings.get("redacted_rules", 0)
+    if left_out:
+        yield Check("rules", None, f"{left_out} of the rules name columns that are left out.")
+    if rule := e.plan.constraint:
+        words = f"a rule of the caller's own held; it is code, of which this file has only the mark {rule}."
+        yield Check("rule", None, words)
 
 
 def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
@@ -137,12 +173,15 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     frozen = sorted({f.name for f, _, _ in moved if f.frozen})
     yield Check("frozen", not frozen, f"{listed(frozen)} was frozen and changed." if frozen else _kept(e, "frozen"))
     ways = {"increase": 1, "decrease": -1}
-    against = sorted({f.name for f, a, b in moved if f.direction and (b - a) * ways[f.direction] < 0})
+    ordered = [(f, b - a) for f, a, b in moved if f.direction and f.gap not in (a, b)]
+    against = sorted({f.name for f, step in ordered if f.direction and step * ways[f.direction] < 0})
     words = f"{listed(against)} went the way that it may not." if against else _kept(e, "direction")
     yield Check("directions", not against, words)
     if e.plan.max_changes is not None:
-        n = int((points != x).sum(axis=1).max())
-        yield Check("changes", n <= e.plan.max_changes, f"{n} features change, of at most {e.plan.max_changes}.")
+        n = int(n_changed(points, x).max())
+        holds = n <= e.plan.max_changes and (None if "redacted" in e.settings else True)
+        more = "; of columns that are left out nobody can tell" if holds is None else ""
+        yield Check("changes", holds, f"{n} features change, of at most {e.plan.max_changes}{more}.")
     try:
         if (points == x).all():  # every change is left out
             inside = True
@@ -156,12 +195,14 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
         yield Check("cost", None, "columns are left out, so the cost cannot be reckoned again.")
         return
-    weights, category = space.weights, e.plan.category_cost
-    if category is not None:
-        weights = np.where(e.scale.is_nominal, category * e.scale.deviations * weights, weights)
-    J = Cost(e.scale, x, weights, e.plan.beta)(points)
-    fits = bool(np.allclose(J, e.costs, rtol=TOLERANCE))
-    yield Check("cost", fits, f"the cost is {J[0]:.6g}" + ("." if fits else f", and {e.costs[0]:.6g} is said."))
+    cost = Cost.of(e.scale, x, space.weights, e.plan.beta, e.plan.category_cost, e.plan.change_cost or 0.0)
+    J = cost(e.space.encode(e.asked))
+    wrong = np.flatnonzero(~np.isclose(J, [step.cost for step in e.steps], rtol=TOLERANCE, atol=TOLERANCE))
+    if len(wrong):
+        i = int(wrong[0])
+        yield Check("cost", False, f"the cost of row {i} is {J[i]:.6g}, and {e.steps[i].cost:.6g} is said.")
+    else:
+        yield Check("cost", True, f"the cost is {J[e.ending.counterfactuals[0]]:.6g}.")
 
 
 def _kept(e: Explanation, what: str) -> str:
@@ -173,7 +214,7 @@ def _ranges(e: Explanation) -> dict[str | int, Any]:
     """The caller's limits as `Region` takes them; an open end is None in a file."""
     out: dict[str | int, Any] = {}
     for name, limits in e.plan.ranges.items():
-        is_pair = e.space.feature(name).is_number
+        is_pair = e.space.feature(name).is_number and len(limits) == 2
         out[name] = [end if v is None else v for v, end in zip(limits, (-inf, inf), strict=True)] if is_pair else limits
     return out
 
@@ -185,14 +226,26 @@ def _asked_again(e: Explanation, model: Any, timeout: float | None) -> Iterator[
     if not places:
         return
     rows = e.space.decode(e.space.encode(e.asked.iloc[places]))
-    box = BlackBox(as_predict(model, e.plan.scores), Ledger(), len(places), model_id="verify", timeout=timeout)
-    labels = [answer.label for answer in box.ask(rows)]
-    for what, place, label in zip(("the row", "its counterfactual"), places, labels, strict=False):
-        was = e.steps[place].label
-        same = as_json(label) == as_json(was)
-        yield Check(
-            "model", same, f"{what} is {label!r} to the model" + (", as before." if same else f"; it was {was!r}.")
-        )
+    target = e.plan.target
+    is_number = isinstance(target, Measured) and target.label is None
+    predict, read = (as_numeric(model), as_numbers) if is_number else (as_predict(model, e.plan.scores), as_labels)
+    box = BlackBox(predict, Ledger(), len(places), model_id="verify", timeout=timeout, read=read)
+    answers = [value_of(answer, target) for answer in box.ask(rows)]
+    before = (factual_label(e.steps, target), *(e.steps[place].label for place in places[1:]))
+    for what, was, now in zip(("the row", "its counterfactual"), before, answers, strict=False):
+        same = _is_as_before(now, was)
+        words = f"{what} is {now!r} to the model" + (", as before." if same else f"; it was {was!r}.")
+        if not same and e.plan.noise is not None:  # one answer of a model that contradicts itself is no proof
+            yield Check("model", None, f"{words} It is a model whose answers vary.")
+        else:
+            yield Check("model", same, words)
+
+
+def _is_as_before(now: Label, was: Label) -> bool:
+    """The same label, or the same number but for what another machine's rounding does to it."""
+    if isinstance(now, float) and isinstance(was, (int, float)) and not isinstance(was, bool):
+        return bool(np.isclose(now, was, rtol=TOLERANCE, atol=TOLERANCE))
+    return bool(as_json(now) == as_json(was))
 
 
 def _left_out(e: Explanation, left_out: Mapping[str, Any]) -> Check:

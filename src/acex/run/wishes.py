@@ -1,12 +1,14 @@
-"""Can the model give what is wanted? Told before a query is spent."""
+"""What is wanted: can the model give it, told before a query is spent; and how it is written down."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from acex.plan.target import Measured, OneOf, Target
 from acex.run.reference import Reference
-from acex.values import Label
+from acex.values import Label, as_json, is_missing
 
 
 def refuse_foreign(
@@ -37,3 +39,8 @@ def refuse_foreign(
         reference.refuse_foreign_outcomes(target.labels, all_words=False)
     elif isinstance(target, Measured) and target.label is not None:
         reference.refuse_foreign_outcomes([target.label], all_words=False)
+
+
+def told(values: Iterable[Any]) -> list[Any]:
+    """What `ranges` wants of a feature, as JSON knows it: None for an end without a limit, and for a gap."""
+    return [None if is_missing(v) or (isinstance(v, float) and math.isinf(v)) else as_json(v) for v in values]

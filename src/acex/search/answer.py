@@ -7,10 +7,12 @@ import numpy as np
 from acex.arrays import FloatArray, IntArray
 from acex.search.belief import Belief
 from acex.search.problem import History, Problem
+from acex.space.cost import n_changed
 
 
 def ranked(problem: Problem, history: History, steady: float | None = None) -> IntArray:
-    """Positions of all counterfactuals in the history, cheapest first.
+    """Positions of all counterfactuals in the history, cheapest first; of those that cost the same the one of fewest
+    changes, as where a step is too short to count.
 
     Args:
         steady: with a margin, how steady they should be: those that are lead.
@@ -18,10 +20,10 @@ def ranked(problem: Problem, history: History, steady: float | None = None) -> I
     X = history.X
     good = np.flatnonzero(history.is_hit)
     good = good[problem.plausible(X[good]) & problem.region.contains(X[good])]
-    costs = problem.cost(X[good])
-    if steady is None or not len(good):
-        return good[np.argsort(costs, kind="stable")]
-    return good[np.lexsort((costs, -np.minimum(steadiness(problem, history, X[good]), steady)))]
+    order = [n_changed(X[good], problem.factual), problem.cost(X[good])]
+    if steady is not None and len(good):
+        order.append(-np.minimum(steadiness(problem, history, X[good]), steady))
+    return good[np.lexsort(order)]
 
 
 def chosen(problem: Problem, history: History, count: int, steady: float | None = None) -> IntArray:

@@ -19,6 +19,7 @@ import numpy as np
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.search.climb import Accept, Proposal, Score, along_climbs, best_acceptable
 from acex.space.cost import Cost
+from acex.space.feature import NOTHING
 from acex.space.region import Region
 
 MOST_NODES = 2000
@@ -131,8 +132,11 @@ def _levels(score: Score, cost: Cost, region: Region, relaxed: BoolArray, starts
 
 def _added(cost: Cost, j: int, value: float | FloatArray, E: FloatArray) -> FloatArray:
     """Squared distance that feature j adds between this value and each piece of evidence, (e,); for (v, 1), (v, e)."""
-    square: FloatArray = (cost.scale.space.features[j].steps(value, E[:, j]) * cost.scale.per_unit[j]) ** 2
-    return square
+    scale = cost.scale
+    square: FloatArray = (scale.space.features[j].steps(value, E[:, j]) * scale.per_unit[j]) ** 2
+    differ = np.not_equal(np.equal(value, NOTHING), E[:, j] == NOTHING)
+    # Here a gap is fixed; from the numbers of others it is as far as in coordinates, at least.
+    return np.where(differ, scale.gap_step**2, square)
 
 
 def _expand(score: Score, cost: Cost, level: _Level, nodes: list[_Node]) -> tuple[list[_Node], FloatArray]:

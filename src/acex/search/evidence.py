@@ -19,6 +19,7 @@ from scipy.special import logit, ndtr, ndtri
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.search.problem import History, Problem
 from acex.search.surrogate import Hyperprior, Posterior, fit, moderated, regress
+from acex.space.feature import NOTHING
 
 PRIOR_FAR, PRIOR_DEPTH = -0.7, 4.0  # latent prior mean a typical distance away, and how much lower at the factual
 HYPERPRIOR = Hyperprior(variance=(9.0, 0.3))  # labels have no noise, but much larger variances are too sure
@@ -106,7 +107,7 @@ class Points:
         """In quantile coordinates, (n, D)."""
         problem = self.ground.problem
         scale, nominal = problem.scale, problem.scale.is_nominal
-        if not nominal.any():
+        if not nominal.any() and not len(scale.space.gapped):
             return self.ranks / problem.quantiles.deviations
         one_hot = scale.coordinates(self.X)[:, len(scale.numeric) :]
         return np.hstack([(self.ranks / problem.quantiles.deviations)[:, ~nominal], one_hot])
@@ -122,8 +123,9 @@ class Points:
         problem = self.ground.problem
         steps = (self.ranks - self.ground.start) / problem.quantiles.deviations
         nominal = problem.scale.is_nominal
-        if nominal.any():
-            steps = np.where(nominal, problem.scale.differences(self.X, problem.factual), steps)
+        leaps = nominal | ((self.X == NOTHING) != (problem.factual == NOTHING))  # not along the ranks
+        if leaps.any():
+            steps = np.where(leaps, problem.scale.differences(self.X, problem.factual), steps)
         return self._directions(steps)
 
     @cached_property

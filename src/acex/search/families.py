@@ -62,14 +62,14 @@ def from_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n: i
 def beyond_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n: int) -> FloatArray:
     """Points further from the factual than hits, (h, d), up to twice as far, (n, d)."""
     V = hits[rng.integers(len(hits), size=n)]
-    further = V + rng.random((n, 1)) * (V - problem.factual)
+    further = V + rng.random((n, 1)) * (V - problem.origin)
     return problem.region.snap(np.where(problem.scale.is_nominal, V, further))
 
 
 def simplified(problem: Problem, hit: FloatArray) -> FloatArray:
     """Simpler versions of a hit, (n, d): each change undone or halved, the smallest ones undone, all shrunk alike."""
-    x, home = problem.factual, problem.home
-    changed = np.flatnonzero(hit != x)
+    x, home = problem.origin, problem.home
+    changed = np.flatnonzero(hit != problem.factual)
     each = np.arange(len(changed))
     undone, halved = np.repeat(hit[None], len(changed), axis=0), np.repeat(hit[None], len(changed), axis=0)
     undone[each, changed] = home[changed]
@@ -82,17 +82,24 @@ def simplified(problem: Problem, hit: FloatArray) -> FloatArray:
     return problem.region.snap(np.vstack([undone, halved, together, shrunk]))
 
 
-def anywhere(problem: Problem, rng: np.random.Generator, n: int, changed: float | None = None) -> FloatArray:
-    """Points spread over the region and a little beyond the reference, (n, d), with a share of all changes, or any."""
+def anywhere(problem: Problem, rng: np.random.Generator, n: int, *, at_edges: bool = False) -> FloatArray:
+    """Points spread over the region and a little beyond the reference, (n, d), with any number of changes.
+
+    Args:
+        at_edges: half of the changes go to an end of their range: the reference is in the middle, and nothing like it
+            was a hit.
+    """
     x, movable = problem.factual, np.flatnonzero(problem.region.movable)
-    low, high = problem.reference.min(axis=0), problem.reference.max(axis=0)
-    low, high = np.minimum(low, x), np.maximum(high, x)
+    low, high = problem.filled.min(axis=0), problem.filled.max(axis=0)
+    low, high = np.minimum(low, problem.origin), np.maximum(high, problem.origin)
     beyond = BEYOND * (high - low)
     low = np.maximum(problem.region.low, low - beyond)
     high = np.minimum(problem.region.high, high + beyond)
-    X = low + rng.random((n, len(x))) * np.maximum(high - low, 0.0)
+    shares = rng.random((n, len(x)))
+    if at_edges:
+        shares = np.where(rng.random(shares.shape) < 0.5, np.rint(shares), shares)
+    X = low + shares * np.maximum(high - low, 0.0)
     order = rng.random((n, len(movable))).argsort(axis=1).argsort(axis=1)
     chosen = np.zeros(X.shape, dtype=bool)
-    n_changed = rng.integers(1, len(movable) + 1, size=(n, 1)) if changed is None else changed * len(movable)
-    chosen[:, movable] = order < n_changed
+    chosen[:, movable] = order < rng.integers(1, len(movable) + 1, size=(n, 1))
     return problem.released(problem.region.snap(np.where(chosen, np.where(problem.scale.is_nominal, np.rint(X), X), x)))

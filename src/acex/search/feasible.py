@@ -3,12 +3,13 @@
 So a query is worth what it would save times the probability that it is a hit. P(hit) is a `Belief` that was learned.
 
 1. *Until there is a hit* there is no cost to save from. Candidates are reference rows moved into the region, what known
-   outcomes suggest, and after some misses points from anywhere in the region. Asked is the one of least
-   log cost + patience / P(hit): a likely hit may cost more. Patience grows with every miss.
+   outcomes suggest, and after some misses points from anywhere in the region; where there is no hope, near its edges.
+   Asked is the one of least log cost + patience / P(hit): a likely hit may cost more. Patience grows with every miss.
 2. *Then* the candidate of greatest expected saving: simpler versions and variations of the best hits, moves towards
    rows, and rows themselves, since the first hit may have been the wrong one to start from.
 3. The search has *settled* when ten more queries are unlikely to save 5% (see `outlook`).
-4. *Last*, changes of the counterfactuals that nobody has checked are undone one by one (see `prune`).
+4. *Last*, changes of the counterfactuals that nobody has checked are undone one by one (see `prune`). Nothing cheaper
+   is looked for that could not be checked any more, unless the whole budget is to be spent.
 
 With a `margin` a hit is a success only if the surrogate holds its neighbourhood for hits too.
 For several counterfactuals the search goes through rounds, one for each: the same steps with all evidence so far,
@@ -37,9 +38,9 @@ from acex.search.strategy import Strategy, best_cost
 from acex.values import is_finite
 
 PATIENCE, MORE_PATIENCE = 0.3, 1.08  # log cost that certainty of a first hit is worth, and its growth with every miss
-N_DRAWN = 16  # points drawn anywhere, of which one that may be asked is taken
+N_DRAWN = 16  # points drawn near the edges, of which one that may be asked is taken
 ANYWHERE_FROM = 8  # so many misses, and the reference alone may not hold a hit
-HOPELESS = 0.05  # where no P(hit) is above this, every second query is a point drawn from anywhere
+HOPELESS = 0.05  # where no P(hit) is above this, every second query is a point near the edges of the region
 N_TOWARDS, N_VARIED, N_ANYWHERE = 600, 1200, 400  # candidates: moves towards rows, variations of hits, points anywhere
 PARENTS, IMAGINED = 5, 2  # best hits that are varied, and hits that known outcomes suggest
 N_JUDGED, N_RANDOM = 300, 80  # the most promising by the Gaussian process, and some more, go through the network
@@ -65,7 +66,7 @@ class Feasible(Strategy):
     """
 
     name: ClassVar[str] = "feasible"
-    revision: ClassVar[int] = 3
+    revision: ClassVar[int] = 4
     finds_several: ClassVar[bool] = True
     uses_hints: ClassVar[bool] = True
     prunes: ClassVar[bool] = True
@@ -97,7 +98,10 @@ class Feasible(Strategy):
         next_: Query | Stop = Stop("settled")
         if not undoings.is_due(budget):
             next_ = self._search_on(problem, history, seed=seed, count=count, budget=budget)
-        return next_ if isinstance(next_, Query) else undoings.next() or next_
+        if isinstance(next_, Query) and next_.purpose == "refine" and self.tolerance:
+            hit = Undoings(problem, history.told(next_, True), np.array([len(history.queries)]))
+            next_ = Stop("settled") if hit.is_short(budget) else next_
+        return next_ if isinstance(next_, Query) else undoings.next(budget) or next_
 
     def _search_on(self, problem: Problem, history: History, *, seed: int, count: int, budget: float) -> Query | Stop:
         """What to ask to find something cheaper: round by round, one for each counterfactual that is wanted."""
@@ -218,7 +222,7 @@ class _Round:
         points, probability = self.judged.points, self.judged.probability
         score = self._first_score()
         if self.n_asked >= ANYWHERE_FROM and self.n_asked % 2 == 0 and probability.max(initial=0.0) < HOPELESS:
-            points = _costing(Points(self.ground, anywhere(self.problem, self.rng, N_DRAWN, changed=1.0)))
+            points = _costing(Points(self.ground, anywhere(self.problem, self.rng, N_DRAWN, at_edges=True)))
             probability = self._chance(points)
             score = self.rng.random(len(points))
         chosen = best_position(points.X, score, self._may_ask)

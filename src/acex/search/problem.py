@@ -140,6 +140,16 @@ class Problem:
         return home
 
     @cached_property
+    def origin(self) -> FloatArray:
+        """The factual with usual values in place of gaps: where the way to other numbers begins, (d,)."""
+        return self.scale.filled(self.factual)
+
+    @cached_property
+    def filled(self) -> FloatArray:
+        """The reference with usual values in place of gaps, (m, d)."""
+        return self.scale.filled(self.reference)
+
+    @cached_property
     def projected(self) -> FloatArray:
         """The different points that reference rows become in the region, (k, d)."""
         return np.unique(self.released(self.region.snap(self.reference)), axis=0)
@@ -167,7 +177,7 @@ class Problem:
     def principal_moves(self) -> FloatArray:
         """Steps along the reference's principal components, one standard deviation long, (k, d)."""
         use = np.flatnonzero(self.region.movable & ~self.scale.is_nominal)
-        rows = self.reference[:: 1 + len(self.reference) // PCA_ROWS, use] * self.scale.per_unit[use]
+        rows = self.filled[:: 1 + len(self.reference) // PCA_ROWS, use] * self.scale.per_unit[use]
         _, lengths, components = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
         moves = np.zeros((min(PCA_COMPONENTS, len(lengths)), len(self.factual)))
         moves[:, use] = (components.T * lengths / np.sqrt(len(rows))).T[: len(moves)]

@@ -5,9 +5,11 @@ the counterfactual's place. So it is *needed* when the row without it was asked 
 need not be asked: it may not be, it does not look real, it is not as steady as was wished, or no longer different from
 the other counterfactuals. Everything follows from the history: a search that goes on later marks and asks the same.
 
-The last queries of a budget are kept for it, as many as there are changes to check, `RESERVED` of the budget at most;
-until then a search asks what it would ask with any larger budget. Where several changes look needless they are undone
-together, so that one answer is worth several.
+The last queries of a budget are kept for it, as many as there are changes to check and a few to `SPARE`, `RESERVED` of
+the budget at most; until then a search asks what it would ask with any larger budget. It ends, with queries left over,
+where all that it would ask is a cheaper hit that could not be checked any more. After an undoing that hits, what missed
+before was asked of another row, and has to be asked again: so the likeliest come first, and some queries are spare.
+Where there are more changes than queries, several are undone together.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ Mark: TypeAlias = Literal[
     "not checked",
 ]
 
-RESERVED = 0.5  # share of the budget that is kept for undoing, at most (on simulated tasks better than a quarter)
+# Shares of the budget, chosen on simulated tasks: what is kept for undoing at most, and of it for asking again.
+RESERVED, SPARE = 0.5, 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +98,12 @@ class Undoings:
         """Which of them nobody has asked, though they may be hits, (u,)."""
         return np.array([mark == "not checked" for mark in self.marks], dtype=bool)
 
-    def next(self) -> Query | None:
-        """The row that undoes most changes, in expectation; None when all changes are checked."""
+    def next(self, budget: float = np.inf) -> Query | None:
+        """The row that settles most changes, in expectation; None when all changes are checked.
+
+        Several that are undone together are settled by a hit alone, and a single one also by a miss: then it is needed.
+        That is worth less where not every change can be asked.
+        """
         if not self.open.any():
             return None
         success = np.zeros(len(self.history.queries), dtype=bool)
@@ -108,7 +115,10 @@ class Undoings:
             together = self._together(i, np.flatnonzero(self.open & (self.of == i)), alone)
             X, n_undone = np.vstack([X, together]), np.append(n_undone, 2 + np.arange(len(together)))
         probability = belief.probability(Points(ground, X))
-        best = best_position(X, probability * n_undone, self._may_ask, above=-1.0)
+        settled = probability * n_undone
+        # A round that is proposed at once may go beyond the budget.
+        settled[n_undone == 1] += np.clip(self._left(budget) / self.open.sum(), 0, 1)
+        best = best_position(X, settled, self._may_ask, above=-1.0)
         assert best is not None  # a change that is open may be undone
         chance = float(probability[best])
         return Query(X[best], "undo", self.history.queries[-1].round, hope=chance, chance=chance)
@@ -131,8 +141,16 @@ class Undoings:
 
     def is_due(self, budget: float) -> bool:
         """Is what is left of the budget wanted for them?"""
-        left, n_open = budget - len(self.history.queries), int(self.open.sum())
-        return n_open > 0 and left <= min(n_open, RESERVED * budget)
+        n_open = int(self.open.sum())
+        return n_open > 0 and self._left(budget) <= min(n_open + min(n_open, SPARE * budget), RESERVED * budget)
+
+    def is_short(self, budget: float) -> bool:
+        """Is less left of the budget than it takes to check them?"""
+        left, most = self._left(budget), RESERVED * budget
+        return left < min(len(self.X), most) and left < min(int(self.open.sum()), most)
+
+    def _left(self, budget: float) -> float:
+        return budget - len(self.history.queries)
 
     @cached_property
     def _answers(self) -> dict[bytes, bool]:

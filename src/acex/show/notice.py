@@ -21,7 +21,7 @@ from acex.run.explanation import Explanation
 from acex.show.report.document import document
 from acex.show.report.markup import Child, Markup, table, tag
 from acex.show.sentences import Templates, sentences
-from acex.values import did_you_mean, listed
+from acex.values import did_you_mean, is_missing, listed
 
 BUILT_IN = ("english", "german")
 WORKED_OUT = ("before", "after", "sum")  # by acex, beside the fields
@@ -191,6 +191,8 @@ def _value(e: Explanation, j: int, speech: Templates) -> str:
     """A value of the row as this language writes it."""
     feature, value = e.space.features[j], e.factual.iloc[j]
     text = feature.text(value)
+    if is_missing(value):
+        return speech.word(text)
     unit = f" {speech.word(feature.unit)}" if feature.unit else ""
     return f"{speech.number(text)}{unit}" if feature.is_number else speech.word(text)
 

@@ -11,6 +11,12 @@ from acex.run.explanation import Explanation
 from acex.run.redaction import redacted
 
 
+def without(explanation: Explanation, columns: Iterable[str]) -> Explanation:
+    """The explanation as others may see it, some columns left out."""
+    gone = list(columns)
+    return Explanation.from_json(json.dumps(redacted(explanation.to_dict(), gone)[0])) if gone else explanation
+
+
 def page(
     explanation: Explanation,
     profile: str = "report",
@@ -34,9 +40,7 @@ def page(
     from acex.show.notice import notice_page
     from acex.show.report import explanation_page
 
-    gone = list(redact)
-    if gone:
-        explanation = Explanation.from_json(json.dumps(redacted(explanation.to_dict(), gone)[0]))
+    explanation = without(explanation, redact)
     if profile == "report":
         return explanation_page(explanation, price_per_row=price_per_row, sign=sign)
     if profile != "notice":

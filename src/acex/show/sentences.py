@@ -10,7 +10,8 @@ from typing import Any
 
 from acex.plan.target import Measured
 from acex.run.explanation import Explanation
-from acex.values import listed
+from acex.space.feature import MISSING
+from acex.values import is_missing, listed
 
 MOST_IN_ONE = 6  # changes that one sentence can hold; the rest is counted
 BARE = ("yes", "no", "true", "false", "y", "n")  # labels that need a verb
@@ -168,11 +169,18 @@ def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[s
     """Each change of the best counterfactual: the name of its template, and what fills the places in it."""
     for name, before, after in explanation.changes[["feature", "before", "after"]].itertuples(index=False, name=None):
         feature = explanation.space.feature(name)
+        leaps = is_missing(before) or is_missing(after)
         write = templates.number if feature.is_number else templates.word
-        first, second = (write(text) for text in feature.texts(before, after))
         unit = f" {templates.word(feature.unit)}" if feature.unit else ""
+        first, second = (write(text) for text in feature.texts(before, after))
+        if leaps:  # of the two, only a number has a unit
+            first, second = (
+                templates.word(MISSING) if is_missing(value) else f"{text}{unit}"
+                for value, text in ((before, first), (after, second))
+            )
+            unit = ""
         change = {"feature": templates.word(name), "before": first, "after": second, "unit": unit}
-        yield feature.verb(before, after), change
+        yield "switch" if leaps else feature.verb(before, after), change
 
 
 def _capital(sentence: str) -> str:

@@ -19,7 +19,7 @@ from acex.arrays import FloatArray, Rows
 from acex.space.feature import KINDS, Feature
 from acex.space.kinds import refuse
 from acex.space.times import Date, Duration
-from acex.values import as_json, plain
+from acex.values import as_json, listed, plain
 
 IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
 ENOUGH_IDS = 20  # rows that all differ, before a column of whole numbers of such a name is one of identifiers
@@ -32,6 +32,7 @@ class Column:
 
     feature: Feature
     dtype: Any = None
+    none: bool = False  # is a gap written as None, where the dtype leaves it open?
 
     @cached_property
     def number_dtype(self) -> np.dtype[Any]:
@@ -57,7 +58,7 @@ class Column:
             return np.asarray(values, dtype=np.float64)
         limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
         held: FloatArray = np.clip(values, float(limits.min), float(limits.max)).astype(dtype).astype(np.float64)
-        return held
+        return np.where(np.equal(values, self.feature.gap), values, held) if self.feature.gaps else held
 
     def allowed(self, limits: Any) -> FloatArray:
         """The codes that `ranges` leaves of the feature; an end such as 0.1, which has no float32, moves inwards."""
@@ -73,15 +74,28 @@ class Column:
 
     def codes(self, values: pd.Series[Any]) -> FloatArray:
         """The codes of values, as they are held here, (n,); they may lie beyond the feature's ends."""
+        missing = values.isna().to_numpy(dtype=bool)
+        if missing.any() and self.feature.gaps:
+            x = np.full(len(values), self.feature.gap)
+            x[~missing] = self.codes(values[~missing])
+            return x
         _refuse_missing(self.feature.name, values)
         x = self.feature.encode(values)
         return self.nearest(x) if self.number_dtype.kind == "f" else x
+
+    def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
+        """The column for codes, (n,): a gap is what the dtype has for it."""
+        known = np.flatnonzero(x != self.feature.gap)
+        if len(known) == len(x):
+            return self.feature.decode(x, dtype)
+        column = self.feature.decode(x[known], dtype).set_axis(known).reindex(range(len(x)))
+        return column.where(column.notna(), None) if self.none else column
 
     def encode(self, values: pd.Series[Any]) -> FloatArray:
         """The codes of values, as they are held here, (n,)."""
         name, low, high = self.feature.name, self.low, self.high
         x = self.codes(values)
-        bad = (x < low) | (x > high)
+        bad = ((x < low) | (x > high)) & (x != self.feature.gap)
         if bad.any():
             ends = " to ".join(self.feature.text(self.feature.value(end), 15) for end in (low, high))
             advice = f"widen the feature: ranges={{{name!r}: (low, high)}}, or a space of your own."
@@ -91,17 +105,32 @@ class Column:
 
 def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
     missing = values.isna().to_numpy()
+    keep = 'missing="keep" (in the shell --missing keep)'
     if len(values) == 1 and missing[0]:
-        raise ValueError(f"{name!r}: the value is missing, got {plain(values.iloc[0])!r}. Fill it in.")
+        got = f"{name!r}: the value is missing, got {plain(values.iloc[0])!r}"
+        raise ValueError(f"{got}. Fill it in; or, for a model that takes gaps and a column that holds them, {keep}.")
     if missing.any():
         raise ValueError(
             f"{name!r}: {int(missing.sum())} of {len(values)} values are missing (first in row "
-            f"{int(missing.argmax())}). Fill them in or drop the column."
+            f"{int(missing.argmax())}). Fill them in or drop the column; or, for a model that takes gaps, {keep}."
         )
 
 
+def refuse_gaps(columns: Iterable[tuple[Column, pd.Series[Any]]]) -> None:
+    """Name all columns of a row at once in which a value is missing that should be there."""
+    gaps = [c.feature.name for c, v in columns if len(v) == 1 and not c.feature.gaps and v.isna().iloc[0]]
+    if len(gaps) > 1:
+        what = f"the row: no value in {listed(gaps)}. Fill them in; or, for a model that takes gaps and columns that"
+        raise ValueError(f'{what} hold them, missing="keep" (in the shell --missing keep).')
+
+
+def holds_gaps(dtype: Any) -> bool:
+    """Can a column of this dtype hold a gap?"""
+    return not (isinstance(dtype, np.dtype) and dtype.kind in "iub")
+
+
 def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
-    """The feature whose values these are; see `Space.infer`."""
+    """The feature whose values these are, none of which is missing; see `Space.infer`."""
     _refuse_missing(name, column)
     for kind in reversed(KINDS.values()):
         feature = kind.infer(name, column)
@@ -194,6 +223,8 @@ def rows_in_form(values: list[list[Any]], form: Mapping[str, Any]) -> Rows:
     if form["dtypes"] is not None:
         dtypes = [dtype_from_json(written) for written in form["dtypes"]]
         frame = pd.DataFrame({c: frame[c].astype(d) for c, d in zip(frame.columns, dtypes, strict=True)})
+        for j in form.get("nones", ()):
+            frame[j] = frame[j].where(frame[j].notna(), None)
     if form["columns"] is not None:
         frame.columns = index_of(labels_from_json(form["columns"]), nested=form.get("nested", False))
     return frame

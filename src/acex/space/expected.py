@@ -12,6 +12,9 @@ be judged as if it had not been there, which is what a new point is compared wit
 How far off one has to be is expected too, from the same traits: the price of a small diamond is known to fifty dollars,
 that of a large one to thousands. And a number where no row has one, in a gap or beyond the ends, is off by its distance
 to the nearest known one, beyond what is usual there.
+
+A number that is missing is taken for what is expected of it, and is never off; missing numbers of the reference are
+filled in so, `ROUNDS` times, and no error is learnt from them. A category that is missing is one more category.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from acex.arrays import FloatArray, IntArray
+from acex.arrays import BoolArray, FloatArray, IntArray
+from acex.space.feature import NOTHING
 from acex.space.scale import Scale
 
 # Chosen on simulated tables (benchmarks/plausible.py --only simulated --set ...); neighbouring values do as well.
@@ -38,6 +43,7 @@ LEAST_CHANCE = 0.003  # of a category, where the regression says none; less wher
 SURE = 0.1  # of the squared error: how much less
 FARTHEST = 4.0  # deviations; beyond them, as a trait, everything is alike
 GAP, NEIGHBOURS = 3.0, 5  # deviations that a standard deviation counts for where no value is in reach of a known one
+ROUNDS = 2  # in which missing numbers of the reference are filled in
 POWER = 3.0  # the greater, the more the strangest feature decides alone
 
 
@@ -64,7 +70,7 @@ class Traits:
         varies = scale.deviations > 0
         numbers, categories = np.flatnonzero(varies & ~scale.is_nominal), np.flatnonzero(varies & scale.is_nominal)
         knots = []
-        for column in reference[:, numbers].T:
+        for column in (known[known != NOTHING] for known in reference[:, numbers].T):
             values, counts = np.unique(column, return_counts=True)
             ranks = (np.cumsum(counts) - counts / 2) / len(column)
             knots.append((values, ndtri(ranks), ranks))
@@ -85,7 +91,8 @@ class Traits:
         if pairs.shape[1] > room:
             pairs = pairs[:, np.sort(np.random.default_rng(0).choice(pairs.shape[1], room, replace=False))]
         reaches = tuple(_reach(values) for values, _, _ in knots)
-        middle, per_unit = reference[:, numbers].mean(axis=0), scale.per_unit[numbers]
+        known = reference[:, numbers]
+        middle, per_unit = known.mean(axis=0, where=_where(known != NOTHING)), scale.per_unit[numbers]
         return cls(numbers, tuple(knots), reaches, middle, per_unit, categories, tuple(levels), n_bends, pairs, plain)
 
     @cached_property
@@ -140,13 +147,18 @@ class Traits:
         """The same for each row of the reference, had it not been there, (m, numbers)."""
         gaps = np.zeros((len(reference), len(self.numbers)))
         for i, (x, reach) in enumerate(zip(reference[:, self.numbers].T, self.reaches, strict=True)):
-            values, where, counts = np.unique(x, return_inverse=True, return_counts=True)
+            known = x != NOTHING
+            values, where, counts = np.unique(x[known], return_inverse=True, return_counts=True)
             steps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
             at = np.arange(len(values))
             nearest = np.where(steps[:-1] <= steps[1:], at - 1, at + 1).clip(0, len(values) - 1)
             alone = np.maximum(np.minimum(steps[:-1], steps[1:]) - reach[nearest], 0.0)
-            gaps[:, i] = np.where(counts == 1, alone, 0.0)[where] * self.per_unit[i]
+            gaps[known, i] = np.where(counts == 1, alone, 0.0)[where] * self.per_unit[i]
         return gaps
+
+    def missing(self, X: FloatArray) -> BoolArray:
+        """Which numbers of points are missing, (n, numbers)."""
+        return np.asarray(X[:, self.numbers] == NOTHING)
 
     def __call__(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """phi of points whose y is known, (n, p)."""
@@ -179,29 +191,61 @@ class Expected:
     def of(cls, scale: Scale, reference: FloatArray) -> Expected:
         """Those for reference points, (m, d)."""
         traits = Traits.of(scale, reference)
-        y = traits.expected(reference)
-        phi = traits(reference, y)
+        out = cls._of(traits, reference, scale.filled(reference))
+        for _ in range(ROUNDS if traits.missing(reference).any() else 0):
+            out = cls._of(traits, reference, out.filled(reference))
+        return out
+
+    @classmethod
+    def _of(cls, traits: Traits, reference: FloatArray, filled: FloatArray) -> Expected:
+        y = traits.expected(filled)
+        phi = traits(filled, y)
         q = y.shape[1]
+        missing = np.zeros(y.shape, dtype=bool)
+        missing[:, : len(traits.numbers)] = traits.missing(reference)
+        known = _where(~missing)
         mean, deviations = phi.mean(axis=0), phi.std(axis=0)
         per = np.where(deviations > LEAST_ERROR**2, traits.sizes / np.maximum(deviations, LEAST_ERROR**2), 0.0)
         phi = (phi - mean) * per
         groups = list(traits.groups())
         errors, slopes = _regressions(phi, deviations[:q], groups)
-        usual = np.sqrt((errors**2).mean(axis=0)) + LEAST_ERROR
+        usual = np.sqrt((errors**2).mean(axis=0, where=known)) + LEAST_ERROR
         logarithms = np.log(np.abs(errors) / usual + NO_ERROR)
-        wider, widening = _spreads(phi, logarithms - logarithms.mean(axis=0), groups)
+        logarithms -= logarithms.mean(axis=0, where=known)
+        logarithms[missing] = 0.0
+        wider, widening = _spreads(phi, logarithms, groups)
         wider = np.exp(wider)
-        spreads = usual * np.sqrt(((errors / usual / wider) ** 2).mean(axis=0)) + LEAST_ERROR
+        spreads = usual * np.sqrt(((errors / usual / wider) ** 2).mean(axis=0, where=known)) + LEAST_ERROR
         out = cls(traits, mean, per, y.mean(axis=0), slopes, spreads, widening, np.zeros(0))
-        own = _together(out._off(y, y - errors, spreads * wider, traits.gaps_without(reference)))
+        off = out._off(y, y - errors, spreads * wider, traits.gaps_without(reference))
+        off[:, : len(traits.numbers)][traits.missing(reference)] = 0.0
+        own = _together(off)
         return cls(traits, mean, per, y.mean(axis=0), slopes, spreads, widening, own)
 
     def off(self, X: FloatArray) -> FloatArray:
         """How many deviations each feature of `traits.features` is from what is expected of it, (n, f)."""
+        missing, X = self.traits.missing(X), self.filled(X)
         y = self.traits.expected(X)
         told = ((self.traits(X, y) - self.mean) * self.per) @ np.hstack([self.slopes, self.widening])
         q = y.shape[1]
-        return self._off(y, self.centre + told[:, :q], self.spreads * np.exp(told[:, q:]), self.traits.gaps(X))
+        off = self._off(y, self.centre + told[:, :q], self.spreads * np.exp(told[:, q:]), self.traits.gaps(X))
+        off[:, : missing.shape[1]][missing] = 0.0
+        return off
+
+    def filled(self, X: FloatArray) -> FloatArray:
+        """The points with what is expected in place of numbers that are missing, (n, d)."""
+        missing = self.traits.missing(X)
+        if not missing.any():
+            return X
+        X = X.copy()
+        places = [(missing[:, i], j, self.traits.knots[i]) for i, j in enumerate(self.traits.numbers)]
+        for gaps, j, (values, scores, _) in places:
+            X[gaps, j] = np.interp(0.0, scores, values)
+        y = self.traits.expected(X)
+        told = self.centre + ((self.traits(X, y) - self.mean) * self.per) @ self.slopes
+        for i, (gaps, j, (values, scores, _)) in enumerate(places):
+            X[gaps, j] = np.interp(told[gaps, i], scores, values)
+        return X
 
     def strangeness(self, X: FloatArray) -> FloatArray:
         """One number for all features of a point, of which the strangest counts most, (n,)."""
@@ -222,6 +266,11 @@ class Expected:
             off[:, j] = np.sqrt(2 * np.log(np.maximum(chances.max(axis=1), chance) / chance))
             at += len(codes)
         return off
+
+
+def _where(known: BoolArray) -> Any:
+    """What numpy takes for the places that count: all of them in the plain way, where nothing is missing."""
+    return True if known.all() else known
 
 
 def _reach(values: FloatArray) -> FloatArray:

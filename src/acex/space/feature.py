@@ -3,7 +3,8 @@
     value   what a row holds, such as "cook"        code   the float that stands for it in a point
 
 Codes of an *ordered* kind say where values lie: between two there is a way, as long as their difference. Those of any
-other kind count from 0, and it says itself how far two of them are apart.
+other kind count from 0, and it says itself how far two of them are apart. Where values may be missing (`gaps`), a gap
+has a code of its own: one that no number has, or one more category.
 
 A new kind is a frozen dataclass with `register` above it. It says what raises NotImplementedError here, its `low` and
 `high`, and whatever else it does in another way.
@@ -11,7 +12,7 @@ A new kind is a frozen dataclass with `register` above it. It says what raises N
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, get_args
 
@@ -20,13 +21,15 @@ import pandas as pd
 
 from acex.arrays import FloatArray
 from acex.space.axis import Axis
-from acex.values import as_json, is_finite, listed, plain, readable, readable_pair
+from acex.values import as_json, is_finite, is_missing, listed, plain, readable, readable_pair
 
 Direction: TypeAlias = Literal["increase", "decrease"]
 Way: TypeAlias = Literal["up", "down", "other"]
 
 MOST_ONE_HOT = 50  # categories, up to which each has a coordinate of its own
-LATER = ("grid", "digits")  # fields that came after 0.1.0
+LATER = ("grid", "digits", "gaps", "other")  # fields that came after 0.1.0
+NOTHING = -(2.0**500)  # the code of a gap where values have an order: beyond all numbers, and its square is a float
+MISSING = "missing"  # the word for a gap
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
 
 
@@ -38,6 +41,7 @@ class Feature:
     frozen: bool = field(default=False, kw_only=True)
     direction: Direction | None = field(default=None, kw_only=True)
     weight: float = field(default=1.0, kw_only=True)
+    gaps: bool = field(default=False, kw_only=True)  # may values be missing?
 
     ordered = True  # is there a way between two values?
     is_number = False  # are codes the numbers that people read?
@@ -60,6 +64,10 @@ class Feature:
             raise ValueError(f"{self.name!r}: a {self.kind} feature has no order, so no direction; use Ordinal.")
         if not (is_finite(self.weight) and self.weight > 0):
             raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
+        if not isinstance(self.gaps, bool):
+            raise ValueError(f"{self.name!r}: gaps must be True or False, got {self.gaps!r}.")
+        if self.gaps and not self.takes_gaps:
+            raise ValueError(f"{self.name!r}: values of kind {self.kind} cannot be missing; fill them in.")
 
     def _set(self, **values: Any) -> None:
         """Replace what was passed by its plain form, while the feature is being made."""
@@ -77,6 +85,20 @@ class Feature:
         return next(c for c in cls.__mro__ if method in vars(c)) is not Feature
 
     # -- its column ------------------------------------------------------------------------------
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Can a gap have a code of its own?"""
+        return self.ordered or self.has_own("gap")
+
+    @property
+    def gap(self) -> float:
+        """The code of a gap, where there may be some; NaN, which no code equals, where there are none."""
+        return NOTHING if self.gaps else np.nan
+
+    def read(self, code: float) -> Any:
+        """What a code stands for; None for a gap."""
+        return None if code == self.gap else self.value(code)
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
@@ -123,7 +145,17 @@ class Feature:
 
     def limits(self, allowed: FloatArray) -> Any:
         """The codes allowed, as `ranges` would be given them."""
-        return self.value(allowed[0]), self.value(allowed[-1])
+        return [None] if allowed[0] == self.gap else (self.value(allowed[0]), self.value(allowed[-1]))
+
+    def parted(self, limits: Any) -> tuple[Any, bool]:
+        """What `ranges` says of values, None for nothing; and whether they may be missing: [None], None in a list."""
+        if not isinstance(limits, (list, tuple, Set)) or (self.ordered and len(limits) != 1):
+            return limits, False  # of a pair, None is an end without a limit
+        known = [value for value in limits if not is_missing(value)]
+        if len(known) < len(limits) and not self.gaps:
+            what = f"ranges[{self.name!r}]: expected values, got {limits!r}"
+            raise ValueError(f"{what}. Nothing is missing in this column, or missing='keep' was not said.")
+        return (limits if len(known) == len(limits) else known or None), len(known) < len(limits)
 
     def limits_in(self, text: str) -> Any:
         """What `ranges` would be given for a text of the shell's, such as "5:10"."""
@@ -208,16 +240,20 @@ class Feature:
     # -- words and pictures ------------------------------------------------------------------------
 
     def text(self, value: Any, digits: int = 4) -> str:
-        """A value as people write it."""
+        """A value as people write it; a word for none."""
+        return MISSING if is_missing(value) else self.written(value, digits)
+
+    def written(self, value: Any, digits: int = 4) -> str:
+        """The same of a value that is there."""
         return readable(value, digits)
 
     def texts(self, before: Any, after: Any) -> tuple[str, str]:
         """Both values as people write them, so that they can be told apart."""
         return readable_pair(before, after, self.text)
 
-    def way(self, step: float) -> Way:
-        """Which way a change goes; without an order nowhere but to another value."""
-        return "other" if not self.ordered else "up" if step > 0 else "down"
+    def way(self, step: float, *values: Any) -> Way:
+        """Which way a change between values goes; without an order, or from or to a gap, nowhere but to another."""
+        return "other" if not self.ordered or any(map(is_missing, values)) else "up" if step > 0 else "down"
 
     def verb(self, before: Any, after: Any) -> Direction | Literal["switch"]:
         """What a sentence says of a change."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from acex.arrays import BoolArray, Rows
+from acex.values import listed
 
 T = TypeVar("T")
+Missing: TypeAlias = Literal["drop", "keep"]
 
 
 def is_complete(data: Rows) -> BoolArray:
@@ -36,8 +38,31 @@ def complete_rows(data: pd.DataFrame) -> pd.DataFrame:
     return data[whole]
 
 
-def without_gaps(data: Rows, labels: Any) -> tuple[Rows, Any, str]:
-    """The rows without a gap with their labels, and what was left out in words; "" if nothing was."""
+def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashable, pd.Series[Any]]]:
+    """The label of each column, and the values that say what it holds.
+
+    Raises:
+        ValueError: there are none.
+    """
+    rows = complete_rows(data) if checked(missing) == "drop" else data
+    empty = [label for label, column in rows.items() if len(rows) and column.isna().all()]
+    if empty:
+        raise ValueError(f"{listed(empty)}: every value is missing. Leave out the column (in the shell --drop).")
+    for label, column in rows.items():
+        yield label, column.dropna().infer_objects()
+
+
+def checked(missing: Missing) -> Missing:
+    """What to do about gaps, which is one of two words."""
+    if missing not in ("drop", "keep"):
+        raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}.")
+    return missing
+
+
+def without_gaps(data: Rows, labels: Any, missing: Missing = "drop") -> tuple[Rows, Any, str]:
+    """The rows without a gap with their labels, and what was left out in words; all rows and "" if nothing was."""
+    if checked(missing) == "keep":
+        return data, labels, ""
     if not isinstance(data, pd.DataFrame) and np.ndim(data) != 2:
         return data, labels, ""
     whole = is_complete(data)

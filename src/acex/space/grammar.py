@@ -106,6 +106,7 @@ class Parser:
     def __init__(self, text: str, space: Space) -> None:
         self.text, self.space = text, space
         self.tokens = list(self._tokens())
+        self.words = frozenset(token.text for token in self.tokens if token.kind in ("word", "quoted"))
         self.i, self.depth = 0, 0
 
     def _tokens(self) -> Iterator[Token]:

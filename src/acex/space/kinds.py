@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.feature import MOST_LISTED, Direction, Feature, register
+from acex.space.feature import MISSING, MOST_LISTED, Direction, Feature, register
 from acex.space.grid import Grid, digits_of, step_of, with_digits
 from acex.values import is_count, is_finite, is_hashable, is_missing, joined_words, listed, plain
 
@@ -127,12 +127,12 @@ class Numeric(Feature):
             return super().codes(allowed)
         return Grid(self.grid).every(allowed[0], allowed[-1])
 
-    def text(self, value: Any, digits: int = 4) -> str:
+    def written(self, value: Any, digits: int = 4) -> str:
         if self.grid and is_finite(value) and abs(value) < LARGEST_EXACT_INTEGER:
             grid = Grid(self.grid)
             if grid.decimals and grid.nearest(value) == value:
                 return grid.text(value)
-        return super().text(value, digits)
+        return super().written(value, digits)
 
     def verb(self, before: Any, after: Any) -> Direction:
         return "increase" if after > before else "decrease"
@@ -211,12 +211,17 @@ class Integer(Numeric):
 
 @dataclass(frozen=True)
 class Categorical(Feature):
-    """What `Ordinal` and `Nominal` share: codes are positions in `categories`, and those allowed are all listed."""
+    """What `Ordinal` and `Nominal` share: codes are positions in `categories`, and those allowed are all listed.
+
+    A value that is none of them is refused, unless one of the categories, `other`, stands for all such values.
+    """
 
     categories: tuple[Hashable, ...]
+    other: Hashable = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._set(other=plain(self.other))
         if isinstance(self.categories, str):
             raise ValueError(f"{self.name!r}: expected a list of categories, got {self.categories!r}.")
         self._set(categories=tuple(plain(c) for c in self.categories))
@@ -227,6 +232,9 @@ class Categorical(Feature):
                 raise ValueError(f"{self.name!r}: {category!r} cannot be a category.")
         if len(set(self.categories)) < len(self.categories):
             raise ValueError(f"{self.name!r}: a category appears twice in {listed(self.categories)}.")
+        if self.other is not None and self.other not in self.categories:
+            known = listed(self.categories)
+            raise ValueError(f"{self.name!r}: other must be one of the categories, {known}, got {self.other!r}.")
 
     @property
     def low(self) -> float:
@@ -248,15 +256,21 @@ class Categorical(Feature):
             return np.array([self._codes[v] for v in values.tolist()], dtype=float)
         except (KeyError, TypeError):
             codes = [self._code_of(v) for v in values.tolist()]
+            if self.other is not None:
+                codes = [self._codes[self.other] if code is None else code for code in codes]
             if None not in codes:
                 return np.array(codes, dtype=float)
             unknown = values.tolist()[codes.index(None)]
-            known = listed(self.categories)
-            raise ValueError(f"{self.name!r}: {unknown!r} is not a known category; there are {known}.") from None
+            what = f"{self.name!r}: {unknown!r} is not a known category; there are {listed(self.categories)}"
+            raise ValueError(f"{what}. If one of them stands for all others, say which: other=.") from None
 
     @cached_property
     def _codes(self) -> dict[Hashable, int]:
         return {category: code for code, category in enumerate(self.categories)}
+
+    def strangers(self, values: pd.Series[Any]) -> list[Any]:
+        """The values that are no category, and count as `other`."""
+        return [v for v in values.dropna().tolist() if self.other is not None and self._code_of(v) is None]
 
     def _code_of(self, value: Any) -> int | None:
         """The code of a value, also of a yes or no in other words than the column's; None if it is not known."""
@@ -288,10 +302,11 @@ class Categorical(Feature):
         return np.unique([float(code) for code in codes if code is not None])
 
     def limits(self, allowed: FloatArray) -> Any:
-        return [self.value(code) for code in allowed]
+        return [self.read(code) for code in allowed]
 
     def limits_in(self, text: str) -> Any:
-        by_text = {str(category): category for category in self.categories}
+        by_text: dict[str, Any] = {MISSING: None} if self.gaps else {}
+        by_text |= {str(category): category for category in self.categories}
         return [by_text.get(word, word) for word in text.split("|")]
 
     def between(self, allowed: FloatArray, least: float, most: float) -> FloatArray:
@@ -307,11 +322,11 @@ class Categorical(Feature):
         nearest: FloatArray = allowed[np.abs(x[:, None] - allowed).argmin(axis=1)]
         return nearest
 
-    def text(self, value: Any, digits: int = 4) -> str:
+    def written(self, value: Any, digits: int = 4) -> str:
         return str(value)
 
     def span(self, limits: Any = None) -> str:
-        return joined_words([str(c) for c in (self.categories if limits is None else limits)], "or")
+        return joined_words([self.text(c) for c in (self.categories if limits is None else limits)], "or")
 
 
 @register
@@ -335,6 +350,17 @@ class Nominal(Categorical):
     """One of `categories`, in no order."""
 
     ordered = False
+
+    @property
+    def high(self) -> float:
+        return len(self.categories) - 1.0 + self.gaps
+
+    @property
+    def gap(self) -> float:
+        return float(len(self.categories)) if self.gaps else np.nan  # one more category
+
+    def deviation(self, x: FloatArray) -> float:
+        return super().deviation(x[x != self.gap])
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:

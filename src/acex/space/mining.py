@@ -45,7 +45,8 @@ class Mined:
 
 
 def mine(space: Space, X: FloatArray) -> list[Mined]:
-    """Rules that hold for all points, (n, d), the most surprising first."""
+    """Rules that hold for all points, (n, d), that have no gap, the most surprising first."""
+    X = X[~space.is_gap(X).any(axis=1)]
     if len(X) < FEWEST:
         return []
     numbers = [j for j, f in enumerate(space.features) if f.is_number and np.ptp(X[:, j]) > 0][:MOST_NUMBERS]

@@ -150,6 +150,7 @@ class Neighbourhood(Density):
         n = min(settings.neighbours, len(reference) - 1)
         by_graph = bool(settings.scale) and len(scale.metric.squares) > 0  # scikit-learn does not know our metric then
         lof = LocalOutlierFactor(n_neighbors=n, novelty=True, metric="precomputed" if by_graph else "minkowski")
+        reference = scale.filled(reference)  # that a number is missing says nothing of the others
         Z = scale.coordinates(reference) if settings.scale else reference
         density = cls(settings, scale, lof, Z if by_graph else Z[:0])
         with warnings.catch_warnings():
@@ -170,6 +171,7 @@ class Neighbourhood(Density):
 
     def score(self, X: FloatArray) -> FloatArray:
         """The (negative) local outlier factor of each point, (n,)."""
+        X = self.scale.filled(X)
         Z = self.scale.coordinates(X) if self.settings.scale else X
         scores: FloatArray = self.lof.score_samples(self.seen(Z, self.lof.n_neighbors))
         return scores

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
+from acex.space.feature import NOTHING
 from acex.space.scale import Scale
 
 
@@ -27,7 +28,7 @@ class Quantiles:
     def of(cls, scale: Scale, reference: FloatArray) -> Quantiles:
         """The quantiles of reference points, (m, d)."""
         knots, deviations = [], []
-        for column in reference.T:
+        for column in (known[known != NOTHING] for known in reference.T):
             values, counts = np.unique(column, return_counts=True)
             shares = counts / len(column)
             ranks = np.cumsum(shares) - shares / 2
@@ -37,6 +38,7 @@ class Quantiles:
 
     def ranks(self, X: FloatArray) -> FloatArray:
         """Rank of each value among the reference, 0 to 1, interpolated between its values, (n, d)."""
+        X = self.scale.filled(X)
         return np.column_stack([np.interp(x, *knots) for x, knots in zip(X.T, self.knots, strict=True)])
 
     def coordinates(self, X: FloatArray) -> FloatArray:
@@ -51,6 +53,7 @@ class Quantiles:
             in_ranks: where the way is measured in ranks instead of values, (n, 1). A nominal feature takes
                 the new category from half of the way on.
         """
+        x, X = self.scale.filled(x), self.scale.filled(X)
         moved = x + share * (X - x)
         curved = in_ranks[:, 0]
         start = self.ranks(x[None])

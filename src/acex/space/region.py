@@ -12,7 +12,7 @@ import numpy as np
 from acex.arrays import BoolArray, FloatArray, Rows, row_wise_advice
 from acex.space.columns import Column
 from acex.space.cost import n_changed
-from acex.space.feature import Feature
+from acex.space.feature import NOTHING, Feature
 from acex.space.rules import Along, Rule
 from acex.space.space import Space
 
@@ -34,6 +34,7 @@ class Region:
     rules: tuple[Rule, ...] = ()
     crumb: FloatArray | None = None  # (d,)
     max_changes: int | None = None  # features that may differ from the factual
+    middle: FloatArray | None = None  # (d,), what a gap becomes where a value is wanted and the factual has none
 
     @classmethod
     def of(
@@ -47,30 +48,34 @@ class Region:
         rules: tuple[Rule, ...] = (),
         crumb: FloatArray | None = None,
         max_changes: int | None = None,
+        middle: FloatArray | None = None,
     ) -> Region:
         """What this factual, (d,), may become in a space.
 
         Args:
             ranges: for numeric features a pair (low, high), either end of which may be infinite; for the
-                others the categories allowed.
+                others the categories allowed. A gap stays a gap unless values are wanted here, and a value a value
+                unless a gap is: [None], or None among the categories.
             constant: features that stay as they are because the reference never varies in them, (d,).
             constraint: from rows to one truth value a row; rows where it is false are never asked.
             rules: what else has to be true of a row.
             crumb: steps from the factual shorter than this are taken for none, (d,).
             max_changes: how many features may change.
+            middle: of each feature a usual value, (d,); by default the middle of its range.
         """
         limits = space.by_index("ranges", ranges)
         allowed = []
         finer: dict[str | int, None] = {}  # features of whose grid the limits leave nothing
         for j, feature in enumerate(space.features):
             stays = feature.frozen or (constant is not None and bool(constant[j]))
-            left = _onward(feature, space.held[j].allowed(limits.get(j)), factual[j], stays, limits.get(j))
-            stepped = _stepped(space.held[j], left, factual[j]) if feature.is_stepped else left
+            left = _onward(feature, _wanted(space.held[j], limits.get(j), factual[j]), factual[j], stays, limits.get(j))
+            is_stepped = feature.is_stepped and left[0] != feature.gap
+            stepped = _stepped(space.held[j], left, factual[j]) if is_stepped else left
             if stepped[0] > stepped[-1]:
                 finer[feature.name], stepped = None, left
             allowed.append(stepped)
         space = space.moving_on(finer) if finer else space
-        region = cls(space, factual, tuple(allowed), constraint, rules)
+        region = cls(space, factual, tuple(allowed), constraint, rules, middle=middle)
         if not region.movable.any():
             raise ValueError(
                 "No feature can change: every one is frozen, constant in data, or left with a single "
@@ -102,6 +107,8 @@ class Region:
 
     def values(self, j: int) -> FloatArray | None:
         """All values feature j may take, ascending; None where they are too many to be listed."""
+        if self.allowed[j][0] == self.space.features[j].gap:
+            return self.allowed[j]
         codes = self.space.features[j].codes(self.allowed[j])
         if codes is None or not self.space.features[j].is_stepped:
             return codes
@@ -137,6 +144,8 @@ class Region:
 
     def _snapped(self, X: FloatArray) -> FloatArray:
         """The nearest points that features may have, each by itself, (n, d)."""
+        if self._filled.any():
+            X = np.where((X == NOTHING) & self._filled, self._stand_in, X)
         X = self.space.snap(np.where(self.space.is_nominal, X, np.clip(X, self.low, self.high)))
         for j in self._steps:
             X[:, j] = self._moved(j, X[:, j])
@@ -145,6 +154,17 @@ class Region:
         if self.crumb is not None:
             X = np.where(np.abs(X - self.factual) < self.crumb, self.factual, X)
         return X + 0.0  # -0.0 and 0.0 are one value
+
+    @cached_property
+    def _filled(self) -> BoolArray:
+        """Which features with an order have values here, and gaps elsewhere, (d,)."""
+        return np.asarray((self.space.gap_codes == NOTHING) & (self.low != NOTHING))
+
+    @cached_property
+    def _stand_in(self) -> FloatArray:
+        """What a gap of another row becomes here: the factual's own value, or a usual one, (d,)."""
+        middle = (self.low + self.high) / 2 if self.middle is None else self.middle
+        return np.where(self.factual == NOTHING, middle, self.factual)
 
     @cached_property
     def _steps(self) -> list[int]:
@@ -164,7 +184,9 @@ class Region:
     def _partial(self) -> list[int]:
         """The features that may take some of their codes only, where clipping does not lead to these."""
         alone = [j for j, f in enumerate(self.space.features) if not f.ordered or f.has_own("confined")]
-        return [j for j in alone if not np.array_equal(self.allowed[j], self.space.held[j].allowed(None))]
+        held = self.space.held
+        is_all = [np.array_equal(self.allowed[j], held[j].allowed(None)) and not held[j].feature.gaps for j in alone]
+        return [j for j, whole in zip(alone, is_all, strict=True) if not whole]
 
     def contains(self, X: FloatArray) -> BoolArray:
         """Which points keep to the region, rules and constraint included, (n,)."""
@@ -196,10 +218,23 @@ class Region:
         return mask
 
 
+def _wanted(column: Column, limits: Any, value: float) -> FloatArray:
+    """The codes that `ranges` leaves of a feature that has this one now."""
+    feature = column.feature
+    if limits is None and value == feature.gap:
+        return np.array([value])
+    known, may_be_missing = feature.parted(limits)
+    if may_be_missing and known is None:
+        return np.array([feature.gap])
+    allowed = column.allowed(known)
+    return np.append(allowed, feature.gap) if may_be_missing else allowed
+
+
 def _onward(feature: Feature, allowed: FloatArray, value: float, stays: bool, limits: Any) -> FloatArray:
     """What is left of the codes allowed for a feature that has this one now."""
-    least = value if stays or feature.direction == "increase" else -np.inf
-    most = value if stays or feature.direction == "decrease" else np.inf
+    way = None if feature.gap in (value, allowed[0]) else feature.direction  # nothing lies above or below a gap
+    least = value if stays or way == "increase" else -np.inf
+    most = value if stays or way == "decrease" else np.inf
     left = feature.between(allowed, least, most)
     if len(left) == 0 or left[0] > left[-1]:
         limit = "it stays as it is" if stays else f"it may only {feature.direction}"

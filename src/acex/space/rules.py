@@ -8,7 +8,7 @@ Besides what `grammar` reads there are rules about where a category may go from 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,7 @@ class Rule:
     _holds: Callable[[FloatArray, FloatArray], BoolArray] = field(repr=False)
     applies: Callable[[FloatArray], BoolArray] | None = field(default=None, repr=False)
     equalities: tuple[Equality, ...] = field(default=(), repr=False)
+    gaps: Mapping[int, float] = field(default_factory=dict, repr=False)  # of its columns that may have some: their code
 
     @staticmethod
     def of(text: str, space: Space) -> Rule:
@@ -50,16 +51,24 @@ class Rule:
             raise ValueError(f"rules: expected a text such as 'duration <= 84 - age', got {text!r}.")
         if (found := TRANSITION.fullmatch(text)) is not None:
             return _transition(text, space, found)
-        premise, says = Parser(text, space).rule()
+        parser = Parser(text, space)
+        premise, says = parser.rule()
+        gaps = {j: f.gap for j, f in enumerate(space.features) if f.gaps and f.name in parser.words}
         if premise is None:
-            return Rule(text, _sentence(says.words), lambda X, x: says.of(X), None, says.equalities)
+            return Rule(text, _sentence(says.words), lambda X, x: says.of(X), None, says.equalities, gaps)
         applies = premise.of
         words = f"If {premise.words}, then {says.words}."
-        return Rule(text, words, lambda X, x: ~applies(X) | says.of(X), applies, says.equalities)
+        return Rule(text, words, lambda X, x: ~applies(X) | says.of(X), applies, says.equalities, gaps)
 
     def holds(self, X: FloatArray, factual: FloatArray) -> BoolArray:
-        """Of which points, (n, d), it is true, for somebody who comes from the factual, (d,), (n,)."""
-        return self._holds(X, factual) if len(X) else np.zeros(0, dtype=bool)
+        """Of which points, (n, d), it is true, for somebody who comes from the factual, (d,), (n,).
+
+        Where a value that it is about is missing, it says nothing.
+        """
+        if not len(X):
+            return np.zeros(0, dtype=bool)
+        holds = self._holds(X, factual)
+        return holds | (X[:, [*self.gaps]] == [*self.gaps.values()]).any(axis=1) if self.gaps else holds
 
 
 def as_rules(said: Any, space: Space) -> tuple[Rule, ...]:

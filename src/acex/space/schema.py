@@ -15,7 +15,7 @@ from pandas.api import types
 
 from acex.space.columns import infer_feature
 from acex.space.feature import Feature, kind_named
-from acex.space.gaps import all_at_once, complete_rows
+from acex.space.gaps import Missing, all_at_once, known_values
 from acex.space.space import Space
 from acex.values import listed
 
@@ -30,11 +30,14 @@ HEADER = """\
 #   unit        what a number counts, such as "months": a word for sentences and reports
 #   grid        the step in which a number is moved, such as 50 or 0.001; any number without it
 #   digits      the significant digits of a number that has no step
+#   other       the category that stands for all values that are none of them
+#   gaps        true: values may be missing, for a model that takes gaps; see --missing keep
 # Rules over several columns stand before the features: rules = ["duration <= 84 - age"]
 """
 WRITTEN: dict[str, Any] = {
     "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
-    "weight": (int, float), "unit": str, "grid": (int, float), "digits": int,
+    "weight": (int, float), "unit": str, "grid": (int, float), "digits": int, "gaps": bool,
+    "other": (str, bool, int, float),
 }  # fmt: skip
 
 
@@ -129,7 +132,9 @@ def _rules(written: Mapping[str, Any]) -> list[str]:
     return rules
 
 
-def with_schema(frame: pd.DataFrame, schema: Iterable[FeatureSchema]) -> tuple[pd.DataFrame, Space]:
+def with_schema(
+    frame: pd.DataFrame, schema: Iterable[FeatureSchema], missing: Missing = "drop"
+) -> tuple[pd.DataFrame, Space]:
     """The data and their space: columns as the schema says, the others as their values suggest.
 
     Whole numbers that are declared continuous become floats.
@@ -142,9 +147,10 @@ def with_schema(frame: pd.DataFrame, schema: Iterable[FeatureSchema]) -> tuple[p
     for name, column in by_name.items():
         frame[name] = column.kind.adopted(frame[name])
     features = all_at_once(
-        partial(_feature, by_name.get(str(name)), name, c) for name, c in complete_rows(frame).items()
+        partial(_feature, by_name.get(str(name)), name, c) for name, c in known_values(frame, missing)
     )
-    return frame, Space(tuple(features)).like(frame)
+    space = Space(tuple(features))
+    return frame, space.like(frame) if missing == "drop" else space.keeping_gaps(frame)
 
 
 def _feature(said: FeatureSchema | None, name: Any, column: pd.Series[Any]) -> Feature:

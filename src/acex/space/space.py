@@ -22,14 +22,16 @@ from acex.space.columns import (
     as_frame,
     dtype_from_json,
     dtype_to_json,
+    holds_gaps,
     index_of,
     infer_feature,
     labels_from_json,
     labels_to_json,
+    refuse_gaps,
 )
-from acex.space.feature import Direction, Feature, feature_from_json, feature_to_json
-from acex.space.gaps import all_at_once, complete_rows
-from acex.space.kinds import Numeric
+from acex.space.feature import NOTHING, Direction, Feature, feature_from_json, feature_to_json
+from acex.space.gaps import Missing, all_at_once, known_values
+from acex.space.kinds import Categorical, Numeric
 from acex.values import is_missing, joined_words, listed
 
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
@@ -56,6 +58,7 @@ class Space:
     dtypes: tuple[Any, ...] | None = field(default=None, kw_only=True)
     array_dtype: Any = field(default=None, kw_only=True)
     nested: bool = field(default=False, kw_only=True)
+    nones: tuple[int, ...] = field(default=(), kw_only=True)  # columns of objects in which a gap is None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
@@ -113,12 +116,39 @@ class Space:
     def held(self) -> tuple[Column, ...]:
         """Each feature as its column holds it, (d,)."""
         dtypes = (self.array_dtype,) * len(self) if self.dtypes is None else self.dtypes
-        return tuple(Column(f, dtype) for f, dtype in zip(self.features, dtypes, strict=True))
+        return tuple(Column(f, t, j in self.nones) for j, (f, t) in enumerate(zip(self.features, dtypes, strict=True)))
+
+    # -- values that are missing -----------------------------------------------------------------
+
+    @cached_property
+    def gap_codes(self) -> FloatArray:
+        """The code of a gap in each feature, (d,); NaN where there are none."""
+        return np.array([f.gap for f in self.features])
+
+    @cached_property
+    def gapped(self) -> IntArray:
+        """The features with an order in which there may be gaps."""
+        return np.flatnonzero(self.gap_codes == NOTHING)
+
+    def is_gap(self, X: FloatArray) -> BoolArray:
+        """Which values are missing, of the shape of the points."""
+        return np.asarray(self.gap_codes == X)
+
+    def keeping_gaps(self, data: Rows) -> Space:
+        """The same space, with room for gaps wherever a column of the data can hold them."""
+        space = self.like(data)
+        holding = [c.feature.takes_gaps and holds_gaps(c.dtype) for c in space.held]
+        features = tuple(replace(f, gaps=True) if h else f for f, h in zip(self.features, holding, strict=True))
+        columns = [] if space.columns is None else [data[c] for c in space.columns]
+        nones = (j for j, column in enumerate(columns) if column.dtype == object and any(v is None for v in column))
+        return replace(space, features=features, nones=tuple(nones))
 
     # -- making one ------------------------------------------------------------------------------
 
     @classmethod
-    def infer(cls, data: Rows, freeze: Iterable[str | int] = (), *, grid: Grids = None) -> Space:
+    def infer(
+        cls, data: Rows, freeze: Iterable[str | int] = (), *, grid: Grids = None, missing: Missing = "drop"
+    ) -> Space:
         """The space that `data` lives in: kinds from its dtypes, ranges and categories from its values.
 
         Floats become continuous, integers integer, ordered categoricals ordinal; strings, booleans and
@@ -128,16 +158,18 @@ class Space:
             freeze: features that stay as they are.
             grid: the steps in which numbers are moved, such as {"loan": 50, "rate": None} (None: any number); for the
                 others, the steps in which the data come. False for none at all.
+            missing: "drop" looks at rows without gaps only; "keep" at the known values of each column, and where a
+                column can hold gaps, so can the feature.
         """
         frame = as_data(data)
         if frame.empty:
             raise ValueError(f"data is empty: expected rows and columns, got the shape {frame.shape}.")
-        frame = complete_rows(frame).infer_objects()
         prefix = "" if isinstance(data, pd.DataFrame) else "x"
-        columns = [(f"{prefix}{label}", column) for label, column in frame.items()]
+        columns = [(f"{prefix}{label}", column) for label, column in known_values(frame, missing)]
         features = all_at_once(partial(infer_feature, name, column) for name, column in columns)
         features = [feature.as_written(column) for feature, (_, column) in zip(features, columns, strict=True)]
-        return cls(tuple(features)).like(data).adjust(freeze=freeze).moving_on(grid)
+        space = cls(tuple(features)).like(data) if missing == "drop" else cls(tuple(features)).keeping_gaps(data)
+        return space.adjust(freeze=freeze).moving_on(grid)
 
     def like(self, data: Rows) -> Space:
         """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
@@ -164,8 +196,13 @@ class Space:
         directions: Mapping[str | int, Direction] | None = None,
         weights: Mapping[str | int, float] | None = None,
         units: Mapping[str | int, str] | None = None,
+        other: Mapping[str | int, Any] | None = None,
     ) -> Space:
-        """The same space with some features frozen, directed, weighted, or numbers in units, such as "months"."""
+        """The same space with some features frozen, directed, weighted, or numbers in units, such as "months".
+
+        Args:
+            other: for features with categories, the one that stands for all values that are none.
+        """
         if isinstance(freeze, str):
             raise ValueError(f"freeze takes a list of names, got the text {freeze!r}; write [{freeze!r}].")
         features = list(self.features)
@@ -179,6 +216,11 @@ class Space:
                     raise ValueError(f"{features[j].name!r}: only numbers have a unit, got {value!r} for categories.")
                 new: dict[str, Any] = {what: value}
                 features[j] = replace(features[j], **new)
+        for j, category in self.by_index("other", other).items():
+            feature = features[j]
+            if not isinstance(feature, Categorical):
+                raise ValueError(f"other[{feature.name!r}]: only categories have one, and this is {feature.kind}.")
+            features[j] = replace(feature, other=category)
         return replace(self, features=tuple(features))
 
     def moving_on(self, grid: Grids) -> Space:
@@ -210,23 +252,32 @@ class Space:
         """
         features = list(self.features)
         for j, wanted in self.by_index("ranges", ranges).items():
-            features[j] = features[j].widened(wanted)
+            values, may_be_missing = features[j].parted(wanted)
+            features[j] = features[j] if may_be_missing and values is None else features[j].widened(values)
         return replace(self, features=tuple(features))
 
     def reaching(self, rows: Rows) -> Space:
         """The same space, its numeric ranges widened to hold these rows: what is there is possible."""
         pairs = list(zip(self.held, self._columns_of(rows), strict=True))
+        refuse_gaps(pairs)
         codes = all_at_once(partial(column.codes, values) for column, values in pairs)
-        features = [column.feature.reaching(x) for (column, _), x in zip(pairs, codes, strict=True)]
+        features = [c.feature.reaching(x[x != c.feature.gap]) for (c, _), x in zip(pairs, codes, strict=True)]
         return self if features == list(self.features) else replace(self, features=tuple(features))
 
     def beyond(self, x: FloatArray) -> tuple[str, ...]:
         """Which values of a point, (d,), lie beyond the space, in words."""
-        outside = [(self.features[j], x[j]) for j in np.flatnonzero((x < self.low) | (x > self.high))]
+        is_outside = ((x < self.low) | (x > self.high)) & ~self.is_gap(x)
+        outside = [(self.features[j], x[j]) for j in np.flatnonzero(is_outside)]
         return tuple(
             f"{f.name!r}: {f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it."
             for f, code in outside
         )
+
+    def others(self, rows: Rows) -> tuple[str, ...]:
+        """Which values of rows are no category and count as another, in words."""
+        pairs = zip(self.features, self._columns_of(rows), strict=True)
+        told = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.strangers(values)]
+        return tuple(f"{f.name!r}: {v!r} is not a known category and counts as {f.other!r}." for f, v in told)
 
     def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
         """What a mapping from names gives, such as `ranges`, by position of the feature."""
@@ -299,9 +350,9 @@ class Space:
             out = np.empty(X.shape, dtype=self.array_dtype)
             for j, (column, x) in enumerate(zip(self.held, X.T, strict=True)):
                 is_plain = column.feature.is_number and self.array_dtype.kind != "O"
-                out[:, j] = x if is_plain else column.feature.decode(x, None)
+                out[:, j] = np.where(x == column.feature.gap, np.nan, x) if is_plain else column.decode(x, None)
             return out
-        columns = [column.feature.decode(x, column.dtype) for column, x in zip(self.held, X.T, strict=True)]
+        columns = [column.decode(x, column.dtype) for column, x in zip(self.held, X.T, strict=True)]
         frame = pd.DataFrame(dict(enumerate(columns)))
         frame.columns = index_of(self.columns or self.names, nested=self.nested)
         return frame
@@ -311,13 +362,14 @@ class Space:
 
         For each such point, `encode(decode(point))` is that point: also when the data are float32 or int8.
         """
+        gaps = self.is_gap(X) if len(self.gapped) else None
         X = np.clip(X, self.low, self.high)
         X = np.where(self.is_whole, np.rint(X), X)
         for j in self._own_grid:
             X[:, j] = self.features[j].snap(X[:, j])
         for j in self._narrow:
             X[:, j] = self.held[j].nearest(X[:, j])
-        return X
+        return X if gaps is None else np.where(gaps, self.gap_codes, X)
 
     @cached_property
     def _own_grid(self) -> list[int]:
@@ -354,6 +406,7 @@ class Space:
         return {
             "columns": None if self.columns is None else labels_to_json(self.columns),
             **({"nested": True} if self.nested else {}),
+            **({"nones": list(self.nones)} if self.nones else {}),
             "dtypes": None if self.dtypes is None else [dtype_to_json(d) for d in self.dtypes],
             "array_dtype": None if self.array_dtype is None else str(self.array_dtype),
         }
@@ -366,6 +419,7 @@ class Space:
             tuple(feature_from_json(f) for f in data["features"]),
             columns=None if columns is None else labels_from_json(columns),
             nested=data.get("nested", False),
+            nones=tuple(data.get("nones", ())),
             dtypes=None if dtypes is None else tuple(dtype_from_json(d) for d in dtypes),
             array_dtype=None if array_dtype is None else np.dtype(array_dtype),
         )

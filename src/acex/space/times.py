@@ -124,7 +124,7 @@ class Moment(Feature):
     def value(self, code: float) -> Any:
         return self._uncounted(code)
 
-    def text(self, value: Any, digits: int = 4) -> str:
+    def written(self, value: Any, digits: int = 4) -> str:
         return str(value).removesuffix(" 00:00:00")
 
 

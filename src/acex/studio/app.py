@@ -26,8 +26,8 @@ from acex.studio.guard import Guard, Refused
 from acex.studio.jobs import ManyRows
 from acex.studio.many import Batch, Table
 from acex.studio.searches import LIVE, Event, Search, Searches, in_loop
-from acex.studio.wishes import MOST_QUERIES, as_said, in_words, options_of, row_of
-from acex.values import as_json
+from acex.studio.wishes import MOST_QUERIES, as_said, in_words, options_of, row_of, wanted
+from acex.values import is_missing
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
@@ -162,7 +162,7 @@ class Studio:
     def _label(self, row: Any) -> Any:
         """The model's answer to a row, if it is known."""
         known = self.desk.ledger.known(self.desk.explainer.model_id, canonical(row))
-        return next((as_json(answer.label) for answer in known.values()), None)
+        return next((self.desk.spoken(answer.label) for answer in known.values()), None)
 
     async def ask(self, request: Request) -> Response:
         """The decision on one row: free where it is known, and else asked for only where `pay` says so."""
@@ -176,8 +176,10 @@ class Studio:
         if known is not None or said.get("pay") is not True:
             free = {"label": known, "known": known is not None, "paid": 0}
             return free | {"price": desk.price_per_row, "remaining": desk.remaining}
-        step = next(iter(desk.explainer.search(row, budget=2)))  # its first question is the row itself
-        return {"label": as_json(step.label), "known": True, "paid": step.paid, "price": desk.price_per_row}
+        # The first question of any search is the row itself; of numbers, some range has to be wanted.
+        anything = {"at_least": 0} if desk.gives_numbers else None
+        step = next(iter(desk.explainer.search(row, target=anything, budget=2)))
+        return {"label": desk.spoken(step.label), "known": True, "paid": step.paid, "price": desk.price_per_row}
 
     # -- searches ----------------------------------------------------------------------------------------------
 
@@ -197,20 +199,16 @@ class Studio:
         return JSONResponse(await run_in_threadpool(self._whole, search))
 
     def _whole(self, search: Search) -> dict[str, Any]:
-        position = self._position(search)
         feature = self.desk.space.feature
         return {
             **search.snapshot(self.desk),
             "steps": search.steps,
-            "row": {name: feature(name).text(value) for name, value in search.factual.items()},
-            "position": position,
+            "row": {n: "" if is_missing(v) else feature(n).text(v) for n, v in search.factual.items()},
+            "position": search.position(self.desk),
+            "wanted": list(wanted(search.options, self.desk).words),
             "wishes": as_said(search.options, self.desk),
             "rules": in_words(search.options, search.factual, self.desk),
         }
-
-    def _position(self, search: Search) -> int | None:
-        [form] = self.desk.forms_of(search.row)
-        return None if form is None or form not in self.desk.forms else self.desk.forms.index(form)
 
     async def go(self, request: Request) -> Response:
         search, said = await self._search(request), await _json(request)
@@ -247,8 +245,7 @@ class Studio:
     def _take(self, search: Search, what: str) -> Response:
         desk, stem = self.desk, search.identity[:12]
         if what == "commands":
-            position = self._position(search)
-            said = (desk, position, search.factual, search.options)
+            said = (desk, search.position(desk), search.factual, search.options)
             shell = take.shell_command(*said)
             why_not = (
                 "" if shell else desk.recipe.why_not or "There is no command for these wishes; the script has them all."

@@ -22,7 +22,7 @@ import acex
 from acex.studio.jobs import Job, Message, WarmUp
 
 DONE, STOP = "done", "stop"
-NICE = 10  # of a process that searches: pages come first
+NICE = 19  # of a process that searches: pages come first, and so does all else
 PATIENCE = 5.0  # seconds for a process to end by itself
 LOST = "The process that searched has ended unexpectedly. Nothing is lost: go on continues from the ledger."
 

@@ -13,12 +13,15 @@ import pandas as pd
 
 import acex
 from acex.ledger import canonical
+from acex.models.labels import no_labels
+from acex.plan.target import Measured, Target
 from acex.space.feature import Feature
 from acex.studio.told import titles
-from acex.values import Label, as_json, is_missing, plain
+from acex.values import Label, answer_text, is_missing, plain
 
 BINS = 28  # bars of a distribution
-MOST_CATEGORIES = 60  # of a feature that are offered one by one
+PLACES = 200  # of a slider, the first one aside
+STEADY = 0.7  # how probable a hit must be close by, where an answer is to hold there too
 PAGE = 25  # rows of a page
 
 
@@ -46,8 +49,9 @@ class Desk:
     Args:
         explainer: with a ledger that other processes can read.
         table: the rows people pick from, with every column of theirs; `rows`: as the model sees them.
-        outcomes: what is on file for each row, in the words of the model's labels; None where nothing is.
+        outcomes: what is on file for each row, by the model's labels or their names; None where nothing is.
         labels: the labels the model can give, as far as anybody knows.
+        scores: does the model give probabilities, which may be wanted then?
         wishes: what may change unless a person says otherwise, as `Explainer.plan` takes it.
         price: what a row costs; by default as the ledger has it.
         is_kept: does the ledger outlive the studio?
@@ -59,6 +63,7 @@ class Desk:
     recipe: Recipe
     outcomes: Sequence[Label] | None = None
     labels: tuple[Label, ...] = ()
+    scores: bool = False
     wishes: Mapping[str, Any] = field(default_factory=dict)
     price: float | None = None
     is_kept: bool = True
@@ -105,10 +110,22 @@ class Desk:
             "n_rows": len(self.rows),
             "is_kept": self.is_kept,
             "price": self.price_per_row,
-            "labels": [as_json(label) for label in self.labels],
-            "has_outcomes": self.outcomes is not None,
+            "answers": "numbers" if self.gives_numbers else "labels",
+            "labels": [] if self.gives_numbers else [self.spoken(label) for label in self.labels],
+            "scores": self.scores,
+            "margin": self.wishes.get("margin") or STEADY,
             "features": self.cards,
         }
+
+    @cached_property
+    def gives_numbers(self) -> bool:
+        """Are the model's answers numbers, and no labels?"""
+        target = Target.of(self.wishes.get("target"))
+        return no_labels(self.explainer.model) is not None or (isinstance(target, Measured) and target.label is None)
+
+    def spoken(self, label: Label) -> str | None:
+        """An answer of the model as pages say it: by its name where it has one; None where there is none."""
+        return None if label is None or is_missing(label) else answer_text(self.explainer.class_names.get(label, label))
 
     # -- what may change ---------------------------------------------------------------------------------------
 
@@ -118,27 +135,33 @@ class Desk:
         return [self._card(feature, self.explainer.reference[:, j]) for j, feature in enumerate(self.space.features)]
 
     def _card(self, feature: Feature, x: Any) -> dict[str, Any]:
+        x = x[x != feature.gap]
         card: dict[str, Any] = {
             "name": feature.name,
             "title": titles(self.space)[feature.name],
-            "kind": "number" if feature.is_number else "category" if _has_categories(feature) else "other",
+            "kind": "number" if feature.is_number else "category" if hasattr(feature, "categories") else "moment",
             "ordered": feature.ordered,
             "unit": feature.unit,
             "frozen": feature.frozen,
             "direction": feature.direction,
             "weight": feature.weight,
+            "gaps": feature.gaps,
             "constant": bool(len(x) == 0 or (x == x[0]).all()),
         }
-        if feature.is_number:
-            low, high = float(feature.low), float(feature.high)
-            counts, _ = np.histogram(x, BINS, (low, high if high > low else low + 1))
-            card |= {"low": plain(feature.low), "high": plain(feature.high), "grid": feature.grid}
-            card |= {"bars": counts.tolist(), "middle": feature.value(feature.snap(np.array([np.median(x)]))[0])}
-        elif _has_categories(feature):
-            categories: Any = getattr(feature, "categories")  # noqa: B009 (of some kinds only)
+        if hasattr(feature, "categories"):
+            categories: Any = feature.categories
             counts = np.bincount(x.astype(int), minlength=len(categories))
             card |= {"categories": [feature.text(c) for c in categories], "bars": counts.tolist()}
-            card |= {"middle": feature.text(categories[int(counts.argmax())])}
+            return card | {"middle": feature.text(categories[int(counts.argmax())])}
+        low, high = float(feature.low), float(feature.high)
+        counts, _ = np.histogram(x, BINS, (low, high if high > low else low + 1))
+        card |= {"bars": counts.tolist(), "middle": feature.value(feature.rounded(np.array([np.median(x)]))[0])}
+        if feature.is_number:
+            return card | {"low": plain(feature.low), "high": plain(feature.high), "grid": feature.grid}
+        places = feature.snap(np.linspace(low, high, PLACES + 1))
+        # Only the feature knows how to write them; no two places stand for the same value.
+        texts = list(dict.fromkeys(feature.text(feature.value(code)) for code in places))
+        card |= {"places": texts, "low": texts[0], "high": texts[-1], "middle": feature.text(card["middle"])}
         return card
 
     # -- the rows ----------------------------------------------------------------------------------------------
@@ -150,20 +173,30 @@ class Desk:
 
     @cached_property
     def texts(self) -> list[list[str]]:
-        """Every cell as people write it, a list for each column."""
+        """Every cell as people write it, a list for each column; nothing where nothing is known."""
         known = dict(zip(self.space.names, self.space.features, strict=True))
         return [
             [
-                known[name].text(v) if name in known and not is_missing(v) else str(v)
+                "" if is_missing(v) else known[name].text(v) if name in known else str(v)
                 for v in self.table.iloc[:, j].tolist()
             ]
             for j, name in enumerate(self.columns)
         ]
 
     @cached_property
+    def _lowered(self) -> dict[str, list[str]]:
+        """The same to look for words in, by the name of the column."""
+        return {name.lower(): [t.lower() for t in texts] for name, texts in zip(self.columns, self.texts, strict=True)}
+
+    @cached_property
     def forms(self) -> list[str | None]:
         """Each row as the ledger knows it; None for one that the model cannot be asked."""
         return self.forms_of(self.rows)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each row is, by its form; the first of several that are alike."""
+        return {form: i for i, form in reversed(list(enumerate(self.forms))) if form is not None}
 
     def forms_of(self, rows: pd.DataFrame) -> list[str | None]:
         """Rows as the ledger knows them; None for those that the model cannot be asked."""
@@ -179,15 +212,15 @@ class Desk:
         with self._lock:
             for answer in self.ledger.answers(self.explainer.model_id, after=self._read[0]):
                 self._answers[answer.row], self._read[0] = answer.label, answer.sequence
-            return dict(self._answers)
+            return self._answers
 
     def decision(self, position: int, decided: Mapping[str, Label]) -> dict[str, Any]:
         """What is known of a row's decision, and whose word it is: the model's, or what is on file."""
         form = self.forms[position]
         if form is not None and form in decided:
-            return {"label": as_json(decided[form]), "source": "model"}
-        if self.outcomes is not None:
-            return {"label": as_json(self.outcomes[position]), "source": "file"}
+            return {"label": self.spoken(decided[form]), "source": "model"}
+        if self.outcomes is not None and (on_file := self.spoken(self.outcomes[position])) is not None:
+            return {"label": on_file, "source": "file"}
         return {"label": None, "source": None}
 
     def find(self, text: str, decision: str, page: int) -> dict[str, Any]:
@@ -204,15 +237,13 @@ class Desk:
         """
         decided, words = self.decided(), text.lower().split()
         told = ((i, self.decision(i, decided)) for i in range(len(self.rows)) if self._holds(i, words))
-        return [(i, known) for i, known in told if not decision or str(known["label"]) == decision]
+        return [(i, known) for i, known in told if not decision or known["label"] == decision]
 
     def _holds(self, i: int, words: Sequence[str]) -> bool:
         for word in words:
-            name, colon, value = word.partition(":")
-            columns = (
-                [c for c, own in zip(self.texts, self.columns, strict=True) if own.lower() == name] if colon else []
-            )
-            if not any(value in c[i].lower() for c in columns) and not any(word in c[i].lower() for c in self.texts):
+            name, _, value = word.partition(":")
+            in_column = name in self._lowered and value in self._lowered[name][i]
+            if not in_column and not any(word in texts[i] for texts in self._lowered.values()):
                 return False
         return True
 
@@ -229,12 +260,7 @@ class Desk:
         others = [(c, t[position]) for c, t in zip(self.columns, self.texts, strict=True) if c not in names]
         return {
             "position": position,
-            "values": {name: self.space.feature(name).text(value) for name, value in values.items()},
+            "values": {n: "" if is_missing(v) else self.space.feature(n).text(v) for n, v in values.items()},
             "others": others,
             "decision": self.decision(position, self.decided()),
         }
-
-
-def _has_categories(feature: Feature) -> bool:
-    """Are its values a list that can be offered one by one?"""
-    return not feature.is_number and hasattr(feature, "categories")

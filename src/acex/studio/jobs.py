@@ -42,9 +42,9 @@ class OneRow:
 
     def messages(self, explainer: acex.Explainer, stopped: Stopped) -> Iterator[Message]:
         session = explainer.search(self.row, **self.options)
-        factual, space, best = session.plan.factual, session.space, float("inf")
+        best = float("inf")
         for step in session:
-            yield "step", step_told(step, factual, space)
+            yield "step", step_told(step, session.plan)
             yield "paid", session.box.paid
             if step.best < best:
                 best = step.best

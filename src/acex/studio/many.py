@@ -17,7 +17,7 @@ from acex.studio.crew import Task
 from acex.studio.desk import Desk
 from acex.studio.jobs import Message
 from acex.studio.searches import LIVE, Feed, State
-from acex.values import as_json
+from acex.values import answer_text
 
 AT_ONCE = 40  # explanations that are read from the ledger for one answer; the page asks again for the others
 MOST_LINES = 2000  # the newest
@@ -95,7 +95,7 @@ class Table:
         told: dict[str, Any] = {
             "id": record.id,
             "position": self._position(factual),
-            "row": {name: str(as_json(value)) for name, value in factual.items()},
+            "row": {name: "" if value is None else str(value) for name, value in factual.items()},
             "outcome": "unfinished" if record.finished_at is None else record.outcome,
             "before": None,
             "after": None,
@@ -108,22 +108,17 @@ class Table:
             e = acex.recorded(self._desk.ledger, record.id)
         except ValueError:  # no answer yet
             return told
-        told |= {"before": as_json(e.label_before), "outcome": told["outcome"] if not e.costs else "found"}
+        told |= {"before": answer_text(e.label_before), "outcome": told["outcome"] if not e.costs else "found"}
         if e.costs:
-            told |= {"after": as_json(e.label_after), "cost": e.costs[0]}
+            told["before"], told["after"] = e.labels_in_words
+            told["cost"] = e.costs[0]
             told["changes"] = [list(change[:3]) for change in e.changes_in_words(0)]
         return told
 
     def _position(self, factual: dict[str, Any]) -> int | None:
         text = json.dumps(list(factual.values()))
         form = json.dumps([int(v) if isinstance(v, float) and v.is_integer() else v for v in json.loads(text)])
-        return self._places().get(form)
-
-    def _places(self) -> dict[str, int]:
-        if not hasattr(self, "_by_form"):
-            forms = self._desk.forms
-            self._by_form = {form: i for i, form in reversed(list(enumerate(forms))) if form is not None}
-        return self._by_form
+        return self._desk.places.get(form)
 
     def _groups(self, lines: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
         """What came of rows with the same value of a feature; of numbers, in quarters."""
@@ -136,8 +131,10 @@ class Table:
             edges = np.unique(numbers.quantile(np.linspace(0, 1, QUARTERS + 1)).dropna().to_numpy())
             if len(edges) > 2:
                 cut = np.clip(np.searchsorted(edges, numbers.to_numpy(), side="right") - 1, 0, len(edges) - 2)
+                missing = numbers.isna().to_numpy()
                 names = [f"{feature.text(a)} to {feature.text(b)}" for a, b in pairwise(edges)]
-                values, order = pd.Series([names[i] for i in cut]), names
+                told = ["missing" if m else names[i] for i, m in zip(cut, missing, strict=True)]
+                values, order = pd.Series(told), [*names, "missing"]
             else:
                 order = sorted(set(values))
         else:

@@ -72,6 +72,13 @@ class Search(Feed):
         self.paid = 0
         self.error = ""
         self.task: Task | None = None
+        self._form: str | None = None
+
+    def position(self, desk: Desk) -> int | None:
+        """Which of the rows it is about; None for one that somebody typed in."""
+        if self._form is None:  # worked out once: every page that looks at it asks for it
+            [self._form] = desk.forms_of(self.row)
+        return None if self._form is None else desk.places.get(self._form)
 
     @property
     def is_live(self) -> bool:
@@ -223,7 +230,7 @@ class Searches:
         search = Search(identity, row, factual, options)
         search.paid = sum(ask.paid for ask in asks)
         if e is not None:
-            search.steps = [step_told(step, factual, e.space) for step in e.steps]
+            search.steps = [step_told(step, e.plan) for step in e.steps]
             search.told = explanation_told(e)
             search.options = options | {"budget": e.plan.budget}
             is_whole = len(e.steps) == len(asks) and record.result is not None

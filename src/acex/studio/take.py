@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 import acex
+from acex.plan.target import Measured, Target
 from acex.show.sentences import one_sentence, sentences
+from acex.space.feature import MISSING
 from acex.spreadsheets import write_csv
 from acex.studio.desk import Desk
 from acex.studio.told import templates
@@ -56,7 +58,10 @@ def steps_csv(e: acex.Explanation) -> str:
 def python_code(desk: Desk, position: int | None, row: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     """A script that gives the same result."""
     chosen = f"rows.iloc[{position}]" if position is not None else _literal({k: as_json(v) for k, v in row.items()})
-    arguments = "".join(f"    {name}={_literal(value)},\n" for name, value in _said(options).items())
+    said = {name: _literal(value) for name, value in _said(options).items()}
+    if isinstance(target := Target.of(options.get("target")), Measured):
+        said["target"] = f"acex.{target!r}"
+    arguments = "".join(f"    {name}={value},\n" for name, value in said.items())
     return f"{desk.recipe.python}\ne = explainer.explain(\n    {chosen},\n{arguments})\nprint(e)\n"
 
 
@@ -73,9 +78,7 @@ def shell_command(desk: Desk, position: int | None, row: Mapping[str, Any], opti
         before = f"printf '%s' {shlex.quote(told)} > row.json\n"
         words += ["--x", "row.json"]
     said = _said(options)
-    target = said.get("target")
-    for label in target if isinstance(target, list) else [] if target is None else [target]:
-        words += ["--target", str(label)]
+    words += _target_words(said.get("target"))
     for name in said.get("freeze", ()):
         words += ["--freeze", name]
     for name, way in said.get("directions", {}).items():
@@ -87,9 +90,32 @@ def shell_command(desk: Desk, position: int | None, row: Mapping[str, Any], opti
         words += ["--range", f"{name}={text}"]
     for name, weight in said.get("weights", {}).items():
         words += ["--weight", f"{name}={weight:g}"]
-    numbers = {name: str(said[name]) for name in ("margin", "max_changes", "budget", "count") if name in said}
-    words += [word for name, number in numbers.items() for word in (f"--{name.replace('_', '-')}", number)]
+    plain_ones = ("margin", "max_changes", "effort", "budget", "count")
+    words += [w for name in plain_ones if name in said for w in (f"--{name.replace('_', '-')}", str(said[name]))]
     return before + shlex.join(_apart(words)) + (' --ledger "$ACEX_LEDGER"' if desk.recipe.environment else "")
+
+
+def _target_words(said: Any) -> list[str]:
+    """What is wanted, as a command says it."""
+    target = Target.of(said)
+    if isinstance(target, Measured):
+        label = [] if target.label is None else ["--target", str(target.label)]
+        return [*label, "--target-range", _range_text(target)]
+    return [word for label in getattr(target, "labels", ()) for word in ("--target", str(label))]
+
+
+def _range_text(target: Measured) -> str:
+    wish = target.said[target.key]
+    if target.key == "between":
+        return f"{_number(wish[0])}..{_number(wish[1])}"
+    return {"at_least": f"{_number(wish)}..", "at_most": f"..{_number(wish)}", "relative": f"{100 * wish:+.15g}%"}[
+        target.key
+    ]
+
+
+def _number(x: float) -> str:
+    """As short as it can be read back."""
+    return str(int(x)) if float(x).is_integer() and abs(x) < 1e15 else repr(float(x))
 
 
 def _apart(words: list[str]) -> list[str]:
@@ -105,9 +131,13 @@ def _apart(words: list[str]) -> list[str]:
 
 
 def _limits_text(feature: Any, limits: Any) -> str | None:
+    if list(limits) == [None]:
+        return MISSING
     if feature.is_number:
-        low, high = ("" if not np.isfinite(end) else f"{end:.17g}" for end in limits)
+        low, high = ("" if not np.isfinite(end) else _number(end) for end in limits)
         return f"{low}:{high}"
+    if not hasattr(feature, "categories"):
+        return "..".join("" if end is None else feature.text(end) for end in limits)
     texts = [str(category) for category in limits]
     return None if any("|" in text for text in texts) else "|".join(texts)
 
@@ -115,6 +145,7 @@ def _limits_text(feature: Any, limits: Any) -> str | None:
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
     """The wishes that say something."""
     usual = {"count": 1, "queries_per_round": 1, "seed": 0, "strategy": "feasible", "effort": "settle"}
+    usual |= {"noise": 0, "confirm": 3}
     told = {name: value for name, value in options.items() if value not in (None, [], {}, ())}
     return {name: value for name, value in told.items() if usual.get(name) != value}
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 import acex
+from acex.plan.target import Measured
 from acex.show.sentences import Templates, one_sentence, sentences
-from acex.values import as_json
+from acex.values import answer_text, is_missing
 
 YES_NO = {"True": "yes", "False": "no"}
 USUAL = 0.8  # affinity from which on a row counts as one like others
@@ -28,12 +28,14 @@ def templates(space: acex.Space) -> Templates:
     return Templates(words=YES_NO | titles(space))
 
 
-def step_told(step: acex.Step, factual: Mapping[str, Any], space: acex.Space) -> dict[str, Any]:
+def step_told(step: acex.Step, plan: acex.Plan) -> dict[str, Any]:
     """A step, with what was different in it."""
-    different = [f for f in space.features if step.row[f.name] != factual[f.name]]
+    factual = plan.factual
+    different = [f for f in plan.space.features if _differ(step.row[f.name], factual[f.name])]
+    names = {} if isinstance(plan.target, Measured) else plan.class_names
     return {
         "position": step.position,
-        "label": as_json(step.label),
+        "label": answer_text(names.get(step.label, step.label)),
         "hit": step.hit,
         "counts": step.is_counterfactual,
         "cost": step.cost,
@@ -43,14 +45,18 @@ def step_told(step: acex.Step, factual: Mapping[str, Any], space: acex.Space) ->
     }
 
 
+def _differ(a: Any, b: Any) -> bool:
+    return bool(a != b) and not (is_missing(a) and is_missing(b))
+
+
 def explanation_told(e: acex.Explanation) -> dict[str, Any]:
     """What came of an explanation so far."""
     advice = "" if e.outcome == "found" else e.error or e.advice
     return {
         "outcome": e.outcome,
         "stopped_by": e.stopped_by,
-        "before": as_json(e.label_before),
-        "wanted": list(e.plan.target.words),
+        "before": None if e.label_before is None else answer_text(e.label_before),
+        "wanted": list(e.plan.target.named(e.plan.class_names).words),
         "sentence": one_sentence(e, templates(e.space)),
         "advice": advice,
         "warnings": list(e.warnings),
@@ -68,7 +74,8 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
     for name, before, after, needed in e.changes[columns].itertuples(index=False, name=None):
         feature, j = space.feature(name), space.index(name)
         texts, wide = feature.texts(before, after), float(feature.high - feature.low)
-        places = [float((p[j] - feature.low) / wide) for p in (x, y)] if feature.ordered and wide else None
+        along = feature.way(steps[j], before, after) != "other" and wide
+        places = [float((p[j] - feature.low) / wide) for p in (x, y)] if along else None
         changes.append(
             {
                 "feature": name,
@@ -82,7 +89,7 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
     size = float(np.abs(steps).sum())
     return {
         "position": e.ending.counterfactuals[0],
-        "label": as_json(e.label_after),
+        "label": e.labels_in_words[1],
         "sentence": one_sentence(e, templates(space)),
         "sentences": sentences(e, templates(space)),
         "changes": changes,

@@ -1,7 +1,8 @@
 """From what a page says to what `Explainer` takes, and back from what a ledger recorded.
 
-A page says a row by its position or by its values, and wishes in JSON: a target (labels), a budget, and by feature what
-is locked, within which limits it stays, which way it may go, how dear it is. Categories are said by their text.
+A page says a row by its position or by its values, and wishes in JSON: a target (labels, or a range of numbers as
+`Target.of` takes it), a budget, and by feature what is locked, within which limits it stays, which way it may go, how
+dear it is. Labels and categories are said by their text, and so are dates.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import pandas as pd
 
 import acex
 from acex.ledger import Record
+from acex.plan.target import Measured, Target
 from acex.space.feature import Feature
 from acex.space.rules import Rule
 from acex.studio.desk import Desk
 from acex.studio.told import YES_NO, titles
-from acex.values import as_json, is_finite, listed
+from acex.values import as_json, is_finite, is_missing, joined_words, listed
 
 MOST_QUERIES = 10_000  # a budget that a page may ask for
-STEADY = 0.7  # how probable a hit must be close by, where an answer is to hold there too
-KNOWN = {"target", "budget", "count", "freeze", "ranges", "directions", "weights", "steady", "max_changes"}
+KNOWN = {"target", "budget", "count", "freeze", "ranges", "directions", "weights"}
+PLAIN = {"margin", "max_changes", "effort"}  # as `Explainer.plan` takes and checks them
 
 
 def row_of(said: Any, desk: Desk) -> pd.DataFrame:
@@ -60,6 +62,8 @@ def value_of(feature: Feature, said: Any) -> Any:
     Raises:
         ValueError: none that this feature can hold.
     """
+    if feature.gaps and said in (None, ""):
+        return None
     if feature.is_number:
         try:
             number = float(said) if not isinstance(said, bool) else None
@@ -70,7 +74,9 @@ def value_of(feature: Feature, said: Any) -> Any:
         if feature.grid == 1 and number != round(number):
             raise ValueError(f"{feature.name}: expected a whole number, got {said!r}.")
         return int(number) if number == round(number) and feature.grid else number
-    categories: Any = getattr(feature, "categories", ())
+    if not hasattr(feature, "categories"):
+        return feature.value(feature.encode(pd.Series([str(said)]))[0])
+    categories: Any = feature.categories
     by_text = {feature.text(category): category for category in categories}
     if str(said) not in by_text:
         raise ValueError(f"{feature.name}: {said!r} is not one of {listed(by_text)}.")
@@ -85,12 +91,12 @@ def options_of(said: Any, desk: Desk) -> dict[str, Any]:
     """
     if not isinstance(said, Mapping):
         raise ValueError("expected wishes: a target, a budget, what may change.")
-    strange = sorted(set(said) - KNOWN)
+    strange = sorted(set(said) - KNOWN - PLAIN)
     if strange:
-        raise ValueError(f"{listed(strange)}: there is no such wish; there are {listed(sorted(KNOWN))}.")
+        raise ValueError(f"{listed(strange)}: there is no such wish; there are {listed(sorted(KNOWN | PLAIN))}.")
     space, options = desk.space, {**desk.wishes}
     if "target" in said:
-        options["target"] = [_label(label, desk) for label in _a(list, said, "target")] or None
+        options["target"] = _target(said["target"], desk)
     for name in ("budget", "count"):
         if name in said:
             number = said[name]
@@ -103,13 +109,13 @@ def options_of(said: Any, desk: Desk) -> dict[str, Any]:
         options["directions"] = {space.feature(n).name: way for n, way in _a(dict, said, "directions").items()}
     if "ranges" in said:
         limits = _a(dict, said, "ranges")
-        options["ranges"] = {name: _limits(space.feature(name), values) for name, values in limits.items()}
+        unsaid = {n: wish for n, wish in (desk.wishes.get("ranges") or {}).items() if not _can_be_said(wish)}
+        options["ranges"] = unsaid | {name: _limits(space.feature(name), values) for name, values in limits.items()}
     if "weights" in said:
         options["weights"] = {space.feature(n).name: _weight(n, w) for n, w in _a(dict, said, "weights").items()}
-    if "steady" in said:
-        options["margin"] = STEADY if said["steady"] is True else desk.wishes.get("margin")
-    if "max_changes" in said:
-        options["max_changes"] = said["max_changes"]  # checked by the plan
+    options |= {name: said[name] for name in PLAIN & set(said)}
+    if desk.gives_numbers and options.get("target") is None:
+        raise ValueError("which number is wanted? Say at least how much, at most, or between which two.")
     return options
 
 
@@ -125,21 +131,45 @@ def _weight(name: str, said: Any) -> float:
     return float(said)  # 3 and 3.0 are the same wish
 
 
+def _target(said: Any, desk: Desk) -> Any:
+    """Labels, a range of numbers, or None for any other label, as `explain` takes them."""
+    if isinstance(said, Mapping):
+        label = {} if said.get("label") is None else {"label": _label(said["label"], desk)}
+        return Target.of({**said, **label}).said
+    if not isinstance(said, list):
+        raise ValueError(f"target: expected labels or a range of numbers, got {said!r}.")
+    return [_label(label, desk) for label in said] or None
+
+
 def _label(said: Any, desk: Desk) -> Any:
-    by_text = {str(label): label for label in desk.labels}
+    by_text = {desk.spoken(label): label for label in desk.labels}
     if by_text and str(said) not in by_text:
         raise ValueError(f"target: {said!r} is not a label; there are {listed(by_text)}.")
     return by_text.get(str(said), said)
 
 
+def wanted(options: Mapping[str, Any], desk: Desk) -> Target:
+    """What is wanted, in the words of pages."""
+    return Target.of(options.get("target")).named({label: desk.spoken(label) for label in desk.labels})
+
+
+def _can_be_said(limits: Any) -> bool:
+    """Has a page words for them? Not for what may become a gap, which is left as the studio was told."""
+    return len(limits) == 2 or not any(map(is_missing, limits))
+
+
 def _limits(feature: Feature, said: Any) -> Any:
     if not isinstance(said, list):
         raise ValueError(f"ranges: {feature.name}: expected a list, got {said!r}.")
-    if not feature.is_number:
+    if feature.gaps and said == [None]:
+        return said
+    if hasattr(feature, "categories"):
         return [value_of(feature, category) for category in said]
     if len(said) != 2:
         raise ValueError(f"ranges: {feature.name}: expected the lowest and the highest value, got {said!r}.")
     low, high = said
+    if not feature.is_number:
+        return [None if end is None else feature.text(value_of(feature, end)) for end in said]
     return (
         float("-inf") if low is None else float(value_of(feature, low)),
         float("inf") if high is None else float(value_of(feature, high)),
@@ -159,7 +189,9 @@ def recorded_options(record: Record, desk: Desk) -> dict[str, Any]:
         name: _limits(base.feature(name), [None if v is None else as_json(v) for v in limits])
         for name, limits in (settings.get("ranges") or {}).items()
     }
-    options["margin"] = (settings.get("strategy") or {}).get("margin")
+    strategy = settings.get("strategy") or {}
+    options["margin"] = strategy.get("margin")
+    options["effort"] = "spend" if strategy.get("tolerance") == 0 else "settle"
     options["max_changes"] = settings.get("max_changes")
     own = {feature.name: feature for feature in base.features}
     features = [feature for feature in space.features if feature.name in own]
@@ -182,7 +214,11 @@ def in_words(options: Mapping[str, Any], row: Mapping[str, Any], desk: Desk) -> 
         if feature.frozen or name in frozen:
             told.append(f"{title} stays {now}{unit}.")
             continue
-        if name in ranges:
+        if name in ranges and not _can_be_said(ranges[name]):
+            told.append(
+                f"{title} may become {joined_words([feature.text(v) for v in ranges[name]], 'or')}, nothing else."
+            )
+        elif name in ranges:
             ends = [None if isinstance(v, float) and not is_finite(v) else v for v in ranges[name]]
             told.append(f"{title} may become {feature.span(ends)}{unit}, nothing else.")
         if way is not None:
@@ -192,6 +228,8 @@ def in_words(options: Mapping[str, Any], row: Mapping[str, Any], desk: Desk) -> 
             told.append(
                 f"{title} is {'harder' if weight > 1 else 'easier'} to change than others (counts × {weight:g})."
             )
+    if (margin := options.get("margin")) is not None:
+        told.append(f"rows close to an answer are decided alike too, with a probability of about {margin:g}.")
     if (most := options.get("max_changes")) is not None:
         told.append(f"at most {most} {'feature changes' if most == 1 else 'features change'}.")
     told += [Rule.of(text, space).sentence for text in options.get("rules") or ()]
@@ -200,23 +238,25 @@ def in_words(options: Mapping[str, Any], row: Mapping[str, Any], desk: Desk) -> 
 
 def as_said(options: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
     """Options back in the words of a page."""
-    space = desk.space
-    target = options.get("target")
+    space, target = desk.space, wanted(options, desk)
     ranges: dict[str, Any] = {}
     for name, limits in (options.get("ranges") or {}).items():
+        if not _can_be_said(limits):
+            continue
         feature = space.feature(name)
         ends = [None if isinstance(v, float) and not is_finite(v) else as_json(v) for v in limits]
-        ranges[name] = ends if feature.is_number else [feature.text(v) for v in limits]
+        ranges[name] = ends if feature.is_number else [None if v is None else feature.text(v) for v in limits]
     return {
-        "target": [] if target is None else [as_json(v) for v in (target if isinstance(target, list) else [target])],
+        "target": target.said if isinstance(target, Measured) else list(getattr(target, "labels", ())),
         "budget": options.get("budget", 30),
         "count": options.get("count", 1),
         "freeze": list(options.get("freeze") or ()),
         "directions": dict(options.get("directions") or {}),
         "ranges": ranges,
         "weights": dict(options.get("weights") or {}),
-        "steady": options.get("margin") is not None,
+        "margin": options.get("margin"),
         "max_changes": options.get("max_changes"),
+        "effort": options.get("effort", "settle"),
     }
 
 

@@ -63,9 +63,9 @@ def boundary_record(explanation: Explanation, features: Sequence[str | int] | No
             changes those on which the surrogate depends most.
     """
     space, scale = explanation.space, explanation.scale
-    X = space.encode(explanation.asked)
+    X = scale.filled(space.encode(explanation.asked))  # a gap has no place of its own
     factual, is_hit = X[0], explanation.queries["hit"].to_numpy(dtype=bool)
-    found = space.encode(explanation.counterfactuals)
+    found = scale.filled(space.encode(explanation.counterfactuals))
     end = found[0] if len(found) else factual
     surrogate = Surrogate(scale, X, is_hit)
     pair = _chosen(explanation, features, surrogate, end, X)

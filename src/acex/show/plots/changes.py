@@ -11,6 +11,7 @@ from matplotlib.figure import FigureBase
 from acex.run.explanation import Explanation
 from acex.show.plots.style import AFTER, BEFORE, BLUE, DARK_GREY, LIGHT_GREY, legend, plain, short, wrapped
 from acex.space.feature import Way
+from acex.values import is_missing
 
 MOST_CHANGES = 20  # of the changes are shown; more rows than this nobody reads
 LEAST_ROWS = 4  # with fewer changes than these, rows come no further apart
@@ -52,10 +53,10 @@ def changes_record(explanation: Explanation, most: int = MOST_CHANGES) -> Change
     shown = []
     for name, before, after, step, needed in changes.head(most).itertuples(index=False):
         feature = explanation.space.feature(name)
-        width = feature.high - feature.low or np.inf
-        codes = feature.encode(pd.Series([before, after], dtype=object))
-        start, end = ((codes - feature.low) / width).tolist()
-        low, high = (feature.text(feature.value(c)) if feature.ordered else "" for c in (feature.low, feature.high))
+        width, leaps = feature.high - feature.low or np.inf, feature.way(step, before, after) == "other"
+        known = feature.encode(pd.Series([v for v in (before, after) if not is_missing(v)], dtype=object))
+        start, *_, end = ((known[[0, -1]] - feature.low) / width).tolist()  # a gap has no place of its own
+        low, high = ("" if leaps else feature.text(feature.value(c)) for c in (feature.low, feature.high))
         shown.append(Change(name, *feature.texts(before, after), float(step), start, end, low, high, needed))
     return Changes(tuple(shown), n_more=len(changes) - len(shown))
 

@@ -67,7 +67,7 @@ def counterfactuals_record(
     feature = explanation.space.feature
 
     def cell(name: str, after: object, step: float) -> Cell:
-        return Cell(feature(name).texts(before[name], after)[1], feature(name).way(step))
+        return Cell(feature(name).texts(before[name], after)[1], feature(name).way(step, before[name], after))
 
     return Counterfactuals(
         features=tuple(shown),

@@ -25,6 +25,7 @@ MOST_OPEN = 12  # lines of a table that stand open; longer ones are folded on a 
 MOST_TOLD = 12  # changes of a query that are listed
 
 SETTINGS = {
+    "id": "row",
     "explanation": "explanation",
     "model_id": "model",
     "started_at": "started",
@@ -36,6 +37,7 @@ SETTINGS = {
     "beta": "weight of sparsity (beta)",
     "max_changes": "changes at most",
     "category_cost": "a change of category counts, in sd",
+    "change_cost": "every change counts besides, in sd",
     "plausibility": "plausibility",
     "n_reference": "known rows",
     "labels": "outcomes of known rows given",
@@ -85,7 +87,8 @@ def page_of(certificate: str) -> str:
 
 
 def _head(explanation: Explanation, sentence: str) -> Markup:
-    model = explanation.settings.get("model_id")
+    model, name = (explanation.settings.get(what) for what in ("model_id", "id"))
+    of_row = None if name is None else f" for row {name}"
     before, after = explanation.labels_in_words
     becomes = [tag("span", " becomes ", class_="becomes"), tag("b", after)] if explanation.outcome == "found" else None
     n = len(explanation.changes)
@@ -95,7 +98,7 @@ def _head(explanation: Explanation, sentence: str) -> Markup:
     facts.append(f"{explanation.n_queries} {'query' if explanation.n_queries == 1 else 'queries'} paid")
     return tag(
         "header",
-        tag("p", "Counterfactual explanation", f" of a decision by {model}" if model else None, class_="kind"),
+        tag("p", "Counterfactual explanation", of_row, f" of a decision by {model}" if model else None, class_="kind"),
         tag("h1", sentence),
         tag("ul", *(tag("li", fact) for fact in facts), class_="facts"),
         *(tag("p", tag("b", "Warning: "), warning, class_="warning") for warning in explanation.warnings),

@@ -59,6 +59,10 @@ def may_become(explanation: Explanation, j: int) -> str:
     if explanation.scale.deviations[j] == 0:
         return "stays: the same in all known rows"
     limits = (explanation.settings.get("ranges") or {}).get(feature.name)
+    if limits is None and is_missing(now):
+        return "stays missing: no value was asked for"
+    if limits is not None and all(map(is_missing, limits)) and len(limits) == 1:
+        return "missing, as asked for"
     bounds = feature.span(limits) if limits is None else f"limited to {feature.span(limits)}"
     if feature.direction is not None:
         way = "more" if feature.direction == "increase" else "less"
@@ -82,6 +86,8 @@ def held_fixed(explanation: Explanation) -> list[str]:
     if weighted:
         out.append(f"Changes counted more or less than others: {joined_words(weighted)}.")
     out += [f"Rule: {Rule.of(text, explanation.space).sentence}" for text in explanation.plan.rules]
+    if n := explanation.settings.get("redacted_rules"):
+        out.append(f"{n} {'rule is' if n == 1 else 'rules are'} left out with the columns that they name.")
     if explanation.settings.get("constraint"):
         out.append("A rule of the caller's own over whole rows held in every query after the row itself.")
     return out

@@ -2,7 +2,7 @@
 
 import { h, newId, put, s, titled, word } from "./dom.js";
 
-const STEPS = 200; // places on a slider
+const STEPS = 200; // places on a slider, at most
 const HARD = [[0.5, "easy"], [1, "normal"], [3, "hard"]];
 
 export function wishesOf(desk, said) {
@@ -43,8 +43,7 @@ function card(feature, now, wishes, changed) {
   open.setAttribute("aria-label", `Adjust ${called}`);
 
   function controls() {
-    const limits = feature.kind === "number" ? range(feature, now, wishes, update)
-      : feature.kind === "category" ? choices(feature, now, wishes, update) : null;
+    const limits = feature.kind === "category" ? choices(feature, now, wishes, update) : range(feature, now, wishes, update);
     return [limits, feature.ordered ? directions() : null, hardness()];
   }
 
@@ -66,7 +65,9 @@ function card(feature, now, wishes, changed) {
   }
 
   function hardness() {
-    return radios("How hard is it to change?", HARD, wishes.weights[name] ?? feature.weight, weight => {
+    const now = wishes.weights[name] ?? feature.weight;
+    const options = HARD.some(([weight]) => weight === now) ? HARD : [...HARD, [now, `counts × ${now}`]];
+    return radios("How hard is it to change?", options, now, weight => {
       if (weight === feature.weight) delete wishes.weights[name]; else wishes.weights[name] = weight;
       update();
     });
@@ -78,7 +79,7 @@ function card(feature, now, wishes, changed) {
     if (isLocked()) return "Stays as it is";
     const said = [];
     const limits = wishes.ranges[name];
-    if (limits && feature.kind === "number") said.push(`${limits[0] ?? "any"} to ${limits[1] ?? "any"}`);
+    if (limits && feature.kind !== "category") said.push(limits[0] === null ? `up to ${limits[1]}` : limits[1] === null ? `from ${limits[0]}` : `${limits[0]} to ${limits[1]}`);
     if (limits && feature.kind === "category") said.push(limits.length > 3 ? `${limits.length} of ${feature.categories.length} values` : limits.map(word).join(" or "));
     const way = wishes.directions[name] || feature.direction;
     if (way) said.push(way === "increase" ? "only up" : "only down");
@@ -112,38 +113,56 @@ function icon(locked) {
     s("path", { d: locked ? "M5 7V4.5a3 3 0 0 1 6 0V7" : "M5 7V4.5a3 3 0 0 1 5.8-1.1", fill: "none", stroke: "currentColor", "stroke-width": 1.6 }));
 }
 
-// A range of numbers: two sliders on one track, with the known rows drawn on it, and the same as fields.
-function range(feature, now, wishes, changed) {
-  const { name, low, high, grid } = feature;
+// The slider of a feature: how many places it has, and which value is where. No two places stand for the same value:
+// an arrow key always moves it.
+function scaleOf({ kind, low, high, grid, places }) {
+  if (kind === "moment") {
+    const last = places.length - 1;
+    const behind = value => places.findIndex(text => text >= value); // dates that are written year first
+    const placeOf = value => places.includes(value) ? places.indexOf(value) : isDay(low) && behind(value) >= 0 ? behind(value) : last;
+    return { steps: last, valueAt: place => places[place], placeOf, isLess: (a, b) => placeOf(a) < placeOf(b), read: text => text };
+  }
   const wide = high - low || 1;
-  const snap = x => grid ? Math.round(x / grid) * grid : Number(x.toPrecision(4));
-  const valueAt = place => snap(low + (place / STEPS) * wide);
-  const placeOf = value => Math.min(Math.max(Math.round(((value - low) / wide) * STEPS), 0), STEPS);
+  const steps = grid ? Math.max(Math.min(STEPS, Math.round(wide / grid)), 1) : STEPS;
+  const snap = x => grid ? Number((Math.round(x / grid) * grid).toPrecision(12)) : Number(x.toPrecision(4));
+  return {
+    steps, valueAt: place => snap(low + (place / steps) * wide), isLess: (a, b) => a < b, read: Number,
+    placeOf: value => Math.min(Math.max(Math.round(((value - low) / wide) * steps), 0), steps),
+  };
+}
+
+const isDay = text => /^\d{4}-\d\d-\d\d$/.test(text);
+const inputOf = feature => feature.kind === "number" ? { type: "number", step: feature.grid === 1 ? 1 : "any" } : { type: isDay(feature.low) ? "date" : "text" };
+
+// A range: two sliders on one track, with the known rows drawn on it, and the same as fields.
+function range(feature, now, wishes, changed) {
+  const { name, low, high } = feature;
+  const { steps, valueAt, placeOf, isLess, read } = scaleOf(feature);
   const top = Math.max(...feature.bars, 1);
   const bars = feature.bars.map((n, i) => s("rect", {
     x: i * 10 + 1, y: 40 - (n / top) * 38, width: 8, height: (n / top) * 38, rx: 1,
   }));
-  const mark = Number(now);
-  const here = ((mark - low) / wide) * feature.bars.length * 10;
+  const mark = now === "" ? null : read(now);
+  const here = mark === null ? 0 : (placeOf(mark) / steps) * feature.bars.length * 10;
   const picture = s("svg", { class: "bars", viewBox: `0 0 ${feature.bars.length * 10} 40`, preserveAspectRatio: "none", "aria-hidden": "true" },
-    bars, mark >= low && mark <= high ? s("line", { class: "here", x1: here, x2: here, y1: 0, y2: 40 }) : null);
+    bars, mark !== null && !isLess(mark, low) && !isLess(high, mark) ? s("line", { class: "here", x1: here, x2: here, y1: 0, y2: 40 }) : null);
   const ends = () => wishes.ranges[name] || [null, null];
   const slider = (i, words) => h("input", {
-    type: "range", min: 0, max: STEPS, step: 1, "aria-label": `${words} ${titled(name)}`, oninput: event => set(i, valueAt(Number(event.target.value)), true),
+    type: "range", min: 0, max: steps, step: 1, "aria-label": `${words} ${titled(name)}`, oninput: event => set(i, valueAt(Number(event.target.value)), true),
   });
   const field = (i, words) => h("input", {
-    type: "number", step: grid || "any", "aria-label": `${words} ${titled(name)}, as a number`, placeholder: String(i ? high : low),
-    onchange: event => set(i, event.target.value === "" ? null : Number(event.target.value), false),
+    ...inputOf(feature), "aria-label": `${words} ${titled(name)}, ${feature.kind === "number" ? "as a number" : "as a date"}`, placeholder: String(i ? high : low),
+    onchange: event => set(i, event.target.value === "" ? null : read(event.target.value), false),
   });
   const sliders = [slider(0, "Lowest"), slider(1, "Highest")];
   const fields = [field(0, "Lowest"), field(1, "Highest")];
 
   function set(i, value, slid) {
     let [a, b] = ends();
-    if (slid && value <= low && i === 0) value = null;
-    if (slid && value >= high && i === 1) value = null;
-    if (i === 0) { a = value; if (a !== null && b !== null && a > b) b = a; }
-    else { b = value; if (a !== null && b !== null && b < a) a = b; }
+    if (slid && !isLess(low, value) && i === 0) value = null;
+    if (slid && !isLess(value, high) && i === 1) value = null;
+    if (i === 0) { a = value; if (a !== null && b !== null && isLess(b, a)) b = a; }
+    else { b = value; if (a !== null && b !== null && isLess(b, a)) a = b; }
     if (a === null && b === null) delete wishes.ranges[name]; else wishes.ranges[name] = [a, b];
     show();
     changed();
@@ -151,20 +170,20 @@ function range(feature, now, wishes, changed) {
 
   function show() {
     const [a, b] = ends();
-    const from = a === null ? 0 : placeOf(a), to = b === null ? STEPS : placeOf(b);
+    const from = a === null ? 0 : placeOf(a), to = b === null ? steps : placeOf(b);
     sliders[0].value = from; sliders[1].value = to;
     sliders[0].setAttribute("aria-valuetext", a === null ? `no lower limit (${low})` : String(a));
     sliders[1].setAttribute("aria-valuetext", b === null ? `no upper limit (${high})` : String(b));
     fields[0].value = a ?? ""; fields[1].value = b ?? "";
     bars.forEach((bar, i) => {
-      const middle = ((i + 0.5) / bars.length) * STEPS;
+      const middle = ((i + 0.5) / bars.length) * steps;
       bar.setAttribute("class", middle >= from && middle <= to ? "in" : "out");
     });
   }
 
   show();
   return h("div", { class: "range" },
-    h("p", { class: "soft small" }, "It may become, among the known rows:"),
+    h("p", { class: "soft small" }, "It may become: (bars: known rows, line: this row)"),
     h("div", { class: "track" }, picture, sliders),
     h("div", { class: "ends" }, fields[0], h("span", { class: "soft" }, "to"), fields[1], feature.unit ? h("span", { class: "soft" }, feature.unit) : null));
 }
@@ -196,10 +215,10 @@ function choices(feature, now, wishes, changed) {
 export function valueField(feature, value, changed) {
   const id = newId();
   const control = feature.kind === "category"
-    ? h("select", { id, onchange: changed }, feature.categories.map(c => h("option", { value: c, selected: c === value }, word(c))))
+    ? h("select", { id, onchange: changed }, [...feature.categories, ...(feature.gaps ? [""] : [])].map(c => h("option", { value: c, selected: c === value }, word(c))))
     : h("input", {
-      id, type: feature.kind === "number" ? "number" : "text", step: feature.kind === "number" ? feature.grid || "any" : null,
-      value: value ?? "", required: true, readonly: feature.kind === "other", oninput: changed, autocomplete: "off",
+      id, ...inputOf(feature), value: value ?? "", required: !feature.gaps, oninput: changed, autocomplete: "off",
+      placeholder: feature.gaps ? "missing" : feature.kind === "moment" ? feature.middle : null,
     });
   const node = h("div", { class: "field" }, h("label", { for: id }, feature.title, feature.unit ? h("small", {}, ` in ${feature.unit}`) : null), control);
   return { node, read: () => control.value, set: to => { control.value = to; } };

@@ -75,7 +75,8 @@ export const problem = words => h("p", { class: "problem", role: "alert" }, word
 const called = new Map();
 export const callThem = features => features.forEach(f => called.set(f.name, f.title));
 export const titled = name => called.get(name) ?? name;
-export const word = value => ({ True: "yes", False: "no", true: "yes", false: "no" })[String(value)] ?? String(value);
+const WORDS = { True: "yes", False: "no", true: "yes", false: "no", "": "missing" };
+export const word = value => WORDS[String(value)] ?? String(value);
 
 // What a person has marked, in this browser only.
 const KEY = "acex-studio-bookmarks";

@@ -1,5 +1,6 @@
 // Many rows: what came of them, in a table that others may be writing at the same time.
 
+import { targetChoice } from "./target.js";
 import { announce, count, get, h, money, newId, number, post, problem, put, redraw, short, titled, word } from "./dom.js";
 
 const OUTCOMES = {
@@ -21,8 +22,10 @@ export async function manyPage(desk) {
 
   async function load() {
     try {
-      told = await get(`/api/many?${new URLSearchParams({ by: state.by })}`);
-      if (gone) return;
+      const by = state.by;
+      const now = await get(`/api/many?${new URLSearchParams({ by })}`);
+      if (gone || by !== state.by) return; // the next answer has the groups that are wanted
+      told = now;
       show();
     } catch (error) { put(progress, problem(error.message)); }
     again();
@@ -41,7 +44,7 @@ export async function manyPage(desk) {
 
   function showProgress() {
     const b = told.batch;
-    start.disabled = b.live;
+    start.disabled = b.live || !target.isComplete();
     stop.disabled = !b.live;
     put(progress, b.live || b.done ? [
       h("progress", { max: b.total || 1, value: b.done, "aria-label": "Rows explained" }),
@@ -122,16 +125,20 @@ export async function manyPage(desk) {
   function atMost() { return Math.min(Number(most.value) * Number(each.value), Number(total.value) || Infinity); }
   function quote() {
     const n = atMost();
+    start.disabled = told.batch.live || !target.isComplete();
     put(cost, h("b", {}, `At most ${count(n, "question")}${desk.price === null ? "" : `, for ${money(n * desk.price)}`}`), h("span", { class: "soft" }, " Rows learn from each other, so it is often less."));
   }
-  const other = desk.labels.find(l => !desk.wishes.target.map(String).includes(String(l)));
-  if (desk.wishes.target.length && other !== undefined) decision.value = String(other);
+  const wishes = structuredClone(desk.wishes);
+  const target = targetChoice(desk, wishes, quote);
+  const goal = [wishes.target.label ?? wishes.target].flat();
+  const other = desk.labels.find(label => !goal.includes(label));
+  if (goal.length && other !== undefined) decision.value = other;
   quote();
   const form = h("form", {
     class: "panel", onsubmit: async event => {
       event.preventDefault();
       try {
-        const wishes = { ...desk.wishes, budget: Number(each.value) };
+        wishes.budget = Number(each.value);
         const chosen = { decision: decision.value, most: Number(most.value) };
         told.batch = await post("/api/many", { rows: chosen, wishes, budget_total: total.value ? Number(total.value) : null });
         put(trouble);
@@ -140,10 +147,11 @@ export async function manyPage(desk) {
       } catch (error) { put(trouble, problem(error.message)); }
     },
   }, h("div", { class: "fields" },
-    h("div", { class: "field" }, h("label", { for: ids.decision }, "Rows decided"), decision),
+    desk.labels.length ? h("div", { class: "field" }, h("label", { for: ids.decision }, "Rows decided"), decision) : null,
     h("div", { class: "field" }, h("label", { for: ids.most }, "How many rows, at most"), most),
     h("div", { class: "field" }, h("label", { for: ids.each }, "Questions a row, at most"), each),
     h("div", { class: "field" }, h("label", { for: ids.total }, "Questions in all, at most"), total)),
+  h("div", { class: "field wanted" }, h("span", { class: "label" }, "Wanted"), target.node),
   cost, trouble, h("div", { class: "buttons" }, start, stop), progress);
 
   const fits = h("span", { class: "soft fits" });

@@ -3,6 +3,7 @@
 import { count, debounced, get, h, money, newId, number, post, problem, put, word } from "./dom.js";
 import { featureCards, valueField, wishesOf } from "./cards.js";
 import { badge } from "./rows.js";
+import { targetChoice } from "./target.js";
 
 const OWN = "acex-studio-own";
 
@@ -16,7 +17,7 @@ export async function ownPage(desk) {
       event.preventDefault();
       const values = Object.fromEntries(fields.map(([name, field]) => [name, field.read()]));
       try {
-        await post("/api/plan", { row: { values } });
+        await post("/api/ask", { row: { values } }); // only looks whether it is a row: nothing is paid
         sessionStorage.setItem(OWN, JSON.stringify(values));
         location.hash = "#/own/plan";
       } catch (error) { put(trouble, problem(error.message)); }
@@ -48,32 +49,23 @@ export async function rowPage(desk, position) {
   const rules = h("div", {});
   const cost = h("p", { class: "cost" });
   const trouble = h("div", {});
-  const targets = h("div", { class: "chips", role: "group", "aria-label": "The decision wanted" });
   const go = h("button", { class: "button primary big", type: "button", onclick: begin }, "Find the smallest change");
   const ask = h("button", { class: "button", type: "button", onclick: askNow });
   const before = h("div", { class: "ask" }, ask);
+  const ofNumbers = desk.answers === "numbers";
+  const target = targetChoice(desk, wishes, () => quote());
   let decision = row.decision;
 
   function showDecision() {
     const known = decision.source === "model";
-    put(heading, decision.label === null ? `${name}: the decision is not known yet`
-      : [`${name}: `, known ? "decided " : "on file as ", badge(decision.label, "model")]);
+    put(heading, decision.label === null ? `${name}: the ${ofNumbers ? "answer" : "decision"} is not known yet`
+      : [`${name}: `, known ? (ofNumbers ? "the model says " : "decided ") : "on file as ", badge(decision.label, "model")]);
     put(source, known ? "The model itself has said so. Its answer is known and free."
       : decision.source === "file" ? "This is what your data say. What the model says will be its first question."
-        : "The model has not been asked about this row. Its decision will be the first question.");
+        : "The model has not been asked about this row. That will be the first question.");
     before.hidden = known;
     put(ask, `Ask the model now: 1 question${desk.price === null ? "" : `, ${money(desk.price)}`}`);
-    showTargets();
-  }
-
-  function showTargets() {
-    const others = desk.labels.filter(label => String(label) !== String(decision.label));
-    const options = [[[], decision.label === null ? "any other" : `anything but ${decision.label}`], ...others.map(l => [[l], String(l)])];
-    if (wishes.target.length && !others.some(l => String(l) === String(wishes.target[0]))) wishes.target = [];
-    put(targets, options.map(([target, words]) => h("button", {
-      type: "button", class: "chip", "aria-pressed": String(JSON.stringify(target) === JSON.stringify(wishes.target)),
-      onclick: () => { wishes.target = target; showTargets(); quote(); },
-    }, words)));
+    target.show(decision.label);
   }
 
   async function askNow() {
@@ -91,6 +83,11 @@ export async function rowPage(desk, position) {
   let asked = 0;
   const quote = debounced(150, async () => {
     const mine = ++asked;
+    if (!target.isComplete()) {
+      go.disabled = true;
+      put(cost, h("b", {}, "Which number would you like to see?"), h("span", { class: "soft" }, " Put it in, and the price stands here."));
+      return;
+    }
     try {
       const plan = await post("/api/plan", { row: said, wishes });
       if (mine !== asked) return;
@@ -118,16 +115,20 @@ export async function rowPage(desk, position) {
     } catch (error) { put(trouble, problem(error.message)); go.disabled = false; }
   }
 
-  const budgetId = newId(), countId = newId(), mostId = newId();
+  const budgetId = newId(), countId = newId(), mostId = newId(), effortId = newId();
   const budget = h("input", {
     id: budgetId, type: "number", min: 2, max: 10000, step: 1, value: wishes.budget,
     onchange: () => { wishes.budget = Math.round(Number(budget.value)) || 2; quote(); },
   });
+  const upTo = (n, now) => [...new Set([...Array(n + 1).keys(), now])].sort((a, b) => a - b); // also what the studio was told
   const several = h("select", { id: countId, onchange: () => { wishes.count = Number(several.value); quote(); } },
-    [1, 2, 3].map(n => h("option", { value: n }, n === 1 ? "the smallest change" : `${n} different ways`)));
+    upTo(3, wishes.count).slice(1).map(n => h("option", { value: n, selected: n === wishes.count }, n === 1 ? "the smallest change" : `${n} different ways`)));
   const most = h("select", { id: mostId, onchange: () => { wishes.max_changes = Number(most.value) || null; quote(); } },
-    [0, 1, 2, 3, 4].map(n => h("option", { value: n, selected: n === (wishes.max_changes || 0) }, n === 0 ? "as many as it takes" : count(n, "feature"))));
-  const steady = h("input", { type: "checkbox", checked: wishes.steady, onchange: () => { wishes.steady = steady.checked; quote(); } });
+    upTo(4, wishes.max_changes || 0).map(n => h("option", { value: n, selected: n === (wishes.max_changes || 0) }, n === 0 ? "as many as it takes" : count(n, "feature"))));
+  const effort = h("select", { id: effortId, onchange: () => { wishes.effort = effort.value; quote(); } },
+    [["settle", "when more would hardly help"], ["spend", "when all questions are asked"]].map(([value, words]) => h("option", { value, selected: value === wishes.effort }, words)));
+  const steady = h("input", { type: "checkbox", checked: wishes.margin !== null, onchange: () => { wishes.margin = steady.checked ? desk.margin : null; quote(); } });
+  const isUsual = wishes.count === 1 && !wishes.max_changes && wishes.effort === "settle" && wishes.margin === null;
   showDecision();
   quote();
   const values = desk.features.map(f => h("div", {}, h("dt", {}, f.title), h("dd", {}, word(row.values[f.name]), f.unit ? h("small", {}, ` ${f.unit}`) : null)));
@@ -135,9 +136,9 @@ export async function rowPage(desk, position) {
     h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows")), heading, source, before,
     h("div", { class: "columns" },
       h("div", {},
-        h("section", {}, h("h2", {}, "What should the decision have been?"), targets),
+        h("section", {}, h("h2", {}, ofNumbers ? "Which answer would you like to see?" : "What should the decision have been?"), target.node),
         h("section", {}, h("h2", {}, "What may change?"),
-          h("p", { class: "soft" }, "Everything may, within what the known rows show. Lock what has to stay, such as an age. ",
+          h("p", { class: "soft" }, "Everything that is not locked, within what the known rows show. Lock what has to stay, such as an age. ",
             "“Adjust” sets limits, a direction, or how hard a change would be."),
           featureCards(desk, row.values, wishes, quote)),
         h("section", {}, h("h2", {}, "Rules that will hold"), rules)),
@@ -146,9 +147,11 @@ export async function rowPage(desk, position) {
           h("h2", {}, "What it will cost"),
           h("div", { class: "pair" },
             h("div", { class: "field" }, h("label", { for: budgetId }, "Questions, at most"), budget),
-            h("div", { class: "field" }, h("label", { for: countId }, "Looking for"), several),
-            h("div", { class: "field" }, h("label", { for: mostId }, "Changing at most"), most),
-            h("label", { class: "check" }, steady, h("span", {}, "that also holds close by", h("small", {}, " (usually a larger change)")))),
+            h("details", { open: !isUsual }, h("summary", {}, "More wishes"), h("div", { class: "pair" },
+              h("div", { class: "field" }, h("label", { for: countId }, "Looking for"), several),
+              h("div", { class: "field" }, h("label", { for: mostId }, "Changing at most"), most),
+              h("div", { class: "field" }, h("label", { for: effortId }, "The search ends"), effort),
+              h("label", { class: "check" }, steady, h("span", {}, "It should also hold close by", h("small", {}, " (usually a larger change)")))))),
           cost, trouble, go,
           h("p", { class: "soft small" }, "You can stop at any time. Every answer is written down, and free from then on.")),
         h("details", { class: "panel" }, h("summary", {}, "The row as it is"),

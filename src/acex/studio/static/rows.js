@@ -14,7 +14,7 @@ export async function rowsPage(desk) {
   const search = newId();
   const box = h("input", {
     id: search, type: "search", class: "search", placeholder: "Any word or number, or column:value", maxlength: 200,
-    autocomplete: "off", oninput: debounced(200, () => { state.q = box.value; state.page = 0; load(); }),
+    autocomplete: "off", oninput: debounced(200, () => { state.page = 0; load(); }),
   });
   const chips = h("div", { class: "chips", role: "group", "aria-label": "Filter by decision" },
     ["", ...desk.labels].map(label => h("button", {
@@ -26,10 +26,14 @@ export async function rowsPage(desk) {
       },
     }, label === "" ? "All" : String(label))));
 
+  let turn = 0;
   async function load() {
+    const mine = ++turn;
+    state.q = box.value;
     const asked = new URLSearchParams({ q: state.q, decision: state.decision, page: String(state.page) });
     try {
       const found = await get(`/api/rows?${asked}`);
+      if (mine !== turn) return; // something else was looked for meanwhile
       put(told, `${count(found.total, "row")}${state.q || state.decision ? " fit" : ""}`);
       put(list, table(found), pages(found));
     } catch (error) { put(list, problem(error.message)); }
@@ -39,7 +43,7 @@ export async function rowsPage(desk) {
     if (!found.lines.length) return h("p", { class: "empty" }, "No row holds all of that. Fewer words find more.");
     return h("div", { class: "wide", role: "region", "aria-label": "Rows", tabindex: "0" },
       h("table", { class: "rows pick" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Row"), h("th", { scope: "col" }, "Decision"),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Row"), h("th", { scope: "col" }, desk.answers === "numbers" ? "Answer" : "Decision"),
           found.columns.map(name => h("th", { scope: "col", class: numbers.has(name) ? "figure" : null }, titled(name))))),
         h("tbody", {}, found.lines.map(line => h("tr", {},
           h("th", { scope: "row" }, h("a", { href: `#/row/${line.position}` }, `${line.position}`)),
@@ -49,11 +53,11 @@ export async function rowsPage(desk) {
 
   function pages(found) {
     const last = Math.max(Math.ceil(found.total / found.size) - 1, 0);
-    const turn = by => { state.page += by; load().then(() => announce(`Page ${state.page + 1} of ${last + 1}`)); };
+    const leaf = by => { state.page += by; load().then(() => announce(`Page ${state.page + 1} of ${last + 1}`)); };
     return h("div", { class: "pages" },
-      h("button", { type: "button", class: "button", disabled: found.page === 0, onclick: () => turn(-1) }, "Previous"),
+      h("button", { type: "button", class: "button", disabled: found.page === 0, onclick: () => leaf(-1) }, "Previous"),
       h("span", { class: "soft" }, `Page ${number(found.page + 1)} of ${number(last + 1)}`),
-      h("button", { type: "button", class: "button", disabled: found.page >= last, onclick: () => turn(1) }, "Next"));
+      h("button", { type: "button", class: "button", disabled: found.page >= last, onclick: () => leaf(1) }, "Next"));
   }
 
   await load();

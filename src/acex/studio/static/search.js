@@ -25,6 +25,7 @@ export async function searchPage(desk, id) {
   let stream = null, retry = 0, gone = false, wasLive = false;
 
   const heading = h("h1", { class: "answer-line" });
+  const about = h("span", { class: "soft" });
   const state = h("p", { class: "state-line" });
   const numbers = h("p", { class: "numbers" });
   const trouble = h("div", {});
@@ -34,7 +35,11 @@ export async function searchPage(desk, id) {
   const button = (words, act, kind = "") => h("button", { type: "button", class: `button ${kind}`, onclick: act }, words);
   const stop = button("Stop", () => act(post(`/api/searches/${id}/stop`)));
   const go = button("Go on", () => act(post(`/api/searches/${id}/go`, { budget: search.budget })));
-  const more = button("Ten more questions", () => act(post(`/api/searches/${id}/go`, { budget: Math.max(search.budget, search.paid) + MORE })));
+  const more = button("Ten more questions", () => {
+    const budget = Math.max(search.budget, search.paid) + MORE;
+    const isSettled = search.state === "ended" && search.told?.stopped_by === "settled";
+    act(isSettled ? post("/api/searches", { row: rowSaid(), wishes: { ...search.wishes, budget: search.paid + MORE, effort: "spend" } }) : post(`/api/searches/${id}/go`, { budget }));
+  });
   const after = h("div", {});
 
   async function act(promise) {
@@ -55,13 +60,15 @@ export async function searchPage(desk, id) {
     show();
     const sentence = search.told?.answers.length ? search.told.sentence : "";
     if (sentence && sentence !== before) announce(`Best so far: ${sentence}`);
-    if (search.state !== was && !LIVE.includes(search.state)) { announce(`${STATES[search.state]}. ${search.told?.sentence || ""}`); compare(); desk.refresh(); }
+    if (search.state !== was && !LIVE.includes(search.state)) { announce(`${STATES[search.state]}. ${search.told?.sentence || ""}`); compare(); desk.refresh(); tryForm.look(); }
   }
 
   function show() {
     const live = LIVE.includes(search.state);
     const told = search.told;
     const best = told?.answers.length > 0;
+    const before = told?.before ?? (steps.length ? steps[0].label : null);
+    put(about, ` — ${[before, `wanted: ${search.wanted.join(" or ")}`, noteOf(search)].filter(Boolean).join(", ")}`);
     put(heading, best ? told.sentence : live || !told ? "Looking for a change that alters the decision …" : told.sentence);
     put(state, h("span", { class: `dot ${search.state}`, "aria-hidden": "true" }), STATES[search.state],
       search.state === "ended" && told ? h("span", { class: "soft" }, ` ${told.outcome === "already_target" ? "" : ENDS[told.stopped_by]}`) : null,
@@ -71,7 +78,7 @@ export async function searchPage(desk, id) {
       free ? `, ${number(free)} known and free` : "", ".");
     stop.disabled = !live || search.state === "stopping";
     go.disabled = live || search.state === "ended";
-    more.disabled = live || (search.state === "ended" && told?.stopped_by !== "budget");
+    more.disabled = live || (search.state === "ended" && told?.stopped_by === "exhausted") || told?.outcome === "already_target";
     put(trouble, search.error ? problem(search.error) : null,
       !live && told && !best && told.advice ? h("p", { class: "warning" }, told.advice) : null,
       (told?.warnings || []).filter(w => !w.includes("has not ended")).map(words => h("p", { class: "warning" }, words)));
@@ -108,10 +115,10 @@ export async function searchPage(desk, id) {
   }
 
   // The same wishes, but this feature stays: a search of its own, with what is known already free.
+  const rowSaid = () => search.position !== null ? { position: search.position } : { values: search.row };
   async function without(name, entry) {
-    const row = search.position !== null ? { position: search.position } : { values: search.row };
     const wishes = { ...entry.wishes, freeze: [...entry.wishes.freeze, name] };
-    try { location.hash = `#/search/${(await post("/api/searches", { row, wishes })).id}`; } catch (error) { put(trouble, problem(error.message)); }
+    try { location.hash = `#/search/${(await post("/api/searches", { row: rowSaid(), wishes })).id}`; } catch (error) { put(trouble, problem(error.message)); }
   }
 
   async function compare() {
@@ -158,14 +165,14 @@ export async function searchPage(desk, id) {
   function close() { stream?.close(); stream = null; banner.hidden = true; }
 
   const table = newId();
-  const tryForm = whatIf(desk, search.row, search.wishes.target.length ? search.wishes.target.map(String) : ["another decision"]);
+  const tryForm = whatIf(desk, search.row, search.wanted);
   const section = h("section", {}, h("h2", {}, "Answers"),
     h("p", { class: "soft" }, "Each was confirmed by the model itself. An answer says how the model would decide, not what would happen in the world."), answers);
   const name = search.position === null ? "A row of your own" : `Row ${search.position}`;
   const from = search.position === null ? "#/own/plan" : `#/row/${search.position}`;
   put(after, section, tryForm.node, takeAlong(id));
   const view = h("div", {},
-    h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows"), " / ", h("a", { href: from }, name), search.told ? h("span", { class: "soft" }, ` — ${search.told.before}, wanted: ${search.told.wanted.join(" or ")}`) : null),
+    h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows"), " / ", h("a", { href: from }, name), about),
     h("div", { class: "watch" },
       h("div", { class: "verdict" }, heading, state, numbers, h("div", { class: "buttons" }, stop, go, more), trouble,
         search.rules.length ? h("details", {}, h("summary", {}, `${count(search.rules.length, "rule")} held`), h("ul", { class: "rules" }, search.rules.map(words => h("li", {}, words)))) : null),

@@ -46,7 +46,7 @@ export function whatIf(desk, row, wanted) {
     h("p", { class: "soft" }, `Change the row as you like, and ask what the decision would be. Wanted: ${wanted.join(" or ")}.`), form);
   look();
   return {
-    node,
+    node, look, // what is known may have become more
     load(to) { for (const [name, field] of fields) field.set(to[name]); look(); node.scrollIntoView({ block: "start" }); node.querySelector("input,select").focus({ preventScroll: true }); },
   };
 }
