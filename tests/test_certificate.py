@@ -23,6 +23,7 @@ from acex.run.options import Options
 from acex.run.redaction import redacted
 from acex.run.verify import Verified, n_queries, verify
 from acex.show.report import certificate_in, explanation_page, page_of
+from servers import Handler, serving
 
 DATA = pd.DataFrame(
     {
@@ -265,19 +266,74 @@ def test_a_batch_has_a_sum_over_all_and_one_for_each(tmp_path: Path) -> None:
     assert faults(other) != []
 
 
-def test_nothing_secret_is_in_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+SECRETS = ("swordfish", "opensesame", "kiwi-4711", "melon-0815", "plum-2222")  # each in a place of its own
+
+
+def test_nothing_secret_is_in_a_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TOKEN", "Bearer swordfish")
-    box = acex.HttpModel(
-        "http://host/score",
-        protocol="json",
-        headers_from_env={"Authorization": "TOKEN"},
-        request={"instances": "$rows"},
-        labels="x",
-    )
-    explainer = acex.Explainer(box, DATA, ledger=None)
-    told = explainer.failed(DATA.iloc[[0]], Options(), "ModelFailed: it said no")
-    for written in (told.to_json(), told.to_html()):
-        assert "swordfish" not in written and "TOKEN" not in written
+    monkeypatch.setenv("TENANT", "kiwi-4711")
+    monkeypatch.setenv("ELSEWHERE", "plum-2222")
+    secret_folder = tmp_path / "opensesame"
+    secret_folder.mkdir()
+
+    def chatty(handler: Handler) -> None:
+        """Every other answer is an error that repeats the key."""
+        n = len(handler.server.bodies)
+        if n == 9:
+            handler.reply(403, f"no, {handler.headers['authorization']} and {handler.headers['x-tenant']}")
+        else:
+            rows = pd.DataFrame(handler.body["instances"], columns=DATA.columns)
+            handler.reply(200, json.dumps({"labels": model(rows)}))
+
+    with serving(chatty) as server:
+        box = acex.HttpModel(
+            server.url,
+            protocol="json",
+            headers_from_env={"Authorization": "TOKEN", "x-tenant": "TENANT"},
+            key_headers=["x-tenant"],
+            request={"instances": "$rows"},
+            labels="labels",
+            retries=0,
+        )
+        with acex.Ledger(secret_folder / "l.db") as ledger:
+            explainer = acex.Explainer(box, DATA, ledger=ledger)
+            rows = DATA[[label == "bad" for label in model(DATA)]].head(2)
+            many = explainer.explain_many(rows, target="good", budget=6, n_jobs=1)
+            outcomes = [e.outcome for e in many]
+            assert "found" in outcomes and "failed" in outcomes  # both kinds are looked at
+            written = [many.to_json(), many.to_csv(), *(e.to_html() for e in many), *(e.to_json() for e in many)]
+        assert any("swordfish" in h.get("authorization", h.get("Authorization", "")) for h in server.headers)
+    failed = acex.Explainer(box, DATA).failed(DATA.iloc[[0]], Options(), "ModelFailed: it said no")
+    for text in (*written, failed.to_json(), failed.to_html()):
+        assert [secret for secret in SECRETS if secret in text] == []
+        assert "TOKEN" not in text and "TENANT" not in text and str(tmp_path) not in text
+
+
+def test_the_path_of_a_model_file_and_the_ledger_s_password_are_no_part_of_it(tmp_path: Path) -> None:
+    import skops.io
+    from sklearn.linear_model import LogisticRegression
+
+    from acex.ledger.store import shown
+    from acex.models.files import load_model
+
+    folder = tmp_path / "melon-0815"
+    folder.mkdir()
+    numbers = DATA[["age", "income", "debt"]]
+    skops.io.dump(LogisticRegression().fit(numbers, model(DATA)), folder / "m.skops")
+    loaded = load_model(folder / "m.skops")
+    e = acex.explain(loaded, numbers.iloc[0], data=numbers, budget=2, ledger=folder / "l.db")
+    for text in (e.to_json(), e.to_html()):
+        assert "melon-0815" not in text and "sha256:" in text
+    assert "opensesame" not in shown("postgresql://me:opensesame@host/db?password=opensesame")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:kiwi-4711@host/score", "http://host/score?api_key=kiwi-4711", "http://host/score?v=1&TOKEN=kiwi"]
+)
+def test_a_key_in_an_address_is_refused_since_addresses_are_written_down(url: str) -> None:
+    with pytest.raises(ValueError, match="headers_from_env") as error:
+        acex.HttpModel(url, protocol="json", request={"instances": "$rows"}, labels="x")
+    assert "kiwi" not in str(error.value)
 
 
 # -- what is left out ------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sqlite3
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sqlalchemy.exc import OperationalError
 from acex.errors import LedgerFailed
 from acex.ledger import Ledger, Question, migrations, query_id
 from acex.run.recorded import recorded
-from ledgers import run
+from ledgers import postgres, run
 
 OLD = {
     1: Path(__file__).with_name("ledger-version-1.sql"),
@@ -113,6 +114,42 @@ def test_a_ledger_of_many_answers_is_migrated_whole(n: int, tmp_path: Path) -> N
         assert [answer.sequence for answer in ledger.answers("many", newest=50)] == list(range(n - 49, n + 1))
         assert ledger.check() == []
         assert ledger.seen_at_end("e1") == n  # it ended at second 1, when all were there
+
+
+BACK = {  # what takes a ledger of version 4 back to an older one, on any database
+    3: ["DROP TABLE names"],
+    2: [
+        "DROP TABLE names",
+        "DROP TABLE ledger_identity",
+        "ALTER TABLE explanations DROP COLUMN seen_at_end",
+        "ALTER TABLE queries DROP COLUMN lease_clock",
+        "ALTER TABLE queries DROP COLUMN lease_ends",
+        *(f"ALTER TABLE {table.name} DROP COLUMN checksum" for table in migrations.SEALED),
+    ],
+}
+
+
+@pytest.mark.parametrize("version", BACK)
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_an_older_ledger_on_any_database_becomes_one_with_names(version: int, kind: str, tmp_path: Path) -> None:
+    with ExitStack() as open_until_the_end:
+        address = open_until_the_end.enter_context(postgres()) if kind == "postgres" else str(tmp_path / "l.db")
+        with Ledger(address) as ledger:
+            ledger.begin("e", MODEL, factual={}, settings={})
+            ledger.claim(MODEL, [Question("[1]", position=0), Question("[2]", position=1)], explanation="e")
+            ledger.settle(MODEL, ["[1]", "[2]"], ["low", "high"])
+            ledger.finish("e", "found")
+            new, answers = columns(ledger), ledger.answers(MODEL)
+            with ledger._store.write() as connection:
+                for statement in (*BACK[version], f"UPDATE ledger_versions SET version = {version}"):
+                    connection.exec_driver_sql(statement)
+        with Ledger(address) as ledger:
+            assert columns(ledger) == new and ledger.check() == []
+            assert ledger.answers(MODEL) == answers and ledger.seen_at_end("e") == 2
+            assert ledger.names("e") == []
+            ledger.name("e", ["ann"])
+            assert ledger.names("e") == ["ann"]
+            assert ledger.purge(named=["ann"]).rows == 2 and ledger.answers(MODEL) == []
 
 
 def contents(path: Path) -> list[str]:

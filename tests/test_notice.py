@@ -16,7 +16,7 @@ import acex
 from acex.show.notice import Fields, Template, notice_page
 from acex.space.kinds import Continuous, Integer, Nominal
 from acex.space.space import Space
-from explanations import ended, explained, nothing_found
+from explanations import ended, explained, nothing_found, written
 from test_report import Page
 
 FIELDS: dict[str, Any] = {
@@ -166,6 +166,45 @@ def test_the_german_template_replaces_every_sentence() -> None:
     assert 'lang="de"' in page and "Laufzeit: 18 Monate statt 36 Monate" in page
     assert "6.200 EUR statt 1.200 EUR" in page and "Das Ergebnis lautet: abgelehnt." in page
     assert "The " not in page.split("<main>")[1]
+
+
+ENGLISH_WORDS = (
+    r"\b(?:the|of|and|is|are|was|were|would|have|had|you|your|we|our|this|that|these|with|from|what|how|if|not|until|"
+    r"in place|held|fixed|decision|result|yes|no)\b"
+)
+
+
+@pytest.mark.parametrize("outcome", ["found", "two ways", "nothing", "already"])
+def test_no_word_of_a_german_notice_is_english(outcome: str) -> None:
+    e = {
+        "found": loan(),
+        "two ways": loan((36, 9000.0, False, 40)),
+        "nothing": nothing_found(),
+        "already": ended(nothing_found(), outcome="already_target"),
+    }[outcome]
+    german: dict[str, Any] = dict.fromkeys(FIELDS, "Angabe") | {"sources": ["Antrag"], "reasons": ["Einkommen"]}
+    names = {f.name: "Merkmal" for f in e.space.features} | {"no": "abgelehnt", "yes": "bewilligt", "months": "Monate"}
+    names |= {word: "Wort" for f in e.space.features for word in getattr(f, "categories", ()) if isinstance(word, str)}
+    page = notice_page(e, {**german, "words": names}, "german")
+    assert "ergebnis" in read(page) and re.findall(ENGLISH_WORDS, read(page)) == []
+    assert len(re.findall(ENGLISH_WORDS, read(notice_page(e, FIELDS)))) > 20  # the words are those of an English one
+
+
+def read(page: str) -> str:
+    """What a reader sees, without what a program needs, in small letters as in the midst of a sentence."""
+    text = re.sub(r"<[^>]+>", " ", page.split("<main>")[1])
+    return re.sub(r"\bWas\b", "", text).lower()  # a German word too, at the head of a sentence
+
+
+def test_numbers_and_truth_values_are_written_as_the_language_does() -> None:
+    rows = [{"rent": 1234.5, "flat": False}, {"rent": 900.25, "flat": True}]
+    space = Space((Continuous("rent", 0, 5000), Nominal("flat", (False, True))))
+    told: Any = {"labels": [1500.25, 80.5], "costs": [0.0, 1.0], "chosen": [1], "target": {"at_most": 100}}
+    e = written(space, rows, **told)
+    german, english = (read(notice_page(e, FIELDS, language)) for language in ("german", "english"))
+    assert "das ergebnis lautet: 1.500." in german and "hätte 80,5 gelautet" in german
+    assert "flat: ja statt nein" in german and "rent: 900,2 statt 1.234 " in german
+    assert "the result is: 1,500." in english and "flat: yes in place of no" in english
 
 
 def test_a_template_of_one_s_own_is_checked(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ the caller may decide to ask again.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
@@ -320,6 +321,9 @@ class HttpModel:
         return ModelFailed(f"{self.url} {what.removesuffix('.')}. {end}", in_doubt=in_doubt)
 
 
+KEY_IN_URL = re.compile(r"(?:key|token|secret|password|signature|sig)$", re.IGNORECASE)  # names of parameters
+
+
 def _check_url(url: str, protocol: str) -> None:
     httpx2 = client_library()
     try:
@@ -330,6 +334,8 @@ def _check_url(url: str, protocol: str) -> None:
         raise ValueError(f"url: expected http://... or https://..., got {url!r}.")
     if parts.userinfo:
         raise ValueError("url: a password in the address would be stored; give it with headers_from_env instead.")
+    if keys := [name for name in parts.params if KEY_IN_URL.search(name)]:
+        raise ValueError(f"url: {keys[0]!r} in the address would be stored; give a key with headers_from_env instead.")
     example = WHOLE_ADDRESSES.get(protocol)
     if example is not None and not parts.path.endswith(example[example.rindex("/") :]):
         raise ValueError(f"url: expected the whole address, such as {example}, got {url!r}.")

@@ -16,6 +16,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+from acex.plan.target import Measured
 from acex.run.certificate import parsed, sum_of
 from acex.run.explanation import Explanation
 from acex.show.report.document import document
@@ -140,11 +141,10 @@ def notice_page(
 
 
 def _page(e: Explanation, told: Fields, template: Template) -> str:
-    own = Templates()
-    speech = Templates(**template.parts["sentences"], words={**own.words, **(told.words or {})})
+    speech = Templates(**template.parts["sentences"], words={**template.parts["words"], **(told.words or {})})
     values = {f.name: str(getattr(told, f.name)) for f in fields(told)}
-    values["before"] = speech.labelled(e.label_before)
-    values["after"] = "" if e.label_after is None else speech.labelled(e.label_after)
+    values["before"] = _answer(e, 0, speech)
+    values["after"] = "" if e.label_after is None else _answer(e, 1, speech)
     values["sum"] = sum_of(parsed(e.to_json()))
 
     def section(name: str, *children: Child, text: str = "text") -> Markup:
@@ -185,6 +185,13 @@ def _changes(
     for i in range(1, len(e.costs)):
         ways += [say("changes", "other"), _list(sentences(e.alone(i), speech))]
     return section("changes", *ways, say("changes", "note"))
+
+
+def _answer(e: Explanation, which: int, speech: Templates) -> str:
+    """What the system answered before (0) or after (1), as this language writes it."""
+    if isinstance(e.plan.target, Measured):
+        return speech.number(e.labels_in_words[which])
+    return speech.labelled((e.label_before, e.label_after)[which])
 
 
 def _value(e: Explanation, j: int, speech: Templates) -> str:
