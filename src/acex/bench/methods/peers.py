@@ -36,7 +36,7 @@ PACKAGES = {  # the module a method needs, and how it is installed
     "treecf": ("treecf", "pip install 'acex[optimum]'"),
     "hopskipjump": ("art", "make peers"),
 }
-CFNOW_SECONDS = 10  # of computing, after which it stops refining (not searching): it often goes in circles and asks nothing
+CFNOW_SECONDS = 10  # of computing, which bounds its refining alone: that often goes in circles and asks nothing
 START_DRAWS = 100  # of HopSkipJump, as in the package
 OUTCOME = "outcome of the row"  # no feature has this name
 
