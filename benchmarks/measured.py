@@ -328,6 +328,13 @@ def speeds(which: str, leaving: Sequence[str] = ("kc2",)) -> float:
     return {"min": min, "max": max}[which](values)
 
 
+def measured_line(file: str, pattern: str) -> str:
+    """What a pattern finds in a line that a benchmark printed."""
+    found = re.search(pattern, (RESULTS / file).read_text(encoding="utf-8"))
+    assert found is not None
+    return found[1]
+
+
 def speed(data: str) -> float:
     """The same for one data set."""
     return speeds("min", leaving=[name for name in PAPER if name != data])
