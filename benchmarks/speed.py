@@ -100,7 +100,8 @@ def asks_of_a_new_process(n: int = 8) -> list[float]:
     loans = acex.datasets.load("loan")
     reference, approved = loans.codes, loans.labels == "approved"
     x = reference[np.flatnonzero(~approved)[0]]
-    search, asked = Search.begin(problem_of(loans.space, reference, x, Plausibility()), acex.Feasible(0.0)), []
+    search = Search.begin(problem_of(loans.space, reference, x, Plausibility()), acex.Feasible(0.0))
+    asked: list[float] = []
     decide = LogisticRegression(max_iter=1000).fit(reference, approved).predict
     while len(asked) < n:
         start = time.perf_counter()
