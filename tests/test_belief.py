@@ -165,7 +165,7 @@ def test_far_from_all_evidence_a_point_is_as_likely_as_known_outcomes_say() -> N
     assert_allclose(mean, expected, atol=0.3)
 
 
-def test_a_hundred_hits_in_one_do_not_make_a_point_surer_than_four() -> None:
+def test_ten_hits_in_one_do_not_make_a_point_surer_than_four() -> None:
     d = 10
     space = Space(tuple(Continuous(f"f{j}", 0, 1) for j in range(d)))
     p = problem(space, plausible=False)

@@ -275,11 +275,10 @@ def test_curves_are_medians_and_quartiles() -> None:
 
 def test_a_curve_ends_with_a_dot_at_its_median_and_a_line_from_quartile_to_quartile() -> None:
     queries = np.array([2.0, 3.0, 5.0, 9.0])
-    curve = figures.Curve(
-        queries, np.array([np.inf, 4, 3, 2]), np.array([np.inf, np.inf, 5, 3]), np.array([9, 8, 7, 6])
-    )
+    low, middle, high = np.array([[np.inf, 4, 3, 2], [np.inf, np.inf, 5, 3], [np.inf, np.inf, 7, 6]])
+    curve = figures.Curve(queries, low, middle, high)
     axes = figures.draw_curves({"blood": {"nearest": curve}}).axes[0]
-    drawn = [line.get_xydata().tolist() for line in axes.lines if len(line.get_xdata())]
+    drawn = [points.tolist() for line in axes.lines if len(points := np.asarray(line.get_xydata()))]
     assert drawn == [[[5, 5], [9, 3]], [[9, 2], [9, 6]], [[9, 3]]]
 
 
@@ -293,7 +292,7 @@ def test_in_the_plane_both_boundaries_lie_where_labels_change() -> None:
     axes = figures.draw_boundaries([record]).axes[0]
     cell = np.array([axis[1] - axis[0] for axis in record.axes])
     for drawn, above in zip(axes.collections, (record.truth, record.believed > 0.5), strict=True):
-        points = np.vstack([path.vertices for path in drawn.get_paths()])  # type: ignore[attr-defined]
+        points = np.vstack([path.vertices for path in drawn.get_paths()])
         assert len(points) > 20
         near = ((points - [record.axes[0][0], record.axes[1][0]]) / cell).astype(int).clip(0, figures.SIDE - 2)
         corners = [above[near[:, 1] + i, near[:, 0] + j] for i in (0, 1) for j in (0, 1)]
