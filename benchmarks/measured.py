@@ -328,6 +328,15 @@ def speeds(which: str, leaving: Sequence[str] = ("kc2",)) -> float:
     return {"min": min, "max": max}[which](values)
 
 
+def needless(budget: int, what: str) -> float:
+    """Of explanations with so many queries (`needless.py`): "rows", "changes", "needless" ones, their "share"."""
+    lines = _csv("needless.csv")
+    lines = lines[lines["budget"] == budget]
+    if what == "rows":
+        return float(len(lines))
+    return float(lines["needless"].sum() / lines["changes"].sum() if what == "share" else lines[what].sum())
+
+
 def measured_line(file: str, pattern: str) -> str:
     """What a pattern finds in a line that a benchmark printed."""
     found = re.search(pattern, (RESULTS / file).read_text(encoding="utf-8"))
