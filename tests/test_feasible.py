@@ -86,6 +86,18 @@ def test_variations_of_a_hit_are_mostly_cheaper_than_it() -> None:
     assert (p.cost(X) < p.cost(hits).max()).mean() > 0.6
 
 
+def test_of_the_variations_of_a_hit_every_third_undoes_changes_and_the_others_shrink_them_or_add_noise() -> None:
+    wide = Space(tuple(Continuous(f"f{j}", -50, 50) for j in range(6)))
+    p = problem(wide, plausible=False)
+    hit = p.factual - np.sign(p.factual) * p.scale.deviations
+    X = from_hits(p, np.random.default_rng(0), hit[None], 900)
+    undone = (p.factual == X).mean(axis=1)
+    assert undone[0::3].mean() > 0.3 and undone[1::3].max() == undone[2::3].max() == 0
+    share = (X - p.factual) / (hit - p.factual)
+    assert ((share[1::3] >= 0) & (share[1::3] <= 1 + 1e-9)).all()
+    assert (X[2::3] == hit).mean() > 0.5
+
+
 def test_a_small_region_is_listed_in_full() -> None:
     p = problem(DISCRETE)
     X = everything(p)
