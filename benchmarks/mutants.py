@@ -46,13 +46,13 @@ OUT = ROOT / "benchmarks/results/mutants.csv"
 WORDS = ROOT / "benchmarks/results/mutants-words.csv"
 ROOMS = {  # the tests of each room that take seconds
     "search": (
-        "acquisition", "alternatives", "belief", "feasible", "penalty", "problem", "propose", "prune", "search",
-        "strategy", "surrogate",
+        "acquisition", "alternatives", "belief", "feasible", "metric", "missing", "noise", "penalty", "problem",
+        "propose", "prune", "questions", "search", "strategy", "surrogate", "wishes",
     ),
     "bench": ("bench", "rivals", "control", "paper", "optimum"),
     "ledger": (
-        "ledger", "ledger_damage", "ledger_faults", "ledger_journal", "ledger_processes", "ledger_versions",
-        "memory_journal", "owner", "purge", "recorded",
+        "cli_ledger", "ledger", "ledger_damage", "ledger_faults", "ledger_journal", "ledger_processes",
+        "ledger_versions", "memory_journal", "owner", "purge", "recorded",
     ),
 }  # fmt: skip
 LEFT_OUT = {f"src/acex/bench/{name}.py" for name in ("methods/peers", "methods/whitebox", "network")}

@@ -7,8 +7,9 @@ In a page a figure stands between two comments that nobody sees, the first of wh
     ...a whole table...
     <!--/-->
 
-The expression calls a function of words.py; after a colon comes how Python formats a number. `tests/test_figures.py`
-computes every one again and compares. benchmarks/results/README.md has the command that makes each file.
+The expression calls a function of words.py or measured.py; after a colon comes how Python formats a number.
+`tests/test_figures.py` computes every one again and compares. benchmarks/results/README.md has the command that makes
+each file.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import measured
 import words
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+PAGES = ("README.md", "CHANGELOG.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 FIGURE = re.compile(r"<!--= (?P<how>.*?) -->(?P<text>.*?)<!--/-->", flags=re.DOTALL)
 
 
@@ -38,7 +40,7 @@ class Figure:
     def computed(self) -> str:
         """What should stand there."""
         expression, _, form = self.how.partition(" :")
-        value = eval(expression, {**vars(words), "__builtins__": {}})
+        value = eval(expression, {**vars(words), **vars(measured), "__builtins__": {}})
         if isinstance(value, str):
             return f"\n{value}\n" if "\n" in value else value
         return format(value, form.strip())

@@ -1,6 +1,7 @@
 """What one `ask` costs, as a ratio to one fit of scikit-learn's Gaussian-process classifier on the same evidence.
 
     python benchmarks/speed.py
+    python benchmarks/speed.py --first     # what the first ask of a process takes longer, five processes
 
 Both are timed in the same run, one after the other, with BLAS on one thread. The first rows are real searches
 up to 60 points (asks that need no surrogate, for initial points and polishing, are left out); the others ask, with
@@ -10,6 +11,8 @@ online.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -92,7 +95,42 @@ def mnist_problem() -> tuple[Problem, Decide]:
     return problem_of(data.space, reference, x, Plausibility()), model.predict
 
 
+def asks_of_a_new_process(n: int = 8) -> list[float]:
+    """Seconds of each of the first asks of "feasible", on the loans that come with the package."""
+    loans = acex.datasets.load("loan")
+    reference, approved = loans.codes, loans.labels == "approved"
+    x = reference[np.flatnonzero(~approved)[0]]
+    search = Search.begin(problem_of(loans.space, reference, x, Plausibility()), acex.Feasible(0.0))
+    asked: list[float] = []
+    decide = LogisticRegression(max_iter=1000).fit(reference, approved).predict
+    while len(asked) < n:
+        start = time.perf_counter()
+        query = search.ask()
+        asked.append(time.perf_counter() - start)
+        assert query is not None
+        search = search.tell(query, bool(decide(query.point[None])[0]))
+    return asked
+
+
+def first_asks() -> None:
+    """Print what the first ask of a process takes beside the later ones."""
+    told = [
+        subprocess.run([sys.executable, __file__, "--one"], capture_output=True, text=True, check=True).stdout
+        for _ in range(5)
+    ]
+    asks = np.array([[float(word) for word in line.split()] for line in told])
+    first, later = np.median(asks[:, 0]), np.median(asks[:, 1:])
+    print(f"first ask of a process {1e3 * first:.0f} ms, later ones {1e3 * later:.0f} ms: {first / later:.1f} times")
+
+
 def main() -> None:
+    if "--one" in sys.argv:
+        with threadpool_limits(1):
+            print(*asks_of_a_new_process())
+        return
+    if "--first" in sys.argv:
+        first_asks()
+        return
     lines = []
 
     def report(what: str, limit: str, pairs: list[tuple[float, float]]) -> None:

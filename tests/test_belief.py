@@ -22,7 +22,7 @@ from acex.search.hints import outcome_model
 from acex.search.network import Network
 from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
-from acex.search.traits import NAMES, REVISION, of_search, traits
+from acex.search.traits import ADDITIVE_NOISE, ADDITIVE_VARIANCE, NAMES, REVISION, of_search, traits
 from acex.space.cost import Cost
 from acex.space.kinds import Continuous
 from acex.space.quantiles import Quantiles
@@ -139,6 +139,55 @@ def test_how_long_ago_the_last_hit_was_is_counted_in_queries() -> None:
     assert of_search(e)["since_hit"] == pytest.approx(np.log1p(misses))
 
 
+def hinted(p: Problem) -> Problem:
+    return replace(p, hint=lambda X: np.where(decide(p, X), 0.8, 0.3))
+
+
+def test_known_outcomes_are_as_good_as_they_foretold_the_answers() -> None:
+    p = hinted(problem())
+    e = evidence(p, 12)
+    own, says = e.hits[1:], p.hint(e.points.X[1:])  # type: ignore[misc]
+    rate = sum(own) / len(own)
+    assert 0.1 < rate < 0.9
+    gained = [np.log(s / rate) if hit else np.log((1 - s) / (1 - rate)) for s, hit in zip(says, own, strict=True)]
+    assert sum(gained) / np.sqrt(13) < 4  # where it is cut off
+    assert of_search(e)["hint_success"] == pytest.approx(sum(gained) / np.sqrt(13))
+
+
+def test_far_from_all_evidence_a_point_is_as_likely_as_known_outcomes_say() -> None:
+    p = hinted(problem())
+    e = Evidence(p, History((), ()).told(Query(p.factual, "factual"), False), np.zeros(1, dtype=bool))
+    x = Points(e.ground, p.projected)
+    farthest = x[np.argsort(e.ground.distance(x.Z))[-3:]]
+    mean, variance = e.latent(farthest, hinted=True)
+    assert e.by_hint is not None and e.by_hint.kernel(farthest.Z, e.points.Z).max() < 0.1 * variance.min()
+    expected = np.where(decide(p, farthest.X), np.log(0.8 / 0.2), np.log(0.3 / 0.7))
+    assert_allclose(mean, expected, atol=0.3)
+
+
+def test_ten_hits_in_one_do_not_make_a_point_surer_than_four() -> None:
+    d = 10
+    space = Space(tuple(Continuous(f"f{j}", 0, 1) for j in range(d)))
+    p = problem(space, plausible=False)
+    history = History((), ()).told(Query(p.factual, "factual"), False)
+    for j in range(d):  # each feature alone makes a hit
+        history = history.told(Query(np.where(np.arange(d) == j, 1.0, p.factual), "row"), True)
+    e = Evidence(p, history, history.is_hit)
+    x = Points(e.ground, np.vstack([np.ones(d), *e.points.X[1:3]]))
+    unit = ADDITIVE_VARIANCE / e.ground.typical_change
+    smaller = [np.minimum(a[:, None], e.points.R).sum(axis=2) * unit for a in (e.points.R, x.R)]
+    weights = np.linalg.solve(smaller[0] + ADDITIVE_NOISE * np.eye(d + 1), e.hits.astype(float))
+    expected = 2 * smaller[1] @ weights - 1
+    assert expected[0] > 5 > 4 > expected[1] > 0
+    seen = traits(e, x)[:, NAMES.index("additive_mean")]
+    assert_allclose(seen, [4.0, *expected[1:]], rtol=1e-6)
+
+
+def test_where_answers_are_not_wrong_the_evidence_is_what_was_answered() -> None:
+    e = evidence(problem(), 12)
+    assert e.believed.tolist() == e.hits.astype(float).tolist()
+
+
 def test_traits_do_not_depend_on_the_units_of_features() -> None:
     seen = []
     for unit in (np.ones(3), np.array([1000.0, 1.0, 0.01])):
@@ -174,6 +223,24 @@ def test_an_outlook_gives_chances_and_what_is_much_cheaper_is_less_likely() -> N
         search = search.tell(query, bool(decide(p, query.point[None])[0]))
     tenth, quarter, half = strategy.closer(p, search.history)
     assert 1 >= tenth >= quarter >= half >= 0
+
+
+def test_an_outlook_reads_the_likeliest_and_the_tenth_likeliest_of_what_saves_enough() -> None:
+    e = evidence(problem(), 3)
+    for n in (9, 10, 12):
+        probability, saving = np.linspace(0.1, 0.9, n), np.full(n, 0.3)  # enough for all but the half
+        seen = dict(zip(outlook.NAMES, outlook.described(e, probability, saving), strict=True))
+        tenth = sorted(probability)[-10] if n >= 10 else 0.0
+        for least in (0.05, 0.1, 0.25):
+            assert (seen[f"greatest_{least}"], seen[f"tenth_{least}"]) == (0.9, tenth)
+        assert (seen["greatest_0.5"], seen["tenth_0.5"]) == (0.0, 0.0)
+        assert seen["expected"] == pytest.approx(0.27)
+
+
+def test_without_weights_anything_may_be_cheaper(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acex.search.belief.learned", lambda prefix: None)
+    ahead = outlook.Outlook.of(evidence(problem(), 3), np.ones(1), np.ones(1))
+    assert (ahead.soon, ahead.closer) == (1.0, (1.0, 1.0, 1.0))
 
 
 def test_before_the_first_counterfactual_there_is_no_outlook() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,12 @@ import pytest
 
 from acex.arrays import FloatArray, IntArray
 from acex.bench import figures, records, run, score, table
+from acex.bench import ground as grounds
 from acex.bench.ground import Ground, ground
 from acex.bench.methods import METHODS
 from acex.bench.task import CapReached, Door, Task
+from acex.space.kinds import Integer
+from acex.space.space import Space
 from commands import run as command
 
 MOONS = ground("moons")
@@ -182,6 +186,38 @@ def test_the_fixed_test_explains_one_row_of_either_label() -> None:
     assert MOONS.predict(MOONS.rows[list(rows)]).tolist() == [0, 1]
 
 
+def test_the_rows_of_mnist_are_eights_that_the_model_sees_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Bright:
+        """Sees a nine where the first pixel is bright."""
+
+        def fit(self, X: FloatArray, y: IntArray) -> None: ...
+
+        def predict(self, X: FloatArray) -> IntArray:
+            return (X[:, 0] > 127).astype(np.intp)
+
+    X = np.random.default_rng(0).integers(0, 256, (2500, 4)).astype(float)
+    nine = np.arange(2500) % 2
+    space = Space(tuple(Integer(f"p{j}", 0, 255) for j in range(4)))
+    monkeypatch.setattr(grounds, "mnist", lambda split: SimpleNamespace(codes=X, binary=nine, space=space))
+    g = ground("mnist", model=Bright())
+    seen = {row.tobytes() for i, row in enumerate(X) if i % 2 == 0 and row[0] <= 127}
+    assert len(g.rows) == 100 and all(row.tobytes() in seen for row in g.rows)
+
+
+@pytest.mark.parametrize("suite", ["fixed", "mnist"])
+def test_what_a_method_made_itself_is_measured_for_images_only(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows_only(task: Task, door: Door, seed: int) -> FloatArray:
+        X = task.ground.reference[:50]
+        hits: FloatArray = X[door.is_hit(X)]
+        door.is_hit(hits[:1] + 1e-6)
+        return hits
+
+    monkeypatch.setitem(METHODS, "nearest", METHODS["nearest"].__class__("nearest", rows_only))
+    record = run.explained(run.Job(**{**vars(todo(1, ["nearest"])[0]), "suite": suite}))
+    assert record["is_reference_row"]
+    assert ("made" in record) == (suite == "mnist")
+
+
 # -- scores ----------------------------------------------------------------------------------------------
 
 
@@ -237,6 +273,33 @@ def test_curves_are_medians_and_quartiles() -> None:
     assert curves["random"].low[-1] == curves["random"].high[-1] == 2.0
 
 
+def test_a_curve_ends_with_a_dot_at_its_median_and_a_line_from_quartile_to_quartile() -> None:
+    queries = np.array([2.0, 3.0, 5.0, 9.0])
+    low, middle, high = np.array([[np.inf, 4, 3, 2], [np.inf, np.inf, 5, 3], [np.inf, np.inf, 7, 6]])
+    curve = figures.Curve(queries, low, middle, high)
+    axes = figures.draw_curves({"blood": {"nearest": curve}}).axes[0]
+    drawn = [points.tolist() for line in axes.lines if len(points := np.asarray(line.get_xydata()))]
+    assert drawn == [[[5, 5], [9, 3]], [[9, 2], [9, 6]], [[9, 3]]]
+
+
+def test_in_the_plane_both_boundaries_lie_where_labels_change() -> None:
+    jobs = todo(1, ["nearest"])
+    result = run.explained(jobs[0]) | {"method": "feasible"}
+    record = figures.boundary_record(MOONS, result)
+    assert record.counterfactual is not None and record.believed is not None
+    assert record.counterfactual.tolist() == result["counterfactual"]
+    assert figures.boundary_record(MOONS, {**result, "counterfactual": None}).counterfactual is None
+    axes = figures.draw_boundaries([record]).axes[0]
+    cell = np.array([axis[1] - axis[0] for axis in record.axes])
+    for drawn, above in zip(axes.collections, (record.truth, record.believed > 0.5), strict=True):
+        points = np.vstack([path.vertices for path in drawn.get_paths()])
+        assert len(points) > 20
+        near = ((points - [record.axes[0][0], record.axes[1][0]]) / cell).astype(int).clip(0, figures.SIDE - 2)
+        corners = [above[near[:, 1] + i, near[:, 0] + j] for i in (0, 1) for j in (0, 1)]
+        mixed = np.any(corners, axis=0) & ~np.all(corners, axis=0)
+        assert mixed.mean() > 0.95  # a point on a line of the grid may count to the cell beside it
+
+
 def test_an_image_of_the_reference_says_so_and_what_was_made_stands_beside_it() -> None:
     image = [0.0, 255.0, 0.0, 0.0]
     runs = pd.DataFrame(
@@ -288,6 +351,7 @@ def test_packed_results_are_read_as_if_they_had_been_written_line_by_line(tmp_pa
     pd.testing.assert_frame_equal(one.sort_values("method"), other.sort_values("method"), atol=1e-4, check_like=True)
     for line in lines:
         (again,) = [r for r in packed if (r["row"], r["method"]) == (line["row"], line["method"])]
+        assert again.keys() == line.keys() & set(records.KEPT)  # what was not measured is not there
         assert [asked for asked, _ in again["curve"]] == [asked for asked, _ in line["curve"]]
         assert again["valid"] is line["valid"] and again["is_reference_row"] is line["is_reference_row"]
 

@@ -104,3 +104,12 @@ def test_each_seed_has_a_history_of_its_own() -> None:
     assert [(job.row, job.seed) for job in jobs] == [(0, 0), (0, 1), (0, 2)]
     first, second = (control.ground("control-1", seed).reference for seed in (0, 1))
     assert not np.array_equal(first, second)
+
+
+AT_THE_LIMITS = {"error": 0.01, "rise": 20.0, "settling": 50.0, "overshoot": 0.2, "effort": 2.0}  # section 5
+
+
+def test_what_is_at_the_papers_five_limits_passes_and_what_is_beyond_one_does_not() -> None:
+    assert control.Response(**AT_THE_LIMITS).passes
+    for name, limit in AT_THE_LIMITS.items():
+        assert not control.Response(**AT_THE_LIMITS | {name: 1.01 * limit}).passes, name

@@ -12,10 +12,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
 from acex.arrays import BoolArray
+from acex.search import feasible
 from acex.search.families import anywhere, everything, from_hits, from_reference, simplified
-from acex.search.feasible import Feasible
+from acex.search.feasible import Feasible, _Round, _unusual_hit
 from acex.search.hints import as_outcomes, outcome_model
-from acex.search.problem import Problem, key
+from acex.search.problem import Problem, Query, key
 from acex.search.search import Search
 from acex.space.kinds import Continuous, Integer, Nominal
 from acex.space.quantiles import Quantiles
@@ -83,6 +84,18 @@ def test_variations_of_a_hit_are_mostly_cheaper_than_it() -> None:
     hits = p.projected[:3]
     X = from_hits(p, np.random.default_rng(0), hits, 900)
     assert (p.cost(X) < p.cost(hits).max()).mean() > 0.6
+
+
+def test_of_the_variations_of_a_hit_every_third_undoes_changes_and_the_others_shrink_them_or_add_noise() -> None:
+    wide = Space(tuple(Continuous(f"f{j}", -50, 50) for j in range(6)))
+    p = problem(wide, plausible=False)
+    hit = p.factual - np.sign(p.factual) * p.scale.deviations
+    X = from_hits(p, np.random.default_rng(0), hit[None], 900)
+    undone = (p.factual == X).mean(axis=1)
+    assert undone[0::3].mean() > 0.3 and undone[1::3].max() == undone[2::3].max() == 0
+    share = (X - p.factual) / (hit - p.factual)
+    assert ((share[1::3] >= 0) & (share[1::3] <= 1 + 1e-9)).all()
+    assert (X[2::3] == hit).mean() > 0.5
 
 
 def test_a_small_region_is_listed_in_full() -> None:
@@ -250,3 +263,47 @@ def test_a_tolerance_that_is_no_share_is_refused() -> None:
     for wrong in (-0.1, 1.0, np.nan, "a"):
         with pytest.raises(ValueError, match="tolerance must be a chance"):
             Feasible(tolerance=wrong)  # type: ignore[arg-type]
+
+
+def test_with_a_margin_only_the_likeliest_points_have_a_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = problem()
+    history = run(Search.begin(p, Feasible()), 12).history
+    assert history.is_hit.any()
+    round_ = _Round(p, Feasible(margin=0.6), history, 0, 0)
+    points = round_.ground.candidates[:40]
+    monkeypatch.setattr(feasible, "MOST_STEADY", 5)
+    probability = round_.belief.probability(points)
+    chance = round_._chance(points)
+    likeliest = probability >= sorted(probability)[-5]
+    assert (chance[~likeliest] == 0).all() and (chance[likeliest] > 0).all()
+    assert_allclose(chance[likeliest], (probability * round_.belief.steadiness(points.X))[likeliest])
+
+
+def test_a_round_goes_on_beyond_the_budget_where_several_are_asked_at_once() -> None:
+    p = problem()
+    search = run(Search.begin(p, Feasible()), 8)
+    assert search.best is not None
+    next_ = Feasible()._search_on(p, search.history, seed=0, count=1, budget=8)
+    assert isinstance(next_, Query)
+    assert_array_equal(next_.point, search.ask().point)  # type: ignore[union-attr]
+
+
+def test_a_search_for_several_does_not_come_back_to_a_round_that_is_over() -> None:
+    p = problem(plausible=False)
+    search = run(Search.begin(p, Feasible(), count=3), 60)
+    rounds = [q.round for q in search.history.queries if q.purpose != "undo"]
+    assert rounds == sorted(rounds) and max(rounds) == 2
+
+
+def test_the_cheapest_row_that_outcomes_call_a_hit_is_asked_where_all_of_them_are_unusual(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    p = problem(plausible=False)
+    limit = np.median(p.projected[:, 0])
+    assert p.factual[0] > limit
+    monkeypatch.setattr(Problem, "plausible", lambda self, X: X[:, 0] > limit)
+    found = _unusual_hit(replace(p, hint=lambda X: np.where(X[:, 0] > limit, 0.1, 0.9)))
+    unusual = p.projected[p.projected[:, 0] <= limit]
+    assert found is not None
+    assert_array_equal(found, unusual[p.cost(unusual).argmin()])
+    assert _unusual_hit(replace(p, hint=lambda X: np.full(len(X), 0.9))) is None

@@ -7,7 +7,9 @@ import math
 import pickle
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,10 @@ from sqlalchemy.exc import DBAPIError
 
 from acex.errors import BudgetSpent, LedgerFailed
 from acex.ledger import Ledger, Question, label_text, migrations, query_id
+from acex.ledger.claims import _is_given_up
+from acex.ledger.forms import iso
 from acex.ledger.journal import Journal
+from acex.ledger.owner import Moment
 from acex.ledger.store import Store, shown
 from acex.values import fingerprint
 from ledgers import MODEL, Clock, postgres, questions, rows
@@ -723,3 +728,18 @@ class AnyOrder(RuleBasedStateMachine):
 
 TestAnyOrder = AnyOrder.TestCase
 TestAnyOrder.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+
+
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize("attempts", [0, 1])
+@pytest.mark.parametrize("awaited", [False, True])
+def test_only_what_was_sent_and_is_neither_answered_nor_awaited_is_given_up(
+    settled: bool, attempts: int, awaited: bool
+) -> None:
+    now = Moment(datetime(2030, 1, 1, tzinfo=UTC))
+    until = iso(now.at + timedelta(minutes=1 if awaited else -1))
+    owner = "somebody" if attempts else None
+    query: Any = SimpleNamespace(
+        sequence=5 if settled else None, attempts=attempts, claimed_by=owner, leased_until=until, lease_clock=None
+    )
+    assert _is_given_up(query, now) == (attempts == 1 and not settled and not awaited)

@@ -275,3 +275,31 @@ def test_an_older_ledger_that_is_damaged_can_be_repaired_too(tmp_path: Path) -> 
         ledger.repair(tmp_path / "mended.db")
     with Ledger(tmp_path / "mended.db") as mended:
         assert len(mended.answers("loans-v1")) == 10 and mended.check() == []
+
+
+@pytest.mark.parametrize("version", ["new", "old"])
+def test_a_row_that_is_not_the_one_of_its_key_is_found(path: Path, tmp_path: Path, version: str) -> None:
+    if version == "old":  # without checksums: the key alone tells
+        path = tmp_path / "old.db"
+        connection = sqlite3.connect(path)
+        connection.executescript(Path(__file__).with_name("ledger-version-2.sql").read_text(encoding="utf-8"))
+        connection.close()
+    change(path, "UPDATE queries SET row = '[12345]' WHERE sequence = 8")
+    with Ledger(path, checked=False) as ledger:
+        assert [words for words in ledger.check() if "damaged" in words] != []
+
+
+def test_each_line_that_cannot_be_read_is_named_once(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path) as ledger:
+        ledger.import_answers(MODEL, rows(*range(500)), ["good"] * 500)
+    whole, size = path.read_bytes(), 4096
+    leaf = next(at for at in range(len(whole) // 2 // size * size, len(whole), size) if whole[at] == 13)
+    path.write_bytes(whole[:leaf] + random.Random(0).randbytes(size) + whole[leaf + size :])
+    with Ledger(path, checked=False) as ledger:
+        found = ledger.check()
+        ledger.repair(tmp_path / "mended.db")
+    with Ledger(tmp_path / "mended.db") as mended:
+        n_lost = 500 - len(mended.answers(MODEL))
+    unread = [words for words in found if "cannot be read" in words]
+    assert len(unread) == len(set(unread)) == n_lost > 0

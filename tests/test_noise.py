@@ -90,6 +90,25 @@ def test_a_strategy_sees_each_row_once_and_the_majority() -> None:
     assert tally.position(1) == 3  # where the row first got the answer that holds
 
 
+def test_the_votes_that_are_kept_are_as_many_as_a_lead_takes_on_average() -> None:
+    share, confirm = 0.2, 5
+    tally = Tally(Noise(share, confirm), told(*[(1.0, True)] * 3, chance=0.3))
+    # Steps to a lead of 5 from leads of 4, 3, ..., -95: one, and what is left after a vote for or against.
+    leads = np.arange(100)
+    steps = np.eye(100)
+    steps[leads[1:], leads[:-1]] -= 1 - share
+    steps[leads[:-1], leads[1:]] -= share
+    expected = np.linalg.solve(steps, np.ones(100))
+    assert tally._wanted(np.array([1])) == np.ceil(expected[1])  # from a lead of 3
+
+
+def test_a_vote_belongs_to_the_round_in_which_it_is_asked() -> None:
+    history = told((1, True)).told(Query(np.array([2.0]), "first", round=1), False)
+    history = history.told(Query(np.array([3.0]), "first", round=2), True)
+    vote = Tally(Noise(0.1), history)._vote(1)
+    assert (vote.point.tolist(), vote.round, vote.purpose) == ([1.0], 2, "vote")
+
+
 def test_the_share_is_learnt_from_rows_that_were_asked_more_than_once() -> None:
     steady = Tally(Noise("auto"), told(*[(1.0, True)] * 10, (2.0, False))).share
     fickle = Tally(Noise("auto"), told(*[(1.0, True)] * 7, *[(1.0, False)] * 3)).share

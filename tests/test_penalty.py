@@ -197,3 +197,12 @@ def test_where_a_round_finds_nothing_the_cheapest_row_that_was_not_asked_is(monk
     rows = p.projected[p.admissible(p.projected, search.history.asked)]
     assert query is not None
     assert_array_equal(query.point, rows[p.cost(rows).argmin()])
+
+
+@pytest.mark.parametrize("weight", [3.0, 1e6])
+def test_the_incumbents_moments_are_those_of_the_delta_method(weight: float) -> None:
+    s = surrogate(problem(PLANE))
+    score = s.improvement(weight)
+    latent, variance = (float(v[0]) for v in s.posterior.latent(score.beside.b))
+    slope = (expit(latent + 1e-5) - expit(latent - 1e-5)) / 2e-5
+    assert_allclose(score._incumbent, (expit(latent), variance * slope**2, slope), rtol=1e-6)

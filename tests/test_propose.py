@@ -10,15 +10,15 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
 from acex.arrays import BoolArray, FloatArray
-from acex.search.branch import MOST_NODES, _expand, _levels, _Node
-from acex.search.climb import climb
+from acex.search.branch import MOST_NODES, _added, _expand, _levels, _Node
+from acex.search.climb import along_climbs, climb
 from acex.search.penalty import ImprovementScore, Penalty, _Surrogate, around_factual
 from acex.search.problem import Problem
 from acex.search.propose import maximise, relaxed_features
 from acex.space.feature import MOST_ONE_HOT
-from acex.space.kinds import Integer, Nominal, Ordinal
+from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.space import Space
-from problems import MIXED, all_points, answered, problem
+from problems import DISCRETE, MIXED, all_points, answered, problem
 
 
 def score_of(p: Problem, penalty: float = 178.0, seed: int = 0) -> ImprovementScore:
@@ -200,3 +200,26 @@ def test_of_very_many_categories_the_tree_tries_those_that_it_has_met() -> None:
     found = maximise(score_of(p), p.cost, p.region, starts, anything)
     assert found is not None and not found.exhaustive
     assert found.point[0] in {*starts[:, 0], *answered(p).X[:, 0]}
+
+
+def test_the_way_of_a_climb_lies_between_its_start_its_end_and_home() -> None:
+    p = problem(Space((Continuous("a", 0, 10), Continuous("b", 0, 10))), plausible=False)
+    score, relaxed, starts = score_of(p), relaxed_features(p.region), starts_of(p)[:4]
+    ends = climb(score, p.cost, p.region, starts, relaxed)
+    way = along_climbs(score, p.cost, p.region, starts, relaxed)
+    both = [(end, other) for end, start in zip(ends, starts, strict=True) for other in (start, p.factual)]
+    around = [
+        np.linalg.norm(way - a, axis=1) + np.linalg.norm(way - b, axis=1) - np.linalg.norm(a - b) for a, b in both
+    ]
+    assert (np.min(around, axis=0) < 1e-6).all()
+    assert all((np.abs(way - x).max(axis=1) < 1e-6).any() for x in ends)
+    assert all((np.abs(way - (end + other) / 2).max(axis=1) < 1e-6).any() for end, other in both)
+
+
+@pytest.mark.parametrize("space", [MIXED, DISCRETE])
+def test_what_features_add_is_the_squared_distance_in_coordinates(space: Space) -> None:
+    p = problem(space)
+    E, X = p.reference[:30], p.reference[30:40]
+    of_all = p.scale.metric.squared(p.scale.coordinates(X), p.scale.coordinates(E))
+    added = [np.sum([_added(p.cost, j, x[j], E) for j in range(len(space))], axis=0) for x in X]
+    assert_allclose(added, of_all, atol=1e-9)

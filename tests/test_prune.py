@@ -13,6 +13,8 @@ from numpy.testing import assert_array_equal
 
 import acex
 from acex.arrays import BoolArray, FloatArray
+from acex.search.belief import Belief
+from acex.search.evidence import Ground, Points
 from acex.search.feasible import Feasible
 from acex.search.problem import History, Known, Problem, Query, key
 from acex.search.prune import RESERVED, Undoings
@@ -162,6 +164,15 @@ def test_pruning_goes_on_from_the_history_alone() -> None:
     begun = run(Search.begin(p, Feasible(), 1, budget=14), 11).history
     again = Search(p, Feasible(), 1, begun, budget=14)
     assert_array_equal(run(again, 14).history.X, whole.history.X)
+
+
+def test_an_undoing_has_the_chance_that_the_answers_give_it() -> None:
+    p = problem(CUBE, plausible=False)
+    history = asked(p, moved(p, 0, 1, 2), moved(p, 3), hits=(True, False))
+    query = Undoings(p, history, np.array([1])).next()
+    assert query is not None
+    believed = Belief(p, history).probability(Points(p.once(Ground), query.point[None]))
+    assert query.chance == pytest.approx(believed[0])
 
 
 def test_of_rows_that_cost_the_same_the_one_with_fewer_changes_is_the_answer() -> None:

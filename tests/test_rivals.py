@@ -288,6 +288,26 @@ def test_children_keep_the_features_that_their_flags_keep() -> None:
     assert (children[flags] == np.tile(X0, (20, 1))[flags]).all() and t.allowed(children).all()
 
 
+def test_children_are_spread_as_simulated_binary_crossover_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moc, "MUTATED", 0.0)
+    monkeypatch.setattr(moc, "RECOMBINED", 1.0)
+    monkeypatch.setattr(moc, "RECOMBINED_VALUE", 1.0)
+    n, wide = 2000, Space((Continuous("a", -1e3, 1e3),))
+    t = task(a_is_high, wide, np.zeros(1))
+    X = np.random.default_rng(1).random((n, 1))
+    children, _ = moc.offspring(t, np.random.default_rng(0), X, np.zeros((n, 1), dtype=bool), np.arange(n))
+    parents = X[np.random.default_rng(0).integers(0, n, (2, n)).min(axis=0)]  # the better of two, drawn first
+    (first, second), (mother, father) = np.split(children[:, 0], 2), np.split(parents[:, 0], 2)
+    assert_allclose(first + second, mother + father, atol=1e-9)
+    apart = np.abs(mother - father) > 1e-3
+    spread = (first - second)[apart] / (mother - father)[apart]
+
+    # Deb and Agrawal (1995): their density (e + 1) / 2 beta^e, and beta^-(e + 2) beyond 1, integrated.
+    power = moc.SPREAD + 1
+    share = np.where(spread < 1, spread**power / 2, 1 - spread**-power / 2)
+    assert stats.kstest(share, "uniform").pvalue > 1e-4
+
+
 # -- BayCon ----------------------------------------------------------------------------------------------
 
 
@@ -312,6 +332,16 @@ def test_numbers_are_drawn_between_quantiles_and_categories_from_all_that_occur(
         drawn = X[X[:, j] != X0[j], j]
         assert drawn.min() >= low[j] - grid[j] and drawn.max() <= high[j] + grid[j]
     assert set(X[:, 2]) == set(t.ground.reference[:, 2])
+
+
+def test_a_number_that_all_rows_share_is_left_alone_without_a_word() -> None:
+    t, rng = task(), np.random.default_rng(0)
+    reference = t.ground.reference.copy()
+    reference[:, 1] = 2.0
+    t = Task(replace(t.ground, reference=reference), X0)
+    with np.errstate(all="raise"):
+        X = baycon.anywhere(t, rng)
+    assert (X[:, 1] == X0[1]).all() and (X[:, 0] != X0[0]).any()
 
 
 def test_candidates_are_asked_by_expected_improvement() -> None:

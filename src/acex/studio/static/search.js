@@ -177,7 +177,7 @@ export async function searchPage(desk, id) {
       h("div", { class: "verdict" }, heading, state, numbers, h("div", { class: "buttons" }, stop, go, more), trouble,
         search.rules.length ? h("details", {}, h("summary", {}, `${count(search.rules.length, "rule")} held`), h("ul", { class: "rules" }, search.rules.map(words => h("li", {}, words)))) : null),
       h("figure", {}, chart,
-        h("figcaption", {}, [["hit", "the decision changed"], ["miss", "it did not"], ["line", "smallest so far"]].map(([key, words]) => h("span", {}, h("span", { class: `key ${key}` }), words))),
+        h("figcaption", {}, [["hit", desk.answers === "numbers" ? "the answer is as wanted" : "the decision changed"], ["miss", desk.answers === "numbers" ? "it is not" : "it did not"], ["line", "smallest so far"]].map(([key, words]) => h("span", {}, h("span", { class: `key ${key}` }), words))),
         h("details", {}, h("summary", {}, "Every question in a table"),
           h("div", { class: "wide", tabindex: "0", role: "region", "aria-labelledby": table },
             h("table", { class: "lines" }, h("caption", { class: "unseen", id: table }, "Every question"),

@@ -43,7 +43,7 @@ export function whatIf(desk, row, wanted) {
     },
   }, h("div", { class: "fields" }, fields.map(([, field]) => field.node)), h("div", { class: "ask-line" }, button, told), asked);
   const node = h("section", { id: "whatif" }, h("h2", {}, "What if … ?"),
-    h("p", { class: "soft" }, `Change the row as you like, and ask what the decision would be. Wanted: ${wanted.join(" or ")}.`), form);
+    h("p", { class: "soft" }, `Change the row as you like, and ask what the ${desk.answers === "numbers" ? "answer" : "decision"} would be. Wanted: ${wanted.join(" or ")}.`), form);
   look();
   return {
     node, look, // what is known may have become more
