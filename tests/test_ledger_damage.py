@@ -240,14 +240,20 @@ def test_a_model_whose_line_is_lost_is_sent_nothing_before_it_has_a_budget(path:
         assert mended.remaining(MODEL) == 100 - 41
 
 
-def test_a_page_of_garbage_costs_what_was_on_it(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.db"
+def with_a_page_of_garbage(folder: Path) -> Path:
+    """A ledger of 500 answers, one page of which cannot be read."""
+    path = folder / "ledger.db"
     with Ledger(path) as ledger:
         ledger.import_answers(MODEL, rows(*range(500)), ["good"] * 500)
     whole, size = path.read_bytes(), 4096
     # A leaf of the table: pages of that kind begin with 13.
     leaf = next(at for at in range(len(whole) // 2 // size * size, len(whole), size) if whole[at] == 13)
     path.write_bytes(whole[:leaf] + random.Random(0).randbytes(size) + whole[leaf + size :])
+    return path
+
+
+def test_a_page_of_garbage_costs_what_was_on_it(tmp_path: Path) -> None:
+    path = with_a_page_of_garbage(tmp_path)
     spoilt = path.read_bytes()
     with pytest.raises(LedgerFailed, match=r"the file is damaged.*acex ledger repair"):
         Ledger(path)
@@ -290,12 +296,7 @@ def test_a_row_that_is_not_the_one_of_its_key_is_found(path: Path, tmp_path: Pat
 
 
 def test_each_line_that_cannot_be_read_is_named_once(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.db"
-    with Ledger(path) as ledger:
-        ledger.import_answers(MODEL, rows(*range(500)), ["good"] * 500)
-    whole, size = path.read_bytes(), 4096
-    leaf = next(at for at in range(len(whole) // 2 // size * size, len(whole), size) if whole[at] == 13)
-    path.write_bytes(whole[:leaf] + random.Random(0).randbytes(size) + whole[leaf + size :])
+    path = with_a_page_of_garbage(tmp_path)
     with Ledger(path, checked=False) as ledger:
         found = ledger.check()
         ledger.repair(tmp_path / "mended.db")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from acex.ledger.purge import moment
 from acex.ledger.tables import metadata
 from acex.run.recorded import recorded
 from commands import run
-from ledgers import postgres
 
 RNG = np.random.default_rng(0)
 DATA = pd.DataFrame({"a": RNG.normal(size=60).round(9), "b": RNG.normal(size=60).round(9)})
@@ -62,43 +60,33 @@ def test_a_row_that_was_taken_out_is_nowhere_in_the_file(tmp_path: Path) -> None
     assert mine not in files(path)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of a ledger that is not there yet."""
-    if request.param == "sqlite":
-        yield str(tmp_path / "l.db")
-    else:
-        with postgres() as address:
-            yield address
-
-
 def everything(address: str) -> str:
     """All that the tables of a ledger hold, as text."""
     with Ledger(address) as ledger, ledger._store.read() as connection:
         return "\n".join(str(list(connection.execute(select(table)))) for table in metadata.sorted_tables)
 
 
-def test_a_row_that_was_taken_out_is_in_no_table_and_the_others_are_whole(where: str) -> None:
-    rows = filled(where)
+def test_a_row_that_was_taken_out_is_in_no_table_and_the_others_are_whole(address: str) -> None:
+    rows = filled(address)
     mine, other = (f"[{rows.iloc[i]['a']}, {rows.iloc[i]['b']}]" for i in (0, 1))
-    with Ledger(where) as ledger:
+    with Ledger(address) as ledger:
         charged = ledger.stats()["charged"].tolist()
         kept = {name: recorded(ledger, name).to_dict() for name in ledger.explanations("m")["id"]}
-    assert mine in everything(where) and "ann" in everything(where)
-    with Ledger(where) as ledger:
+    assert mine in everything(address) and "ann" in everything(address)
+    with Ledger(address) as ledger:
         assert ledger.purge(named=["ann"], really=False) == ledger.purge(named=["ann"])
         assert ledger.stats()["charged"].tolist() == charged and ledger.check() == []
         left = ledger.explanations("m")["id"].tolist()
         assert len(left) == 2
         # Free of what others have asked meanwhile: each says what it said before.
         assert [recorded(ledger, name).to_dict() for name in left] == [kept[name] for name in left]
-    assert mine not in everything(where) and "ann" not in everything(where) and other in everything(where)
-    again = run("ledger", "purge", where, "--before", "2999-01-01", "--yes", "--json")
-    assert json.loads(again.stdout)["explanations"] == 2 and other not in everything(where)
+    assert mine not in everything(address) and "ann" not in everything(address) and other in everything(address)
+    again = run("ledger", "purge", address, "--before", "2999-01-01", "--yes", "--json")
+    assert json.loads(again.stdout)["explanations"] == 2 and other not in everything(address)
 
 
-def test_what_stays_goes_on_and_costs_nothing_again(where: str) -> None:
-    path = where
+def test_what_stays_goes_on_and_costs_nothing_again(address: str) -> None:
+    path = address
     rows = filled(path)
     with Ledger(path) as ledger:
         ledger.purge(named=["ann"])
@@ -109,8 +97,8 @@ def test_what_stays_goes_on_and_costs_nothing_again(where: str) -> None:
     assert fresh[0].outcome == "found" and fresh[0].n_queries > 0
 
 
-def test_a_row_that_is_also_somebody_else_s_only_loses_the_name(where: str) -> None:
-    path = where
+def test_a_row_that_is_also_somebody_else_s_only_loses_the_name(address: str) -> None:
+    path = address
     row = DATA[DATA["a"] < 0].iloc[[0, 0]]
     explainer = acex.Explainer(model, DATA, ledger=path, model_id="m")
     explainer.explain_many(row, ids=["ann", "bob"], target="high", budget=5, n_jobs=1).frame()
@@ -121,8 +109,8 @@ def test_a_row_that_is_also_somebody_else_s_only_loses_the_name(where: str) -> N
     explainer.ledger.close()
 
 
-def test_what_is_old_enough_goes_with_rows_that_nobody_asked_for(where: str) -> None:
-    path = where
+def test_what_is_old_enough_goes_with_rows_that_nobody_asked_for(address: str) -> None:
+    path = address
     filled(path)
     with Ledger(path) as ledger:
         ledger.import_answers("m", ["[0.5, 0.5]"], ["low"])
@@ -136,8 +124,8 @@ def test_what_is_old_enough_goes_with_rows_that_nobody_asked_for(where: str) -> 
         assert ledger.stats()["charged"].sum() > 0 and ledger.check() == []
 
 
-def test_rows_in_flight_are_not_taken_out(where: str) -> None:
-    with Ledger(where) as ledger:
+def test_rows_in_flight_are_not_taken_out(address: str) -> None:
+    with Ledger(address) as ledger:
         ledger.begin("e", "m", factual={}, settings={})
         ledger.name("e", ["ann"])
         ledger.claim("m", [Question("[1]", position=0)], explanation="e")
