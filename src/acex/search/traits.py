@@ -14,7 +14,7 @@ from scipy.special import logit
 
 from acex.arrays import FloatArray
 from acex.search.evidence import HINT_CLIP, Evidence, Points, in_common
-from acex.search.surrogate import moderated
+from acex.search.surrogate import AT_ONCE, moderated
 from acex.space.metric import nearest
 
 REVISION = 1
@@ -108,7 +108,9 @@ def _of_points(e: Evidence, x: Points) -> Columns:
     distance = ground.distance(x.Z)
     changed = (p.factual != x.X).sum(axis=1)
     k = min(10, len(ground.rows))
-    to_rows, near = nearest(np.sqrt(p.scale.metric.squared(x.Z, ground.rows.Z)), k)
+    parts = np.array_split(x.Z, len(x) * len(ground.rows) // AT_ONCE + 1)
+    nearest_rows = [nearest(np.sqrt(p.scale.metric.squared(Z, ground.rows.Z)), k) for Z in parts]
+    to_rows, near = (np.concatenate(of_parts) for of_parts in zip(*nearest_rows, strict=True))
     rows, at = np.unique(near, return_inverse=True)
     believed = e.by_posterior(ground.rows[rows])[at].reshape(near.shape)
     out: Columns = {
