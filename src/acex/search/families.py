@@ -47,16 +47,19 @@ def from_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n: i
     a little noise to one or two features.
     """
     x, d = problem.factual, len(problem.factual)
-    V = hits[rng.integers(len(hits), size=n)]
+    X = hits[rng.integers(len(hits), size=n)]
     kind = np.arange(n)[:, None] % 3
     common = 1 - rng.random((n, 1)) ** 2
     share = np.where(kind == 0, common, 1 - rng.random((n, d)) ** 2 * (rng.random((n, d)) < 0.5))
     in_ranks = rng.random((n, 1)) < 0.5
     undone = (kind == 0) & (rng.random((n, d)) > rng.random((n, 1)))
-    X = np.where(undone, x, problem.quantiles.between(x, V, share, in_ranks, ~undone & (kind != 2)))
     noise = rng.normal(size=(n, d)) * problem.scale.deviations * NOISE * rng.random((n, 1)) ** 2
     touched = (rng.random((n, d)) < 2 / d) & ~problem.scale.is_nominal
-    return problem.released(problem.region.snap(np.where(kind == 2, V + noise * touched, X)))
+    noisy, moved = kind[:, 0] == 2, kind[:, 0] != 2
+    X[noisy] += (noise * touched)[noisy]
+    way = problem.quantiles.between(x, X[moved], share[moved], in_ranks[moved], ~undone[moved])
+    X[moved] = np.where(undone[moved], x, way)
+    return problem.released(problem.region.snap(X))
 
 
 def beyond_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n: int) -> FloatArray:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, ndtr
@@ -96,13 +97,20 @@ class Posterior:
         V = self._whiten(K_star)  # line 5
         return K_star @ self.a, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0), V  # line 6
 
+    @cached_property
+    def _half(self) -> FloatArray:
+        """L^-1 sqrt(W), (n, n), lower triangular: products with it are faster than solving for L, time and again."""
+        return _solve(self.L, np.diag(self.sqrt_W))
+
     def _whiten(self, K_star: FloatArray) -> FloatArray:
         """L^-1 sqrt(W) K_star', (n, a)."""
-        return _solve(self.L, (K_star * self.sqrt_W).T)
+        V: FloatArray = dtrmm(1.0, self._half, K_star.T, lower=1)
+        return V
 
     def _unwhiten(self, V: FloatArray) -> FloatArray:
-        """sqrt(W) L^-T V = (K + W^-1)^-1 K_star, (n, a)."""
-        return self.sqrt_W[:, None] * _solve(self.L, V, transposed=True)
+        """sqrt(W) L^-T V = (K + W^-1)^-1 K_star', (n, a)."""
+        U: FloatArray = dtrmm(1.0, self._half, V, lower=1, trans_a=1)
+        return U
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,9 +214,9 @@ def _cholesky(B: FloatArray) -> FloatArray:
     return out
 
 
-def _solve(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatArray:
-    """L^-1 B, or L^-T B, for a lower triangular L; LAPACK directly, since an `ask` needs thousands."""
-    X, trouble = dtrtrs(L, B, lower=1, trans=int(transposed))
+def _solve(L: FloatArray, B: FloatArray) -> FloatArray:
+    """L^-1 B for a lower triangular L; LAPACK directly, since an `ask` needs many."""
+    X, trouble = dtrtrs(L, B, lower=1)
     if trouble:
         raise ArithmeticError(f"The Cholesky factor is singular in row {trouble}.")
     out: FloatArray = X
@@ -272,7 +280,7 @@ class _Mode:
         """d log marginal likelihood / d (log variance, log ell), (2,). Algorithm 5.1."""
         half = _solve(self.L, np.diag(self.sqrt_W))
         R = half.T @ half  # sqrt(W) B^-1 sqrt(W), line 5
-        C = _solve(self.L, self.sqrt_W[:, None] * self.K)
+        C = half @ self.K
         third = self.pi * (1 - self.pi) * (2 * self.pi - 1)
         s2 = 0.5 * (np.diag(self.K) - (C**2).sum(axis=0)) * third  # line 7, where W' = -third
         by_log_ell = -2 * self.squared * self.kernel.slope(self.squared)

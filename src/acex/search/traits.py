@@ -9,6 +9,7 @@ tasks holds elsewhere. Whoever changes what a number means, or adds one, raises 
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
 from scipy.spatial.distance import cdist
 from scipy.special import logit
 
@@ -96,10 +97,11 @@ def _of_surrogate(e: Evidence, x: Points, squared: FloatArray, common: FloatArra
     # Kernel ridge with min(R_i, R_j) as covariance: a function of each feature by itself, -1 at the factual.
     unit = ADDITIVE_VARIANCE / e.ground.typical_change
     among = in_common(e.points.net_R, e.points.net_R) * unit
-    weights = common @ np.linalg.inv(among + ADDITIVE_NOISE * np.eye(len(among))) * unit
-    out["additive_mean"] = np.clip(2.0 * weights @ e.hits - 1.0, -4, 4)
-    explained = np.einsum("ij,ij->i", common, weights)
-    out["additive_deviation"] = np.sqrt(np.maximum((x.R.sum(axis=1) - explained) * unit, 0.0))
+    L = np.linalg.cholesky(among + ADDITIVE_NOISE * np.eye(len(among)))
+    weights = cho_solve((L, True), e.hits.astype(float), check_finite=False)
+    explained = solve_triangular(L, common.T * unit, lower=True, check_finite=False, overwrite_b=True)
+    out["additive_mean"] = np.clip(2.0 * unit * (common @ weights) - 1.0, -4, 4)
+    out["additive_deviation"] = np.sqrt(np.maximum(x.R.sum(axis=1) * unit - (explained**2).sum(axis=0), 0.0))
     return out
 
 
