@@ -188,9 +188,7 @@ def in_common(S: FloatArray, T: FloatArray) -> FloatArray:
     """
     if len(T) == 0:
         return np.zeros((len(S), 0))
-    common = cdist(S, T, "cityblock")
-    np.subtract(np.abs(S).sum(axis=1)[:, None] + np.abs(T).sum(axis=1), common, out=common)
-    return np.asarray(common / 2)
+    return np.asarray((np.abs(S).sum(axis=1)[:, None] + np.abs(T).sum(axis=1) - cdist(S, T, "cityblock")) / 2)
 
 
 def unit_of(beyond: FloatArray) -> float:
