@@ -3,10 +3,11 @@
     python benchmarks/speed.py
     python benchmarks/speed.py --first     # what the first ask of a process takes longer, five processes
 
-Both are timed in the same run, one after the other, with BLAS on one thread, in time of the processor, so that other work
-on the machine hardly counts; the first ask, which reads files, by the clock. The first rows are real searches up to 60
-points (asks that need no surrogate, for initial points and polishing, are left out); the others ask, with strategy
-"penalty", once the evidence is 150 points, and with 784 features. Needs the data sets: set ACEX_DATA or be online.
+Both are timed in the same run, one after the other, with BLAS on one thread, in time of the processor, so that other
+work on the machine hardly counts; the first ask, which reads files, by the clock. The first rows are real searches up
+to 60 points (asks that need no surrogate, for initial points and polishing, are left out); the others ask, with
+strategy "penalty", once the evidence is 150 points, and with 784 features. Needs the data sets: set ACEX_DATA or be
+online.
 """
 
 from __future__ import annotations
