@@ -135,7 +135,7 @@ def test_with_a_margin_counterfactuals_survive_small_perturbations_more_often() 
 def test_those_that_keep_the_margin_come_first_and_then_the_steadiest() -> None:
     search = run(Search.begin(numeric(), Feasible(tolerance=0.0, margin=0.7)), 40)
     best = search.history.X[ranked(search.problem, search.history, 0.7)]
-    steadiness, cost = search.steadiness(best), search.problem.cost(best)
+    steadiness, cost = Belief(search.problem, search.history).steadiness(best), search.problem.cost(best)
     keeps = steadiness >= 0.7
     assert keeps.any() and not keeps.all()
     assert (np.diff(keeps.astype(int)) <= 0).all()

@@ -101,6 +101,14 @@ def test_directions_add_up_to_the_length_of_all_steps() -> None:
     assert (points.S >= 0).all() and (points.R >= 0).all()
 
 
+def test_net_changes_have_as_much_in_common_as_those_by_direction() -> None:
+    p = problem(MIXED)
+    points = Points(p.once(Ground), p.projected[:30])
+    for by_direction, net in ((points.S, points.net_S), (points.R, points.net_R)):
+        assert net.shape[1] == by_direction.shape[1] - len(p.scale.numeric)
+        assert_allclose(in_common(net, net), in_common(by_direction, by_direction), atol=1e-12)
+
+
 def test_points_keep_what_is_known_of_them_when_chosen_or_joined() -> None:
     p = problem(MIXED)
     points = Points(p.once(Ground), p.projected[:20])

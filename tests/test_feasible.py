@@ -67,6 +67,21 @@ def test_a_share_of_the_way_begins_at_the_factual_and_ends_at_the_row() -> None:
         assert (half[:, ~numeric] == rows[:, ~numeric]).all()
 
 
+def test_what_is_wanted_of_a_way_is_as_if_all_were_wanted() -> None:
+    p, rng = problem(MIXED), np.random.default_rng(3)
+    rows, share, in_ranks = p.reference[1:20], rng.random((19, 1)), rng.random((19, 1)) < 0.5
+    wanted = rng.random(rows.shape) < 0.5
+    whole = p.quantiles.between(p.factual, rows, share, in_ranks)
+    part = p.quantiles.between(p.factual, rows, share, in_ranks, wanted)
+    assert_array_equal(part[wanted], whole[wanted])
+    ranks = p.quantiles.ranks(np.vstack([p.factual, rows]))
+    along = ranks[0] + share * (ranks[1:] - ranks[0])
+    curved = np.flatnonzero(in_ranks)
+    numeric = [j for j in p.scale.numeric if p.scale.space.features[j].codes(p.region.allowed[j]) is None]
+    assert numeric
+    assert_allclose(p.quantiles.ranks(whole)[np.ix_(curved, numeric)], along[np.ix_(curved, numeric)], atol=1e-9)
+
+
 # -- candidates ------------------------------------------------------------------------------------------
 
 

@@ -191,6 +191,24 @@ def test_a_prior_mean_is_a_shift_of_the_latent_function() -> None:
     assert_allclose(np.linalg.solve(kernel(Z, Z), f - m), t - expit(f), atol=1e-4)
 
 
+def test_many_points_are_judged_as_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surrogate, "AT_ONCE", 50)  # four points at a time
+    Z, t = labelled(12, 2, 4)
+    A = np.random.default_rng(1).normal(size=(30, 2))
+    posterior = fit(Z, t, prior_mean=-1.0)
+    each = np.array([posterior.latent(a[None], -1.0) for a in A])[:, :, 0].T
+    assert_allclose(posterior.latent(A, -1.0), each, atol=1e-9)
+    assert_allclose(posterior.latent(A, -1.0, posterior.kernel.metric.squared(A, Z)), each, atol=1e-9)
+
+
+def test_tuning_to_all_points_or_to_some_leads_to_the_same_mode() -> None:
+    """Newton's method begins where tuning ended, which has no say in where it ends."""
+    Z, t = labelled(40, 3, 5)
+    for n_tuning in (10, 40):
+        tuned = fit(Z, t, n_tuning=n_tuning)
+        assert_allclose(tuned.a, fit(Z, t, kernel=tuned.kernel).a, atol=1e-6)
+
+
 def test_points_that_almost_coincide_with_contrary_labels_are_survived() -> None:
     Z = np.repeat(np.random.default_rng(0).normal(size=(10, 3)), 3, axis=0)
     Z[1::3] += 1e-12

@@ -401,13 +401,13 @@ class Session:
             "found" if len(chosen) else outcome,
             stopped_by,
             tuple(chosen.tolist()),
-            tuple(search.steadiness(search.history.X[chosen]).tolist()) if steady else (),
+            tuple(search.steadiness.tolist()) if steady else (),
             search.worth,
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
             least_usual=tuple(least_usual(self.problem, x) for x in search.history.X[chosen]),
             needed=self._needed(search),
             votes=tuple(search.votes),
-            closer=self._strategy.closer(search.problem, search.learnt) if self._end and len(chosen) else (),
+            closer=search.closer if self._end and len(chosen) else (),
         )
 
     def _needed(self, search: Search) -> tuple[dict[str, str], ...]:

@@ -4,6 +4,9 @@ Z   points in quantile coordinates, (n, D)
 S   how far points go from the factual in each direction, in units of cost, (n, p): a number has two directions, a
     category each of its codes. All entries are at least zero, so min(S_i, S_j) is what two changes have in common.
 R   the same in ranks
+
+A number goes one way or the other, so its two columns fit into one with a sign (net_S, net_R): changes are as far apart
+in these, and there are half as many to look at.
 """
 
 from __future__ import annotations
@@ -65,8 +68,7 @@ class Ground:
     @cached_property
     def hinted_rows(self) -> FloatArray:
         """P(hit) of the rows by known outcomes, ascending, (r,); none without outcomes."""
-        hint = self.problem.hint
-        return np.zeros(0) if hint is None else np.sort(hint(self.rows.X))
+        return np.zeros(0) if self.problem.hint is None else np.sort(self.rows.hint)
 
     def distance(self, Z: FloatArray) -> FloatArray:
         """Distance to the factual, (n,)."""
@@ -129,6 +131,18 @@ class Points:
         return self._directions(steps)
 
     @cached_property
+    def net_S(self) -> FloatArray:
+        return self._net(self.S)
+
+    @cached_property
+    def net_R(self) -> FloatArray:
+        return self._net(self.R)
+
+    def _net(self, by_direction: FloatArray) -> FloatArray:
+        up, down, codes = np.split(by_direction, np.array([1, 2]) * len(self.ground.problem.scale.numeric), axis=1)
+        return np.hstack([up - down, codes])
+
+    @cached_property
     def costs(self) -> FloatArray:
         return self.ground.problem.cost(self.X)
 
@@ -170,11 +184,11 @@ def joined(*parts: Points) -> Points:
 def in_common(S: FloatArray, T: FloatArray) -> FloatArray:
     """What changes have in common, (n, m): the sum over all directions of the smaller step.
 
-    min(a, b) = (a + b - |a - b|) / 2.
+    min(a, b) = (a + b - |a - b|) / 2. Of net changes the same.
     """
     if len(T) == 0:
         return np.zeros((len(S), 0))
-    return np.asarray((S.sum(axis=1)[:, None] + T.sum(axis=1) - cdist(S, T, "cityblock")) / 2)
+    return np.asarray((np.abs(S).sum(axis=1)[:, None] + np.abs(T).sum(axis=1) - cdist(S, T, "cityblock")) / 2)
 
 
 def unit_of(beyond: FloatArray) -> float:
@@ -258,14 +272,20 @@ class Evidence:
             told[: len(self.history.certainty)] = self.history.certainty
         return told
 
-    def latent(self, points: Points, *, hinted: bool) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the latent function, above zero for a hit, (n,) each."""
+    def latent(
+        self, points: Points, *, hinted: bool, squared: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the latent function, above zero for a hit, (n,) each; see `Posterior.latent`."""
         if hinted and self.by_hint is not None:
-            mean, variance = self.by_hint.latent(points.Z, points.hinted_prior)
+            mean, variance = self.by_hint.latent(points.Z, points.hinted_prior, squared)
         else:
             prior = self.ground.distance_prior(points.Z, self.depth)
-            mean, variance = self.by_distance.latent(points.Z, prior)
+            mean, variance = self.by_distance.latent(points.Z, prior, squared)
         return (mean if self.width == np.inf else one_sided(mean, variance, self.width)), variance
+
+    def squared(self, points: Points) -> FloatArray:
+        """Squared distances of points from the evidence, (n, e)."""
+        return self.problem.scale.metric.squared(points.Z, self.points.Z)
 
     def by_posterior(self, points: Points) -> FloatArray:
         """P(hit) by the Gaussian process alone, with the prior that the evidence prefers, (n,)."""
@@ -274,8 +294,3 @@ class Evidence:
             mean, variance = self.latent(points, hinted=hinted)
             return np.asarray(ndtr(mean / np.sqrt(variance + 1e-12)))
         return moderated(*self.latent(points, hinted=hinted))
-
-    @cached_property
-    def believed_rows(self) -> FloatArray:
-        """P(hit) of some of the reference by the Gaussian process, (r,)."""
-        return self.by_posterior(self.ground.rows)

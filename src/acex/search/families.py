@@ -30,13 +30,13 @@ def from_reference(problem: Problem, rng: np.random.Generator, n: int) -> FloatA
     """Moves towards reference rows, (n, d): two thirds of them sparse, the rest of the whole row."""
     rows = problem.projected[rng.integers(len(problem.projected), size=n)]
     movable = np.flatnonzero(problem.region.movable)
-    order = rng.random((n, len(movable))).argsort(axis=1).argsort(axis=1)
+    draws = rng.random((n, len(movable)))
     n_changed = rng.integers(1, min(MOST_CHANGED, len(movable)) + 1, size=(n, 1))
     n_changed[: n // 3] = len(movable)
     chosen = np.zeros(rows.shape, dtype=bool)
-    chosen[:, movable] = order < n_changed
+    chosen[:, movable] = draws <= np.take_along_axis(np.sort(draws, axis=1), n_changed - 1, axis=1)
     share = np.where(rng.random((n, 1)) < 1 / 3, 1.0, rng.random((n, 1)))
-    moved = problem.quantiles.between(problem.factual, rows, share, rng.random((n, 1)) < 0.5)
+    moved = problem.quantiles.between(problem.factual, rows, share, rng.random((n, 1)) < 0.5, chosen)
     return problem.released(problem.region.snap(np.where(chosen, moved, problem.factual)))
 
 
@@ -47,16 +47,19 @@ def from_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n: i
     a little noise to one or two features.
     """
     x, d = problem.factual, len(problem.factual)
-    V = hits[rng.integers(len(hits), size=n)]
+    X = hits[rng.integers(len(hits), size=n)]
     kind = np.arange(n)[:, None] % 3
     common = 1 - rng.random((n, 1)) ** 2
     share = np.where(kind == 0, common, 1 - rng.random((n, d)) ** 2 * (rng.random((n, d)) < 0.5))
-    X = problem.quantiles.between(x, V, share, rng.random((n, 1)) < 0.5)
-    undone = rng.random((n, d)) > rng.random((n, 1))
-    X = np.where((kind == 0) & undone, x, X)
+    in_ranks = rng.random((n, 1)) < 0.5
+    undone = (kind == 0) & (rng.random((n, d)) > rng.random((n, 1)))
     noise = rng.normal(size=(n, d)) * problem.scale.deviations * NOISE * rng.random((n, 1)) ** 2
     touched = (rng.random((n, d)) < 2 / d) & ~problem.scale.is_nominal
-    return problem.released(problem.region.snap(np.where(kind == 2, V + noise * touched, X)))
+    noisy, moved = kind[:, 0] == 2, kind[:, 0] != 2
+    X[noisy] += (noise * touched)[noisy]
+    way = problem.quantiles.between(x, X[moved], share[moved], in_ranks[moved], ~undone[moved])
+    X[moved] = np.where(undone[moved], x, way)
+    return problem.released(problem.region.snap(X))
 
 
 def beyond_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n: int) -> FloatArray:

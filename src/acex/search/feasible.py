@@ -124,15 +124,18 @@ class Feasible(Strategy):
 
     def worth(self, problem: Problem, history: History) -> float:
         """The greatest expected saving in sight."""
-        round_ = _Round(problem, self, history, 0, 0)
-        if not round_.success.any():
+        ahead = self._ahead(problem, history)
+        if not ahead.success.any():
             return np.inf
-        return float((round_.judged.saving * round_.judged.probability).max(initial=0.0)) * best_cost(problem, history)
+        return float((ahead.judged.saving * ahead.judged.probability).max(initial=0.0)) * best_cost(problem, history)
 
     def closer(self, problem: Problem, history: History) -> tuple[float, ...]:
         """The chances, see `outlook`; none before the first counterfactual."""
-        round_ = _Round(problem, self, history, 0, 0)
-        return round_.outlook.closer if round_.success.any() else ()
+        ahead = self._ahead(problem, history)
+        return ahead.outlook.closer if ahead.success.any() else ()
+
+    def _ahead(self, problem: Problem, history: History) -> _Round:
+        return history.once((self, problem), lambda: _Round(problem, self, history, 0, 0))
 
 
 def _found(problem: Problem, history: History, count: int) -> tuple[frozenset[int], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -98,6 +98,17 @@ class History:
         """The keys of points that need not be asked: those asked, and known misses."""
         known = () if self.known is None else (k for k, hit in self.known.answers.items() if not hit)
         return self.asked.union(known)
+
+    def once(self, what: Hashable, work: Callable[[], T]) -> T:
+        """What this work makes of the history: done once, and kept as long as the history lives."""
+        if what not in self._made:
+            self._made[what] = work()
+        made: T = self._made[what]
+        return made
+
+    @cached_property
+    def _made(self) -> dict[Hashable, Any]:
+        return {}
 
     def told(self, query: Query, hit: bool, odds: float | None = None) -> History:
         """The history with one more answer."""

@@ -132,8 +132,7 @@ class Undoings:
         X = np.repeat(self.history.X[self.chosen[i]][None], len(likeliest), axis=0)
         for n, j in enumerate(likeliest):
             X[n:, j] = self.problem.factual[j]
-        others = [self.problem.rests_on(x) for x in np.delete(self.history.X[self.chosen], i, axis=0)]
-        good = np.asarray((self.problem.factual != X).any(axis=1)) & self.problem.different(X, others)
+        good = np.asarray((self.problem.factual != X).any(axis=1)) & self.problem.different(X, self._others[i])
         return X[1:] if good[1:].all() else X[1 : 1 + int(good[1:].argmin())]
 
     def _may_ask(self, X: FloatArray) -> BoolArray:
@@ -168,5 +167,10 @@ class Undoings:
 
     def _different(self, i: int) -> bool:
         """Is it still different from the other counterfactuals?"""
-        others = np.delete(self.history.X[self.chosen], self.of[i], axis=0)
-        return bool(self.problem.different(self.X[i : i + 1], [self.problem.rests_on(x) for x in others])[0])
+        return bool(self.problem.different(self.X[i : i + 1], self._others[self.of[i]])[0])
+
+    @cached_property
+    def _others(self) -> list[list[frozenset[int]]]:
+        """For each counterfactual what the others rest on."""
+        sets = [self.problem.rests_on(x) for x in self.history.X[self.chosen]]
+        return [sets[:i] + sets[i + 1 :] for i in range(len(sets))]

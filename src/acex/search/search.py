@@ -108,6 +108,11 @@ class Search:
         return self.strategy.worth(self.problem, self.learnt)
 
     @cached_property
+    def closer(self) -> tuple[float, ...]:
+        """The chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where nobody can tell."""
+        return self.strategy.closer(self.problem, self.learnt)
+
+    @cached_property
     def best(self) -> FloatArray | None:
         """The best counterfactual so far, (d,)."""
         chosen = self.chosen
@@ -138,6 +143,7 @@ class Search:
         """The counterfactuals with each change undone alone: is it needed?"""
         return Undoings(self.problem, self.learnt, self._rows, self.strategy.steady)
 
-    def steadiness(self, X: FloatArray) -> FloatArray:
-        """The surrogate's P(hit) in a small neighbourhood of points, (n,)."""
-        return answer.steadiness(self.problem, self.learnt, X)
+    @cached_property
+    def steadiness(self) -> FloatArray:
+        """The surrogate's P(hit) in a small neighbourhood of each counterfactual, (c,)."""
+        return answer.steadiness(self.problem, self.learnt, self.history.X[self.chosen])

@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtrs
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, ndtr
 
@@ -31,6 +32,7 @@ from acex.space.metric import EUCLIDEAN, Metric
 
 NEWTON_STEPS = 50  # it takes 5 to 10; more means that it will not converge
 NEWTON_TOLERANCE = 1e-9  # gain in the objective below which the mode stands
+AT_ONCE = 30_000  # covariances that are looked at together: they stay in the processor's cache
 JITTER = 1e-8  # relative to the variance: keeps K positive where two points almost coincide
 
 LOG_BOUND = 4.0  # how many prior deviations the search for hyperparameters may go
@@ -59,9 +61,21 @@ class Posterior:
     L: FloatArray
     log_marginal_likelihood: float
 
-    def latent(self, A: FloatArray, prior_mean: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f at A, (a,) each, given its prior mean there. Algorithm 3.2, lines 4 to 6."""
-        mean, variance, _ = self._moments(self.kernel(self.Z, A))
+    def latent(
+        self, A: FloatArray, prior_mean: FloatArray | float = 0.0, squared: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f at A, (a,) each, given its prior mean there. Algorithm 3.2, lines 4 to 6.
+
+        Args:
+            squared: squared distances of A from the evidence, (a, n), where they are known.
+        """
+        n_parts = len(A) * len(self.Z) // AT_ONCE + 1
+        if squared is None:
+            parts = [self.kernel.metric.squared(part, self.Z) for part in np.array_split(A, n_parts)]
+        else:
+            parts = np.array_split(squared, n_parts)
+        moments = [self._moments(self.kernel.of_distance(part))[:2] for part in parts]
+        mean, variance = (np.concatenate(of_parts) for of_parts in zip(*moments, strict=True))
         return prior_mean + mean, variance
 
     def probability(self, A: FloatArray, prior_mean: FloatArray | float = 0.0) -> FloatArray:
@@ -75,22 +89,28 @@ class Posterior:
 
     def beside(self, b: FloatArray) -> Beside:
         """The posterior as seen from one point b, (D,), with which it covaries."""
-        K_b = self.kernel(self.Z, b[None])
-        V_b = self._whiten(K_b)
+        V_b = self._whiten(self.kernel(b[None], self.Z))
         return Beside(self, b[None], V_b[:, 0], self._unwhiten(V_b)[:, 0])
 
     def _moments(self, K_star: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean, above the prior's, and variance of f, (a,) each, and L^-1 sqrt(W) K_star, (n, a)."""
+        """Mean, above the prior's, and variance of f, (a,) each, and L^-1 sqrt(W) K_star', (n, a); K_star is (a, n)."""
         V = self._whiten(K_star)  # line 5
-        return K_star.T @ self.a, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0), V  # line 6
+        return K_star @ self.a, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0), V  # line 6
+
+    @cached_property
+    def _half(self) -> FloatArray:
+        """L^-1 sqrt(W), (n, n), lower triangular: products with it are faster than solving for L, time and again."""
+        return _solve(self.L, np.diag(self.sqrt_W))
 
     def _whiten(self, K_star: FloatArray) -> FloatArray:
-        """L^-1 sqrt(W) K_star, (n, a)."""
-        return _solve(self.L, self.sqrt_W[:, None] * K_star)
+        """L^-1 sqrt(W) K_star', (n, a)."""
+        V: FloatArray = dtrmm(1.0, self._half, K_star.T, lower=1)
+        return V
 
     def _unwhiten(self, V: FloatArray) -> FloatArray:
-        """sqrt(W) L^-T V = (K + W^-1)^-1 K_star, (n, a)."""
-        return self.sqrt_W[:, None] * _solve(self.L, V, transposed=True)
+        """sqrt(W) L^-T V = (K + W^-1)^-1 K_star', (n, a)."""
+        U: FloatArray = dtrmm(1.0, self._half, V, lower=1, trans_a=1)
+        return U
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,14 +125,14 @@ class Beside:
     def moments(self, A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean and variance of f at A and its covariance with f at b, (a,) each. The paper's appendix D."""
         post = self.posterior
-        mean, variance, V = post._moments(post.kernel(post.Z, A))
+        mean, variance, V = post._moments(post.kernel(A, post.Z))
         return mean, variance, post.kernel(A, self.b)[:, 0] - V.T @ self.V_b
 
     def with_gradients(self, A: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
         """The moments, (a,) each, and their gradients by A, (a, D) each; those by codes mean nothing."""
         post = self.posterior
         squared, squared_b = (post.kernel.metric.squared(A, B) for B in (post.Z, self.b))
-        mean, variance, V = post._moments(post.kernel.of_distance(squared).T)
+        mean, variance, V = post._moments(post.kernel.of_distance(squared))
         moments = (mean, variance, post.kernel.of_distance(squared_b)[:, 0] - V.T @ self.V_b)
         slope = 2 * post.kernel.slope(squared)  # dk/dA_i = slope_ij (A_i - Z_j)
 
@@ -154,11 +174,13 @@ def fit(
     """
     m = np.broadcast_to(prior_mean, t.shape)
     squared = (kernel.metric if isinstance(kernel, Matern) else metric).squared(Z, Z)
+    a = np.zeros(len(t))
     if not isinstance(kernel, Matern):
-        modes = _warm_modes(squared[:n_tuning, :n_tuning], t[:n_tuning], m[:n_tuning])
+        few = slice(n_tuning)
+        modes = _warm_modes(squared[few, few], t[few], m[few], a[few])
         typical = typical or np.sqrt(2 * max(metric.total_variance(Z), 1.0))  # many coordinates hardly vary
         kernel = _best_kernel(modes, typical, hyperprior, Matern(1.0, 1.0, kernel, metric))
-    mode = _Mode(kernel, squared, t, m, np.zeros(len(t)))
+    mode = _Mode(kernel, squared, t, m, a)
     return Posterior(kernel, Z, mode.a, mode.sqrt_W, mode.L, mode.log_marginal_likelihood)
 
 
@@ -184,17 +206,17 @@ def regress(
 
 
 def _cholesky(B: FloatArray) -> FloatArray:
-    """The lower triangular L of B = L L', LAPACK directly as in `_solve`."""
-    L, trouble = dpotrf(B, lower=1, clean=1)
+    """The lower triangular L of B = L L', in the place of B; LAPACK directly as in `_solve`."""
+    L, trouble = dpotrf(B.T, lower=1, clean=1, overwrite_a=1)
     if trouble:
         raise ArithmeticError(f"A matrix of {len(B)} rows is not positive definite in row {trouble}.")
     out: FloatArray = L
     return out
 
 
-def _solve(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatArray:
-    """L^-1 B, or L^-T B, for a lower triangular L; LAPACK directly, since an `ask` needs thousands."""
-    X, trouble = dtrtrs(L, B, lower=1, trans=int(transposed))
+def _solve(L: FloatArray, B: FloatArray) -> FloatArray:
+    """L^-1 B for a lower triangular L; LAPACK directly, since an `ask` needs many."""
+    X, trouble = dtrtrs(L, B, lower=1)
     if trouble:
         raise ArithmeticError(f"The Cholesky factor is singular in row {trouble}.")
     out: FloatArray = X
@@ -207,7 +229,7 @@ class _Mode:
     def __init__(self, kernel: Matern, squared: FloatArray, t: FloatArray, m: FloatArray, a: FloatArray) -> None:
         self.kernel, self.squared, self.t, self.m = kernel, squared, t, m
         self.K = kernel.of_distance(squared)
-        self.K[np.diag_indices_from(self.K)] += JITTER * kernel.variance
+        self.K.flat[:: len(t) + 1] += JITTER * kernel.variance
         self._climb(a)
 
     def _climb(self, a: FloatArray) -> None:
@@ -215,14 +237,14 @@ class _Mode:
 
         def value(a: FloatArray) -> tuple[FloatArray, float]:
             f = self.m + self.K @ a
-            likelihood = self.t * log_expit(f) + (1 - self.t) * log_expit(-f)
+            likelihood = log_expit(f) - (1 - self.t) * f  # log sigma(-f) = log sigma(f) - f
             return f, -0.5 * a @ (f - self.m) + likelihood.sum()
 
         f, objective = value(a)
         for _ in range(NEWTON_STEPS):
             W = self._factor(f)
             b = W * (f - self.m) + self.t - self.pi  # line 6
-            solved = _solve(self.L, _solve(self.L, self.sqrt_W * (self.K @ b)), transposed=True)
+            solved = dpotrs(self.L, self.sqrt_W * (self.K @ b), lower=1)[0]
             step = b - self.sqrt_W * solved - a  # line 7
             shrink = 1.0
             while True:
@@ -249,7 +271,7 @@ class _Mode:
         W: FloatArray = np.maximum(self.pi * (1 - self.pi), 1e-12)  # a certain label still needs a finite W^-1
         self.sqrt_W = np.sqrt(W)
         B = self.sqrt_W[:, None] * self.K * self.sqrt_W
-        B[np.diag_indices_from(B)] += 1.0
+        B.flat[:: len(B) + 1] += 1.0
         self.L = _cholesky(B)
         return W
 
@@ -258,7 +280,7 @@ class _Mode:
         """d log marginal likelihood / d (log variance, log ell), (2,). Algorithm 5.1."""
         half = _solve(self.L, np.diag(self.sqrt_W))
         R = half.T @ half  # sqrt(W) B^-1 sqrt(W), line 5
-        C = _solve(self.L, self.sqrt_W[:, None] * self.K)
+        C = half @ self.K
         third = self.pi * (1 - self.pi) * (2 * self.pi - 1)
         s2 = 0.5 * (np.diag(self.K) - (C**2).sum(axis=0)) * third  # line 7, where W' = -third
         by_log_ell = -2 * self.squared * self.kernel.slope(self.squared)
@@ -287,14 +309,12 @@ class _Observed:
         self.gradient = np.array([0.5 * (self.a @ dK @ self.a - (R * dK).sum()) for dK in (K, by_log_ell)])
 
 
-def _warm_modes(squared: FloatArray, t: FloatArray, m: FloatArray) -> Callable[[Matern], _Mode]:
-    """What finds the mode for one kernel after another, each from the one before: they are close."""
-    a = np.zeros(len(t))
+def _warm_modes(squared: FloatArray, t: FloatArray, m: FloatArray, a: FloatArray) -> Callable[[Matern], _Mode]:
+    """What finds the mode for one kernel after another, each from `a`, where the one before was: they are close."""
 
     def mode(kernel: Matern) -> _Mode:
-        nonlocal a
         found = _Mode(kernel, squared, t, m, a)
-        a = found.a
+        a[:] = found.a
         return found
 
     return mode

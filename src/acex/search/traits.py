@@ -9,12 +9,14 @@ tasks holds elsewhere. Whoever changes what a number means, or adds one, raises 
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
 from scipy.spatial.distance import cdist
 from scipy.special import logit
 
-from acex.arrays import BoolArray, FloatArray
+from acex.arrays import FloatArray
 from acex.search.evidence import HINT_CLIP, Evidence, Points, in_common
-from acex.search.surrogate import moderated
+from acex.search.surrogate import AT_ONCE, moderated
+from acex.space.metric import nearest
 
 REVISION = 1
 
@@ -71,16 +73,17 @@ Columns = dict[str, FloatArray | float]
 
 def traits(evidence: Evidence, points: Points) -> FloatArray:
     """The traits of points, (n, len(NAMES))."""
-    columns = _of_surrogate(evidence, points) | _of_points(evidence, points)
-    columns |= _of_evidence(evidence, points) | _of_best(evidence, points) | of_search(evidence)
+    squared, common = evidence.squared(points), in_common(points.net_R, evidence.points.net_R)
+    columns = _of_surrogate(evidence, points, squared, common) | _of_points(evidence, points)
+    columns |= _of_evidence(evidence, points, squared, common) | _of_best(evidence, points) | of_search(evidence)
     out = np.empty((len(points), len(NAMES)))
     for i, name in enumerate(NAMES):
         out[:, i] = columns[name]
     return out
 
 
-def _of_surrogate(e: Evidence, x: Points) -> Columns:
-    mean, variance = e.latent(x, hinted=False)
+def _of_surrogate(e: Evidence, x: Points, squared: FloatArray, common: FloatArray) -> Columns:
+    mean, variance = e.latent(x, hinted=False, squared=squared)
     out: Columns = {
         "gp_logit": _logit(moderated(mean, variance)),
         "gp_mean": np.clip(mean, -9, 9),
@@ -89,15 +92,16 @@ def _of_surrogate(e: Evidence, x: Points) -> Columns:
     }
     out |= {"hinted_logit": out["gp_logit"], "hinted_mean": out["gp_mean"]}
     if e.by_hint is not None:
-        hinted, hinted_variance = e.latent(x, hinted=True)
+        hinted, hinted_variance = e.latent(x, hinted=True, squared=squared)
         out |= {"hinted_logit": _logit(moderated(hinted, hinted_variance)), "hinted_mean": np.clip(hinted, -9, 9)}
     # Kernel ridge with min(R_i, R_j) as covariance: a function of each feature by itself, -1 at the factual.
     unit = ADDITIVE_VARIANCE / e.ground.typical_change
-    among, across = in_common(e.points.R, e.points.R) * unit, in_common(x.R, e.points.R) * unit
-    inverse = np.linalg.inv(among + ADDITIVE_NOISE * np.eye(len(among)))
-    weights = across @ inverse
-    out["additive_mean"] = np.clip(2.0 * weights @ e.hits - 1.0, -4, 4)
-    out["additive_deviation"] = np.sqrt(np.maximum(x.R.sum(axis=1) * unit - (across * weights).sum(axis=1), 0.0))
+    among = in_common(e.points.net_R, e.points.net_R) * unit
+    L = np.linalg.cholesky(among + ADDITIVE_NOISE * np.eye(len(among)))
+    weights = cho_solve((L, True), e.hits.astype(float), check_finite=False)
+    explained = solve_triangular(L, common.T * unit, lower=True, check_finite=False, overwrite_b=True)
+    out["additive_mean"] = np.clip(2.0 * unit * (common @ weights) - 1.0, -4, 4)
+    out["additive_deviation"] = np.sqrt(np.maximum(x.R.sum(axis=1) * unit - (explained**2).sum(axis=0), 0.0))
     return out
 
 
@@ -105,10 +109,12 @@ def _of_points(e: Evidence, x: Points) -> Columns:
     p, ground = e.problem, e.ground
     distance = ground.distance(x.Z)
     changed = (p.factual != x.X).sum(axis=1)
-    to_rows = np.sqrt(p.scale.metric.squared(x.Z, ground.rows.Z))
-    k = min(10, to_rows.shape[1])
-    near = np.argpartition(to_rows, k - 1, axis=1)[:, :k]
-    nearest = np.sort(np.take_along_axis(to_rows, near, axis=1), axis=1)
+    k = min(10, len(ground.rows))
+    parts = np.array_split(x.Z, len(x) * len(ground.rows) // AT_ONCE + 1)
+    nearest_rows = [nearest(np.sqrt(p.scale.metric.squared(Z, ground.rows.Z)), k) for Z in parts]
+    to_rows, near = (np.concatenate(of_parts) for of_parts in zip(*nearest_rows, strict=True))
+    rows, at = np.unique(near, return_inverse=True)
+    believed = e.by_posterior(ground.rows[rows])[at].reshape(near.shape)
     out: Columns = {
         "distance": np.minimum(distance / ground.typical, FAR),
         "log_distance": np.log(distance / ground.typical + 1e-3),
@@ -117,9 +123,9 @@ def _of_points(e: Evidence, x: Points) -> Columns:
         "n_changed": np.log1p(changed),
         "share_changed": changed / max(int(p.region.movable.sum()), 1),
         "largest_share": x.S.max(axis=1) / (x.S.sum(axis=1) + 1e-12),
-        "to_row": np.minimum(nearest[:, 0] / ground.typical, FAR),
-        "to_third_row": np.minimum(nearest[:, min(2, k - 1)] / ground.typical, FAR),
-        "rows_around": e.believed_rows[near].mean(axis=1),
+        "to_row": np.minimum(to_rows[:, 0] / ground.typical, FAR),
+        "to_third_row": np.minimum(to_rows[:, min(2, k - 1)] / ground.typical, FAR),
+        "rows_around": believed.mean(axis=1),
     }
     if p.hint is None:
         return out | {"hint": 0.0, "hint_rank": 0.5, "hint_share": 0.5}
@@ -127,46 +133,40 @@ def _of_points(e: Evidence, x: Points) -> Columns:
     return out | {"hint": _logit(x.hint), "hint_rank": share, "hint_share": float(ground.hinted_rows.mean())}
 
 
-def _of_evidence(e: Evidence, x: Points) -> Columns:
-    hit, miss, typical = e.hits, e.is_miss, e.ground.typical
+def _of_evidence(e: Evidence, x: Points, squared: FloatArray, common_ranks: FloatArray) -> Columns:
+    hit, miss, typical = np.flatnonzero(e.hits), np.flatnonzero(e.is_miss), e.ground.typical
     distance, reach = e.ground.distance(x.Z) + 1e-9, x.S.sum(axis=1) + 1e-9
-    apart = np.sqrt(e.problem.scale.metric.squared(x.Z, e.points.Z))
-    between = cdist(x.S, e.points.S, "cityblock")
     reaches, rank_reaches = e.points.S.sum(axis=1) + 1e-9, e.points.R.sum(axis=1) + 1e-9
-    common = (reach[:, None] + reaches - between) / 2
-    common_ranks = in_common(x.R, e.points.R)
-    to_miss = np.minimum(_least(apart, miss) / distance, FAR)
-    to_hit = np.minimum(_least(apart, hit) / distance, FAR)
-    in_miss, in_second_miss = _two_greatest(common / reach[:, None], miss)
-    holds_hit, holds_second_hit = _two_greatest(common / reaches, hit)
+    apart, between = np.sqrt(squared), cdist(x.net_S, e.points.net_S, "cityblock")
+    between_miss, between_hit, apart_hit = between[:, miss], between[:, hit], apart[:, hit]
+    to_miss = np.minimum(_least(apart[:, miss]) / distance, FAR)
+    to_hit = np.minimum(_least(apart_hit) / distance, FAR)
+    in_miss = _two_greatest((reach[:, None] + reaches[miss] - between_miss) / 2)
+    holds_hit = _two_greatest((reach[:, None] + reaches[hit] - between_hit) / 2 / reaches[hit])
     out: Columns = {
         "to_miss": to_miss,
-        "step_to_miss": np.minimum(_least(between, miss) / reach, FAR),
-        "in_miss": in_miss,
-        "in_second_miss": in_second_miss,
-        "in_miss_ranks": _two_greatest(common_ranks / (x.R.sum(axis=1) + 1e-9)[:, None], miss)[0],
+        "step_to_miss": np.minimum(_least(between_miss) / reach, FAR),
+        "in_miss": in_miss[0] / reach,
+        "in_second_miss": in_miss[1] / reach,
+        "in_miss_ranks": common_ranks[:, miss].max(axis=1, initial=0.0) / (x.R.sum(axis=1) + 1e-9),
         "to_hit": to_hit,
         "hit_or_miss": np.log((to_hit + 1e-3) / (to_miss + 1e-3)),
-        "step_to_hit": np.minimum(_least(between, hit) / reach, FAR),
-        "holds_hit": holds_hit,
-        "holds_second_hit": holds_second_hit,
-        "holds_hit_ranks": _two_greatest(common_ranks / rank_reaches, hit)[0],
+        "step_to_hit": np.minimum(_least(between_hit) / reach, FAR),
+        "holds_hit": holds_hit[0],
+        "holds_second_hit": holds_hit[1],
+        "holds_hit_ranks": (common_ranks[:, hit] / rank_reaches[hit]).max(axis=1, initial=0.0),
     }
-    k = min(7, apart.shape[1])
-    near = np.argpartition(apart, k - 1, axis=1)[:, :k]
-    to_near = np.take_along_axis(apart, near, axis=1)
-    order = np.argsort(to_near, axis=1, kind="stable")
-    weight = 1 / (np.take_along_axis(to_near, order, axis=1) + 0.05 * typical)
-    is_hit = np.take_along_axis(hit[near], order, axis=1)
+    to_near, near = nearest(apart, min(7, len(e.hits)))
+    weight = 1 / (to_near + 0.05 * typical)
+    is_hit = e.hits[near]
     for m in (3, 7):
         out[f"of_nearest_{m}"] = (weight * is_hit)[:, :m].sum(axis=1) / weight[:, :m].sum(axis=1)
     ratio = np.abs(np.log(x.costs + 1e-6)[:, None] - np.log(e.points.costs[1:] + 1e-6))
     weight = np.exp(-ratio / SAME_COST)
-    out["of_same_cost"] = (weight @ hit[1:] + 0.15) / (weight.sum(axis=1) + 0.5)
+    out["of_same_cost"] = (weight @ e.hits[1:] + 0.15) / (weight.sum(axis=1) + 0.5)
     out |= {"along_hit": 0.0, "off_hit": 0.0}
-    if hit.any():
-        hits = np.flatnonzero(hit)
-        T = e.points.S[hits[apart[:, hits].argmin(axis=1)]]
+    if len(hit):
+        T = e.points.S[hit[apart_hit.argmin(axis=1)]]
         length = (T**2).sum(axis=1) + 1e-12
         along = (x.S * T).sum(axis=1) / length
         off = np.linalg.norm(x.S - along[:, None] * T, axis=1) / np.sqrt(length)
@@ -224,14 +224,14 @@ def _logit(probability: FloatArray) -> FloatArray:
     return log_odds
 
 
-def _least(values: FloatArray, of: BoolArray) -> FloatArray:
-    """The least value in each row among some columns, (n,); infinite without any."""
-    least: FloatArray = values[:, of].min(axis=1, initial=np.inf)
+def _least(values: FloatArray) -> FloatArray:
+    """The least value in each row, (n,); infinite without any."""
+    least: FloatArray = values.min(axis=1, initial=np.inf)
     return least
 
 
-def _two_greatest(values: FloatArray, of: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """The greatest and the second greatest in each row among some columns, (n,) each; 0 without any."""
-    chosen = np.hstack([np.zeros((len(values), 2)), values[:, of]])
-    chosen.partition(chosen.shape[1] - 2, axis=1)
-    return chosen[:, -1], chosen[:, -2]
+def _two_greatest(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The greatest and the second greatest in each row, (n,) each; 0 without any."""
+    values = np.hstack([np.zeros((len(values), 2)), values])
+    values.partition(values.shape[1] - 2, axis=1)
+    return values[:, -1], values[:, -2]

@@ -50,15 +50,18 @@ class Metric:
 
     def nearest(self, A: FloatArray, B: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
         """For each of A its distances to the k nearest of B, ascending, and which these are, (a, k) each."""
-        parts = []
-        for part in np.array_split(A, len(A) * len(B) // AT_ONCE + 1):
-            squared = self.squared(part, B)
-            some = np.argpartition(squared, k - 1, axis=1)[:, :k]
-            order = np.take_along_axis(squared, some, axis=1).argsort(axis=1, kind="stable")
-            some = np.take_along_axis(some, order, axis=1)
-            parts.append((np.sqrt(np.take_along_axis(squared, some, axis=1)), some))
-        distances, which = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return distances, which
+        at_once = np.array_split(A, len(A) * len(B) // AT_ONCE + 1)
+        parts = [nearest(self.squared(part, B), k) for part in at_once]
+        squared, which = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return np.sqrt(squared), which
+
+
+def nearest(distances: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
+    """In each row of distances, (a, b), the k least, ascending, and where they are, (a, k) each."""
+    some = np.argpartition(distances, k - 1, axis=1)[:, :k]
+    order = np.take_along_axis(distances, some, axis=1).argsort(axis=1, kind="stable")
+    some = np.take_along_axis(some, order, axis=1)
+    return np.take_along_axis(distances, some, axis=1), some
 
 
 EUCLIDEAN = Metric(np.zeros(0))

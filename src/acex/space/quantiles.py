@@ -8,6 +8,7 @@ one-hot blocks of `scale`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -46,19 +47,28 @@ class Quantiles:
         numeric = (self.ranks(X) / self.deviations)[:, self.scale.numeric]
         return np.hstack([numeric, *self.scale.blocks(X)])
 
-    def between(self, x: FloatArray, X: FloatArray, share: FloatArray, in_ranks: BoolArray) -> FloatArray:
+    def between(
+        self,
+        x: FloatArray,
+        X: FloatArray,
+        share: FloatArray,
+        in_ranks: BoolArray,
+        wanted: BoolArray | Literal[True] = True,
+    ) -> FloatArray:
         """Points a share of the way from x to each of X, (n, d); share broadcasts against (n, d).
 
         Args:
             in_ranks: where the way is measured in ranks instead of values, (n, 1). A nominal feature takes
                 the new category from half of the way on.
+            wanted: which values somebody looks at, (n, d); the way in ranks takes time.
         """
         x, X = self.scale.filled(x), self.scale.filled(X)
+        share = np.broadcast_to(share, X.shape)
         moved = x + share * (X - x)
-        curved = in_ranks[:, 0]
-        start = self.ranks(x[None])
-        ranks = start + share[curved] * (self.ranks(X[curved]) - start)
-        ways = zip(ranks.T, self.knots, strict=True)
-        moved[curved] = np.column_stack([np.interp(r, at, values) for r, (values, at) in ways])
+        curved = in_ranks & wanted & (share != 0) & (share != 1)
+        for j in self.scale.numeric:
+            i, (values, ranks) = np.flatnonzero(curved[:, j]), self.knots[j]
+            start, end = np.interp(x[j], values, ranks), np.interp(X[i, j], values, ranks)
+            moved[i, j] = np.interp(start + share[i, j] * (end - start), ranks, values)
         moved = np.where(share == 0, x, np.where(share == 1, X, moved))  # the ends exactly
         return np.where(self.scale.is_nominal, np.where(share >= 0.5, X, x), moved)
