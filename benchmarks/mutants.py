@@ -46,8 +46,8 @@ OUT = ROOT / "benchmarks/results/mutants.csv"
 WORDS = ROOT / "benchmarks/results/mutants-words.csv"
 ROOMS = {  # the tests of each room that take seconds
     "search": (
-        "acquisition", "alternatives", "belief", "feasible", "metric", "missing", "noise", "penalty", "problem",
-        "propose", "prune", "questions", "search", "strategy", "surrogate", "wishes",
+        "acquisition", "alternatives", "belief", "feasible", "hints", "metric", "missing", "noise", "penalty",
+        "problem", "propose", "prune", "questions", "ranges", "search", "strategy", "surrogate", "wishes",
     ),
     "bench": ("bench", "rivals", "control", "paper", "optimum"),
     "ledger": (

@@ -16,7 +16,7 @@ from acex.search import feasible
 from acex.search.families import anywhere, everything, from_hits, from_reference, simplified
 from acex.search.feasible import Feasible, _Round, _unusual_hit
 from acex.search.hints import as_outcomes, outcome_model
-from acex.search.problem import Problem, Query, key
+from acex.search.problem import Problem, Query, Stop, key
 from acex.search.search import Search
 from acex.space.kinds import Continuous, Integer, Nominal
 from acex.space.quantiles import Quantiles
@@ -141,7 +141,9 @@ def test_points_anywhere_reach_beyond_the_reference_and_keep_to_the_region() -> 
     p = replace(p, reference=p.reference / np.array([4.0, 4.0, 1.0]))
     X = anywhere(p, np.random.default_rng(0), 400)
     assert p.region.contains(X).all()
-    assert X[:, 0].max() > p.reference[:, 0].max()
+    low, high = (end(np.vstack([p.reference, p.factual])[:, :2], axis=0) for end in (np.min, np.max))
+    assert (X[:, :2].max(axis=0) > high).all()
+    assert (X[:, :2] >= low - (high - low) / 4).all() and (X[:, :2] <= high + (high - low) / 4).all()
     assert set(X[:, 2]) == {0.0, 1.0, 2.0}
 
 
@@ -222,6 +224,18 @@ def test_where_nothing_is_a_hit_it_gives_up() -> None:
     search = run(Search.begin(problem(space, plausible=False), Feasible()), 100, never=True)
     assert search.settled in ("exhausted", "unlikely")
     assert len(search.history.queries) <= 16
+
+
+@pytest.mark.parametrize(("budget", "earliest"), [(30, 15), (200, 40)])
+def test_it_does_not_give_up_before_half_of_the_budget_or_40_queries(budget: int, earliest: int) -> None:
+    p = problem()
+    history = Search.begin(p, Feasible()).history
+    for i in range(earliest - 1):
+        assert isinstance(Feasible().next_query(p, history, seed=0, budget=budget), Query)
+        x = p.factual.copy()
+        x[0] += 1e-3 * (i + 1)
+        history = history.told(Query(x, "first", hope=0.0), False)
+    assert Feasible().next_query(p, history, seed=0, budget=budget) == Stop("unlikely")
 
 
 # -- known outcomes --------------------------------------------------------------------------------------

@@ -251,6 +251,13 @@ def test_a_range_with_two_ends_has_the_probability_of_its_inside() -> None:
     assert_allclose(one_sided(mean, variance, 1e9)[mild], mean[mild], atol=1e-6)
 
 
+def test_a_unit_is_half_of_the_spread_of_what_was_seen_or_a_quarter_of_the_way_of_the_factual() -> None:
+    assert_allclose(unit_of(np.array([-1.0, 9.0, -1.0, 9.0])), 5 / 2)
+    assert_allclose(unit_of(np.array([-10.0, -9.0, -10.0, -9.0])), 10 / 4)
+    assert_allclose(unit_of(np.array([-0.01, 0.01])), 0.01 / 2)  # small numbers have a small unit
+    assert unit_of(np.zeros(3)) == 1
+
+
 def test_numbers_in_other_units_are_the_same_evidence() -> None:
     beyond = RNG.normal(size=9) * 3 - 5
     assert_allclose(unit_of(1000 * beyond), 1000 * unit_of(beyond))

@@ -175,6 +175,20 @@ def test_layers_grow_and_two_valued_features_are_coins() -> None:
     assert np.abs(second[:, 1] - X0[1]).mean() > np.abs(first[:, 1] - X0[1]).mean()
 
 
+def test_what_is_frozen_takes_no_part_of_a_step() -> None:
+    ends = (-5.0, 5.0)
+    t = task(
+        space=Space((Continuous("a", *ends), Continuous("b", *ends), Continuous("c", *ends, frozen=True))),
+        x=np.zeros(3),
+    )
+    layers = growing_spheres.layers(t, 0)
+    for i in range(3):
+        steps = next(layers) / gower.widths(t)
+        lengths = np.linalg.norm(steps[:, :2], axis=1)
+        assert 0.2 * i - 1e-9 <= lengths.min() and lengths.max() <= 0.2 * (i + 1) + 1e-9
+        assert (steps[:, 2] == 0).all()
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_the_projection_stays_a_hit_and_changes_no_more(seed: int) -> None:

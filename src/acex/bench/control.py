@@ -41,7 +41,6 @@ SPACE = Space(
 HISTORY = 30  # controllers that were tried before
 PASSED = {"control-10": 10, "control-1": 1, "control-0": 0}  # how many of them passed, by the name of the ground
 NOISES = range(10)  # seeds of the noise under which an answer is judged
-PAPERS_TRIALS, AUTHORS_TRIALS = 16, 22  # until one passed: what the paper says, what its code takes on these histories
 
 
 @dataclass(frozen=True)

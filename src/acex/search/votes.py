@@ -29,7 +29,7 @@ from acex.values import is_count, is_finite
 
 Share: TypeAlias = float | Literal["auto"]
 
-DOUBTFUL = 0.8  # a row of less than this P(hit) is asked again before anything rests on it
+DOUBTFUL = 0.9  # a row of less than this P(hit) is asked again before anything rests on it
 SURE = 0.99  # what is confirmed has at least this P(hit)
 TRUSTED = (
     0.01,
