@@ -106,11 +106,12 @@ def batch(
     for written in (out, plot):
         apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()
-    whole = read_table(case.x or case.data)  # with columns that the model does not see
+    whole = read_table(case.x or case.data, case.decimal)  # with columns that the model does not see
     if id_column is not None:
         column_names([id_column], whole.columns, "--id-column", whole=True)
         case = replace(case, drop=[*(case.drop or []), id_column])
     prepared = case.prepare(known_labels(model))
+    seal.check(prepared.space.names)
     case = named(case, model)
     whole = whole.loc[prepared.factual.index]
     groupings = [column_names([names], whole.columns, "--by") for names in by or []]

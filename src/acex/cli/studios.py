@@ -192,8 +192,12 @@ def _python(room: Room, black_box: OwnModel, scores: bool, ledger: str | None, p
     read = "read_parquet" if room.data.suffix.lower() in (".parquet", ".pq") else "read_csv"
     hidden = [*(name.strip() for text in room.drop or () for name in text.split(",")), *filter(None, [room.labels])]
     lines = [*(["import os"] if ledger and ledger.startswith("os.") else []), "import acex", "import pandas as pd", ""]
-    marks = ", decimal=',', thousands='.', sep=None, engine='python'" if room.decimal == "," else ""
-    lines += [_python_model(black_box), f"table = pd.{read}({path!r}{marks if read == 'read_csv' else ''})"]
+    if room.decimal == "," and read == "read_csv":
+        lines.insert(0, "from pathlib import Path\n\nfrom acex.cli.tables import read_table")
+        reads = f"read_table(Path({path!r}), decimal=',')"
+    else:
+        reads = f"pd.{read}({path!r})"
+    lines += [_python_model(black_box), f"table = {reads}"]
     lines += [f"rows = table.drop(columns={hidden!r})" if hidden else "rows = table"]
     arguments = ["model", "rows[known]" if has_gaps else "rows"]
     if room.schema is not None or has_gaps:
