@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from typer.main import get_command
 
 import acex
+from acex.cli import app
 from acex.cli.tables import read_table
 from commands import MODEL, bill, run, set_up
 
@@ -109,7 +113,7 @@ def test_what_cannot_be_verified_says_why() -> None:
     run("report", "l.db", "--out", "pages")
     assert "pages is a folder" in run("verify", "pages").stderr
     assert "it is an index" in run("verify", "pages/index.html").stderr
-    assert "loans.csv is no JSON of acex explain or batch" in run("verify", "loans.csv").stderr
+    assert "loans.csv: it is no JSON of acex explain or batch" in run("verify", "loans.csv").stderr
 
 
 def test_a_page_of_a_file_that_was_changed_says_so() -> None:
@@ -164,6 +168,18 @@ def test_a_model_that_fails_halfway_leaves_a_word_on_how_to_go_on() -> None:
     Path("mended").unlink()
     Path("bill.txt").unlink()
     assert "with --ledger FILE they are kept" in run(*words).stderr
+    batch = ("batch", "loans.csv", "--where", "id < 102", *kept[4:], "--jobs", 1)
+    assert "The same command tries such rows again." in run(*batch).stderr
+    Path("mended").touch()
+    assert run(*batch).exit_code == 0
+
+
+def test_a_batch_says_which_rows_were_left_out() -> None:
+    table = pd.read_csv("loans.csv")
+    table.loc[5, "debt"] = None
+    table.to_csv("gaps.csv", index=False)
+    result = run("batch", "gaps.csv", "--where", "id < 102", *ROW[4:], "--jobs", 1)
+    assert result.exit_code == 0 and "1 of 80 rows of data has a gap and was left out (debt 1)" in result.stderr
 
 
 def test_a_summary_gives_no_standard_deviations_of_categories() -> None:
@@ -172,3 +188,12 @@ def test_a_summary_gives_no_standard_deviations_of_categories() -> None:
     summary = explainer.explain_many(rows.iloc[:1], target=True, budget=6, n_jobs=1).summary()
     assert summary.changes.set_index("feature")["median_step"].isna()["job"]
     assert str(summary).startswith("1 row: 1 found.") and "NaN" not in str(summary)
+
+
+def test_the_page_of_the_command_line_has_every_option() -> None:
+    page = (Path(__file__).parents[1] / "docs/cli.md").read_text(encoding="utf-8")
+    commands: dict[str, Any] = dict(get_command(app).commands)  # type: ignore[attr-defined]
+    commands |= {f"ledger {name}": command for name, command in commands.pop("ledger").commands.items()}
+    for name in ("explain", "batch", "schema", "ask", "tell", "status", "report", *(n for n in commands if " " in n)):
+        options = {o for p in commands[name].params for o in p.opts if o.startswith("--") and o != "--help"}
+        assert [o for o in options if not re.search(rf"{o}(?![\w-])", page)] == [], name

@@ -160,6 +160,8 @@ def batch(
             console().print(f"\n{common}", soft_wrap=True)
         if price is not None:
             console().print(f"At {as_money(price)} a row that is {as_money(price * int(frame['queries'].sum()))}.")
+        for remark in (*prepared.remarks, *explainer.remarks):
+            say(remark)
     if out is not None:
         if out.suffix.lower() == ".json":
             many.to_json(out, left_out=left_out, **seal.options)
@@ -170,7 +172,10 @@ def batch(
         (many if groups is None else groups).plot().savefig(plot)
     if many.errors:
         position, why = next(iter(many.errors.items()))
-        say(f"{len(many.errors)} of {len(many)} rows failed, such as row {frame.index[position]}: {why}")
+        again = (
+            " The same command tries such rows again." if ledger is not None and why.startswith("ModelFailed") else ""
+        )
+        say(f"{len(many.errors)} of {len(many)} rows failed, such as row {frame.index[position]}: {why}{again}")
         raise typer.Exit(FAILED)
     if not frame["outcome"].isin(["found", "already_target"]).any():
         raise typer.Exit(NOTHING_FOUND)

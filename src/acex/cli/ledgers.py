@@ -241,7 +241,7 @@ def budget(
     Example: acex ledger budget loans.db --model-id loans-v1 --rows 1000
     """
     if (rows is None) == (money is None):
-        raise ValueError("How much? Expected --rows or --money, one of them.")
+        raise ValueError("How much? Expected --rows or --money, one of the two.")
     if not new and not exists(where):
         raise ValueError(
             f"{spoken(where)}: there is no such ledger. Say --new to begin one, with the model's whole name "

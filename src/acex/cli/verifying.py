@@ -55,7 +55,7 @@ def verify(
     try:
         document = parsed(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file} is no JSON of acex explain or batch, and no page: {error}.") from None
+        raise ValueError(f"{file}: it is no JSON of acex explain or batch, and no page ({error}).") from None
     if not isinstance(document, dict):
         raise ValueError(f"{file}: expected an object, got {type(document).__name__}.")
     told, whole = _documents(document, row or [], file)
