@@ -13,6 +13,7 @@ from typer.main import get_command
 
 import acex
 from acex.cli import app
+from acex.cli.studios import OwnModel, Room, _recipe
 from acex.cli.tables import read_table
 from commands import MODEL, bill, run, set_up
 
@@ -40,6 +41,16 @@ def test_a_gap_among_thousands_stays_one() -> None:
     Path("werte.csv").write_text("a;b\n1.250,5;x\n;x\n-2.000;x\n", encoding="utf-8")
     a = read_table(Path("werte.csv"), ",")["a"]
     assert a.isna().tolist() == [False, True, False] and a.dropna().tolist() == [1250.5, -2000]
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_the_lines_that_the_studio_gives_read_the_same_table(decimal: str) -> None:
+    table = pd.read_csv("loans.csv").drop(columns=["id", "outcome"]).assign(day="30.11.2026")
+    table.to_csv("semicolons.csv", sep=";", decimal=decimal, index=False)
+    room = Room(Path("semicolons.csv"), decimal=decimal)
+    made: dict[str, Any] = {}
+    exec(_recipe(room, OwnModel("acex_test_bank:decide"), False).python, made)  # as a reader would run them
+    pd.testing.assert_frame_equal(made["rows"], table, check_dtype=False)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def read_table(path: Path, decimal: str = ".") -> pd.DataFrame:
         raise ValueError(f"--decimal {decimal!r}: expected '.' or ','.")
 
     def read_csv(path: Path) -> pd.DataFrame:
-        table: pd.DataFrame = pd.read_csv(path, sep=_separator(path), decimal=decimal)
+        table: pd.DataFrame = pd.read_csv(path, sep=separator(path), decimal=decimal)
         return table if decimal == "." else table.apply(_ungrouped)
 
     return _read(path, read_csv)
@@ -53,7 +53,7 @@ def _ungrouped(column: pd.Series[Any]) -> pd.Series[Any]:
     return numbers
 
 
-def _separator(path: Path) -> str:
+def separator(path: Path) -> str:
     """What stands between the columns of a CSV file, by its first line."""
     with path.open(encoding="utf-8", errors="replace") as file:
         header = file.readline()
