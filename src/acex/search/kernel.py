@@ -36,11 +36,12 @@ class Matern:
 
     def of_distance(self, squared: FloatArray) -> FloatArray:
         """Covariances at these squared distances."""
+        q = squared / self.ell**2
         if self.name == "matern32":
-            r = np.sqrt(squared * (3 / self.ell**2))
+            r = np.sqrt(3 * q)
             return self.variance * (1 + r) * np.exp(-r)
-        r = np.sqrt(squared * (5 / self.ell**2))
-        return self.variance * (1 + r * (1 + r / 3)) * np.exp(-r)
+        r = np.sqrt(5 * q)
+        return self.variance * (1 + r + r**2 / 3) * np.exp(-r)
 
     def slope(self, squared: FloatArray) -> FloatArray:
         """dk / d(squared distance) at these squared distances; never positive."""

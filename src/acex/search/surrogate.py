@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, ndtr
 
@@ -74,9 +74,18 @@ class Posterior:
             parts = [self.kernel.metric.squared(part, self.Z) for part in np.array_split(A, n_parts)]
         else:
             parts = np.array_split(squared, n_parts)
-        moments = [self._moments(self.kernel.of_distance(part))[:2] for part in parts]
+        moments = []
+        for part in parts:
+            K_star = self.kernel.of_distance(part)
+            V = dtrmm(1.0, self._half, K_star.T, lower=1)  # line 5
+            moments.append((K_star @ self.a, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0)))  # line 6
         mean, variance = (np.concatenate(of_parts) for of_parts in zip(*moments, strict=True))
         return prior_mean + mean, variance
+
+    @cached_property
+    def _half(self) -> FloatArray:
+        """L^-1 sqrt(W), (n, n), lower triangular: products with it are faster than solving for L, time and again."""
+        return _solve(self.L, np.diag(self.sqrt_W))
 
     def probability(self, A: FloatArray, prior_mean: FloatArray | float = 0.0) -> FloatArray:
         """P(hit) at A, (a,): sigma averaged over f by the probit approximation (MacKay 1992)."""
@@ -89,28 +98,22 @@ class Posterior:
 
     def beside(self, b: FloatArray) -> Beside:
         """The posterior as seen from one point b, (D,), with which it covaries."""
-        V_b = self._whiten(self.kernel(b[None], self.Z))
+        K_b = self.kernel(self.Z, b[None])
+        V_b = self._whiten(K_b)
         return Beside(self, b[None], V_b[:, 0], self._unwhiten(V_b)[:, 0])
 
     def _moments(self, K_star: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean, above the prior's, and variance of f, (a,) each, and L^-1 sqrt(W) K_star', (n, a); K_star is (a, n)."""
+        """Mean, above the prior's, and variance of f, (a,) each, and L^-1 sqrt(W) K_star, (n, a)."""
         V = self._whiten(K_star)  # line 5
-        return K_star @ self.a, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0), V  # line 6
-
-    @cached_property
-    def _half(self) -> FloatArray:
-        """L^-1 sqrt(W), (n, n), lower triangular: products with it are faster than solving for L, time and again."""
-        return _solve(self.L, np.diag(self.sqrt_W))
+        return K_star.T @ self.a, np.maximum(self.kernel.variance - (V**2).sum(axis=0), 0.0), V  # line 6
 
     def _whiten(self, K_star: FloatArray) -> FloatArray:
-        """L^-1 sqrt(W) K_star', (n, a)."""
-        V: FloatArray = dtrmm(1.0, self._half, K_star.T, lower=1)
-        return V
+        """L^-1 sqrt(W) K_star, (n, a)."""
+        return _solve(self.L, self.sqrt_W[:, None] * K_star)
 
     def _unwhiten(self, V: FloatArray) -> FloatArray:
-        """sqrt(W) L^-T V = (K + W^-1)^-1 K_star', (n, a)."""
-        U: FloatArray = dtrmm(1.0, self._half, V, lower=1, trans_a=1)
-        return U
+        """sqrt(W) L^-T V = (K + W^-1)^-1 K_star, (n, a)."""
+        return self.sqrt_W[:, None] * _solve(self.L, V, transposed=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,14 +128,14 @@ class Beside:
     def moments(self, A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean and variance of f at A and its covariance with f at b, (a,) each. The paper's appendix D."""
         post = self.posterior
-        mean, variance, V = post._moments(post.kernel(A, post.Z))
+        mean, variance, V = post._moments(post.kernel(post.Z, A))
         return mean, variance, post.kernel(A, self.b)[:, 0] - V.T @ self.V_b
 
     def with_gradients(self, A: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
         """The moments, (a,) each, and their gradients by A, (a, D) each; those by codes mean nothing."""
         post = self.posterior
         squared, squared_b = (post.kernel.metric.squared(A, B) for B in (post.Z, self.b))
-        mean, variance, V = post._moments(post.kernel.of_distance(squared))
+        mean, variance, V = post._moments(post.kernel.of_distance(squared).T)
         moments = (mean, variance, post.kernel.of_distance(squared_b)[:, 0] - V.T @ self.V_b)
         slope = 2 * post.kernel.slope(squared)  # dk/dA_i = slope_ij (A_i - Z_j)
 
@@ -169,7 +172,7 @@ def fit(
         prior_mean: of f at Z, (n,); who predicts elsewhere says what it is there.
         typical: distance between two points that have nothing to do with each other; by default that of Z.
         n_tuning: how many of the points, the first ones, variance and length scale are fitted to; by default all. The
-            time that takes grows with their cube, and the two numbers need few.
+            time that takes grows with their cube, and the two numbers need few. The mode of all begins with theirs.
         metric: between coordinates, where a `kernel` to fit has none yet.
     """
     m = np.broadcast_to(prior_mean, t.shape)
@@ -177,7 +180,7 @@ def fit(
     a = np.zeros(len(t))
     if not isinstance(kernel, Matern):
         few = slice(n_tuning)
-        modes = _warm_modes(squared[few, few], t[few], m[few], a[few])
+        modes = _warm_modes(squared[few, few], t[few], m[few], a[few] if n_tuning else a.copy())
         typical = typical or np.sqrt(2 * max(metric.total_variance(Z), 1.0))  # many coordinates hardly vary
         kernel = _best_kernel(modes, typical, hyperprior, Matern(1.0, 1.0, kernel, metric))
     mode = _Mode(kernel, squared, t, m, a)
@@ -206,17 +209,17 @@ def regress(
 
 
 def _cholesky(B: FloatArray) -> FloatArray:
-    """The lower triangular L of B = L L', in the place of B; LAPACK directly as in `_solve`."""
-    L, trouble = dpotrf(B.T, lower=1, clean=1, overwrite_a=1)
+    """The lower triangular L of B = L L', LAPACK directly as in `_solve`."""
+    L, trouble = dpotrf(B, lower=1, clean=1)
     if trouble:
         raise ArithmeticError(f"A matrix of {len(B)} rows is not positive definite in row {trouble}.")
     out: FloatArray = L
     return out
 
 
-def _solve(L: FloatArray, B: FloatArray) -> FloatArray:
-    """L^-1 B for a lower triangular L; LAPACK directly, since an `ask` needs many."""
-    X, trouble = dtrtrs(L, B, lower=1)
+def _solve(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatArray:
+    """L^-1 B, or L^-T B, for a lower triangular L; LAPACK directly, since an `ask` needs thousands."""
+    X, trouble = dtrtrs(L, B, lower=1, trans=int(transposed))
     if trouble:
         raise ArithmeticError(f"The Cholesky factor is singular in row {trouble}.")
     out: FloatArray = X
@@ -237,14 +240,14 @@ class _Mode:
 
         def value(a: FloatArray) -> tuple[FloatArray, float]:
             f = self.m + self.K @ a
-            likelihood = log_expit(f) - (1 - self.t) * f  # log sigma(-f) = log sigma(f) - f
+            likelihood = self.t * log_expit(f) + (1 - self.t) * log_expit(-f)
             return f, -0.5 * a @ (f - self.m) + likelihood.sum()
 
         f, objective = value(a)
         for _ in range(NEWTON_STEPS):
             W = self._factor(f)
             b = W * (f - self.m) + self.t - self.pi  # line 6
-            solved = dpotrs(self.L, self.sqrt_W * (self.K @ b), lower=1)[0]
+            solved = _solve(self.L, _solve(self.L, self.sqrt_W * (self.K @ b)), transposed=True)
             step = b - self.sqrt_W * solved - a  # line 7
             shrink = 1.0
             while True:
@@ -280,7 +283,7 @@ class _Mode:
         """d log marginal likelihood / d (log variance, log ell), (2,). Algorithm 5.1."""
         half = _solve(self.L, np.diag(self.sqrt_W))
         R = half.T @ half  # sqrt(W) B^-1 sqrt(W), line 5
-        C = half @ self.K
+        C = _solve(self.L, self.sqrt_W[:, None] * self.K)
         third = self.pi * (1 - self.pi) * (2 * self.pi - 1)
         s2 = 0.5 * (np.diag(self.K) - (C**2).sum(axis=0)) * third  # line 7, where W' = -third
         by_log_ell = -2 * self.squared * self.kernel.slope(self.squared)
