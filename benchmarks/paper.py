@@ -21,6 +21,7 @@ import shutil
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -64,10 +65,10 @@ def hours(todo: Sequence[run.Job], done: Sequence[Record], cores: int) -> float:
     return sum(map(one, todo)) / 3600 / cores
 
 
-def keep(records: Sequence[Record]) -> None:
-    """Write what is current into the folder that is kept."""
+def keep(records: Sequence[Record], suites: Sequence[str]) -> None:
+    """Write what is current of these suites into the folder that is kept."""
     current = [record for record in records if run.is_current(record)]
-    for name in run.SUITES:
+    for name in suites:
         part = [record for record in current if record["suite"] == name]
         if part and name in AS_LINES:
             last = {(record["data"], record["row"], record["method"]): record for record in part}
@@ -110,10 +111,14 @@ def main() -> None:
         if path.suffix == ".csv" or not (WORK / path.name).exists():
             shutil.copy(path, WORK / path.name)
     missing = {word for name in METHODS if (word := METHODS[name].missing()) is not None}
+    suites = args.suites.split(",")
+    if "mnist" in suites and find_spec("torch") is None:
+        suites.remove("mnist")
+        missing.add("mnist needs torch for its convolutional network: pip install torch")
     for word in sorted(missing):
         print(f"left out: {word}")
     methods = None if args.methods is None else args.methods.split(",")
-    everything = list(jobs(args.suites.split(","), methods, args.rows, args.seeds))
+    everything = list(jobs(suites, methods, args.rows, args.seeds))
     todo, before = run.unfinished(everything, WORK), read(WORK)
     cores = run.cores(args.jobs)
     left = f"{len(todo)} of {len(everything)} explanations are missing"
@@ -124,7 +129,7 @@ def main() -> None:
     try:
         run.run(todo, WORK, args.jobs)
     finally:
-        keep(read(WORK))
+        keep(read(WORK), suites)
     print(f"{len(todo)} explanations in {(time.monotonic() - started) / 3600:.2f} hours.")
     show(frame(read(KEPT)))
     print(f"tables: {KEPT.relative_to(ROOT) / 'tables.md'}; pictures: {PICTURES.relative_to(ROOT)}")

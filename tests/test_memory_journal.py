@@ -71,8 +71,47 @@ def test_an_explanation_that_is_killed_pays_for_no_answer_again(tmp_path: Path, 
     found = explain(log)
     sent = log.read_text().splitlines()
     assert len(sent) == len(set(sent)) > 7
-    assert any("answers of an earlier process, which was killed" in remark for remark in found.plan.remarks)
+    assert any(
+        "answers of an earlier process, which did not come to its end" in remark for remark in found.plan.remarks
+    )
     assert found.counterfactual is not None
+
+
+class Tired(Exception):
+    """What a model may raise."""
+
+
+def tired(log: Path, after: int) -> Any:
+    """The same model, which fails once it has been sent so many rows."""
+    awake = sends(log)
+
+    def predict(X: pd.DataFrame) -> list[str]:
+        if log.exists() and len(log.read_text().splitlines()) >= after:
+            raise Tired("no more")
+        return list(awake(X))
+
+    return predict
+
+
+def fail_in(folder: Path, log: Path, after: int) -> None:
+    os.environ["ACEX_STATE"] = str(folder)
+    explainer = acex.Explainer(tired(log, after), DATA, model_id="bank-1", plausibility=None)
+    with pytest.raises(acex.ModelFailed):
+        explainer.explain(ROW, target="yes", budget=20)
+
+
+def test_what_was_paid_for_before_a_model_failed_is_there_for_the_next_process(tmp_path: Path, folder: Path) -> None:
+    log = tmp_path / "log"
+    for after in (3, 7):
+        child = processes.Process(target=fail_in, args=(folder, log, after))
+        child.start()
+        child.join(120)
+        assert child.exitcode == 0
+        assert len(left(folder)) == 1
+    assert exit_code(folder, log) == 0
+    sent = log.read_text().splitlines()
+    assert len(sent) == len(set(sent)) > 7
+    assert left(folder) == []
 
 
 def test_a_process_that_comes_to_its_end_leaves_nothing(tmp_path: Path, folder: Path) -> None:

@@ -11,7 +11,7 @@ import acex
 from acex.cli.case import Case
 from acex.cli.explaining import named
 from acex.cli.models import Model
-from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, say
+from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, kept, say
 from acex.cli.show import console, echo, table
 from acex.cli.tables import apart, writable
 
@@ -48,7 +48,7 @@ def menu(
     try:
         found = explainer.menu(prepared.factual, most=most, each=each, **case.search_options(prepared))
     except KeyboardInterrupt:
-        say("stopped. With --ledger the same command goes on from here; without it the answers are lost.")
+        say(f"stopped. {kept(explainer.ledger)}")
         raise typer.Exit(STOPPED) from None
     if as_json:
         echo(found.to_json())

@@ -32,7 +32,7 @@ class Answers(Book):
     """Every answer of every model, numbered in the order of settling.
 
     Attributes:
-        found: how many answers a process that was killed had paid for and not settled; they are settled now.
+        found: how many answers a process that did not come to its end had paid for; they are settled now.
     """
 
     def __init__(
@@ -55,6 +55,15 @@ class Answers(Book):
                     with self._store.write() as connection:
                         self.found += self._write_answers(connection, entry, again=True)[1]
                 self._journal.remove(path)
+
+    @property
+    def outlasts_failure(self) -> bool:
+        """Is what an explanation has paid for there for the next process, if it does not come to its end?"""
+        return not self.is_memory or self._journal.is_on_disk
+
+    def leave_answers(self) -> None:
+        """Leave all answers to the next process: an explanation did not come to its end in this one."""
+        self._journal.stay()
 
     def close(self) -> None:
         """Close the connections. What could not be settled is tried once more, or waits on the disk."""

@@ -5,7 +5,7 @@ opened, or when somebody wants to ask the same row again. Each open ledger has a
 the SQLite file, or in the user's state folder for a server. An entry is a line: a CRC-32, then JSON. Lines are written
 one after the other, and from the start again once all are settled; a number that only rises tells old ones from new.
 A ledger in memory is on no disk, so that its journal keeps every answer until the process ends: one that stays is
-of a process that was killed.
+of a process that was killed, or in which a model failed (`stay`).
 
 Its room is taken before a row is sent, so that a disk that is full by then can still keep the answer.
 """
@@ -55,7 +55,7 @@ class Journal:
         prefix: what the paths of all journals of the ledger begin with; None keeps entries in memory only.
         ledger: what tells the ledger from others.
         makes_folder: make the folder where it is missing. Not beside a ledger, which may have been removed with it.
-        of_memory: the ledger ends with the process, and so does the journal.
+        of_memory: the ledger ends with the process, and so does the journal, unless it is told to stay.
     """
 
     def __init__(
@@ -71,6 +71,11 @@ class Journal:
         self._end = self._number = 0  # where the next entry goes, and its number
         self._open: list[Entry] = []  # written, and not settled
         self.stuck: list[Entry] = []  # those of them that the ledger did not take; they are to be settled first
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Does it outlast the process?"""
+        return self._prefix is not None
 
     def reserve(self, size: int) -> None:
         """Make room for as many bytes of answers.
@@ -142,11 +147,18 @@ class Journal:
             if _lock(file) and len(_entries(path, self._ledger)) == len(_entries(path, None)):
                 path.unlink()
 
+    def stay(self) -> None:
+        """Leave what is written to the next process, also where the ledger ends with this one."""
+        with self._turn:
+            if self._file is not None and self._of_memory and self._pid == os.getpid():
+                self._removing.detach()
+                weakref.finalize(self, self._file.close)
+
     def close(self) -> None:
         """Give up the file; it stays where it is if there is an answer in it that is not settled."""
         with self._turn:
             if self._file is not None and self._pid == os.getpid():
-                self._forget()
+                self._removing()
             self._begin()
 
     def _create(self, prefix: Path) -> FileIO:
@@ -166,7 +178,7 @@ class Journal:
             os.fsync(folder)
             os.close(folder)
         self._file, self._end = file, 0
-        self._forget = weakref.finalize(self, _close, file, path, os.getpid(), self._of_memory)
+        self._removing = weakref.finalize(self, _close, file, path, os.getpid(), self._of_memory)
         return file
 
     def _notice_fork(self) -> None:

@@ -26,16 +26,18 @@ def named(model: Any, model_id: str | None, is_shared: bool) -> str:
 
 
 def name_in_memory(model: Any, model_id: str | None, features: Sequence[str]) -> str | None:
-    """What the explainer's own ledger goes by after a kill; None for a model without a name, which may be any other."""
+    """What the explainer's own ledger goes by for the next process; None without a name of the model: it may be any."""
     model_id = model_id or getattr(model, "model_id", None)
     return None if model_id is None else json.dumps([model_id, *map(str, features)])
 
 
 def taken_over(ledger: Ledger) -> tuple[str, ...]:
-    """A remark on answers of a process that was killed, where there were some."""
+    """A remark on answers of a process that did not come to its end, where there were some."""
     if not (ledger.is_memory and ledger.found):
         return ()
-    return (f"answers of an earlier process, which was killed, were found and cost nothing ({ledger.found})",)
+    return (
+        f"answers of an earlier process, which did not come to its end, were found and cost nothing ({ledger.found})",
+    )
 
 
 @cache

@@ -112,8 +112,8 @@ class Session:
         try:
             while self.advance() is not None:
                 note(self)
-        except BaseException as failure:
-            # Also after Ctrl-C or a callback that raises: what was paid for travels with the error.
+        except BaseException as failure:  # also Ctrl-C, or a callback that raises: what was paid for travels with it
+            self.box.ledger.leave_answers()
             failure.explanation = self.explanation() if self.steps else None  # type: ignore[attr-defined]
             raise
         return self.explanation()
