@@ -299,6 +299,24 @@ def test_an_explanation_that_settled_costs_nothing_again_whatever_others_have_as
         assert (again.n_queries, again.n_reused) == (0, first.n_queries)
 
 
+def test_what_others_answer_while_an_explanation_ends_is_not_what_it_knew(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = Ledger.finish
+
+    def after_others(ledger: Ledger, explanation: str, *args: Any, **settings: Any) -> None:
+        monkeypatch.setattr(Ledger, "finish", finish)
+        for x in LOW[1:4]:
+            explainer(path).explain(x, budget=8)
+        finish(ledger, explanation, *args, **settings)
+
+    monkeypatch.setattr(Ledger, "finish", after_others)
+    first = explainer(path).explain(LOW[0], budget=80)
+    with Ledger(path) as ledger:
+        assert ledger.seen_at_end(explainer(path).plan(LOW[0], budget=80).identity) == len(first.steps)
+    same(explainer(path, None_of_it).explain(LOW[0], budget=80), first)
+
+
 def test_an_explanation_whose_budget_ended_it_ends_the_same_again_also_where_the_next_row_is_free_by_now(
     path: Path, no_reserve: None
 ) -> None:

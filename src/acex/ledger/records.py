@@ -119,8 +119,14 @@ class Records(Book):
             found = lines(connection, explanations, _EXPLANATION, {"explanation": explanation})
         return found[0].seen_at_end if found else None
 
-    def finish(self, explanation: str, outcome: str, result: Mapping[str, Any] | None = None) -> None:
-        """Write down how an explanation ended, and what was found, in plain values."""
+    def finish(
+        self, explanation: str, outcome: str, result: Mapping[str, Any] | None = None, *, seen: int | None = None
+    ) -> None:
+        """Write down how an explanation ended, and what was found, in plain values.
+
+        Args:
+            seen: the newest answer that it knew of when it decided to end; None for the newest there is.
+        """
         with self._store.write() as connection:
             model = connection.scalar(_MODEL_OF, {"explanation": explanation})
             if model is None:
@@ -133,7 +139,7 @@ class Records(Book):
                 outcome=outcome,
                 finished_at=iso(self._store.now(connection).at),
                 result=None if result is None else json.dumps(result, default=as_json),
-                seen_at_end=account.last_sequence,
+                seen_at_end=account.last_sequence if seen is None else seen,
             )
 
 

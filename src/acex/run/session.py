@@ -374,8 +374,8 @@ class Session:
         if self.box.explanation is not None and is_news and self.steps:
             ending = self.ending()
             result = {"asked": n, **ending.to_dict(), "budget": self.plan.budget}
-            self.box.ledger.finish(self.box.explanation, ending.outcome, result)
-            past.end, past.n_asked = past.seen(n), n
+            past.end, past.n_asked = past.seen(n), n  # not what others have answered since it was decided
+            self.box.ledger.finish(self.box.explanation, ending.outcome, result, seen=past.end)
 
     # -- what came of it -----------------------------------------------------------------------------------------
 
