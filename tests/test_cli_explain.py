@@ -238,7 +238,7 @@ def test_a_model_that_takes_too_long_is_exit_code_3(monkeypatch: pytest.MonkeyPa
         ((*ROW, "--model", "acex_test_broken:decide"), "ZeroDivisionError"),
         ((*ROW, "--model", "loans.csv"), "is no model"),
         ((*ROW, "--model", "http://host/score"), "needs --protocol"),
-        ((*ROW, "--model", "http://host/score", "--protocol", "json"), "protocol 'json' needs request="),
+        ((*ROW, "--model", "http://host/score", "--protocol", "json"), "protocol 'json' needs request and labels"),
         (
             (*ROW, "--model", "http://h/invocations", "--protocol", "mlflow", "--header-from-env", "A"),
             "HEADER=VARIABLE",

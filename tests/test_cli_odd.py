@@ -99,7 +99,7 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     ((*LEDGER, "--rows", HUGE), 2, "--rows"),
     ((*LEDGER, "--rows", "-1"), 2, "--rows"),
     ((*LEDGER, "--rows", "1.5"), 2, "--rows"),
-    ((*LEDGER, "--rows", "1", "--money", "2"), 2, "rows or money, one of them"),
+    ((*LEDGER, "--rows", "1", "--money", "2"), 2, "Expected --rows or --money"),
     ((*LEDGER, "--money", "1e300", "--price-per-row", "1e-300"), 2, "--money 1e+300 buys more than"),
     ((*LEDGER, "--money", "inf", "--price-per-row", "1"), 2, "--money"),
     ((*LEDGER, "--money", "nan", "--price-per-row", "1"), 2, "money"),

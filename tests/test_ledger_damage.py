@@ -192,9 +192,9 @@ def test_a_sound_ledger_has_no_findings_and_its_copy_says_the_same(path: Path, t
         assert ledger.repair(tmp_path / "mended.db") == []
         with Ledger(tmp_path / "mended.db") as mended:
             assert read_all(mended) == read_all(ledger)
-        with pytest.raises(ValueError, match=r"copy\.db> is not new"):
+        with pytest.raises(ValueError, match=r"copy\.db: it is not new"):
             ledger.copy_to(copy)
-        with pytest.raises(ValueError, match=r"copy\.db> is not new"):
+        with pytest.raises(ValueError, match=r"copy\.db: it is not new"):
             ledger.repair(tmp_path / "copy.db")
 
 

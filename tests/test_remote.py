@@ -665,7 +665,7 @@ def test_patience_is_a_number(waits: list[float]) -> None:
         ("http://host", {"protocol": "v2"}, r"the whole address, such as http://host:8080/v2/models/NAME/infer"),
         ("http://host", {"protocol": "mlflow"}, r"the whole address, such as http://host:5000/invocations"),
         ("http://host", {"protocol": "v1"}, "protocol must be 'v2', 'mlflow', 'json' or 'chat', got 'v1'"),
-        ("http://host", {"labels": None}, "protocol 'json' needs request="),
+        ("http://host", {"labels": None}, "protocol 'json' needs request and labels"),
         ("http://host", {"request": {"x": 1}}, "has no place for the rows"),
         ("http://host/infer", {"protocol": "v2", "inputs": "rows"}, "inputs must be 'matrix' or 'columns', got 'rows'"),
         ("http://host", {"rows_per_request": 0}, "rows_per_request must be 1 or more, got 0"),

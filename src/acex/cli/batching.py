@@ -106,11 +106,12 @@ def batch(
     for written in (out, plot):
         apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()
-    whole = read_table(case.x or case.data)  # with columns that the model does not see
+    whole = read_table(case.x or case.data, case.decimal)  # with columns that the model does not see
     if id_column is not None:
         column_names([id_column], whole.columns, "--id-column", whole=True)
         case = replace(case, drop=[*(case.drop or []), id_column])
     prepared = case.prepare(known_labels(model))
+    seal.check(prepared.space.names)
     case = named(case, model)
     whole = whole.loc[prepared.factual.index]
     groupings = [column_names([names], whole.columns, "--by") for names in by or []]
@@ -159,6 +160,8 @@ def batch(
             console().print(f"\n{common}", soft_wrap=True)
         if price is not None:
             console().print(f"At {as_money(price)} a row that is {as_money(price * int(frame['queries'].sum()))}.")
+        for remark in (*prepared.remarks, *explainer.remarks):
+            say(remark)
     if out is not None:
         if out.suffix.lower() == ".json":
             many.to_json(out, left_out=left_out, **seal.options)
@@ -169,7 +172,10 @@ def batch(
         (many if groups is None else groups).plot().savefig(plot)
     if many.errors:
         position, why = next(iter(many.errors.items()))
-        say(f"{len(many.errors)} of {len(many)} rows failed, such as row {frame.index[position]}: {why}")
+        again = (
+            " The same command tries such rows again." if ledger is not None and why.startswith("ModelFailed") else ""
+        )
+        say(f"{len(many.errors)} of {len(many)} rows failed, such as row {frame.index[position]}: {why}{again}")
         raise typer.Exit(FAILED)
     if not frame["outcome"].isin(["found", "already_target"]).any():
         raise typer.Exit(NOTHING_FOUND)

@@ -355,14 +355,18 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
 
 
 def _other(text: str, space: acex.Space) -> tuple[str | int, Any]:
-    name, _, word = text.partition("=")
+    name, equals, word = text.partition("=")
+    if not equals:
+        raise ValueError(f"--other {text!r}: expected COLUMN=CATEGORY, such as job=other.")
     [name] = column_names([name], space.names, "--other", whole=True)
     by_text = {str(category): category for category in getattr(space.feature(name), "categories", ())}
     return name, by_text.get(word, word)
 
 
 def _weight(text: str, space: acex.Space) -> tuple[str, float]:
-    name, _, number = text.rpartition("=")
+    name, equals, number = text.rpartition("=")
+    if not equals:
+        raise ValueError(f"--weight {text!r}: expected COLUMN=NUMBER, such as income=3.")
     [name] = column_names([name], space.names, "--weight", whole=True)
     try:
         return name, float(number)

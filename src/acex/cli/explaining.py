@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -18,6 +18,9 @@ from acex.cli.show import as_money, console, echo, print_explanation, print_json
 from acex.cli.tables import apart, column_names, read_row, read_table, writable
 from acex.values import as_json, is_missing, plain
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 C = TypeVar("C", bound=Case)
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -29,13 +32,21 @@ def picture_path(path: Path | None) -> Path | None:
     return writable(path)
 
 
+def json_path(path: Path | None) -> Path | None:
+    """The path, when it does not promise a page."""
+    if path is not None and path.suffix.lower() in (".html", ".htm"):
+        page = path.with_suffix(".json").name
+        raise typer.BadParameter(f"it is JSON. Say --out {page}, and for a page then: acex report {page}.")
+    return writable(path)
+
+
 def explain(
     case: Case,
     black_box: Model,
     seal: Seal,
     scores: Annotated[bool, typer.Option("--scores", help="The model gives probabilities; use them.")] = False,
     out: Annotated[
-        Path | None, typer.Option(dir_okay=False, callback=writable, help="Write the explanation here, as JSON.")
+        Path | None, typer.Option(dir_okay=False, callback=json_path, help="Write the explanation here, as JSON.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(dir_okay=False, callback=picture_path, help="Draw the explanation here.")
@@ -69,9 +80,12 @@ def explain(
         apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()
     if id_column is not None:
+        whole = read_table(case.data, case.decimal)
+        column_names([id_column], whole.columns, "--id-column", whole=True)
         case = replace(case, drop=[*(case.drop or []), id_column])
     prepared = case.prepare(known_labels(model))
-    name = None if id_column is None else _row_name(case, prepared, id_column)
+    seal.check(prepared.space.names)
+    name = None if id_column is None else _row_name(case, whole, prepared, id_column)
     case = named(case, model)
     if dry_run:
         _print_plan(case, prepared, model, scores, price_per_row, as_json)
@@ -94,6 +108,12 @@ def explain(
     except acex.AcexError as error:
         _tell_so_far(error)
         so_far: acex.Explanation | None = getattr(error, "explanation", None)
+        if so_far is not None and isinstance(error, acex.ModelFailed):
+            error.add_note(
+                "The answers are kept: the same command goes on from here."
+                if ledger is not None
+                else "The answers are lost; with --ledger FILE they are kept, and the same command goes on."
+            )
         if out is not None and so_far is not None:
             so_far.to_json(out, left_out=left_out, **seal.options)  # it was paid for
         raise
@@ -120,10 +140,11 @@ def named(case: C, model: Any) -> C:
     return replace(case, model_id=case.model_id or getattr(model, "model_id", None))
 
 
-def _row_name(case: Case, prepared: Prepared, column: str) -> Any:
-    """What the row is called, by a column of the file that it is from."""
-    whole = read_table(case.data, case.decimal) if case.x is None else read_row(case.x, case.decimal)
-    [column] = column_names([column], whole.columns, "--id-column", whole=True)
+def _row_name(case: Case, whole: pd.DataFrame, prepared: Prepared, column: str) -> Any:
+    """What the row is called, by a column of the file that it is from; `whole` is the one in DATA."""
+    whole = whole if case.x is None else read_row(case.x, case.decimal)
+    if column not in whole.columns:
+        raise ValueError(f"--id-column {column}: {case.x} does not say what the row is called. Say --drop {column}.")
     name = whole[column].loc[prepared.factual.index[0]]
     if is_missing(name):
         raise ValueError(f"--id-column {column}: the row has no name there.")
@@ -178,4 +199,6 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
     wanted = " or ".join(plan.target.named(plan.class_names).words)
     out.print(f"Wanted: {wanted}. Strategy {case.strategy}, seed {case.seed}, counterfactuals {case.count}.")
     money = "" if cost is None else f", for {as_money(cost)} at most"
+    if case.model_id is not None:
+        out.print(f"In a ledger the model is called {case.model_id}.", soft_wrap=True)
     out.print(f"At most {most} rows would be sent{money} (budget {case.budget}, {paid} paid before).")

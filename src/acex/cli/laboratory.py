@@ -127,10 +127,12 @@ def status(
     if as_json:
         print_json(lines)
         return
+    named, several = any(line["names"] for line in lines), len({line["model_id"] for line in lines}) > 1
     shown = [
         (
             line["explanation"][:8],
-            shortened(line["model_id"]),
+            *([", ".join(line["names"])] if named else []),
+            *([shortened(line["model_id"], 12)] if several else []),
             line["outcome"] or ("waiting" if line["waiting"] else "begun"),
             line["asked"],
             line["told"],
@@ -140,7 +142,8 @@ def status(
         )
         for line in lines
     ]
-    console().print(table(("explanation", "model", "state", "asked", "told", "waiting", "paid", "best cost"), shown))
+    first = ("explanation", *(["row"] if named else []), *(["model"] if several else []))
+    console().print(table((*first, "state", "asked", "told", "waiting", "paid", "best cost"), shown))
 
 
 def _nobody(rows: Rows) -> Any:
@@ -243,6 +246,7 @@ def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any
         lines.append(
             {
                 "explanation": line["id"],
+                "names": book.names(line["id"]),
                 "model_id": line["model_id"],
                 "outcome": line["outcome"],
                 "factual": json.loads(line["factual"]),

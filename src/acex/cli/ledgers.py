@@ -240,12 +240,21 @@ def budget(
 
     Example: acex ledger budget loans.db --model-id loans-v1 --rows 1000
     """
+    if (rows is None) == (money is None):
+        raise ValueError("How much? Expected --rows or --money, one of the two.")
+    if not new and not exists(where):
+        raise ValueError(
+            f"{spoken(where)}: there is no such ledger. Say --new to begin one, with the model's whole name "
+            f"(acex explain --dry-run tells it)."
+        )
     with acex.Ledger(where) if new else opened(where) as book:
         try:
             model = model_id if new else chosen(book, model_id)
         except ValueError as error:
             raise ValueError(f"{error} Say --new to limit one before it is asked.") from None
         price = price_of(book, model) if price_per_row is None else price_per_row
+        if money is not None and price is None:
+            raise ValueError("--money needs --price-per-row: the ledger knows no price of this model.")
         if money is not None and price and money / price > LARGEST:
             raise ValueError(f"--money {money:g} buys more than {LARGEST} rows at {price:g} each; expected less.")
         book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
@@ -278,6 +287,8 @@ def purge(
     """
     from acex.ledger.purge import moment
 
+    if not row_id and before is None:
+        raise ValueError("What is to be taken out? Expected --id or --before, or both.")
     with opened(where) as book:
         model = None if model_id is None else chosen(book, model_id)
         limit = None if before is None else moment(before)

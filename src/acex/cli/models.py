@@ -7,6 +7,7 @@ import tomllib
 import warnings
 from dataclasses import dataclass
 from enum import StrEnum
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 
 import acex
 from acex.cli.program import finite, say
+from acex.values import did_you_mean, listed
 
 # What of a --model-config is not looked at before a row is sent.
 KINDS = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
@@ -105,6 +107,14 @@ class Model:
                 more = tomllib.loads(self.model_config.read_text(encoding="utf-8"))
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"--model-config {self.model_config}: {error}") from None
+            taken = [name for name in signature(acex.HttpModel).parameters if name not in ("url", "protocol")]
+            if unknown := [name for name in more if name not in taken]:
+                hint = did_you_mean(unknown[0], taken)
+                known = listed(taken, most=len(taken))
+                raise ValueError(
+                    f"--model-config {self.model_config}: {listed(unknown)} is no argument of acex.HttpModel; "
+                    f"there are {known}.{hint}"
+                )
             for name, kind in KINDS.items():
                 if not isinstance(more.get(name, kind()), kind):
                     what = {str: "a text", list: "a list", dict: "a table"}[kind]

@@ -55,9 +55,12 @@ def _told() -> Iterator[None]:
         if not error.format_message():  # it shows the help instead
             raise
         where = error.ctx.command_path if error.ctx else "acex"
-        raise _end(f"{error.format_message().removesuffix('.')}. See {where} --help.", WRONG) from error
+        words = error.format_message().replace("Value error, ", "")  # a name that a validator gives it
+        raise _end(f"{_ended(words)} See {where} --help.", WRONG) from error
     except (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent) as error:
-        raise _end(str(error), FAILED) from error
+        raise _end(" ".join([str(error), *getattr(error, "__notes__", ())]), FAILED) from error
+    except FileNotFoundError as error:
+        raise _end(f"{error.filename}: there is no such file." if error.filename else str(error), WRONG) from error
     except (ValueError, OSError, AcexError) as error:
         raise _end(str(error), WRONG) from error
     except KeyboardInterrupt:
@@ -69,10 +72,20 @@ def _end(words: str, code: int) -> typer.Exit:
     return typer.Exit(code)
 
 
+def _ended(words: str) -> str:
+    """A sentence with its end: typer's own questions have one, and then a full stop."""
+    words = words.rstrip(".")
+    return words if words.endswith("?") else f"{words}."
+
+
 def say(words: str) -> None:
-    """One line for people, on stderr, without passwords of addresses; below it the place that it points at, if any."""
+    """One line for people, on stderr, without passwords of addresses.
+
+    Below it the place that it points at, or one line for each of several things that are wrong, if any.
+    """
     words, *pointer = words.rsplit("\n", 2) if words.endswith("^") else (words,)
-    words = SECRET.sub(r"\1***", PASSWORD.sub(r"\1:***@", " ".join(words.split())))
+    words = "\n- ".join(" ".join(one.split()) for one in words.split("\n- "))
+    words = SECRET.sub(r"\1***", PASSWORD.sub(r"\1:***@", words))
     echo("\n".join([f"acex: {words}", *pointer]), err=True)
 
 

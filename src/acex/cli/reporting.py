@@ -82,12 +82,17 @@ def report(
 
 def _written(path: Path) -> dict[str, acex.Explanation]:
     """The explanations in a file: one without a name, or those of a batch by the names of their rows."""
+    from acex.run.certificate import parsed, sum_of
+
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file.")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text)
         if not isinstance(data, dict):
             raise ValueError(f"expected an object, got {type(data).__name__}")
+        if isinstance(data.get("certificate"), dict) and data["certificate"].get("sha256") != sum_of(parsed(text)):
+            say(f"warning: {path}: the sum does not fit: something was changed since it was written.")
         if "rows" not in data:
             return {"": acex.Explanation.from_json(path)}
         told = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +27,19 @@ class Seal:
     def columns(self) -> list[str]:
         """The columns to leave out."""
         return [name.strip() for text in self.redact or () for name in text.split(",")]
+
+    def check(self, features: Sequence[str]) -> None:
+        """Refuse, before anything is asked and paid for, what could not be written afterwards.
+
+        Raises:
+            ValueError: a column is none of the features, or the key is none.
+        """
+        from acex.run.certificate import private_key
+        from acex.run.redaction import left_out
+
+        left_out(self.columns, features)
+        if self.sign is not None:
+            private_key(self.sign)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from acex.cli.explaining import named
 from acex.cli.models import Model
 from acex.cli.program import finite, say
 from acex.cli.show import console
+from acex.cli.tables import read_table, separator
 
 if TYPE_CHECKING:
     from acex.studio.desk import Desk
@@ -120,8 +121,6 @@ def _desk(room: Room, black_box: OwnModel, ledger: acex.Ledger, *, scores: bool,
         raise ValueError("expected DATA and --model, or --demo; see acex studio --help.")
     if room.row is not None or room.where is not None or room.x is not None:
         raise ValueError("--row, --where and --x choose a row for acex explain; here the page does.")
-    from acex.cli.tables import read_table
-
     model = black_box.open()
     known = known_labels(model)
     prepared = room.prepare(known)
@@ -192,8 +191,12 @@ def _python(room: Room, black_box: OwnModel, scores: bool, ledger: str | None, p
     read = "read_parquet" if room.data.suffix.lower() in (".parquet", ".pq") else "read_csv"
     hidden = [*(name.strip() for text in room.drop or () for name in text.split(",")), *filter(None, [room.labels])]
     lines = [*(["import os"] if ledger and ledger.startswith("os.") else []), "import acex", "import pandas as pd", ""]
-    marks = ", decimal=',', thousands='.', sep=None, engine='python'" if room.decimal == "," else ""
-    lines += [_python_model(black_box), f"table = pd.{read}({path!r}{marks if read == 'read_csv' else ''})"]
+    if read == "read_csv" and (room.decimal == "," or separator(room.data) != ","):
+        lines[0:0] = ["from pathlib import Path", "from acex.cli.tables import read_table"]
+        reads = f"read_table(Path({path!r}), decimal={room.decimal!r})"
+    else:
+        reads = f"pd.{read}({path!r})"
+    lines += [_python_model(black_box), f"table = {reads}"]
     lines += [f"rows = table.drop(columns={hidden!r})" if hidden else "rows = table"]
     arguments = ["model", "rows[known]" if has_gaps else "rows"]
     if room.schema is not None or has_gaps:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from acex.values import is_unicode, listed
+from acex.values import did_you_mean, is_unicode, listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+GROUPED = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?")  # a number with points between thousands
 
 
 def read_table(path: Path, decimal: str = ".") -> pd.DataFrame:
@@ -32,14 +35,25 @@ def read_table(path: Path, decimal: str = ".") -> pd.DataFrame:
         raise ValueError(f"--decimal {decimal!r}: expected '.' or ','.")
 
     def read_csv(path: Path) -> pd.DataFrame:
-        marks: dict[str, Any] = {} if decimal == "." else {"decimal": ",", "thousands": "."}
-        table: pd.DataFrame = pd.read_csv(path, sep=_separator(path), **marks)
-        return table
+        table: pd.DataFrame = pd.read_csv(path, sep=separator(path), decimal=decimal)
+        return table if decimal == "." else table.apply(_ungrouped)
 
     return _read(path, read_csv)
 
 
-def _separator(path: Path) -> str:
+def _ungrouped(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The column as numbers where its texts are such as 1.250,75: pandas' `thousands` would take 30.11.2026 for one."""
+    import pandas as pd
+
+    texts = column.dropna().tolist()
+    if not texts or not all(isinstance(text, str) and GROUPED.fullmatch(text.strip()) for text in texts):
+        return column
+    points = column.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    numbers: pd.Series[Any] = pd.to_numeric(points)
+    return numbers
+
+
+def separator(path: Path) -> str:
     """What stands between the columns of a CSV file, by its first line."""
     with path.open(encoding="utf-8", errors="replace") as file:
         header = file.readline()
@@ -93,7 +107,8 @@ def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str,
         names += [text] if whole or text in columns else [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in columns]
     if unknown:
-        raise ValueError(f"{option}: {listed(unknown)} is not a column; there are {listed(columns)}.")
+        hint = did_you_mean(unknown[0], columns)
+        raise ValueError(f"{option}: {listed(unknown)} is not a column; there are {listed(columns)}.{hint}")
     return names
 
 
@@ -137,7 +152,9 @@ def matching(table: pd.DataFrame, where: str) -> list[int]:
     try:
         holds: Any = table.reset_index(drop=True).eval(where)
     except Exception as error:  # pandas raises a dozen kinds
-        raise ValueError(f"--where {where!r}: {error}. Columns are {listed(table.columns)}.") from error
+        odd = [name for name in map(str, table.columns) if not name.isidentifier()]
+        quoted = f" Names such as {odd[0]} stand in backticks: `{odd[0]}`." if odd else ""
+        raise ValueError(f"--where {where!r}: {error}. Columns are {listed(table.columns)}.{quoted}") from error
     if not (isinstance(holds, pd.Series) and types.is_bool_dtype(holds.dtype)):
         raise ValueError(f'--where {where!r}: expected what is true or false of a row, such as "age > 30".')
     return holds.index[holds.fillna(False).astype(bool)].tolist()

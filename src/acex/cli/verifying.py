@@ -55,7 +55,7 @@ def verify(
     try:
         document = parsed(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file}: {error}") from None
+        raise ValueError(f"{file}: it is no JSON of acex explain or batch, and no page ({error}).") from None
     if not isinstance(document, dict):
         raise ValueError(f"{file}: expected an object, got {type(document).__name__}.")
     told, whole = _documents(document, row or [], file)
@@ -82,6 +82,8 @@ def verify(
 
 
 def _certificate(file: Path) -> str:
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder; name one of its pages, such as {file}/NAME.html.")
     if not file.is_file():
         raise ValueError(f"{file}: there is no such file.")
     text = file.read_text(encoding="utf-8")

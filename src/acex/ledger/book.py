@@ -181,9 +181,11 @@ class Book:
     def _charge(self, connection: Connection, account: Row[Any], rows: int) -> None:
         if rows > _left(account):
             price = "" if account.price_per_row is None else f", at {account.price_per_row:g} a row"
+            wanted = "1 row" if rows == 1 else f"{rows} rows"
             raise BudgetSpent(
-                f"{rows} rows to ask, but model {account.id!r} has {_left(account)} left of the {account.row_budget} "
-                f"rows it may be sent over its lifetime{price}. Raise it with ledger.budget({account.id!r}, rows=...)."
+                f"{wanted} to ask, but model {account.id!r} has {_left(account)} left of the {account.row_budget} "
+                f"rows it may be sent over its lifetime{price}. Raise it with ledger.budget({account.id!r}, rows=...) "
+                f"(in the shell acex ledger budget)."
             )
         if rows:
             self._change(connection, account, n_charged=account.n_charged + rows)

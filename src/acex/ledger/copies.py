@@ -218,7 +218,7 @@ def _is_whole(table: Table, line: Row[Any], has_checksum: bool = True) -> bool:
 
 def _refuse_what_is_not_new(ledger: Book, connection: Connection) -> None:
     if connection.scalar(select(models.c.id).limit(1)) is not None:
-        raise ValueError(f"{ledger!r} is not new: it has models already. Name another place.")
+        raise ValueError(f"Ledger {ledger._store.name}: it is not new, for it has models already. Name another place.")
 
 
 def _insert(connection: Connection, table: Table, page: list[dict[str, Any]]) -> None:

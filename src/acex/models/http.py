@@ -142,7 +142,10 @@ class HttpModel:
                 return MLflow(self.labels or "predictions")
             case "json":
                 if self.request is None or self.labels is None:
-                    raise ValueError("protocol 'json' needs request={'instances': '$rows'} and labels='predictions'.")
+                    raise ValueError(
+                        "protocol 'json' needs request and labels, such as request={'instances': '$rows'} and "
+                        "labels='predictions' (in the shell in a file for --model-config)."
+                    )
                 return JsonTemplate(self.request, self.labels)
             case "chat":
                 if self.labels is not None:

@@ -126,7 +126,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # -- signatures ------------------------------------------------------------------------------------------------
 
 
-def _signature(total: str, path: str | Path) -> dict[str, str]:
+def private_key(path: str | Path) -> Any:
+    """The Ed25519 key that a file holds.
+
+    Raises:
+        ValueError: it holds none.
+    """
     serialization, ed25519, _ = _cryptography()
     try:
         key = serialization.load_pem_private_key(Path(path).read_bytes(), password=None)
@@ -134,6 +139,11 @@ def _signature(total: str, path: str | Path) -> dict[str, str]:
         raise ValueError(f"{path}: expected an Ed25519 private key in PEM without a password: {error}") from None
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise ValueError(f"{path}: expected an Ed25519 private key, got {type(key).__name__}.")
+    return key
+
+
+def _signature(total: str, path: str | Path) -> dict[str, str]:
+    key = private_key(path)
     return {
         "signature": _written(key.sign(SIGNED + total.encode())),
         "public_key": _written(key.public_key().public_bytes_raw()),

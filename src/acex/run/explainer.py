@@ -107,7 +107,7 @@ class Explainer:
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
         data, labels, left_out = without_gaps(data, labels, missing)
-        self._remarks: tuple[str, ...] = (left_out,) if left_out else ()
+        self.remarks: tuple[str, ...] = (left_out,) if left_out else ()
         self._reference = Reference.of(data, labels, space, grid, plausibility, seed, missing, other)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
@@ -118,7 +118,7 @@ class Explainer:
         self._owns_ledger = not isinstance(ledger, Ledger)
         in_memory = name_in_memory(model, model_id, self.space.names)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, name=in_memory)
-        self._remarks += taken_over(self.ledger)
+        self.remarks += taken_over(self.ledger)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
         self._told: list[Label] = []
         if answers is not None:
@@ -243,7 +243,7 @@ class Explainer:
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=(*self._remarks, *known.beyond(encoded[0]), *known.others(x), *unusual_row(problem), *remarks),
+            remarks=(*self.remarks, *known.beyond(encoded[0]), *known.others(x), *unusual_row(problem), *remarks),
             **self._said(options, space),
         )
         return plan, problem

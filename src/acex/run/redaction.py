@@ -17,9 +17,25 @@ from pathlib import Path
 from typing import Any
 
 from acex.run.certificate import canonical_form, parsed
-from acex.values import joined_words, listed
+from acex.values import did_you_mean, joined_words, listed
 
 LEFT_OUT = "the message is left out."
+
+
+def left_out(columns: Iterable[str], names: Sequence[str]) -> list[str]:
+    """The columns to leave out, each once, of the features of these names.
+
+    Raises:
+        ValueError: there is no such column, or none would be left.
+    """
+    gone = list(dict.fromkeys(columns))
+    unknown = [name for name in gone if name not in names]
+    if unknown:
+        hint = did_you_mean(unknown[0], names)
+        raise ValueError(f"redact: {listed(unknown)} is not a feature; there are {listed(names)}.{hint}")
+    if len(gone) == len(names):
+        raise ValueError("redact: every column would be left out; at least one has to stay.")
+    return gone
 
 
 def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -29,12 +45,7 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
         ValueError: there is no such column, or none would be left.
     """
     names = [feature["name"] for feature in document["space"]["features"]]
-    gone = list(dict.fromkeys(columns))
-    unknown = [name for name in gone if name not in names]
-    if unknown:
-        raise ValueError(f"redact: {listed(unknown)} is not a feature; there are {listed(names)}.")
-    if len(gone) == len(names):
-        raise ValueError("redact: every column would be left out; at least one has to stay.")
+    gone = left_out(columns, names)
     if not gone:
         return dict(document), {}
     private = {name: {"salt": secrets.token_hex(32), "column": _column(document, names.index(name))} for name in gone}

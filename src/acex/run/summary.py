@@ -26,7 +26,7 @@ class Summary:
     Attributes:
         outcomes: how many rows ended how.
         changes: a line for each feature that has to change, most often first: in how many rows, their share of those
-            found, how often up, down or to another category, and the median step in standard deviations.
+            found, how often up, down or to another category, and the median step up or down in standard deviations.
         not_found: the names of rows for which nothing was found, with the outcome or the error.
         progress: blocks of rows in the order in which they finished: rows, queries a row, mean cost, share found.
         queries: rows sent to the model for all of them.
@@ -59,9 +59,11 @@ class Summary:
     def __str__(self) -> str:
         n = int(self.outcomes.sum())
         ends = ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.items())
-        parts = [f"{n} rows: {ends}. {self.queries} queries, {self.queries / max(n, 1):.1f} a row."]
+        parts = [
+            f"{n} row{'' if n == 1 else 's'}: {ends}. {self.queries} queries, {self.queries / max(n, 1):.1f} a row."
+        ]
         if len(self.changes):
-            parts += ["", "What has to change:", self.changes.head(MOST_LINES).to_string(index=False)]
+            parts += ["", "What has to change:", self.changes.head(MOST_LINES).to_string(index=False, na_rep="")]
         if len(self.not_found):
             shown = [f"  {name}: {why}" for name, why in self.not_found.head(MOST_LINES).items()]
             more = len(self.not_found) - len(shown)
@@ -81,7 +83,8 @@ def _changes(found: Sequence[Line]) -> pd.DataFrame:
     lines = []
     for name, group in steps.groupby("feature"):
         ways = Counter(group["way"])
-        share, median = round(len(group) / len(found), 3), round(float(group["size"].median()), 3)
+        sizes = group["size"][group["way"] != "other"]  # a category has no standard deviations
+        share, median = round(len(group) / len(found), 3), round(float(sizes.median()), 3)
         lines.append((name, len(group), share, ways["up"], ways["down"], ways["other"], median))
     columns = pd.Index(["feature", "rows", "share", "up", "down", "other", "median_step"])
     return pd.DataFrame(lines, columns=columns).sort_values("rows", ascending=False, kind="stable", ignore_index=True)

@@ -181,7 +181,11 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
         n = int(n_changed(points, x).max())
         holds = n <= e.plan.max_changes and (None if "redacted" in e.settings else True)
         more = "; of columns that are left out nobody can tell" if holds is None else ""
-        yield Check("changes", holds, f"{n} features change, of at most {e.plan.max_changes}{more}.")
+        yield Check(
+            "changes",
+            holds,
+            f"{n} {'feature changes' if n == 1 else 'features change'}, of at most {e.plan.max_changes}{more}.",
+        )
     try:
         if (points == x).all():  # every change is left out
             inside = True

@@ -380,7 +380,8 @@ class Nominal(Categorical):
         if len(values) > MOST_TEXTS and len(values) > len(column) / 2:
             what = f"{name!r}: {len(values)} different texts in {len(column)} rows look like an identifier"
             raise ValueError(
-                f"{what}. Drop the column (in the shell --drop {name}), or declare it as acex.Nominal({name!r}, (...))."
+                f"{what}. Drop the column (in the shell --drop {name}, or --id-column {name} if rows are called so), "
+                f"or declare it as acex.Nominal({name!r}, (...))."
             )
         return cls(name, tuple(sorted(values)))
 

@@ -288,7 +288,7 @@ def certificate_in(page: str) -> str:
     """
     found = re.search(r"<pre data-certificate>(.*?)</pre>", page, flags=re.DOTALL)
     if found is None:
-        raise ValueError("there is no certificate in it; acex before 0.2.0 wrote pages without.")
+        raise ValueError("there is no certificate in it: it is an index, or no page of acex, or one from before 0.2.0.")
     return html.unescape(found[1])
 
 
