@@ -12,8 +12,9 @@ import anytime
 import numpy as np
 import paired as paired_runs
 import pandas as pd
-from words import RESULTS, _csv, _listed, _number, _table, apart, mixed
+from words import RESULTS, _csv, _listed, _number, _table, apart, fixed, mixed
 
+from acex.bench import score
 from acex.datasets import PAPER
 from acex.search import traits
 
@@ -30,6 +31,35 @@ def apart_table() -> str:
     of = {"penalty": "penalty", "growing-spheres": "growing-spheres", "moc-stop": "moc", "baycon": "baycon"}
     lines = [[f"`{ours}`", *(apart(m, ours, n, theirs) for m, n in measures.items())] for ours, theirs in of.items()]
     return _table(["method", *measures], lines)
+
+
+def fixed_table() -> str:
+    """The fixed test by data set and label: the paper's ACE / "penalty" / "feasible"."""
+    published = score.paper()
+    papers = published[(published["suite"] == "fixed") & (published["method"] == "penalty")]
+    means = score.means(fixed())
+    columns = [papers, *(means[means["method"] == method] for method in ("penalty", "feasible"))]
+    by_row = [lines.set_index(["data", "label"]) for lines in columns]
+    lines = []
+    for name in PAPER:
+        for label in sorted(by_row[1].loc[name].index):
+            cells = [
+                " / ".join(_number(lines[measure].get((name, label), np.nan), digits) for lines in by_row)
+                for measure, digits in {"queries": 0, "d2": 2, "g1": 2, "affinity": 2, "validity": 2}.items()
+            ]
+            lines.append([name.replace("_", " "), str(label), *cells])
+    return _table(["data", "label", "queries", "d2", "g1", "affinity", "validity"], lines)
+
+
+def fixed_fewer() -> str:
+    """In how many rows of that table "feasible" asks less than "penalty"."""
+    queries = score.means(fixed()).set_index(["data", "label", "method"])["queries"].unstack("method")
+    return f"{(queries['feasible'] < queries['penalty']).sum()} of {len(queries)}"
+
+
+def fixed_seeds() -> int:
+    """How many seeds each row and method of the fixed test has at least."""
+    return int(fixed().groupby(["data", "row", "method"]).size().min())
 
 
 # -- what a million rows cost -----------------------------------------------------------------------------------

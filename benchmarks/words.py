@@ -42,6 +42,13 @@ def mixed() -> pd.DataFrame:
 
 
 @cache
+def fixed() -> pd.DataFrame:
+    """The results of the fixed test."""
+    found = results()
+    return found[found["suite"] == "fixed"]
+
+
+@cache
 def n_rows(method: str) -> int:
     """How many rows a method has at least, over the data sets it does; 0 for one without results."""
     counts = mixed()[mixed()["method"] == method].groupby("data").size()
@@ -113,15 +120,19 @@ def where(measure: str, method: str, other: str) -> str:
     return _listed(name for name in PAPER if ratio(measure, method, other, name) < 1 - 1e-6)
 
 
-def apart(measure: str, method: str, digits: int = 0, papers: str | None = None) -> str:
-    """Where the mean of the mixed test is more than a fifth off the paper's: ours against theirs."""
+def apart(measure: str, method: str, digits: int = 0, papers: str | None = None, suite: str = "mixed") -> str:
+    """Where the mean of a test is more than a fifth off the paper's, ours against theirs; the fixed test by label."""
+    keys = ["data", "label"] if suite == "fixed" else ["data"]
     published = score.paper()
-    published = published[(published["suite"] == "mixed") & (published["method"] == (papers or method))]
-    theirs = published.set_index("data")[measure]
-    found = score.means(mixed()[mixed()["method"] == method]).set_index("data")[measure]
-    both = {name: (found[name], theirs[name]) for name in PAPER if name in theirs.index and name in found.index}
+    published = published[(published["suite"] == suite) & (published["method"] == (papers or method))]
+    theirs = published.set_index(keys)[measure]
+    ours = fixed() if suite == "fixed" else mixed()
+    found = score.means(ours[ours["method"] == method]).set_index(keys)[measure]
+    both = {name: (found[name], theirs[name]) for name in found.index if name in theirs.index}
     far = {name: (a, b) for name, (a, b) in both.items() if np.isfinite(b) and abs(a - b) > 0.2 * abs(b)}
-    return _listed(f"{n} ({_number(a, digits)} against {_number(b, digits)})" for n, (a, b) in far.items())
+    in_order = sorted(far.items(), key=lambda item: PAPER.index(item[0] if suite == "mixed" else item[0][0]))
+    words = {name if suite == "mixed" else " ".join(map(str, name)): values for name, values in in_order}
+    return _listed(f"{n} ({_number(a, digits)} against {_number(b, digits)})" for n, (a, b) in words.items())
 
 
 def _listed(names: Iterable[str]) -> str:
