@@ -241,7 +241,8 @@ def test_only_this_machine_needs_no_token(host: str, wants: bool, tmp_path: Path
 def test_a_ledgers_password_is_never_shown(tmp_path: Path) -> None:
     from acex.cli.studios import OwnModel, Room, _recipe
 
-    room = Room(data=Path("loans.csv"), ledger="postgresql://me:secret@host/acex", model_id="v1")
+    (tmp_path / "loans.csv").write_text("income,debt\n1,2\n")
+    room = Room(data=tmp_path / "loans.csv", ledger="postgresql://me:secret@host/acex", model_id="v1")
     recipe = _recipe(room, OwnModel(model="bank.skops"), False)
     assert "secret" not in json.dumps([recipe.python, recipe.shell]) and recipe.environment
 
