@@ -85,7 +85,7 @@ def show(
     newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="At most so many, the latest.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """The newest questions and their answers.
+    """The newest questions and their answers, the last one last.
 
     Example: acex ledger show loans.db --newest 5
     """

@@ -296,7 +296,8 @@ class Categorical(Feature):
         codes = [self._code_of(c) for c in limits]
         unknown = [c for c, code in zip(limits, codes, strict=True) if code is None]
         if unknown:
-            raise ValueError(f"{where}: {listed(unknown)} is not a known category; there are {listed(known)}.")
+            what = "is not a known category" if len(unknown) == 1 else "are not known categories"
+            raise ValueError(f"{where}: {listed(unknown)} {what}; there are {listed(known)}.")
         if len(limits) == 0:
             raise ValueError(f"{where}: expected at least one category, got none.")
         return np.unique([float(code) for code in codes if code is not None])
