@@ -180,7 +180,7 @@ def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver
         paid = len(bill(folder))
         assert 0 < paid < 12
         person.press("Go on")
-        assert person.sees("Done") and len(bill(folder)) == 12
+        assert person.sees("Done") and paid < len(bill(folder)) <= 12
         assert "Good if income were" in person.find("h1").text
         until(lambda: "Done. Good if" in driver.find_element("id", "live").get_attribute("textContent"))
         person.press("Ten more questions")
@@ -271,8 +271,8 @@ def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twic
         driver.get_log("browser")  # what a browser says of a server that went away
         with opened(driver, folder, *words, BANK_SECONDS="0.3") as (_, _again):
             assert person.sees("Done")  # without a touch
-            assert person.sees("12 of 12")
-            assert len(bill(folder)) == len(set(bill(folder))) == 12
+            assert person.sees(f"{len(bill(folder))} of 12")
+            assert len(bill(folder)) == len(set(bill(folder))) <= 12
             until(lambda: not driver.find_element("id", "banner").is_displayed())
 
 
@@ -293,7 +293,7 @@ def test_two_tabs_follow_the_same_search(folder: Path, driver: Any) -> None:
         person.press("Go on")
         driver.switch_to.window(driver.window_handles[1])
         driver.refresh()
-        assert other.sees("Done") and len(bill(folder)) == 12 > paid
+        assert other.sees("Done") and paid < len(bill(folder)) <= 12
 
 
 def test_the_keyboard_alone_does_everything(folder: Path, driver: Any) -> None:
