@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 
 import acex
-from acex.run.groups import Groups
-from acex.run.lines import Line
+from acex.audit.groups import Groups
+from acex.engine.row_result import Line
 
 RESULTS = Path(__file__).parent / "results"
 WAYS = ("drawn", "first", "alone", "other")

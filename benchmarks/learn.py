@@ -38,9 +38,11 @@ from simulated import VALIDATION, Case, earlier_answers, least_cost, task
 from threadpoolctl import threadpool_limits
 
 from acex.arrays import FloatArray
-from acex.search import belief, feasible, outlook, traits
+from acex.search import belief, feasible
+from acex.search import belief_inputs as traits
+from acex.search import stopping as outlook
+from acex.search.candidates import anywhere, everything, from_hits, from_reference, simplified
 from acex.search.evidence import Points
-from acex.search.families import anywhere, everything, from_hits, from_reference, simplified
 from acex.search.feasible import Feasible
 from acex.search.network import MOST, Network
 from acex.search.problem import History, Known, Problem, Query, Stop

@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 import acex
 from acex.arrays import BoolArray, FloatArray
 from acex.bench.ground import Ground, ground
-from acex.search.families import everything, from_hits, from_reference
+from acex.search.candidates import everything, from_hits, from_reference
 from acex.search.problem import Problem
 from acex.space.cost import Cost
 from acex.space.plausibility import Plausibility

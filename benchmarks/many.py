@@ -44,9 +44,9 @@ from threadpoolctl import threadpool_limits
 
 import acex
 from acex.arrays import FloatArray
+from acex.batch.order import order_of_work
 from acex.bench.ground import Ground, ground
 from acex.ledger import Question, canonical
-from acex.run.order import order_of_work
 
 RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "many.png"

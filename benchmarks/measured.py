@@ -16,7 +16,7 @@ from words import RESULTS, _csv, _listed, _number, _table, apart, fixed, mixed
 
 from acex.bench import score
 from acex.datasets import PAPER
-from acex.search import traits
+from acex.search import belief_inputs as traits
 
 USERS = ("diamonds", "weather", "loan")
 FILTERS = {"german_credit": "german credit", "tic_tac_toe": "tic-tac-toe"}

@@ -23,9 +23,9 @@ import numpy as np
 import pandas as pd
 
 import acex
-from acex.run import shelf
-from acex.run.batch import Done, Explanations
-from acex.run.options import Options
+from acex.batch import shelf
+from acex.batch.explanations import Done, Explanations
+from acex.options import Options
 
 COLUMNS = [f"x{j}" for j in range(10)]
 

@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from acex.arrays import BoolArray, FloatArray
-from acex.search.families import everything, from_hits, from_reference
+from acex.search.candidates import everything, from_hits, from_reference
 from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, Problem
 from acex.space.cost import Cost

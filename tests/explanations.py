@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from acex.arrays import FloatArray
+from acex.engine.explanation import Explanation
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Step, in_order
-from acex.run.explanation import Explanation
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.space import Space
 

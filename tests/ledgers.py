@@ -27,7 +27,7 @@ MODEL = "loans-v1"
 
 # Imports once, then starts each process from there.
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["acex.ledger", "acex.run.explainer", "sklearn.ensemble", "pytest"])
+processes.set_forkserver_preload(["acex.ledger", "acex.api", "sklearn.ensemble", "pytest"])
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 import acex
 from acex.studio.app import studio_app
-from acex.studio.desk import Desk, Recipe
+from acex.studio.workspace import Desk, Recipe
 from commands import command, environment
 
 PORT = 8017

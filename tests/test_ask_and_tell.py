@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import acex
+from acex.engine.blackbox import BlackBox
 from acex.ledger import canonical, query_id
-from acex.run.blackbox import BlackBox
 from acex.space.columns import rows_in_form
 
 DATA = pd.DataFrame(np.random.default_rng(0).uniform(size=(60, 2)).round(3), columns=["a", "b"])

@@ -20,11 +20,11 @@ from scipy.spatial.distance import cdist
 
 import acex
 from acex.arrays import FloatArray
+from acex.batch.allocation import Standing, next_grants
+from acex.batch.executors import InProcess, Lost
+from acex.batch.explanations import Done
+from acex.batch.order import order_of_work
 from acex.ledger import canonical
-from acex.run.batch import Done
-from acex.run.executors import InProcess, Lost
-from acex.run.grants import Standing, next_grants
-from acex.run.order import order_of_work
 from ledgers import Bill
 
 X = np.random.default_rng(0).normal(size=(150, 3)).round(6)

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from acex.arrays import FloatArray
-from acex.search import outlook
+from acex.search import stopping as outlook
 from acex.search.belief import WEIGHTS, Belief, learned
+from acex.search.belief_inputs import ADDITIVE_NOISE, ADDITIVE_VARIANCE, NAMES, REVISION, of_search, traits
+from acex.search.candidates import from_reference
 from acex.search.evidence import Evidence, Ground, Points, in_common, joined
-from acex.search.families import from_reference
 from acex.search.feasible import Feasible
 from acex.search.hints import outcome_model
 from acex.search.network import Network
 from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
-from acex.search.traits import ADDITIVE_NOISE, ADDITIVE_VARIANCE, NAMES, REVISION, of_search, traits
 from acex.space.cost import Cost
 from acex.space.kinds import Continuous
 from acex.space.quantiles import Quantiles

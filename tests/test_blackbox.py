@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acex import BudgetSpent, LedgerFailed, ModelFailed
+from acex.engine.blackbox import BlackBox
 from acex.ledger import Answer, Ledger, Question, canonical
-from acex.run.blackbox import BlackBox
 from acex.space.space import Space
 from strategies import frames, modest
 

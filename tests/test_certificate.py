@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
-from acex.run.certificate import canonical_form, certified, faults, parsed, sum_of
-from acex.run.options import Options
-from acex.run.redaction import redacted
-from acex.run.verify import Verified, n_queries, verify
+from acex.audit.verify import Verified, n_queries, verify
+from acex.engine.certificate import canonical_form, certified, faults, parsed, sum_of
+from acex.engine.redaction import redacted
+from acex.options import Options
 from acex.show.report import certificate_in, explanation_page, page_of
 from servers import Handler, serving
 
@@ -195,7 +195,7 @@ def test_a_changed_letter_of_the_signature_is_found(data: st.DataObject) -> None
             return key.private_bytes(pem, pkcs8, no)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("acex.run.certificate.Path", lambda _: Memory())
+        patch.setattr("acex.engine.certificate.Path", lambda _: Memory())
         document = certified({"a": 1}, path)
     begin = document.index('"certificate"')
     places = [m.start() for m in re.finditer(r"[A-Za-z0-9+/]", document) if m.start() > begin + 15]

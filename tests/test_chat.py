@@ -25,12 +25,12 @@ from hypothesis import strategies as st
 
 import acex
 from acex import HttpModel, ModelFailed
+from acex.engine.blackbox import BlackBox
 from acex.models import http as remote
 from acex.models.chat import Chat, _shares, _Token
 from acex.models.labels import as_predict
 from acex.models.purse import Purse
 from acex.models.scores import Scored
-from acex.run.blackbox import BlackBox
 from chats import chat, completion
 from commands import run
 from servers import Deed, drip_body, half, hang_up, pours, reset, says, serving

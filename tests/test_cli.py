@@ -9,7 +9,7 @@ import pytest
 
 import acex
 from acex.cli.demos import QUESTIONS, Demo
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from commands import command, environment, run
 
 # What each demonstration must end in: the decision, and a feature that changes.

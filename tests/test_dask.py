@@ -105,7 +105,7 @@ def test_a_ledger_in_a_file_serves_a_cluster_on_this_machine(client: Any, bill: 
 def test_a_ledger_in_a_file_is_refused_where_workers_are_elsewhere(
     client: Any, bill: Bill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acex.run.executors.socket.gethostname", lambda: "elsewhere")
+    monkeypatch.setattr("acex.batch.executors.socket.gethostname", lambda: "elsewhere")
     many = explainer(str(tmp_path / "ledger.db"), Seller(bill)).explain_many(LOW, executor=acex.DaskExecutor(client))
     with pytest.raises(ValueError, match="use PostgreSQL"):
         many.frame()
@@ -135,7 +135,7 @@ def test_a_scheduler_that_goes_away_is_reported_and_the_same_call_goes_on(
 def test_another_version_is_reported_at_once(
     client: Any, bill: Bill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acex.run.executors.__version__", "9.9")
+    monkeypatch.setattr("acex.batch.executors.__version__", "9.9")
     many = explainer(str(tmp_path / "ledger.db"), Seller(bill)).explain_many(LOW, executor=acex.DaskExecutor(client))
     with pytest.raises(
         acex.ExecutorFailed, match=r"The (scheduler|worker tcp://\S+) has acex 0\..*, and this is acex 9\.9"

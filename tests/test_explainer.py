@@ -268,10 +268,10 @@ def test_the_papers_data_are_explained(name: str, strategy: str) -> None:
 
 
 def test_the_examples_in_docstrings_are_true() -> None:
-    import acex.run.explainer
+    import acex.api
     import acex.space.space
 
-    for module in (acex.run.explainer, acex.space.space):
+    for module in (acex.api, acex.space.space):
         result = doctest.testmod(module)
         assert result.attempted > 0 and result.failed == 0
 

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from acex.arrays import BoolArray
 from acex.search import feasible
-from acex.search.families import anywhere, everything, from_hits, from_reference, simplified
+from acex.search.candidates import anywhere, everything, from_hits, from_reference, simplified
 from acex.search.feasible import Feasible, _Round, _unusual_hit
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Problem, Query, Stop, key

@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 
 import acex
+from acex.engine.blackbox import BlackBox
 from acex.models.labels import as_labels
 from acex.plan.plan import Plan
 from acex.plan.target import Target
-from acex.run.blackbox import BlackBox
 from acex.search.search import Search
 from acex.space.region import Region
 from fuzz import ABOUT_MODEL, Case, Interrupted, Key, Model, keys, part
@@ -274,7 +274,7 @@ def sends_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def mistakes_labels(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("acex.run.explainer.as_labels", lambda answer, n: as_labels(answer, n)[::-1])
+    patch.setattr("acex.api.as_labels", lambda answer, n: as_labels(answer, n)[::-1])
 
 
 def ignores_wishes(patch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import acex
 from acex.arrays import FloatArray
-from acex.run.groups import (
+from acex.audit.groups import (
     Groups,
     difference,
     grouping,
@@ -28,7 +28,7 @@ from acex.run.groups import (
     statistic,
     wilson,
 )
-from acex.run.lines import Line
+from acex.engine.row_result import Line
 from acex.show.plots.groups import groups_record
 
 

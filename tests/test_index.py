@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from acex.show.report import index_page
 from explanations import nothing_found, person
 

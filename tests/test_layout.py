@@ -13,15 +13,15 @@ import pytest
 import acex
 
 SOURCE = Path(acex.__file__).parent
-ORDER = ["_version", "errors", "arrays", "values", "spreadsheets", "space", "search", "plan", "ledger", "models"]
-ORDER += ["run", "show", "datasets", "bench", "studio", "cli"]
+ORDER = ["_version", "errors", "arrays", "values", "spreadsheets", "space", "search", "plan", "options"]
+ORDER += ["ledger", "models", "engine", "audit", "batch", "api", "face", "show", "datasets", "bench", "studio", "cli"]
 # What a person types without a further import (`e.plot()`, `e.to_html()`); the work is done when they do.
 CONVENIENCE = {
     ("acex.space.space", "acex.show"),
-    ("acex.run.explanation", "acex.show"),
-    ("acex.run.batch", "acex.show"),
-    ("acex.run.groups", "acex.show"),
-    ("acex.run.menu", "acex.show"),
+    ("acex.engine.explanation", "acex.show"),
+    ("acex.batch.explanations", "acex.show"),
+    ("acex.audit.groups", "acex.show"),
+    ("acex.audit.feature_subsets", "acex.show"),
 }
 POINTS_ONLY = sorted((SOURCE / "search").glob("*.py"))
 

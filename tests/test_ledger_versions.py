@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import inspect
 from sqlalchemy.exc import OperationalError
 
+from acex.engine.recorded import recorded
 from acex.errors import LedgerFailed
 from acex.ledger import Ledger, Question, migrations, query_id
-from acex.run.recorded import recorded
 from ledgers import postgres, run
 
 OLD = {

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import acex
-from acex.run.levers import Move, candidates
-from acex.run.lines import Line
+from acex.audit.common_changes import Move, candidates
+from acex.engine.row_result import Line
 from acex.space.kinds import Continuous, Integer, Nominal
 from acex.space.space import Space
 

@@ -18,11 +18,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import acex
 from acex import Continuous, Nominal, Plausibility, Region, Space
+from acex.audit.verify import verify
+from acex.engine.certificate import parsed
+from acex.engine.recorded import recorded
 from acex.ledger import canonical
-from acex.run.certificate import parsed
-from acex.run.options import Options
-from acex.run.recorded import recorded
-from acex.run.verify import verify
+from acex.options import Options
 from acex.search.evidence import Ground, Points
 from acex.space.columns import holds_gaps, rows_in_form
 from acex.space.cost import Cost

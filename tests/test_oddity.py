@@ -11,8 +11,8 @@ import pytest
 
 import acex
 from acex import Explanation, Plausibility
-from acex.run.oddity import least_usual, unusual_row
-from acex.run.reference import Reference
+from acex.engine.rarity import least_usual, unusual_row
+from acex.engine.reference import Reference
 from acex.search.problem import Problem
 from acex.show.report import words
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from acex.plan.pinned import pinned
+from acex.plan.fingerprint import pinned
 
 LIMIT = 5
 LIMITS = {"a": 1}
@@ -195,7 +195,7 @@ def test_functions_that_call_each_other_end() -> None:
 
 
 def test_the_fingerprint_is_the_same_in_another_process() -> None:
-    code = "import test_pinned as t; from acex.plan.pinned import pinned; print(pinned(t.by_helper)[0])"
+    code = "import test_pinned as t; from acex.plan.fingerprint import pinned; print(pinned(t.by_helper)[0])"
     told = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
     )

@@ -67,7 +67,7 @@ def test_the_budget_is_no_part_of_it_unless_it_is_divided() -> None:
 def test_versions_and_units_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     before = plan().identity
     monkeypatch.setattr("acex._version.__version__", "9.9")
-    monkeypatch.setattr("acex.run.explainer.__version__", "9.9")
+    monkeypatch.setattr("acex.api.__version__", "9.9")
     space = acex.Space.infer(DATA)
     assert plan(setup={"space": space.adjust(units={"income": "euros"})}).identity == before
 

@@ -21,8 +21,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import acex
 from acex.arrays import FloatArray
+from acex.engine.explanation import Explanation
 from acex.plan.target import AnyOther
-from acex.run.explanation import Explanation
 from acex.show import plots
 from acex.show.plots.slices import Slice, Surrogate
 from acex.show.plots.trace import _ticks

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from acex.arrays import FloatArray
+from acex.engine import pool as pools
+from acex.engine.pool import ENOUGH, MOST_KNOWN, Pool, now_and_then, points_of
 from acex.ledger import Answer, Ledger, canonical
-from acex.run import pool as pools
-from acex.run.pool import ENOUGH, MOST_KNOWN, Pool, now_and_then, points_of
 from acex.search.problem import key
 from acex.space.quantiles import Quantiles
 from acex.space.scale import Scale

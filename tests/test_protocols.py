@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from acex.models.wire import JsonTemplate, MLflow, OpenInference
+from acex.models.protocols import JsonTemplate, MLflow, OpenInference
 
 ROWS = pd.DataFrame({"age": [30, 41], "income": [1.5, 2.0], "job": ["clerk", "nurse"]})
 LISTS = [[30, 1.5, "clerk"], [41, 2.0, "nurse"]]

@@ -17,7 +17,7 @@ from acex.search.belief import Belief
 from acex.search.evidence import Ground, Points
 from acex.search.feasible import Feasible
 from acex.search.problem import History, Known, Problem, Query, key
-from acex.search.prune import RESERVED, Undoings
+from acex.search.reverts import RESERVED, Undoings
 from acex.search.search import Search
 from acex.space.kinds import Continuous
 from acex.space.region import Region

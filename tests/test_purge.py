@@ -13,10 +13,10 @@ import pytest
 from sqlalchemy import select
 
 import acex
+from acex.engine.recorded import recorded
 from acex.ledger import Ledger, Question
 from acex.ledger.purge import moment
 from acex.ledger.tables import metadata
-from acex.run.recorded import recorded
 from commands import run
 
 RNG = np.random.default_rng(0)

@@ -15,9 +15,9 @@ from scipy.stats import norm
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import acex
+from acex.engine.recorded import recorded
 from acex.errors import ModelFailed
 from acex.ledger import Ledger, canonical
-from acex.run.recorded import recorded
 from acex.search.evidence import one_sided, unit_of
 from commands import run
 from ledgers import Bill, Seller, killed

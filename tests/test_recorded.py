@@ -14,8 +14,8 @@ from sqlalchemy import create_engine, text
 
 import acex
 from acex import Ledger
+from acex.engine.recorded import ENDED_OLDER, OLDER, recorded
 from acex.ledger import canonical
-from acex.run.recorded import ENDED_OLDER, OLDER, recorded
 from ledgers import postgres
 
 MODEL = "bank-1"

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
-from acex.run.redaction import redacted
-from acex.run.verify import verify
+from acex.audit.verify import verify
+from acex.engine.redaction import redacted
 from acex.show.pages import without
 from acex.show.report import index_page
 from commands import run
@@ -143,7 +143,7 @@ def test_a_name_within_another_name_is_another_column() -> None:
 
 
 def test_what_was_left_out_can_be_shown_later(tmp_path: Path) -> None:
-    from acex.run.certificate import parsed
+    from acex.engine.certificate import parsed
 
     written = explained().to_json(redact=["salary", "clinic"], left_out=tmp_path / "kept.json")
     kept = json.loads((tmp_path / "kept.json").read_text())

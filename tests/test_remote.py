@@ -24,9 +24,9 @@ import pytest
 
 import acex
 from acex import HttpModel, MissingExtra, ModelFailed
-from acex.models import exchange
+from acex.engine.blackbox import BlackBox
 from acex.models import http as remote
-from acex.run.blackbox import BlackBox
+from acex.models import transport as exchange
 from commands import run
 from servers import Deed, drip_body, drip_headers, half, hang_up, labels, pours, raw, reset, says, serving
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from acex.show.plots import Change, Trace
 from acex.show.report import drawing, explanation_page, explanations_html, index_page, words
 from acex.show.report.markup import EMPTY, escaped, tag

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
+from acex.engine.recorded import recorded
 from acex.ledger import Ledger
-from acex.run.recorded import recorded
 from acex.space.region import Region
 from acex.space.rules import Rule
 from commands import run

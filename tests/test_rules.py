@@ -126,7 +126,7 @@ def test_a_rule_that_is_taken_for_another_is_found_out_before_anything_is_sent(
     ended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However well a rule is pinned down, code can depend on more: the clock, a file, a server.
-    monkeypatch.setattr("acex.run.explainer.pinned", lambda rule: ("some rule", True))
+    monkeypatch.setattr("acex.api.pinned", lambda rule: ("some rule", True))
     if ended:
         explain(Rule(NOTHING), tmp_path, "before", 8)
         e = explain(Rule(THE_GAP), tmp_path, "now", 20)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from acex.show.sentences import MOST_IN_ONE, Templates, one_sentence
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.space import Space

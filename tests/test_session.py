@@ -15,10 +15,10 @@ import pytest
 
 import acex
 from acex.arrays import FloatArray
+from acex.engine.blackbox import HANDED_OUT
+from acex.engine.pool import MOST_KNOWN
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Ledger, Question, canonical
-from acex.run.blackbox import HANDED_OUT
-from acex.run.pool import MOST_KNOWN
 from acex.search.problem import Known
 from acex.search.search import Search
 from ledgers import Bill, processes, run
@@ -60,7 +60,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def no_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of a budget is kept for undoing changes, so that a larger one asks the same and more."""
-    monkeypatch.setattr("acex.search.prune.RESERVED", 0.0)
+    monkeypatch.setattr("acex.search.reverts.RESERVED", 0.0)
 
 
 def same(a: acex.Explanation, b: acex.Explanation) -> None:
@@ -537,7 +537,7 @@ def test_a_question_sees_again_what_it_saw_whatever_was_written_since(
         explainer(path).explain(x, budget=10)
     seen.clear()
     # Worked out again from the first question on, not read from the record.
-    monkeypatch.setattr("acex.run.session.Session._recorded_round", lambda session: [])
+    monkeypatch.setattr("acex.engine.session.Session._recorded_round", lambda session: [])
     again = explainer(path, None_of_it).explain(LOW[0], budget=10)
     same(again, first)
     for a, b in zip(seen, then, strict=True):

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from acex.studio.app import studio_app
-from acex.studio.guard import COOKIE, MOST_BYTES, Guard
+from acex.studio.security import COOKIE, MOST_BYTES, Guard
 from studios import HOME, PORT, Bank, desk_in, serving_studio, visiting
 
 TOKEN = "the-token-that-was-printed"
@@ -79,7 +79,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -
         compared.append((a, b))
         return a == b
 
-    monkeypatch.setattr("acex.studio.guard.hmac.compare_digest", compare)
+    monkeypatch.setattr("acex.studio.security.hmac.compare_digest", compare)
     host = (b"host", f"127.0.0.1:{PORT}".encode())
     for given in ("", "x", TOKEN[:-1], TOKEN, TOKEN * 9):
         for way in (

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import acex
-from acex.studio.desk import Desk
+from acex.studio.workspace import Desk
 from commands import run
 from studios import desk_in, ended, loans, visiting
 from test_studio import begin

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import acex
-from acex.run.certificate import certified, parsed
-from acex.run.verify import Check, Verified, verify
+from acex.audit.verify import Check, Verified, verify
+from acex.engine.certificate import certified, parsed
 
 RNG = np.random.default_rng(0)
 DATA = pd.DataFrame(

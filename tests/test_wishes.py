@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import acex
-from acex.run.certificate import parsed
-from acex.run.recorded import recorded
-from acex.run.verify import verify
-from acex.search.families import anywhere, from_hits, from_reference
+from acex.audit.verify import verify
+from acex.engine.certificate import parsed
+from acex.engine.recorded import recorded
+from acex.search.candidates import anywhere, from_hits, from_reference
 from acex.space.region import Region
 from commands import run
 from problems import MIXED, problem

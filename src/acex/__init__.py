@@ -11,6 +11,12 @@ from acex._version import __version__
 
 if TYPE_CHECKING:
     from acex import datasets
+    from acex.api import Explainer
+    from acex.batch.executors import DaskExecutor
+    from acex.batch.explanations import Explanations
+    from acex.engine.explanation import Explanation
+    from acex.engine.recorded import recorded
+    from acex.engine.session import Session
     from acex.errors import (
         AcexError,
         BudgetSpent,
@@ -20,19 +26,13 @@ if TYPE_CHECKING:
         ModelFailed,
         NoCounterfactual,
     )
+    from acex.face import explain
     from acex.ledger.ledger import Ledger
     from acex.models.files import load_model
     from acex.models.http import HttpModel
     from acex.plan.plan import Plan
     from acex.plan.step import Step
     from acex.plan.target import AtLeast, AtMost, Between, Relative, Target
-    from acex.run.batch import Explanations
-    from acex.run.executors import DaskExecutor
-    from acex.run.explainer import Explainer
-    from acex.run.explanation import Explanation
-    from acex.run.face import explain
-    from acex.run.recorded import recorded
-    from acex.run.session import Session
     from acex.search.feasible import Feasible
     from acex.search.penalty import Penalty
     from acex.search.strategy import Strategy
@@ -49,10 +49,10 @@ _HOMES = {
     **dict.fromkeys(("AtLeast", "AtMost", "Between", "Relative", "Target"), "acex.plan.target"),
     **dict.fromkeys(("Continuous", "Integer", "Nominal", "Ordinal"), "acex.space.kinds"),
     **dict.fromkeys(("Date", "Duration"), "acex.space.times"),
-    "DaskExecutor": "acex.run.executors",
-    "Explainer": "acex.run.explainer",
-    "Explanation": "acex.run.explanation",
-    "Explanations": "acex.run.batch",
+    "DaskExecutor": "acex.batch.executors",
+    "Explainer": "acex.api",
+    "Explanation": "acex.engine.explanation",
+    "Explanations": "acex.batch.explanations",
     "Feasible": "acex.search.feasible",
     "HttpModel": "acex.models.http",
     "Ledger": "acex.ledger.ledger",
@@ -60,13 +60,13 @@ _HOMES = {
     "Plan": "acex.plan.plan",
     "Plausibility": "acex.space.plausibility",
     "Region": "acex.space.region",
-    "Session": "acex.run.session",
+    "Session": "acex.engine.session",
     "Space": "acex.space.space",
     "Step": "acex.plan.step",
     "Strategy": "acex.search.strategy",
-    "explain": "acex.run.face",
+    "explain": "acex.face",
     "load_model": "acex.models.files",
-    "recorded": "acex.run.recorded",
+    "recorded": "acex.engine.recorded",
 }
 _ROOMS = {"datasets": "acex.datasets", "plots": "acex.show.plots", "sentences": "acex.show.sentences"}
 

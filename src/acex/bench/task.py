@@ -11,8 +11,8 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.bench.ground import Ground
+from acex.engine.blackbox import BlackBox
 from acex.ledger import Ledger
-from acex.run.blackbox import BlackBox
 from acex.space.region import Region
 
 UNLIMITED = 10**9

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from acex.cli.ask_tell import ask, status, tell
 from acex.cli.auditing import audit
 from acex.cli.batching import batch
 from acex.cli.benching import bench
 from acex.cli.demos import demo
 from acex.cli.explaining import explain
-from acex.cli.laboratory import ask, status, tell
 from acex.cli.ledgers import ledger
 from acex.cli.menus import menu
 from acex.cli.program import app, spread

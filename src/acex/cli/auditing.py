@@ -31,9 +31,9 @@ def audit(
     """
     import numpy as np
 
+    from acex.engine.blackbox import BlackBox
     from acex.ledger import canonical, is_vote
     from acex.models.labels import as_labels, as_numbers, as_numeric, as_predict
-    from acex.run.blackbox import BlackBox
     from acex.space.columns import rows_in_form
 
     model = black_box.open()

@@ -23,7 +23,7 @@ from acex.values import is_missing, plain
 if TYPE_CHECKING:
     import pandas as pd
 
-    from acex.run.summary import Summary
+    from acex.batch.summary import Summary
 
 TABLES = {".csv": None, ".json": None, ".parquet": ("pyarrow", "Parquet"), ".xlsx": ("openpyxl", "A workbook (.xlsx)")}
 
@@ -185,8 +185,8 @@ def _print_quote(
     as_json: bool,
 ) -> None:
     """What it would cost. The ledger is only read."""
-    from acex.run.options import Options
-    from acex.run.quote import plans_of, quote
+    from acex.audit.quote import plans_of, quote
+    from acex.options import Options
 
     if case.ledger is not None and case.model_id is None:
         raise ValueError("--ledger needs --model-id for a model that has no name of its own.")
@@ -223,7 +223,7 @@ def _groups(summary: Summary) -> dict[str, Any]:
 
 def _records(frame: pd.DataFrame, gone: list[str]) -> list[dict[str, Any]]:
     """The lines of the frame in plain values, None where there is none, and some columns left out."""
-    from acex.run.redaction import message
+    from acex.engine.redaction import message
 
     lines = zip(frame.index, frame.to_dict(orient="records"), strict=True)
     told = [

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import acex
+from acex.cli.option_values import wanted
 from acex.cli.tables import as_label, column_names, matching, read_row, read_table
-from acex.cli.wishes import wanted
 
 if TYPE_CHECKING:
     import pandas as pd

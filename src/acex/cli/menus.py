@@ -36,8 +36,8 @@ def menu(
     "not asked" means that the budget went elsewhere. With --ledger, the same
     command goes on where it was stopped. Exit code 1: no set was found to do.
     """
+    from acex.audit.feature_subsets import WORDS
     from acex.models.labels import known_labels
-    from acex.run.menu import WORDS
 
     apart(out, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()

@@ -82,7 +82,7 @@ def report(
 
 def _written(path: Path) -> dict[str, acex.Explanation]:
     """The explanations in a file: one without a name, or those of a batch by the names of their rows."""
-    from acex.run.certificate import parsed, sum_of
+    from acex.engine.certificate import parsed, sum_of
 
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file.")
@@ -115,7 +115,7 @@ def _recorded(
     where: str, name: str | None, model_id: str | None
 ) -> tuple[dict[str, acex.Explanation], dict[str, float | None]]:
     """The explanations that are wanted of a ledger, and the price of a row of each one's model, by name."""
-    from acex.run.recorded import recorded
+    from acex.engine.recorded import recorded
 
     with opened(where) as book:
         lines = book.explanations(None if model_id is None else chosen(book, model_id))

@@ -34,8 +34,8 @@ class Seal:
         Raises:
             ValueError: a column is none of the features, or the key is none.
         """
-        from acex.run.certificate import private_key
-        from acex.run.redaction import left_out
+        from acex.engine.certificate import private_key
+        from acex.engine.redaction import left_out
 
         left_out(self.columns, features)
         if self.sign is not None:

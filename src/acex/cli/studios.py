@@ -19,7 +19,7 @@ from acex.cli.show import console
 from acex.cli.tables import read_table, separator
 
 if TYPE_CHECKING:
-    from acex.studio.desk import Desk
+    from acex.studio.workspace import Desk
 
 TOKEN = "ACEX_STUDIO_TOKEN"  # the variable that holds it, for who wants the same after a restart
 # What the page itself says, or the command to take along: not part of how to come to the same explainer.
@@ -115,7 +115,7 @@ def studio(
 def _desk(room: Room, black_box: OwnModel, ledger: acex.Ledger, *, scores: bool, price: float | None) -> Desk:
     """What the page is about, from files and options."""
     from acex.models.labels import known_labels, unworded
-    from acex.studio.desk import Desk
+    from acex.studio.workspace import Desk
 
     if room.data == Path() or not black_box.model:
         raise ValueError("expected DATA and --model, or --demo; see acex studio --help.")
@@ -156,7 +156,7 @@ def _with_name(case: Any) -> Any:
 
 def _recipe(room: Room, black_box: OwnModel, scores: bool, prepared: Prepared | None = None) -> Any:
     """How to come to the same explainer in a shell or in Python; passwords of addresses are left to the environment."""
-    from acex.studio.desk import Recipe
+    from acex.studio.workspace import Recipe
 
     words = [str(room.data), *_words(room, SAID | {"ledger"}), *_words(black_box, set())]
     is_address = room.ledger is not None and "://" in room.ledger

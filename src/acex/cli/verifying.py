@@ -14,7 +14,7 @@ from acex.cli.show import console, counted, print_json, table
 from acex.values import listed
 
 if TYPE_CHECKING:
-    from acex.run.verify import Verified
+    from acex.audit.verify import Verified
 
 
 def verify(
@@ -47,9 +47,9 @@ def verify(
     finds accidents; only a signature, checked with --key, protects against
     forgery. Exit code 1: something does not hold.
     """
-    from acex.run.certificate import faults, parsed
-    from acex.run.verify import n_queries
-    from acex.run.verify import verify as checked
+    from acex.audit.verify import n_queries
+    from acex.audit.verify import verify as checked
+    from acex.engine.certificate import faults, parsed
 
     text = _certificate(file)
     try:

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.models.wire import told
+from acex.models.protocols import told
 from acex.values import Label, as_json, is_count, listed
 
 LIMITS = ("max_completion_tokens", "max_tokens")

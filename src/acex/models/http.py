@@ -23,13 +23,13 @@ import pandas as pd
 from acex.arrays import Rows
 from acex.errors import ModelFailed
 from acex.models.chat import Chat
-from acex.models.exchange import Lost, NotReached, Reply, client_library, exchange
 from acex.models.headers import Headers, mark
 from acex.models.labels import as_labels, as_numbers
+from acex.models.protocols import Inputs, JsonTemplate, MLflow, OpenInference, Wire
 from acex.models.purse import Purse
 from acex.models.scores import Scored
 from acex.models.secrets import Secrets
-from acex.models.wire import Inputs, JsonTemplate, MLflow, OpenInference, Wire
+from acex.models.transport import Lost, NotReached, Reply, client_library, exchange
 from acex.values import Label, is_count, is_finite, listed
 
 NOT_NOW = {429, 503}  # too many requests, unavailable: the server asks to come back
@@ -55,8 +55,8 @@ class HttpModel:
             ".../invocations" for "mlflow", ".../chat/completions" for "chat", anything for "json".
         protocol: "v2" (Open Inference Protocol), "mlflow", "chat" (a language model) or "json" (others, by template).
         request: for "json", the request with a place for the rows, such as {"instances": "$rows"}; see
-            `acex.models.wire.PLACES` for the places there are. For "chat", the request with a prompt that has places
-            for columns, such as {"model": "...", "messages": [{"role": "user", "content": "Income $income. ..."}]};
+            `acex.models.protocols.PLACES`. For "chat", the request with a prompt that has places for columns, such as
+            {"model": "...", "messages": [{"role": "user", "content": "Income $income. ..."}]};
             see `acex.models.chat.Prompt`.
         labels: where the labels are in the answer. For "json" and "mlflow" a dotted path, such as
             "predictions" or "results.label" (a key is looked up in each item of a list); for "v2" the

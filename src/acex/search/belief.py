@@ -14,10 +14,10 @@ import numpy as np
 from scipy.special import expit
 
 from acex.arrays import BoolArray, FloatArray
+from acex.search.belief_inputs import traits
 from acex.search.evidence import Evidence, Points
 from acex.search.network import Network
 from acex.search.problem import History, Problem
-from acex.search.traits import traits
 
 WEIGHTS = Path(__file__).parent / "weights.npz"
 NEARBY, NEIGHBOURS = 0.1, 16  # a neighbourhood: deviation in every number, in standard deviations, and how many points

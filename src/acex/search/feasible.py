@@ -28,12 +28,12 @@ import numpy as np
 from acex.arrays import BoolArray, FloatArray
 from acex.search import answer
 from acex.search.belief import Belief
+from acex.search.candidates import anywhere, beyond_hits, everything, from_hits, from_reference, simplified
 from acex.search.climb import best_position
 from acex.search.evidence import Ground, Points, in_common, joined
-from acex.search.families import anywhere, beyond_hits, everything, from_hits, from_reference, simplified
-from acex.search.outlook import Outlook
 from acex.search.problem import History, Problem, Query, Stop
-from acex.search.prune import Undoings
+from acex.search.reverts import Undoings
+from acex.search.stopping import Outlook
 from acex.search.strategy import Strategy, best_cost
 from acex.values import is_finite
 

@@ -14,7 +14,7 @@ import numpy as np
 from acex.arrays import FloatArray, IntArray
 from acex.search import answer
 from acex.search.problem import History, Known, Problem, Query, Stop
-from acex.search.prune import Undoings
+from acex.search.reverts import Undoings
 from acex.search.strategy import Strategy
 from acex.search.votes import Noise, Tally
 

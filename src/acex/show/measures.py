@@ -13,7 +13,7 @@ import numpy as np
 from acex.space.cost import n_changed
 
 if TYPE_CHECKING:
-    from acex.run.explanation import Explanation
+    from acex.engine.explanation import Explanation
 
 
 def measures(explanation: Explanation) -> dict[str, float]:

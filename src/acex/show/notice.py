@@ -16,9 +16,9 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+from acex.engine.certificate import parsed, sum_of
+from acex.engine.explanation import Explanation
 from acex.plan.target import Measured
-from acex.run.certificate import parsed, sum_of
-from acex.run.explanation import Explanation
 from acex.show.report.document import document
 from acex.show.report.markup import Child, Markup, table, tag
 from acex.show.sentences import Templates, sentences

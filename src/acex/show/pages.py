@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from acex.run.explanation import Explanation
-from acex.run.redaction import redacted
+from acex.engine.explanation import Explanation
+from acex.engine.redaction import redacted
 
 
 def without(explanation: Explanation, columns: Iterable[str]) -> Explanation:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
+from acex.engine.explanation import Explanation
 from acex.plan.target import Measured
-from acex.run.explanation import Explanation
 from acex.space.feature import MISSING
 from acex.values import is_missing, listed
 

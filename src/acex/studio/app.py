@@ -19,14 +19,14 @@ from starlette.types import ASGIApp
 import acex
 from acex.ledger import canonical
 from acex.show.report import explanation_page
-from acex.studio import take
-from acex.studio.crew import Crew
-from acex.studio.desk import Desk
-from acex.studio.guard import Guard, Refused
+from acex.studio import exports as take
 from acex.studio.jobs import ManyRows
 from acex.studio.many import Batch, Table
+from acex.studio.request_parsing import MOST_QUERIES, as_said, in_words, options_of, row_of, wanted
 from acex.studio.searches import LIVE, Event, Search, Searches, in_loop
-from acex.studio.wishes import MOST_QUERIES, as_said, in_words, options_of, row_of, wanted
+from acex.studio.security import Guard, Refused
+from acex.studio.worker_pool import Crew
+from acex.studio.workspace import Desk
 from acex.values import is_missing
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]

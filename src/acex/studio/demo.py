@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import acex
-from acex.studio.desk import Desk, Recipe
+from acex.studio.workspace import Desk, Recipe
 
 MODEL = "demo-forest"
 PYTHON = f"""\

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import pandas as pd
 
 import acex
-from acex.studio.told import explanation_told, step_told
+from acex.studio.serializers import explanation_told, step_told
 
 Message: TypeAlias = tuple[str, Any]
 Stopped: TypeAlias = Callable[[], bool]

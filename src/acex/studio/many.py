@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 import acex
-from acex.studio.crew import Task
-from acex.studio.desk import Desk
 from acex.studio.jobs import Message
 from acex.studio.searches import LIVE, Feed, State
+from acex.studio.worker_pool import Task
+from acex.studio.workspace import Desk
 from acex.values import answer_text
 
 AT_ONCE = 40  # explanations that are read from the ledger for one answer; the page asks again for the others

@@ -17,11 +17,11 @@ import pandas as pd
 from starlette.concurrency import run_in_threadpool
 
 import acex
-from acex.studio.crew import Crew, Task
-from acex.studio.desk import Desk
 from acex.studio.jobs import Message, OneRow
-from acex.studio.told import explanation_told, step_told
-from acex.studio.wishes import as_said, frame_of, in_words, recorded_options, same_row
+from acex.studio.request_parsing import as_said, frame_of, in_words, recorded_options, same_row
+from acex.studio.serializers import explanation_told, step_told
+from acex.studio.worker_pool import Crew, Task
+from acex.studio.workspace import Desk
 
 MOST_KEPT = 200  # searches in memory; the ledger has them all
 BEAT = 15.0  # seconds after which a page that waits hears that the server lives

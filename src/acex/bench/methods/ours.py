@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from acex.api import Explainer
 from acex.arrays import FloatArray, IntArray
 from acex.bench.task import Door, Task
-from acex.run.explainer import Explainer
 from acex.search.penalty import Penalty
 from acex.space.plausibility import Plausibility
 

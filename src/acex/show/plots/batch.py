@@ -14,8 +14,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from acex.arrays import BoolArray, FloatArray, IntArray
+from acex.engine.explanation import Explanation
 from acex.plan.step import Outcome
-from acex.run.explanation import Explanation
 from acex.show.plots.changes import SIGN
 from acex.show.plots.style import BLUE, DARK_GREY, LIGHT_GREY, VERMILLION, Style, plain, short, wrapped
 from acex.space.feature import Way

@@ -12,7 +12,7 @@ from matplotlib.figure import FigureBase
 from matplotlib.ticker import MaxNLocator
 
 from acex.arrays import BoolArray, FloatArray
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from acex.show.plots.slices import Slice, Surrogate
 from acex.show.plots.style import (
     AFTER,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import FigureBase
 
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from acex.show.plots.style import AFTER, BEFORE, BLUE, DARK_GREY, LIGHT_GREY, legend, plain, short, wrapped
 from acex.space.feature import Way
 from acex.values import is_missing

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from matplotlib.figure import FigureBase
 from matplotlib.patches import Rectangle
 
+from acex.engine.explanation import Explanation
 from acex.errors import NoCounterfactual
-from acex.run.explanation import Explanation
 from acex.show.plots.changes import SIGN
 from acex.show.plots.style import DARK_GREY, LIGHT_BLUE, LIGHT_GREY, inches, plain, short, wrapped
 from acex.space.feature import Way

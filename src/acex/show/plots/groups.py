@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from acex.arrays import FloatArray
-from acex.run.groups import Groups
+from acex.audit.groups import Groups
 from acex.show.plots.style import BLUE, DARK_GREY, LIGHT_BLUE, VERMILLION, NotebookFigure, Style, legend, plain, short
 
 MOST_FEATURES = 12

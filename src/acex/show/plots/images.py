@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
 from acex.arrays import FloatArray
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from acex.show.plots.style import plain, short
 from acex.values import readable
 

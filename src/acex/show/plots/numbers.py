@@ -9,8 +9,8 @@ from matplotlib.figure import FigureBase
 from matplotlib.ticker import MaxNLocator
 
 from acex.arrays import BoolArray, FloatArray
+from acex.engine.explanation import Explanation
 from acex.plan.target import Measured
-from acex.run.explanation import Explanation
 from acex.show.plots.style import AFTER, BEFORE, HIT, LIGHT_BLUE, MISS, legend, plain
 
 

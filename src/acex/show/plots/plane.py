@@ -11,7 +11,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import FigureBase
 
 from acex.arrays import BoolArray, FloatArray, Rows
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from acex.show.plots.style import AFTER, BEFORE, DARK_GREY, HIT, LIGHT_BLUE, LIGHT_VERMILLION, MISS, legend, plain
 from acex.values import plain as plain_label
 

@@ -9,7 +9,7 @@ from matplotlib.figure import FigureBase
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from acex.show.plots.style import BEST, HIT, MISS, legend
 
 WIDE = 5  # times the best cost: from here on the axis of the costs is logarithmic

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias, get_args
 
 from matplotlib.figure import Figure, FigureBase
 
+from acex.engine.explanation import Explanation
 from acex.errors import NoCounterfactual
-from acex.run.explanation import Explanation
 from acex.show.plots.batch import Batch, batch_record, draw_batch
 from acex.show.plots.boundary import Boundary, boundary_record, draw_boundary
 from acex.show.plots.changes import Changes, changes_record, draw_changes

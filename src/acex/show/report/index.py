@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from acex.show.report.document import document, packaged
 from acex.show.report.markup import Child, Markup, table, tag
 from acex.show.sentences import one_sentence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acex.run.menu import WORDS, Menu
+from acex.audit.feature_subsets import WORDS, Menu
 from acex.show.report.document import document
 from acex.show.report.markup import table, tag
 from acex.show.report.page import scrolling

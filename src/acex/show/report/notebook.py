@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 from acex.show.report.markup import Child, Markup, joined, tag
 from acex.show.sentences import one_sentence
 from acex.space.feature import Feature

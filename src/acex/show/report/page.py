@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from acex.run.certificate import canonical_form, certified, parsed
-from acex.run.explanation import Explanation
+from acex.engine.certificate import canonical_form, certified, parsed
+from acex.engine.explanation import Explanation
 from acex.show.plots import Change, changes_record, trace_record
 from acex.show.report import drawing, words
 from acex.show.report.document import document

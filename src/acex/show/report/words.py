@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acex.engine.explanation import Explanation
 from acex.plan.target import Measured
-from acex.run.explanation import Explanation
 from acex.space.rules import Rule
 from acex.values import answer_text, is_missing, joined_words, readable
 

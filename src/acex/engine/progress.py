@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from acex.run.explanation import Explanation
-from acex.run.session import Session
+from acex.engine.explanation import Explanation
+from acex.engine.session import Session
 
 
 @contextmanager

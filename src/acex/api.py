@@ -13,6 +13,20 @@ import numpy as np
 
 from acex._version import __version__
 from acex.arrays import FloatArray, Rows
+from acex.audit.feature_subsets import Menu, checked, menu
+from acex.audit.groups import By
+from acex.audit.quote import Quote, plans_of, quote
+from acex.batch.explanations import Explanations, executor_for
+from acex.engine import progress as progress_bars
+from acex.engine.blackbox import BlackBox
+from acex.engine.explanation import Explanation
+from acex.engine.imported import import_answers, refuse_other_kind
+from acex.engine.metadata import name_in_memory, named, taken_over, versions
+from acex.engine.pool import Lessons, Pool
+from acex.engine.rarity import unusual_row
+from acex.engine.reference import Reference
+from acex.engine.session import Session
+from acex.engine.wishes import refuse_foreign, told
 from acex.ledger import Ledger
 from acex.models.fit_check import refuse_misfit
 from acex.models.labels import (
@@ -26,25 +40,11 @@ from acex.models.labels import (
     refuse_lookalike,
     unworded,
 )
-from acex.plan.pinned import pinned
+from acex.options import Options, RowOptions
+from acex.plan.fingerprint import pinned
 from acex.plan.plan import Plan
 from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
-from acex.run import progress as progress_bars
-from acex.run.about import name_in_memory, named, taken_over, versions
-from acex.run.batch import Explanations, executor_for
-from acex.run.blackbox import BlackBox
-from acex.run.explanation import Explanation
-from acex.run.groups import By
-from acex.run.imported import import_answers, refuse_other_kind
-from acex.run.menu import Menu, checked, menu
-from acex.run.oddity import unusual_row
-from acex.run.options import Options, RowOptions
-from acex.run.pool import Lessons, Pool
-from acex.run.quote import Quote, plans_of, quote
-from acex.run.reference import Reference
-from acex.run.session import Session
-from acex.run.wishes import refuse_foreign, told
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
 from acex.space.gaps import Missing, without_gaps
@@ -57,7 +57,7 @@ from acex.space.space import Grids, Space
 from acex.values import Label, fingerprint, is_count, is_finite, is_missing
 
 if TYPE_CHECKING:
-    from acex.run.executors import Executor
+    from acex.batch.executors import Executor
 
 Callback = Callable[[Explanation], object]
 MOST_POOLS = 4  # kinds of explanations whose pool is kept

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 
 SHARE = 5  # queries of a budget for all rows that a row gets at a time
 ROUND = 4  # one in so many of the rows that could use more gets more in a round

@@ -17,19 +17,19 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray, Rows
+from acex.engine.blackbox import BlackBox
+from acex.engine.explanation import Explanation
+from acex.engine.past import Past
+from acex.engine.pool import Lessons, points_of
+from acex.engine.rarity import affinity, least_usual
+from acex.engine.recorded import contradictions, value_of
+from acex.engine.rounds import Round
+from acex.engine.threads import one_blas_thread
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger import Answer, Ask, Question, as_vote, canonical, without_vote
 from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
-from acex.run.blackbox import BlackBox
-from acex.run.explanation import Explanation
-from acex.run.oddity import affinity, least_usual
-from acex.run.past import Past
-from acex.run.pool import Lessons, points_of
-from acex.run.recorded import contradictions, value_of
-from acex.run.rounds import Round
-from acex.run.threads import one_blas_thread
 from acex.search.hints import excluded_hits
 from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from acex.run.groups import Groups
-from acex.run.lines import Line, frame_of
+from acex.audit.groups import Groups
+from acex.engine.row_result import Line, frame_of
 from acex.values import printable
 
 BLOCKS = 10  # of rows, in the order in which they finished, in a summary

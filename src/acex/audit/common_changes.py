@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
+from acex.audit.groups import Interval, wilson
+from acex.engine.blackbox import BlackBox
+from acex.engine.recorded import value_of
+from acex.engine.row_result import Line
 from acex.ledger import canonical
 from acex.plan.plan import Plan
-from acex.run.blackbox import BlackBox
-from acex.run.groups import Interval, wilson
-from acex.run.lines import Line
-from acex.run.recorded import value_of
 from acex.search.problem import Problem
 from acex.space.space import Space
 from acex.values import is_missing, printable, readable

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from acex.run.explanation import Explanation
+from acex.engine.explanation import Explanation
 
 
 class Line(NamedTuple):

@@ -8,11 +8,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Unpack
 
+from acex.api import Callback, Explainer
 from acex.arrays import Rows
+from acex.engine.explanation import Explanation
 from acex.ledger import Ledger
-from acex.run.explainer import Callback, Explainer
-from acex.run.explanation import Explanation
-from acex.run.options import Options, RowOptions
+from acex.options import Options, RowOptions
 from acex.space.gaps import Missing
 from acex.space.plausibility import Plausibility
 from acex.space.space import Grids, Space

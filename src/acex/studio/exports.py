@@ -15,8 +15,8 @@ from acex.plan.target import Measured, Target
 from acex.show.sentences import one_sentence, sentences
 from acex.space.feature import MISSING
 from acex.spreadsheets import write_csv
-from acex.studio.desk import Desk
-from acex.studio.told import templates
+from acex.studio.serializers import templates
+from acex.studio.workspace import Desk
 from acex.values import as_json, plain
 
 CAVEAT = (

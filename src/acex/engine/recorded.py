@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
+from acex.engine.explanation import Explanation
 from acex.ledger import Answer, Ask, Ledger, Record, without_vote
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, in_order
 from acex.plan.target import Target
-from acex.run.explanation import Explanation
 from acex.space.space import Space
 from acex.values import Label
 

@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
+from acex.engine.explanation import Explanation
+from acex.engine.session import Session
+from acex.options import Options, RowOptions
 from acex.plan.plan import Plan
-from acex.run.explanation import Explanation
-from acex.run.options import Options, RowOptions
-from acex.run.session import Session
 from acex.values import as_json, is_count, joined_words, printable
 
 State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]

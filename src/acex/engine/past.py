@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from acex.engine.blackbox import BlackBox
 from acex.ledger import Ask
-from acex.run.blackbox import BlackBox
 
 
 class Past:

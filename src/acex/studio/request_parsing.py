@@ -18,8 +18,8 @@ from acex.ledger import Record
 from acex.plan.target import Measured, Target
 from acex.space.feature import Feature
 from acex.space.rules import Rule
-from acex.studio.desk import Desk
-from acex.studio.told import YES_NO, titles
+from acex.studio.serializers import YES_NO, titles
+from acex.studio.workspace import Desk
 from acex.values import as_json, is_finite, is_missing, joined_words, listed
 
 MOST_QUERIES = 10_000  # a budget that a page may ask for

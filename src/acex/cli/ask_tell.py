@@ -233,7 +233,7 @@ def _alike(value: Any, text: str) -> bool:
 
 def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any]]:
     """For each explanation of the ledger how far it is."""
-    from acex.run.recorded import recorded
+    from acex.engine.recorded import recorded
 
     lines = []
     for line in records(book.explanations(model_id)):

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.run.lines import Line
+from acex.engine.row_result import Line
 from acex.values import is_missing, listed, printable
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from scipy.special import expit
 
 from acex.arrays import FloatArray
 from acex.search import belief
+from acex.search.belief_inputs import of_search
 from acex.search.evidence import Evidence
-from acex.search.traits import of_search
 
 SAVINGS = (0.05, 0.1, 0.25, 0.5)  # shares of the best cost
 STATE = (

@@ -16,7 +16,7 @@ from acex.ledger import canonical
 from acex.models.labels import no_labels
 from acex.plan.target import Measured, Target
 from acex.space.feature import Feature
-from acex.studio.told import titles
+from acex.studio.serializers import titles
 from acex.values import Label, answer_text, is_missing, plain
 
 BINS = 28  # bars of a distribution

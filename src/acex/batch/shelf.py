@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from acex.engine.explanation import Explanation
+from acex.engine.recorded import recorded
 from acex.ledger import Ledger
-from acex.run.explanation import Explanation
-from acex.run.recorded import recorded
 
 MOST_KEPT = 256  # explanations that are kept in memory where a ledger on disk has them too
 

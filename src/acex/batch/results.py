@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from acex.arrays import Rows
+from acex.audit.groups import By, Groups, grouping
+from acex.batch.summary import Summary
+from acex.engine.redaction import message
+from acex.engine.row_result import Line, frame_of
 from acex.errors import MissingExtra
-from acex.run.groups import By, Groups, grouping
-from acex.run.lines import Line, frame_of
-from acex.run.redaction import message
-from acex.run.summary import Summary
 from acex.space.columns import index_of
 from acex.space.space import Space
 from acex.spreadsheets import write_csv, write_xlsx

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from acex.run.certificate import canonical_form, parsed
+from acex.engine.certificate import canonical_form, parsed
 from acex.values import did_you_mean, joined_words, listed
 
 LEFT_OUT = "the message is left out."

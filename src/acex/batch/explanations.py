@@ -16,25 +16,25 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray, Rows
+from acex.audit.common_changes import Case, Levers, find_levers
+from acex.audit.groups import By, grouping, interleaved
+from acex.batch.allocation import SHARE, Standing, allowances, next_grants
+from acex.batch.executors import Executor, InProcess, JoblibExecutor, Lost, Task
+from acex.batch.order import order_of_work
+from acex.batch.results import Results, names_of
+from acex.batch.shelf import Shelf
+from acex.engine import progress
+from acex.engine.blackbox import BlackBox
+from acex.engine.certificate import certified
+from acex.engine.explanation import Explanation
+from acex.engine.redaction import message, redacted, saved
+from acex.engine.row_result import NOT_DONE, Line
+from acex.engine.session import Session
 from acex.errors import LedgerFailed
 from acex.ledger import Ledger
+from acex.options import Options
 from acex.plan.plan import Plan
 from acex.plan.target import Target
-from acex.run import progress
-from acex.run.blackbox import BlackBox
-from acex.run.certificate import certified
-from acex.run.executors import Executor, InProcess, JoblibExecutor, Lost, Task
-from acex.run.explanation import Explanation
-from acex.run.grants import SHARE, Standing, allowances, next_grants
-from acex.run.groups import By, grouping, interleaved
-from acex.run.levers import Case, Levers, find_levers
-from acex.run.lines import NOT_DONE, Line
-from acex.run.options import Options
-from acex.run.order import order_of_work
-from acex.run.redaction import message, redacted, saved
-from acex.run.results import Results, names_of
-from acex.run.session import Session
-from acex.run.shelf import Shelf
 from acex.search.problem import Problem
 from acex.space.columns import as_frame
 from acex.space.metric import Metric

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acex.arrays import FloatArray
+from acex.engine.blackbox import BlackBox
+from acex.engine.certificate import canonical_form, faults, parsed, signer
+from acex.engine.explanation import Explanation
+from acex.engine.recorded import value_of
+from acex.engine.redaction import hash_of
 from acex.ledger import Ledger
 from acex.models.labels import as_labels, as_numbers, as_numeric, as_predict
 from acex.plan.step import factual_label, leading
 from acex.plan.target import Measured
-from acex.run.blackbox import BlackBox
-from acex.run.certificate import canonical_form, faults, parsed, signer
-from acex.run.explanation import Explanation
-from acex.run.recorded import value_of
-from acex.run.redaction import hash_of
 from acex.space.cost import Cost, n_changed
 from acex.space.region import Region
 from acex.space.rules import Rule
@@ -58,7 +58,7 @@ def verify(
     left_out: Mapping[str, Any] | None = None,
     timeout: float | None = None,
 ) -> Verified:
-    """What holds of an explanation's document, as `acex.run.certificate.parsed` gives it.
+    """What holds of an explanation's document, as `acex.engine.certificate.parsed` gives it.
 
     Args:
         model: what is asked for the row and for its counterfactual once more, two queries that are paid for; None asks

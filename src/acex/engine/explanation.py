@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from acex.engine.advice import advice
+from acex.engine.certificate import certified
+from acex.engine.frames import records
+from acex.engine.redaction import redacted, saved
 from acex.errors import NoCounterfactual
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Outcome, Step, StoppedBy, factual_label, steps_written
 from acex.plan.target import Measured
-from acex.run.advice import advice
-from acex.run.certificate import certified
-from acex.run.frames import records
-from acex.run.redaction import redacted, saved
 from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import Label, answer_texts, as_json, listed, printable
@@ -257,7 +257,7 @@ class Explanation:
     def changes(self) -> pd.DataFrame:
         """What the best counterfactual changes: feature, before, after, step in standard deviations, and `needed`.
 
-        "needed", with who says so, as `acex.search.prune` has it; or "not checked": perhaps the other changes would do.
+        "needed" says how that was checked (see `acex.search.reverts`), or "not checked".
         """
         if not self.ending.counterfactuals:
             return pd.DataFrame(columns=["feature", "before", "after", "step", "needed"])

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from acex.engine.reference import Reference
 from acex.plan.target import Measured, OneOf, Target
-from acex.run.reference import Reference
 from acex.values import Label, as_json, is_missing
 
 

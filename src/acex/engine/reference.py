@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from acex.arrays import FloatArray, Rows
+from acex.engine.threads import one_blas_thread
 from acex.plan.target import Target
-from acex.run.threads import one_blas_thread
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Hint, Problem
 from acex.space.cost import Cost

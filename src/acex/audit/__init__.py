@@ -1,0 +1,1 @@
+"""What auditors ask of explanations: quotes, groups, common changes, feature subsets, verification."""

@@ -1,0 +1,1 @@
+"""Many rows: executors, how a total budget is allocated, results and their summary."""

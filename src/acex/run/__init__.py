@@ -1,1 +1,0 @@
-"""From a model, data and a row to an explanation."""
