@@ -1,152 +1,302 @@
-"""The arguments of `explain` that are about a row: their names, defaults and checks, said once."""
+"""Every option of an explanation, declared once.
+
+`Options` holds the options of one row; the metadata of each field says how it is checked and what it is for. The
+options of a cost, a strategy, a model and the data are arguments of `acex.Cost`, `acex.Feasible`, `acex.Model`,
+`acex.Space.infer` and `acex.Explainer`; `NESTED` describes these. Derived from the declarations: validation, the plan's
+settings and fingerprint, the flags of the command line, the studio's form and code, the report's settings, and
+docs/settings.md.
+
+A new option is a field here, an argument in `api.py`, and the place that uses it.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypedDict
+from functools import wraps
+from math import isinf
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 from acex.plan.target import Target
+from acex.search.feasible import Feasible
 from acex.search.strategies import as_strategy
 from acex.search.strategy import Strategy
-from acex.search.votes import Noise, Share
+from acex.space.cost import Cost
 from acex.space.feature import Direction
-from acex.space.region import Constraint
-from acex.values import did_you_mean, is_count, is_finite, listed
+from acex.space.region import RowFunction
+from acex.space.space import Space
+from acex.values import as_json, did_you_mean, is_count, is_finite, is_missing
 
-BUDGET = 60
-CATEGORY_COST = 1.0  # standard deviations: not dearer than four small changes of numbers (docs/decisions.md)
-EFFORTS = ("settle", "spend")
+Owner: TypeAlias = Literal["row", "cost", "strategy", "model", "data"]
+Kind: TypeAlias = Literal["number", "count", "text", "switch", "texts", "columns", "by column", "object"]
+
+WANTED, ALLOWED, SEARCH = "What is wanted", "What may change", "How to search"
+COST, MODEL, DATA, ANSWERS = "What a change costs", "The model", "The data", "Answers"
+GROUPS = (WANTED, ALLOWED, COST, SEARCH, MODEL, DATA, ANSWERS)
 
 
-class RowOptions(TypedDict, total=False):
-    """What may be said of a row, for type checkers; `Options` has the defaults."""
+@dataclass(frozen=True)
+class Declaration:
+    """One option.
 
-    target: Any
-    budget: int
-    count: int
-    freeze: Iterable[str | int]
-    ranges: Mapping[Any, Any] | None
-    directions: Mapping[Any, Direction] | None
-    weights: Mapping[Any, float] | None
-    constraint: Constraint | None
-    rules: Iterable[str]
-    strategy: Strategy | str
-    effort: str
-    margin: float | None
-    max_changes: int | None
-    category_cost: float | None
-    change_cost: float
-    beta: float
-    queries_per_round: int
-    noise: Share
-    confirm: int
-    seed: int
+    Attributes:
+        name: of the argument.
+        kind: of its value, for forms and flags; "object" where only Python can write it.
+        group: the heading under which help lists it.
+        flag: on the command line, with what stands for its value; empty where there is none.
+        owner: whose argument it is: "row" for `explain`, "cost" for `Cost`, and so on.
+        decides: does it decide which rows are sent? Then it is part of the plan's fingerprint, unless at its default.
+        recorded: is it part of the plan's settings? Frozen columns and directions are not: the space has them.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    group: str
+    flag: str
+    help: str
+    owner: Owner = "row"
+    decides: bool = True
+    recorded: bool = True
+
+
+def _option(check: Callable[[str, Any], Any], kind: Kind, default: Any, *declared: str, **more: bool) -> Any:
+    """A field of `Options`: `check` takes its name and what the caller gave, and returns what the field holds."""
+    metadata = {"check": check, "declared": (kind, default, *declared), "more": more}
+    return field(default_factory=lambda: check("", default), metadata=metadata)
+
+
+# -- checks: each returns the value in the form in which it is used ----------------------------------------------
+
+
+def _count(least: int, optional: bool = False) -> Callable[[str, Any], int | None]:
+    def check(name: str, value: Any) -> int | None:
+        if optional and value is None:
+            return None
+        if not is_count(value, least=least):
+            none = "None or " if optional else ""
+            raise ValueError(f"{name}: expected {none}a whole number of at least {least}, got {value!r}.")
+        return int(value)
+
+    return check
+
+
+def _seconds(name: str, value: Any) -> float | None:
+    if not (value is None or (is_finite(value) and value > 0)):
+        raise ValueError(f"{name}: expected None or a positive number of seconds, got {value!r}.")
+    return None if value is None else float(value)
+
+
+def _target(name: str, value: Any) -> Target:
+    return Target.of(value)
+
+
+def _columns(name: str, value: Any) -> tuple[str | int, ...]:
+    if isinstance(value, str):
+        raise ValueError(f"{name}: expected a list of features, got the text {value!r}; write {name}=[{value!r}].")
+    return tuple(value)
+
+
+def _by_column(name: str, value: Any) -> Mapping[Any, Any]:
+    if not (value is None or isinstance(value, Mapping)):
+        raise ValueError(f"{name}: expected a mapping from features, got {value!r}.")
+    return {} if value is None else dict(value)
+
+
+def _rules(name: str, value: Any) -> tuple[str | RowFunction, ...]:
+    rules = (value,) if isinstance(value, str) or callable(value) else value
+    for rule in rules if isinstance(rules, Iterable) else (rules,):
+        if not (callable(rule) or (isinstance(rule, str) and rule.strip())):
+            raise ValueError(
+                f"{name}: expected texts such as 'duration <= 84 - age', or functions from rows to one True or False "
+                f"per row, got {rule!r}."
+            )
+    return tuple(rules)
+
+
+def _cost(name: str, value: Any) -> Cost | None:
+    if not (value is None or isinstance(value, Cost)):
+        raise TypeError(f"{name}: expected acex.Cost(...) or None, got {value!r}.")
+    return value
+
+
+def _strategy(name: str, value: Any) -> Strategy:
+    return as_strategy(value)
+
+
+# -- the options of a row ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was said of a row, checked as far as it can be without the row and the model."""
+    """The options of one row, checked as far as possible without the row and the model."""
 
-    target: Target = field(default_factory=lambda: Target.of(None))
-    budget: int = BUDGET
-    count: int = 1
-    freeze: tuple[str | int, ...] | str = ()
-    ranges: Mapping[Any, Any] | None = None
-    directions: Mapping[Any, Direction] | None = None
-    weights: Mapping[Any, float] | None = None
-    constraint: Constraint | None = None
-    rules: tuple[str, ...] = ()
-    strategy: Strategy = field(default_factory=lambda: as_strategy("feasible"))
-    effort: str = "settle"
-    margin: float | None = None
-    max_changes: int | None = None
-    category_cost: float | None = CATEGORY_COST
-    change_cost: float = 0.0
-    beta: float = 5.0
-    queries_per_round: int = 1
-    noise: Share = 0
-    confirm: int = 3
-    seed: int = 0
+    target: Target = _option(
+        _target, "texts", None, WANTED, "--target LABEL", "Label wanted, or several; by default any other."
+    )
+    budget: int = _option(
+        _count(2), "count", 60, WANTED, "--budget N", "Most rows to send to the model, the row itself included."
+    )
+    time_limit: float | None = _option(
+        _seconds, "number", None, WANTED, "--time-limit SECONDS", "Stop after so many seconds.", decides=False
+    )
+    count: int = _option(
+        _count(1), "count", 1, WANTED, "--count N", "How many counterfactuals; each changes something else."
+    )
+    freeze: tuple[str | int, ...] = _option(
+        _columns, "columns", (), ALLOWED, "--freeze COLUMNS", "Columns that must not change.", recorded=False
+    )
+    ranges: Mapping[Any, Any] = _option(
+        _by_column, "by column", None, ALLOWED, "--range COLUMN=LOW:HIGH", "Limits of a column.", decides=False
+    )
+    values: Mapping[Any, Any] = _option(
+        _by_column, "by column", None, ALLOWED, "--values COLUMN=A|B", "Allowed values of a column.", decides=False
+    )
+    directions: Mapping[Any, Direction] = _option(
+        _by_column, "by column", None, ALLOWED, "", "'increase' or 'decrease' for a column.", recorded=False
+    )
+    rules: tuple[str | RowFunction, ...] = _option(
+        _rules, "texts", (), ALLOWED, "--rule RULE", "Rule that holds in every row sent: 'duration <= 84 - age'."
+    )
+    max_changes: int | None = _option(
+        _count(1, optional=True), "count", None, ALLOWED, "--max-changes N", "Most columns that may change."
+    )
+    cost: Cost | None = _option(
+        _cost, "object", None, COST, "", "What a change costs (acex.Cost); by default as the strategy has it."
+    )
+    strategy: Strategy = _option(
+        _strategy, "text", "feasible", SEARCH, "--strategy NAME", "'feasible', or 'penalty' (ACE with repairs)."
+    )
+    queries_per_round: int = _option(
+        _count(1), "count", 1, SEARCH, "--queries-per-round N", "Rows that are sent together."
+    )
+    seed: int = _option(_count(0), "count", 0, SEARCH, "--seed N", "Use another seed to start over.")
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Options:
-        """What a caller said, by name.
+    def of(cls, arguments: Mapping[str, Any]) -> Options:
+        """The options among the arguments of a call (`locals()`), by name.
 
         Raises:
-            TypeError: there is no argument of this name.
-            ValueError: one of them is wrong.
+            ValueError, TypeError: one of them is wrong, or two of them do not go together.
         """
-        known = [f.name for f in fields(cls)]
-        for name in said:
-            if name not in known:
-                hint = did_you_mean(name, known)
-                raise TypeError(f"There is no argument {name!r}; see acex.explain for those of a row.{hint}")
-        given = dict(said)
-        if not isinstance(given.get("freeze"), str):  # a text is refused where features are known
-            given["freeze"] = tuple(given.get("freeze", ()))
-        given["rules"] = _texts(given.get("rules", ()))
-        given["target"] = Target.of(given.get("target"))
-        given["strategy"] = as_strategy(given.get("strategy", "feasible"))
-        if given.get("effort") == "spend":
-            given["strategy"] = given["strategy"].spending()
-        strategy = given["strategy"]
-        if strategy.steady is not None and given.get("margin") is None:
-            words = f"margin={strategy.steady!r} as an argument of explain, not of the strategy"
-            warnings.warn(f"Say {words}: there it will go.", DeprecationWarning, stacklevel=4)
-            given["margin"] = strategy.steady
-        elif given.get("margin") is not None:
-            given["strategy"] = strategy.with_margin(given["margin"])
-        if "category_cost" not in given and not strategy.prunes:
-            given["category_cost"] = None  # the cost as the paper has it
-        return cls(**given)
-
-    def __post_init__(self) -> None:
-        if not is_count(self.budget, least=2):
-            raise ValueError(
-                f"budget must be a whole number of at least 2 (the row itself, and one more), got {self.budget!r}."
-            )
-        for name in ("count", "queries_per_round"):
-            if not is_count(getattr(self, name)):
-                raise ValueError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}.")
-        if not is_count(self.seed, least=0):
-            raise ValueError(f"seed must be a whole number, 0 or more, got {self.seed!r}.")
-        if self.effort not in EFFORTS:
-            raise ValueError(f"effort must be one of {listed(EFFORTS)}, got {self.effort!r}.")
-        if not (self.max_changes is None or is_count(self.max_changes)):
-            raise ValueError(f"max_changes must be None or a whole number of at least 1, got {self.max_changes!r}.")
-        if self.max_changes is not None and not self.strategy.prunes:
-            raise ValueError(f"max_changes needs strategy 'feasible', got strategy {self.strategy.name!r}.")
-        if not (self.category_cost is None or (is_finite(self.category_cost) and self.category_cost > 0)):
-            raise ValueError(f"category_cost must be None or a positive number, got {self.category_cost!r}.")
-        if not (is_finite(self.change_cost) and self.change_cost >= 0):
-            raise ValueError(f"change_cost must be zero or a positive number, got {self.change_cost!r}.")
-        if self.change_cost and not self.strategy.prunes:
-            raise ValueError(f"change_cost needs strategy 'feasible', got strategy {self.strategy.name!r}.")
-        if not (is_finite(self.beta) and self.beta >= 0):
-            raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")
-        if not (self.constraint is None or callable(self.constraint)):
-            raise TypeError(
-                f"constraint must be a function from rows to one True or False a row, got {self.constraint!r}."
-            )
-        if self.voting is not None and self.strategy.name != "feasible":
-            raise ValueError(f"noise needs strategy 'feasible', got strategy {self.strategy.name!r}.")
-        if self.count > 1 and not self.strategy.finds_several:
-            raise ValueError(
-                f"count above 1 needs strategy 'feasible'; strategy {self.strategy.name!r} finds one only."
-            )
+        held = {f.name: f.metadata["check"](f.name, arguments[f.name]) for f in fields(cls) if f.name in arguments}
+        options = cls(**held)
+        options._check_strategy()
+        return options
 
     @property
-    def voting(self) -> Noise | None:
-        """How a model that contradicts itself is to be asked; None for others."""
-        return Noise.of(self.noise, self.confirm)
+    def cost_or_default(self) -> Cost:
+        """The cost given, or the strategy's own."""
+        return self.cost or self.strategy.default_cost
+
+    def _check_strategy(self) -> None:
+        needs = {
+            "max_changes": self.max_changes is not None,
+            "Cost(per_change=...)": self.cost is not None and self.cost.per_change > 0,
+            "count above 1": self.count > 1,
+        }
+        for what, is_used in needs.items():
+            if is_used and not isinstance(self.strategy, Feasible):
+                raise ValueError(f"{what} needs strategy 'feasible', got strategy {self.strategy.name!r}.")
+
+    def settings(self, space: Space) -> dict[str, Any]:
+        """The recorded options in plain values, by the names of the space's columns."""
+        plain = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if BY_NAME[f.name].recorded}
+        for name in ("ranges", "values"):
+            by_index = space.by_index(name, getattr(self, name))
+            plain[name] = {space.names[j]: [_limit(v) for v in wanted] for j, wanted in by_index.items()}
+        return plain | {
+            "cost": self.cost_or_default.described,
+            "rules": [rule for rule in self.rules if isinstance(rule, str)],
+        }
 
 
-def _texts(rules: Any) -> tuple[str, ...]:
-    """Rules as texts; what they mean is worked out where features are known."""
-    texts = (rules,) if isinstance(rules, str) else tuple(rules) if isinstance(rules, Iterable) else (rules,)
-    for text in texts:
-        if not isinstance(text, str) or not text.strip():
-            raise ValueError(f"rules: expected texts such as 'duration <= 84 - age', got {text!r}.")
-    return texts
+def _plain(value: Any) -> Any:
+    return getattr(value, "described", value)
+
+
+def _limit(value: Any) -> Any:
+    """A value of `ranges` or `values` as JSON holds it: None for an end without a limit, and for no value."""
+    return None if is_missing(value) or (isinstance(value, float) and isinf(value)) else as_json(value)
+
+
+# -- the options of cost, strategy, model and data ---------------------------------------------------------------
+
+_EFFORT = "'settle' stops when more queries hardly pay; 'spend' uses the whole budget."
+_TOLERANCE = "Stop when ten more queries save 5% with a smaller chance than this."
+_MARGIN = "Estimated share of hits among rows close to a counterfactual, such as 0.7."
+_VERSION = "Version of the model; each version has its own answers."
+_NOISE = "Share of wrong answers of a model that contradicts itself, or 'auto'."
+_OUTCOMES = "True outcomes of the data, where known: hints, not answers of the model."
+_PLAUSIBLE = "What is realistic: joint (values go together as in the data), lof, none."
+
+NESTED = (
+    Declaration("beta", "number", 5.0, COST, "--beta NUMBER", "Weight of sparsity (l1) against distance (l2).", "cost"),
+    Declaration("weights", "by column", None, COST, "--weight COLUMN=NUMBER", "Relative cost of a column (1).", "cost"),
+    Declaration("per_category", "number", 1.0, COST, "--per-category SD", "Cost of changing a category.", "cost"),
+    Declaration("per_change", "number", 0.0, COST, "--per-change SD", "Fixed cost per changed column.", "cost"),
+    Declaration("effort", "text", "settle", SEARCH, "--effort settle|spend", _EFFORT, "strategy"),
+    Declaration("tolerance", "number", 0.05, SEARCH, "--tolerance P", _TOLERANCE, "strategy"),
+    Declaration("margin", "number", None, SEARCH, "--margin P", _MARGIN, "strategy"),
+    Declaration("name", "text", None, MODEL, "--model-name NAME", "Name of the model in the ledger.", "model"),
+    Declaration("version", "text", None, MODEL, "--model-version TEXT", _VERSION, "model"),
+    Declaration("class_names", "texts", None, MODEL, "--class-name LABEL=NAME", "What a label is called.", "model"),
+    Declaration("scores", "switch", False, MODEL, "--scores", "The model gives probabilities; use them.", "model"),
+    Declaration("noise", "text", 0, MODEL, "--noise SHARE|auto", _NOISE, "model"),
+    Declaration("confirm", "count", 3, MODEL, "--confirm N", "With noise: votes by which the answer leads.", "model"),
+    Declaration("timeout", "number", None, MODEL, "--timeout SECONDS", "Limit for one request.", "model", False),
+    Declaration("outcomes", "text", None, DATA, "--outcomes COLUMN", _OUTCOMES, "data"),
+    Declaration("plausibility", "text", "joint", DATA, "--plausibility KIND", _PLAUSIBLE, "data"),
+    Declaration("grid", "by column", None, DATA, "--grid COLUMN=STEP", "Step of a number, or off.", "data"),
+    Declaration("missing", "text", "drop", DATA, "--missing drop|keep", "Rows with missing values.", "data"),
+    Declaration("other", "by column", None, DATA, "--other COLUMN=CATEGORY", "Stands for unknown categories.", "data"),
+    Declaration(
+        "share_answers", "switch", True, ANSWERS, "--no-share-answers", "Use the model's other answers.", "data"
+    ),
+    Declaration("ledger", "text", None, ANSWERS, "--ledger FILE|URL", "Where answers are recorded.", "data", False),
+)
+DECLARED = (*(Declaration(f.name, *f.metadata["declared"], **f.metadata["more"]) for f in fields(Options)), *NESTED)
+BY_NAME = {declaration.name: declaration for declaration in DECLARED}
+
+
+# -- unknown arguments -------------------------------------------------------------------------------------------
+
+RENAMED = {
+    "labels": "outcomes",
+    "constraint": "rules",
+    "weights": "cost=acex.Cost(weights=...)",
+    "beta": "cost=acex.Cost(beta=...)",
+    "category_cost": "cost=acex.Cost(per_category=...)",
+    "change_cost": "cost=acex.Cost(per_change=...)",
+    "effort": "strategy=acex.Feasible(effort=...)",
+    "margin": "strategy=acex.Feasible(margin=...)",
+    "pool": "share_answers",
+    "answers": "Explainer.import_answers",
+    "model_id": "acex.Model(..., name=...)",
+    "class_names": "acex.Model(..., class_names=...)",
+    "scores": "acex.Model(..., scores=True)",
+    "noise": "acex.Model(..., noise=...)",
+    "confirm": "acex.Model(..., confirm=...)",
+    "timeout": "acex.Model(..., timeout=...)",
+    "grid": "space=acex.Space.infer(data, grid=...)",
+    "missing": "space=acex.Space.infer(data, missing=...)",
+    "other": "space=acex.Space.infer(data, other=...)",
+}
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def suggests_names(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, with a suggestion in the error about an unknown argument."""
+    known = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs:
+            if name not in known:
+                hint = f"; did you mean {RENAMED[name]!r}?" if name in RENAMED else did_you_mean(name, known)
+                raise TypeError(f"{function.__qualname__}: unknown argument {name!r}{hint}")
+        return function(*args, **kwargs)
+
+    return checked

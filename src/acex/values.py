@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 Label: TypeAlias = Hashable  # what a model says of a row: text, a whole number or a truth value
@@ -137,3 +138,34 @@ def printable(text: str) -> str:
     JSON stays the same value: outside of its texts it has no such characters.
     """
     return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something a reader should know.
+
+    Attributes:
+        code: what it is about, for programs.
+        text: one sentence for people.
+        columns: whose values the text may mention; where one of them is redacted, so is the text.
+        is_warning: does it make the answer doubtful?
+    """
+
+    code: str
+    text: str
+    columns: tuple[str, ...] = ()
+    is_warning: bool = False
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain values, as JSON holds them."""
+        return {"code": self.code, "text": self.text, "columns": list(self.columns), "is_warning": self.is_warning}
+
+    @classmethod
+    def of(cls, written: Any) -> Remark:
+        """What `to_dict` wrote; versions 0.1 and 0.2 wrote texts."""
+        if isinstance(written, str):
+            return cls("unspecified", written, is_warning=True)
+        return cls(written["code"], written["text"], tuple(written["columns"]), written["is_warning"])

@@ -1,8 +1,8 @@
-"""Common levers: a few changes that work for many rows, each tried on rows by real queries.
+"""Common changes: a few that turn the decision for many rows, each tried on rows by real queries.
 
 Candidates come from the counterfactuals that were found: a set of features with the way each goes, and how far, by
 quantiles of how far they went. Half of the budget chooses among them, on the same rows for all; the other half measures
-those chosen on rows that had no part in the choice, so that the share they turn is not flattered. A row that a lever
+those chosen on rows that had no part in the choice, so that the share they turn is not flattered. A row that a change
 cannot be applied to, because of a range, a frozen feature or a rule, or that would not look real, counts as not turned,
 and costs nothing. As in AReS and GLOBE-CE the answer is about many rows; other than these it needs labels only.
 """
@@ -22,16 +22,16 @@ from acex.arrays import FloatArray
 from acex.audit.groups import Interval, wilson
 from acex.engine.blackbox import BlackBox
 from acex.engine.recorded import value_of
-from acex.engine.row_result import Line
+from acex.engine.row_result import RowResult
 from acex.ledger import canonical
 from acex.plan.plan import Plan
 from acex.search.problem import Problem
 from acex.space.space import Space
 from acex.values import is_missing, printable, readable
 
-FAR = (0.5, 0.75, 0.9)  # quantiles of how far counterfactuals go: a longer lever turns more rows
+FAR = (0.5, 0.75, 0.9)  # quantiles of how far counterfactuals go: a longer change turns more rows
 MOST_CANDIDATES = 24
-MOST_FEATURES = 3  # of a lever, or nobody remembers it
+MOST_FEATURES = 3  # of a change, so that people can remember it
 LEAST_SHARE = 0.05  # of the counterfactuals, or it is not common
 
 
@@ -53,7 +53,7 @@ Moves: TypeAlias = tuple[Move, ...]
 
 
 @dataclass(frozen=True)
-class Lever:
+class CommonChange:
     """A change, and what it does to rows that it was tried on.
 
     Attributes:
@@ -78,36 +78,36 @@ class Lever:
 
 
 @dataclass(frozen=True)
-class Levers:
-    """The levers, those that turn most first, what finding them cost, and of how many rows they speak."""
+class CommonChanges:
+    """The common changes, those that turn most first, and how many rows and queries they come from."""
 
-    levers: tuple[Lever, ...]
+    changes: tuple[CommonChange, ...]
     rows: int
     queries: int
 
     def frame(self) -> pd.DataFrame:
-        """A line for each lever: lever, tried, fitting, turned, share, low, high, cost."""
-        lines = [(v.words(), v.tried, v.fitting, v.turned, *v.share, v.cost) for v in self.levers]
+        """A line for each change: change, tried, fitting, turned, share, low, high, cost."""
+        lines = [(v.words(), v.tried, v.fitting, v.turned, *v.share, v.cost) for v in self.changes]
         return pd.DataFrame(
-            lines, columns=pd.Index(["lever", "tried", "fitting", "turned", "share", "low", "high", "cost"])
+            lines, columns=pd.Index(["change", "tried", "fitting", "turned", "share", "low", "high", "cost"])
         )
 
     def __str__(self) -> str:
-        if not self.levers:
+        if not self.changes:
             return f"No change is common to these {self.rows} rows ({self.queries} queries)."
-        told = [f"Levers, tried on some of {self.rows} rows with {self.queries} queries:"]
-        for lever in self.levers:
-            value, low, high = (f"{100 * v:.0f}%" for v in lever.share)
-            told.append(
-                f"  {lever.words()} turns {value} ({low} to {high}): {lever.turned} of {lever.tried} rows"
-                + (f", median cost {lever.cost:.3g}" if lever.turned else "")
+        out = [f"Common changes, tried on some of {self.rows} rows with {self.queries} queries:"]
+        for change in self.changes:
+            value, low, high = (f"{100 * v:.0f}%" for v in change.share)
+            out.append(
+                f"  {change.words()} turns {value} ({low} to {high}): {change.turned} of {change.tried} rows"
+                + (f", median cost {change.cost:.3g}" if change.turned else "")
             )
-        return printable("\n".join(told))
+        return printable("\n".join(out))
 
     __repr__ = __str__
 
 
-class Case(NamedTuple):
+class RowToTurn(NamedTuple):
     """A row to be turned: its plan, and the same as a search sees it."""
 
     plan: Plan
@@ -115,38 +115,38 @@ class Case(NamedTuple):
     before: Any  # its label
 
 
-def find_levers(
-    lines: Sequence[Line], case: Callable[[int], Case], space: Space, box: BlackBox, *, most: int, seed: int
-) -> Levers:
-    """The levers of these rows, within the budget of the box.
+def find_common_changes(
+    lines: Sequence[RowResult], row: Callable[[int], RowToTurn], space: Space, box: BlackBox, *, count: int, seed: int
+) -> CommonChanges:
+    """The common changes of these rows, within the budget of the box.
 
     Args:
-        case: from a position to the row.
-        most: how many levers are wanted.
+        row: from a position to the row.
+        count: how many changes are wanted.
     """
     rows = [i for i, line in enumerate(lines) if line.outcome in ("found", "budget_spent", "unlikely", "exhausted")]
     moves = candidates([line for line in lines if line.outcome == "found"], space)
     order = np.random.default_rng([seed, 0x6C]).permutation(rows).tolist()
     if not moves or not order:
-        return Levers((), len(rows), 0)
-    trial = _Trial(case, box)
+        return CommonChanges((), len(rows), 0)
+    trial = _Trial(row, box)
     half = box.budget // 2
     first = order[: max(min(half // len(moves), len(order) // 2), 1)]
     turned = {m: trial.on(m, first) for m in moves}
     chosen: list[Moves] = []
-    while len(chosen) < most:
+    while len(chosen) < count:
         best = max(moves, key=lambda m: (_adds(turned, chosen, m), len(turned[m]), -len(m)))
         if best in chosen or (_adds(turned, chosen, best) == 0 and chosen):
             break
         chosen.append(best)
     fresh = order[len(first) :] or first
     each = max((box.budget - box.n_queries) // len(chosen), 0)
-    levers = [_measured(m, trial, fresh, each) for m in chosen]
-    levers.sort(key=lambda lever: (-lever.share.value, lever.cost))
-    return Levers(tuple(lever for lever in levers if lever.tried), len(rows), box.n_queries)
+    measured = [_measured(m, trial, fresh, each) for m in chosen]
+    measured.sort(key=lambda change: (-change.share.value, change.cost))
+    return CommonChanges(tuple(change for change in measured if change.tried), len(rows), box.n_queries)
 
 
-def candidates(found: Sequence[Line], space: Space) -> list[Moves]:
+def candidates(found: Sequence[RowResult], space: Space) -> list[Moves]:
     """Changes that are common to counterfactuals, most common first."""
     told: dict[tuple[tuple[str, Any], ...], list[dict[str, float]]] = {}
     for line in found:
@@ -189,22 +189,22 @@ def _move(space: Space, name: str, way: Any, steps: Sequence[Mapping[str, float]
 
 
 class _Trial:
-    """Levers on rows; what was asked is remembered by the ledger of the box."""
+    """Changes tried on rows; the ledger of the box remembers the answers."""
 
-    def __init__(self, case: Callable[[int], Case], box: BlackBox) -> None:
-        self._case, self._box = cache(case), box
+    def __init__(self, row: Callable[[int], RowToTurn], box: BlackBox) -> None:
+        self._row, self._box = cache(row), box
 
     def on(self, moves: Moves, rows: Sequence[int]) -> set[int]:
-        """Which of the rows a lever turns."""
+        """Which of the rows a change turns."""
         return {i for i, cost in self.each(moves, rows) if cost is not None and np.isfinite(cost)}
 
     def each(self, moves: Moves, rows: Sequence[int]) -> Iterator[tuple[int, float | None]]:
-        """For each row the cost if it turns, infinity if it does not, None if the lever does not fit it.
+        """For each row the cost if it turns, infinity if it does not, None if the change does not fit it.
 
         Ends where the budget does.
         """
         for i in rows:
-            plan, problem, before = self._case(i)
+            plan, problem, before = self._row(i)
             x = problem.factual.copy()
             for move in moves:
                 j = plan.space.index(move.feature)
@@ -233,11 +233,11 @@ def _fits(problem: Problem, x: FloatArray) -> bool:
 
 
 def _adds(turned: Mapping[Moves, set[int]], chosen: Sequence[Moves], move: Moves) -> int:
-    """How many rows a lever turns that those chosen do not."""
+    """How many rows a change turns that those chosen do not."""
     return len(turned[move].difference(*(turned[m] for m in chosen)))
 
 
-def _measured(moves: Moves, trial: _Trial, rows: Sequence[int], budget: int) -> Lever:
+def _measured(moves: Moves, trial: _Trial, rows: Sequence[int], budget: int) -> CommonChange:
     costs: list[float | None] = []
     sent = trial._box.n_queries
     for _, cost in trial.each(moves, rows):
@@ -246,4 +246,4 @@ def _measured(moves: Moves, trial: _Trial, rows: Sequence[int], budget: int) -> 
             break
     fitting = [cost for cost in costs if cost is not None]
     hits = [cost for cost in fitting if np.isfinite(cost)]
-    return Lever(moves, len(costs), len(fitting), len(hits), float(np.median(hits)) if hits else np.nan)
+    return CommonChange(moves, len(costs), len(fitting), len(hits), float(np.median(hits)) if hits else np.nan)

@@ -1,29 +1,27 @@
-"""Is there anything to be done with one feature alone, or with two? Every small set of features, within one budget.
+"""Which small sets of features are enough to change the decision, within one budget.
 
-Each set is an explanation of its own, in which all other features stay as they are: it has a record in the ledger, goes
-on where it was stopped, and learns from the answers to all others.
+Each set is an explanation of its own, in which all other features stay as they are: it has a record in the ledger, can be
+resumed, and learns from the answers to all others.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from acex.engine.explanation import Explanation
-from acex.engine.session import Session
-from acex.options import Options, RowOptions
-from acex.plan.plan import Plan
+from acex.arrays import Rows
+from acex.engine.explanation import Explanation, changes_as_text
+from acex.engine.planner import Planner
+from acex.options import Options
 from acex.values import as_json, is_count, joined_words, printable
 
 State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]
-EACH = 6  # rows that may be sent for a set, if nobody says otherwise
-BUDGET = 100  # and for all sets together
 WORDS: dict[State, str] = {
     "found": "yes",
     "not found": "asked and not found",
@@ -33,8 +31,8 @@ WORDS: dict[State, str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
-    """One set of features, and whether changing these alone can do.
+class FeatureSubset:
+    """One set of features, and whether changing these alone is enough.
 
     Attributes:
         features: those that may change; all others stay.
@@ -68,13 +66,11 @@ class Entry:
         """What to change, in words; empty where nothing was found."""
         if self.state != "found" or self.explanation is None:
             return ""
-        return ", ".join(
-            f"{name} {before} → {after}" for name, before, after, *_ in self.explanation.changes_in_words()
-        )
+        return ", ".join(f"{name} {before} → {after}" for name, before, after, *_ in changes_as_text(self.explanation))
 
 
 @dataclass(frozen=True, eq=False)
-class Menu:
+class FeatureSubsets:
     """What can be done about a decision, by small sets of features; cheapest first, then what was asked, then the rest.
 
     Attributes:
@@ -82,24 +78,24 @@ class Menu:
         summary: what it comes to, in a sentence.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[FeatureSubset, ...]
     n_queries: int
     budget: int
     summary: str
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[FeatureSubset]:
         return iter(self.entries)
 
     def __len__(self) -> int:
         return len(self.entries)
 
-    def __getitem__(self, features: str | Sequence[str]) -> Entry:
+    def __getitem__(self, features: str | Sequence[str]) -> FeatureSubset:
         """The entry of one feature, or of several, in any order."""
         wanted = {features} if isinstance(features, str) else set(features)
         for entry in self.entries:
             if set(entry.features) == wanted:
                 return entry
-        raise KeyError(f"{sorted(wanted)} is not on the menu.")
+        raise KeyError(f"{sorted(wanted)} is not among the feature subsets.")
 
     def frame(self) -> pd.DataFrame:
         """A line for each set: features, state, cost, change, asked."""
@@ -107,35 +103,40 @@ class Menu:
         return pd.DataFrame(lines, columns=pd.Index(["features", "state", "cost", "change", "asked"]))
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The menu as JSON text, also written to `path` if given."""
+        """The feature subsets as JSON text, also written to `path` if given."""
         lines = [
             {"features": e.features, "state": e.state, "cost": e.cost, "asked": e.asked}
             | {"counterfactual": _row(e.explanation), "explanation": _name(e.explanation)}
             for e in self.entries
         ]
-        told = {"summary": self.summary, "n_queries": self.n_queries, "budget": self.budget, "menu": lines}
-        text = json.dumps(told, ensure_ascii=False, default=as_json)
+        document = {
+            "summary": self.summary,
+            "n_queries": self.n_queries,
+            "budget": self.budget,
+            "feature_subsets": lines,
+        }
+        text = json.dumps(document, ensure_ascii=False, default=as_json)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """The menu as one HTML page that needs nothing else, also written to `path` if given."""
-        from acex.show.report import menu_page
+        """The feature subsets as a single HTML page, also written to `path` if given."""
+        from acex.show.report import feature_subsets_page
 
-        text = menu_page(self)
+        text = feature_subsets_page(self)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
     def __str__(self) -> str:
-        lines = [f"{' and '.join(e.features)}: {WORDS[e.state]}{_told(e)}" for e in self.entries]
+        lines = [f"{' and '.join(e.features)}: {WORDS[e.state]}{_result(e)}" for e in self.entries]
         return printable("\n".join([self.summary, *lines]))
 
     __repr__ = __str__
 
 
-def _told(entry: Entry) -> str:
+def _result(entry: FeatureSubset) -> str:
     if entry.state == "found":
         return f", {entry.change} (cost {entry.cost:.3g})"
     return f" ({entry.asked} rows)" if entry.state == "not found" else ""
@@ -149,73 +150,62 @@ def _name(e: Explanation | None) -> str | None:
     return None if e is None else e.plan.identity
 
 
-def checked(options: RowOptions, most: int, each: int) -> RowOptions:
-    """The options of a menu, with its own budget where none was said.
+def find_feature_subsets(
+    planner: Planner, x: Rows, options: Options, *, max_features: int, queries_each: int
+) -> FeatureSubsets:
+    """The feature subsets of one row; the budget of `options` is for all of them together.
 
     Raises:
-        ValueError: one of them is wrong.
+        ValueError: an option is wrong.
     """
-    if not is_count(most) or most > 3:
-        raise ValueError(f"most must be 1, 2 or 3 features that change together, got {most!r}.")
-    if not is_count(each, least=2):
-        raise ValueError(f"each must be a whole number of at least 2 rows, got {each!r}.")
-    said: RowOptions = {"budget": BUDGET, **options}
-    if Options.of(said).count != 1:
-        raise ValueError(f"count: a menu has one counterfactual for each set of features, got {said['count']!r}.")
-    return said
-
-
-def menu(plan: Plan, search: Callable[[RowOptions], Session], said: RowOptions, *, most: int, each: int) -> Menu:
-    """The menu of one row.
-
-    Args:
-        plan: that of an explanation in which everything may change; its budget is for the whole menu.
-        search: from options to the questions of an explanation of the row.
-        said: the options, `checked`.
-        most: how many features a set has at most.
-        each: how many rows may be sent for one set.
-    """
+    if not is_count(max_features) or max_features > 3:
+        raise ValueError(f"max_features: expected 1, 2 or 3, got {max_features!r}.")
+    if not is_count(queries_each, least=2):
+        raise ValueError(f"queries_each: expected a whole number of at least 2, got {queries_each!r}.")
+    plan = planner.plan(x, options)[0]
     free = [name for name, limits in plan.may_become.items() if limits is not None]
     budget, paid = plan.budget, 0
-    entries: dict[tuple[str, ...], Entry] = {}
-    for size in range(1, min(most, len(free)) + 1):
+    entries: dict[tuple[str, ...], FeatureSubset] = {}
+    for size in range(1, min(max_features, len(free)) + 1):
         for features in _ordered(free, size, entries):
-            entry = Entry(features, None)
+            entry = FeatureSubset(features, None)
             if budget - paid >= 2:
-                frozen = [name for name in plan.space.names if name not in features]
-                part: RowOptions = {**said, "freeze": frozen, "budget": min(each, budget - paid)}
-                session = search(part)
-                entry = Entry(features, session.run())
-                paid += session.box.paid  # a run that was stopped has paid the same for the sets before this one
+                frozen = tuple(name for name in plan.space.names if name not in features)
+                part = replace(options, freeze=frozen, budget=min(queries_each, budget - paid))
+                session = planner.session(x, part)
+                entry = FeatureSubset(features, session.run())
+                paid += session.box.paid  # in all runs: one that was stopped has paid for the same sets
             entries[features] = entry
             if entry.explanation is not None and entry.explanation.outcome == "already_target":
-                return Menu(
-                    (), paid, budget, f"{entry.explanation.labels_in_words[0]} as it is: nothing has to change."
-                )
+                return FeatureSubsets((), paid, budget, entry.explanation.advice)
     ranks: dict[State, int] = {"found": 0, "not found": 1, "impossible": 2, "not asked": 3}
     ranked = sorted(entries.values(), key=lambda e: (ranks[e.state], e.cost or 0.0, len(e.features)))
-    return Menu(tuple(ranked), paid, budget, _summary(ranked, paid, budget))
+    return FeatureSubsets(tuple(ranked), paid, budget, _summary(ranked, paid, budget))
 
 
-def _ordered(free: Sequence[str], size: int, entries: dict[tuple[str, ...], Entry]) -> list[tuple[str, ...]]:
+def _ordered(free: Sequence[str], size: int, entries: dict[tuple[str, ...], FeatureSubset]) -> list[tuple[str, ...]]:
     """The sets of this size: first those that hold no smaller one that does already, the most promising first."""
     done = [set(features) for features, entry in entries.items() if entry.state == "found"]
-    hopes = {features[0]: _hope(entry) for features, entry in entries.items() if len(features) == 1}
+    p_hits = {features[0]: _max_p_hit(entry) for features, entry in entries.items() if len(features) == 1}
     sets = combinations(free, size)
-    return sorted(sets, key=lambda s: (any(d <= set(s) for d in done), -sum(hopes.get(f, 0.0) for f in s)))
+    return sorted(sets, key=lambda s: (any(d <= set(s) for d in done), -sum(p_hits.get(f, 0.0) for f in s)))
 
 
-def _hope(entry: Entry) -> float:
+def _max_p_hit(entry: FeatureSubset) -> float:
     """The greatest P(hit) in sight when the last row was chosen."""
-    return entry.explanation.steps[-1].note.hope if entry.explanation is not None and entry.asked else 0.0
+    return entry.explanation.steps[-1].note.max_p_hit if entry.explanation is not None and entry.asked else 0.0
 
 
-def _summary(entries: Sequence[Entry], paid: int, budget: int) -> str:
+def _summary(entries: Sequence[FeatureSubset], paid: int, budget: int) -> str:
     alone = [e for e in entries if len(e.features) == 1]
     found = [e.features[0] for e in alone if e.state == "found"]
     more = sum(e.state == "found" for e in entries) - len(found)
     unasked = sum(e.state == "not asked" for e in entries)
-    words = f"{joined_words(found)} would do alone" if found else f"none of {len(alone)} features was found to do alone"
+    words = (
+        f"{joined_words(found)} is enough alone"
+        if found
+        else f"none of {len(alone)} features was found to be enough alone"
+    )
     together = f", and {more} sets of several" if more else ""
     rest = f"; {unasked} sets were not asked for" if unasked else ""
     return f"{words[0].upper()}{words[1:]}{together}{rest} ({paid} of at most {budget} rows sent)."

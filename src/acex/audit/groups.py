@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.engine.row_result import Line
+from acex.engine.row_result import RowResult
 from acex.values import is_missing, listed, printable
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Groups:
     @classmethod
     def of(
         cls,
-        lines: Sequence[Line],
+        lines: Sequence[RowResult],
         groups: pd.Series[Any],
         *,
         seed: int = 0,
@@ -189,7 +189,7 @@ class _Rows:
     queries: FloatArray
 
     @classmethod
-    def of(cls, lines: Sequence[Line], group: list[str]) -> _Rows:
+    def of(cls, lines: Sequence[RowResult], group: list[str]) -> _Rows:
         outcome = np.array([line.outcome for line in lines], dtype=object)
         found = outcome == "found"
         changes = np.array([float(line.n_changes) for line in lines])
@@ -249,7 +249,7 @@ def _differences(rows: _Rows, names: list[str], rng: np.random.Generator, resamp
     return frame.assign(p_adjusted=holm(frame["p"].to_numpy(dtype=float)))
 
 
-def _features(lines: Sequence[Line], rows: _Rows, names: list[str]) -> pd.DataFrame:
+def _features(lines: Sequence[RowResult], rows: _Rows, names: list[str]) -> pd.DataFrame:
     """In how many counterfactuals of each group a feature changes."""
     of_found = {name: int(rows.only(name).is_found.sum()) for name in names}
     counts: dict[tuple[str, str], int] = {}

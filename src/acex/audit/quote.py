@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from acex.arrays import Rows
 from acex.ledger import Ledger
 from acex.plan.plan import Plan
-from acex.space.columns import as_frame
 from acex.values import is_missing
 
 LATEST = 50  # explanations that ended, from which the next ones are guessed
@@ -71,16 +69,6 @@ class Quote:
         return f"{rows}.{before} At most {self.most_queries} queries{_money(self.most_money)}. {expected}"
 
 
-def plans_of(planned: Callable[[Rows], Plan], X: Rows) -> Iterator[Plan | None]:
-    """The plan for each row; None for one that does not fit."""
-    rows = as_frame(X)
-    for i in range(len(rows)):
-        try:
-            yield planned(rows.iloc[[i]])
-        except ValueError:
-            yield None
-
-
 def quote(
     plans: Iterable[Plan | None],
     ledger: Ledger,
@@ -90,9 +78,9 @@ def quote(
     budget_total: int | None = None,
     price_per_row: float | None = None,
 ) -> Quote:
-    """The price of these plans, None for a row that fits none, by a ledger that is only read."""
-    told = ledger.explanations(model_id)
-    known = {line["id"]: line for line in told.to_dict("records")}
+    """The price of these plans, None for a row that does not fit; the ledger is only read."""
+    recorded = ledger.explanations(model_id)
+    known = {line["id"]: line for line in recorded.to_dict("records")}
     n_rows, left, paid, ended, wrong = 0, {}, 0, 0, 0
     like: Plan | None = None
     for plan in plans:
@@ -107,7 +95,7 @@ def quote(
         left[plan.identity] = budget if line is None else _left(line, budget)
         paid += 0 if line is None else int(line["paid"])
         ended += left[plan.identity] == 0
-    usual, pace = _usual(told, like)
+    usual, pace = _usual(recorded, like)
     expected = None if usual is None else float(sum(min(usual, more) for more in left.values()))
     limit = min(inf if budget_total is None else max(budget_total - paid, 0), ledger.remaining(model_id))
     if expected is not None:
@@ -133,11 +121,11 @@ def _left(line: dict[Any, Any], budget: int) -> int:
     return max(budget - int(line["paid"]), 0)
 
 
-def _usual(told: pd.DataFrame, like: Plan | None) -> tuple[float | None, float | None]:
+def _usual(recorded: pd.DataFrame, like: Plan | None) -> tuple[float | None, float | None]:
     """Queries of an explanation, and seconds of a query, as in the latest ones of the same target that ended."""
-    done = told[told["finished_at"].notna() & (told["asked"] > 0)]
+    done = recorded[recorded["finished_at"].notna() & (recorded["asked"] > 0)]
     if like is not None:
-        wanted: Callable[[str], bool] = lambda text: json.loads(text).get("target") == like.target.said  # noqa: E731
+        wanted: Callable[[str], bool] = lambda text: json.loads(text).get("target") == like.target.described  # noqa: E731
         done = done[done["settings"].map(wanted).astype(bool)] if len(done) else done
     done = done.sort_values("finished_at").tail(LATEST)
     if len(done) < LEAST:

@@ -14,7 +14,7 @@ import numpy as np
 from acex.arrays import FloatArray
 from acex.engine.blackbox import BlackBox
 from acex.engine.certificate import canonical_form, faults, parsed, signer
-from acex.engine.explanation import Explanation
+from acex.engine.explanation import Explanation, asked_rows
 from acex.engine.recorded import value_of
 from acex.engine.redaction import hash_of
 from acex.ledger import Ledger
@@ -95,6 +95,9 @@ def _checks(
         yield Check("form", False, f"it is no explanation as acex writes it: {type(error).__name__}: {error}")
         return
     yield from promises(e)
+    if document.get("format") != again["format"]:
+        yield Check("record", None, "an earlier version of acex wrote it: not compared with what this one would write.")
+        return
     names = sorted({*document, *again} - {"certificate", "page"})  # of a page, what it was made with
     differs = [name for name in names if not _same(document.get(name), again.get(name))]
     words = f"{listed(differs)} does not follow from the rows asked and their labels." if differs else ""
@@ -120,7 +123,7 @@ def promises(e: Explanation) -> Iterator[Check]:
     yield Check("budget", within, words)
     if not chosen:
         return
-    x, *points = e.space.encode(e.asked.iloc[[0, *chosen]])
+    x, *points = e.plan.space.encode(asked_rows(e).iloc[[0, *chosen]])
     yield from _limits(e, x, np.array(points))
     yield from _rules(e, x, np.array(points))
 
@@ -142,31 +145,31 @@ def _labels(e: Explanation) -> Check:
 
 def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]:
     """Rules over rows: as text they are read and checked again; as code they cannot be."""
-    broken, unread = [], []
-    for text in e.plan.rules:
+    broken, unread, rules = [], [], e.plan.settings.get("rules") or []
+    for text in rules:
         try:
-            if not Rule.of(text, e.space).holds(points, x).all():
+            if not Rule.of(text, e.plan.space).holds(points, x).all():
                 broken.append(text)
         except ValueError:
             unread.append(text)
     if broken:
         yield Check("rules", False, f"{listed(broken)} is broken.")
-    elif e.plan.rules and not unread:
-        yield Check("rules", True, f"{listed(e.plan.rules)} holds.")
+    elif rules and not unread:
+        yield Check("rules", True, f"{listed(rules)} holds.")
     if unread:
         yield Check("rules", False, f"{listed(unread)} is no rule over these columns.")
     left_out = e.settings.get("redacted_rules", 0)
     if left_out:
         yield Check("rules", None, f"{left_out} of the rules name columns that are left out.")
-    if rule := e.plan.constraint:
-        words = f"a rule of the caller's own held; it is code, of which this file has only the mark {rule}."
+    if functions := e.plan.settings.get("functions"):
+        words = f"not checked: rules that are functions; the document has only their fingerprint {functions}."
         yield Check("rule", None, words)
 
 
 def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     """Frozen features, directions, ranges, values and costs of the counterfactuals."""
-    space, features = e.space, e.space.features
-    if not e.scale.deviations.any():
+    space, features = e.plan.space, e.plan.space.features
+    if not e.plan.scale.deviations.any():
         yield Check("limits", None, "an older acex did not record what was frozen or limited.")
         return
     moved = [(f, x[j], point[j]) for point in points for j, f in enumerate(features) if point[j] != x[j]]
@@ -177,48 +180,48 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     against = sorted({f.name for f, step in ordered if f.direction and step * ways[f.direction] < 0})
     words = f"{listed(against)} went the way that it may not." if against else _kept(e, "direction")
     yield Check("directions", not against, words)
-    if e.plan.max_changes is not None:
+    if (most := e.plan.settings.get("max_changes")) is not None:
         n = int(n_changed(points, x).max())
-        holds = n <= e.plan.max_changes and (None if "redacted" in e.settings else True)
-        more = "; of columns that are left out nobody can tell" if holds is None else ""
+        holds = n <= most and (None if "redacted" in e.settings else True)
+        more = "; redacted columns are not counted" if holds is None else ""
         yield Check(
             "changes",
             holds,
-            f"{n} {'feature changes' if n == 1 else 'features change'}, of at most {e.plan.max_changes}{more}.",
+            f"{n} {'feature changes' if n == 1 else 'features change'}, of at most {most}{more}.",
         )
     try:
         if (points == x).all():  # every change is left out
             inside = True
         else:
-            region = Region.of(space, x, ranges=_ranges(e), constant=e.scale.deviations == 0)
+            region = Region.of(space, x, ranges=_ranges(e), values=e.plan.settings.get("values") or {}, constant=e.plan.scale.deviations == 0)
             inside = bool(region.contains(points).all())
         words = "every value lies within its range and is one that the feature can hold."
     except ValueError as error:
         inside, words = False, str(error)
     yield Check("ranges", inside, words if inside else "a value lies outside its range, or is none of the feature's.")
     if "redacted" in e.settings:
-        yield Check("cost", None, "columns are left out, so the cost cannot be reckoned again.")
+        yield Check("cost", None, "not recomputed: redacted columns are part of the cost.")
         return
-    cost = Cost.of(e.scale, x, space.weights, e.plan.beta, e.plan.category_cost, e.plan.change_cost or 0.0)
-    J = cost(e.space.encode(e.asked))
+    cost = Cost.of_record(e.plan.settings["cost"])
+    J = cost.function(space, e.plan.scale, x)(e.plan.space.encode(asked_rows(e)))
     wrong = np.flatnonzero(~np.isclose(J, [step.cost for step in e.steps], rtol=TOLERANCE, atol=TOLERANCE))
     if len(wrong):
         i = int(wrong[0])
-        yield Check("cost", False, f"the cost of row {i} is {J[i]:.6g}, and {e.steps[i].cost:.6g} is said.")
+        yield Check("cost", False, f"the cost of row {i} is {J[i]:.6g}, the document says {e.steps[i].cost:.6g}.")
     else:
         yield Check("cost", True, f"the cost is {J[e.ending.counterfactuals[0]]:.6g}.")
 
 
 def _kept(e: Explanation, what: str) -> str:
-    names = [f.name for f in e.space.features if getattr(f, what)]
-    return f"{listed(names)} kept to it." if names else "there is none."
+    names = [f.name for f in e.plan.space.features if getattr(f, what)]
+    return f"{listed(names)}: respected." if names else "no column has one."
 
 
 def _ranges(e: Explanation) -> dict[str | int, Any]:
     """The caller's limits as `Region` takes them; an open end is None in a file."""
     out: dict[str | int, Any] = {}
-    for name, limits in e.plan.ranges.items():
-        is_pair = e.space.feature(name).is_number and len(limits) == 2
+    for name, limits in (e.plan.settings.get("ranges") or {}).items():
+        is_pair = e.plan.space.feature(name).is_number and len(limits) == 2
         out[name] = [end if v is None else v for v, end in zip(limits, (-inf, inf), strict=True)] if is_pair else limits
     return out
 
@@ -229,10 +232,10 @@ def _asked_again(e: Explanation, model: Any, timeout: float | None) -> Iterator[
     places = [0, *e.ending.counterfactuals[:1]] if e.steps else []
     if not places:
         return
-    rows = e.space.decode(e.space.encode(e.asked.iloc[places]))
+    rows = e.plan.space.decode(e.plan.space.encode(asked_rows(e).iloc[places]))
     target = e.plan.target
     is_number = isinstance(target, Measured) and target.label is None
-    predict, read = (as_numeric(model), as_numbers) if is_number else (as_predict(model, e.plan.scores), as_labels)
+    predict, read = (as_numeric(model), as_numbers) if is_number else (as_predict(model, e.plan.settings["scores"]), as_labels)
     box = BlackBox(predict, Ledger(), len(places), model_id="verify", timeout=timeout, read=read)
     answers = [value_of(answer, target) for answer in box.ask(rows)]
     before = (factual_label(e.steps, target), *(e.steps[place].label for place in places[1:]))

@@ -356,3 +356,16 @@ def _about(client: Client, timeout: float) -> dict[str, tuple[str | None, str]]:
         ) from None
     finally:
         threads.shutdown(wait=False)
+
+
+def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
+    """Who does the work."""
+    from joblib import effective_n_jobs
+
+    if executor is not None:
+        if not callable(getattr(executor, "run", None)):
+            raise TypeError(f"executor must be acex.DaskExecutor(...) or the like, got {type(executor).__name__}.")
+        return executor
+    if not (is_count(n_jobs) or n_jobs == -1):
+        raise ValueError(f"n_jobs must be -1 (all cores) or a whole number of at least 1, got {n_jobs!r}.")
+    return InProcess() if effective_n_jobs(n_jobs) == 1 else JoblibExecutor(n_jobs)

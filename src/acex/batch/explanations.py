@@ -6,87 +6,55 @@ Rows share the ledger, so each learns from the answers to those before it, and t
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray, Rows
-from acex.audit.common_changes import Case, Levers, find_levers
+from acex.audit.common_changes import CommonChanges, RowToTurn, find_common_changes
 from acex.audit.groups import By, grouping, interleaved
-from acex.batch.allocation import SHARE, Standing, allowances, next_grants
-from acex.batch.executors import Executor, InProcess, JoblibExecutor, Lost, Task
-from acex.batch.order import order_of_work
+from acex.audit.quote import Quote, quote
+from acex.batch.executors import Executor, Lost, Task
 from acex.batch.results import Results, names_of
-from acex.batch.shelf import Shelf
+from acex.batch.scheduling import SHARE, Standing, allowances, next_grants, order_of_work
 from acex.engine import progress
-from acex.engine.blackbox import BlackBox
 from acex.engine.certificate import certified
 from acex.engine.explanation import Explanation
+from acex.engine.planner import Planner
+from acex.engine.recorded import recorded
 from acex.engine.redaction import message, redacted, saved
-from acex.engine.row_result import NOT_DONE, Line
-from acex.engine.session import Session
+from acex.engine.row_result import NOT_DONE, RowResult
 from acex.errors import LedgerFailed
 from acex.ledger import Ledger
 from acex.options import Options
 from acex.plan.plan import Plan
-from acex.plan.target import Target
-from acex.search.problem import Problem
 from acex.space.columns import as_frame
-from acex.space.metric import Metric
 from acex.space.space import Space
 from acex.values import as_json, is_count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMAT = 1  # of the JSON form
-
-
-class Desk(Protocol):
-    """What explains any row of a batch; it travels to each worker once. An `Explainer` is one."""
-
-    model: Any
-    ledger: Ledger
-    pools: bool  # do rows learn from answers to others?
-
-    @property
-    def space(self) -> Space:
-        """What each feature can hold."""
-
-    def session(self, x: Rows, options: Options) -> Session:
-        """The questions of the explanation of one row."""
-
-    def failed(
-        self, x: Rows, options: Options, error: str, so_far: Explanation | None = None, sent: int = 0
-    ) -> Explanation:
-        """What came of a row that could not be explained, for which so many rows were sent."""
-
-    def planned(self, x: Rows, options: Options) -> tuple[Plan, Problem]:
-        """The plan for a row, and the same as a search sees it."""
-
-    def box(self, budget: int, target: Target) -> BlackBox:
-        """The model with a budget, asked for what a target is about, on behalf of no explanation."""
-
-    def spread(self, X: FloatArray) -> tuple[FloatArray, Metric]:
-        """Points, (n, d), in coordinates in which rows near each other have much to tell each other, (n, D)."""
+FORMAT = 2  # of the JSON form
+MOST_KEPT = 256  # explanations kept in memory where a ledger on disk has them too
 
 
 @dataclass(frozen=True)
-class Tool:
-    """A desk, and what is the same for all rows."""
+class BatchJob:
+    """What is the same for all rows; it is sent to each worker once."""
 
-    desk: Desk
+    planner: Planner
     options: Options
 
     def parts(self) -> Mapping[str, Any]:
-        """What it is made of, by the names people know."""
-        said = {name: getattr(self.options, name) for name in ("constraint", "strategy", "target")}
-        return {"model": self.desk.model, **said, "ledger": self.desk.ledger}
+        """Its parts by their public names, to find the one that cannot be sent to another process."""
+        named = {name: getattr(self.options, name) for name in ("rules", "strategy", "target")}
+        return {"model": self.planner.model.predict, **named, "ledger": self.planner.ledger}
 
 
 class Work(NamedTuple):
@@ -110,13 +78,12 @@ class Done(NamedTuple):
     is_begun: bool = True  # by this run or an earlier one
 
 
-def explain_row(tool: Tool, work: Work) -> Done:
+def explain_row(job: BatchJob, work: Work) -> Done:
     """What comes of a row; an error is that row's own."""
-    paid, sent, desk = 0, 0, tool.desk
+    paid, sent, planner = 0, 0, job.planner
     try:
-        session = desk.session(work.row, tool.options)
-        if work.names and session.box.explanation is not None:
-            desk.ledger.name(session.box.explanation, work.names)  # before anything is asked on its behalf
+        session = planner.session(work.row, job.options)
+        session.begin(work.names)
         paid = session.box.paid
         if work.allowance is not None:
             session.box.budget = work.allowance
@@ -127,35 +94,23 @@ def explain_row(tool: Tool, work: Work) -> Done:
         return Done(explanation, paid + sent)
     except Exception as error:
         so_far, why = getattr(error, "explanation", None), f"{type(error).__name__}: {error}"
-        return Done(desk.failed(work.row, tool.options, why, so_far, sent), paid + sent)
+        return Done(planner.failed(work.row, job.options, why, so_far, sent), paid + sent)
 
 
-def look_up(tool: Tool, work: Work) -> Done:
+def look_up(job: BatchJob, work: Work) -> Done:
     """What earlier runs have sent for a row; an error is that row's own, unless the ledger cannot be read.
 
     Raises:
         LedgerFailed: it cannot. A budget for all rows must not rest on a guess.
     """
     try:
-        session = tool.desk.session(work.row, tool.options)
+        session = job.planner.session(work.row, job.options)
+        session.begin()
         return Done(None, session.box.paid, bool(session.box.ledger.asks(session.identity)))
     except LedgerFailed:
         raise
     except Exception as error:
-        return Done(tool.desk.failed(work.row, tool.options, f"{type(error).__name__}: {error}"))
-
-
-def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
-    """Who does the work."""
-    from joblib import effective_n_jobs
-
-    if executor is not None:
-        if not callable(getattr(executor, "run", None)):
-            raise TypeError(f"executor must be acex.DaskExecutor(...) or the like, got {type(executor).__name__}.")
-        return executor
-    if not (is_count(n_jobs) or n_jobs == -1):
-        raise ValueError(f"n_jobs must be -1 (all cores) or a whole number of at least 1, got {n_jobs!r}.")
-    return InProcess() if effective_n_jobs(n_jobs) == 1 else JoblibExecutor(n_jobs)
+        return Done(job.planner.failed(work.row, job.options, f"{type(error).__name__}: {error}"))
 
 
 class Explanations(Results, Sequence[Explanation]):
@@ -169,7 +124,7 @@ class Explanations(Results, Sequence[Explanation]):
 
     def __init__(
         self,
-        desk: Desk,
+        planner: Planner,
         X: Rows,
         options: Options,
         executor: Executor,
@@ -180,14 +135,14 @@ class Explanations(Results, Sequence[Explanation]):
         by: By | None = None,
     ) -> None:
         self._rows = as_frame(X)
-        self._tool, self._executor, self._progress = Tool(desk, options), executor, progress
+        self._job, self._executor, self._progress = BatchJob(planner, options), executor, progress
         self._budget_total = budget_total
-        desk.space.encode(self._rows.iloc[:0])  # the columns are right, or nothing is asked
+        planner.space.encode(self._rows.iloc[:0])  # the columns are right, or nothing is asked
         self._index = names_of(X, len(self._rows), ids)
         self._groups, self._seed = None if by is None else grouping(by, self._rows), options.seed
         self._ids = [as_json(name) for name in self._index]
-        self._shelf = Shelf(desk.ledger, self._ids)
-        self._lines: dict[int, Line] = {}  # of the rows that are done, by position
+        self._shelf = _Shelf(planner.ledger, self._ids)
+        self._lines: dict[int, RowResult] = {}  # of the rows that are done, by position
         self._finished: list[int] = []  # positions in the order in which they were done
         self._names: dict[int, tuple[str, ...]] = {}  # of the rows that are worked on, and of those that are the same
         self._work = self._run()
@@ -208,7 +163,7 @@ class Explanations(Results, Sequence[Explanation]):
             pass
         if position not in self._lines:
             why = f"Row {self._index[position]!r} was not explained: the work was stopped before."
-            failed = self._tool.desk.failed(self._rows.iloc[[position]], self._tool.options, why)
+            failed = self._job.planner.failed(self._rows.iloc[[position]], self._job.options, why)
             return self._shelf.named(position, failed)
         return self._shelf.get(position)
 
@@ -236,7 +191,7 @@ class Explanations(Results, Sequence[Explanation]):
             return False
         assert done.explanation is not None
         self._shelf.put(position, done.explanation)
-        self._lines[position] = Line.of(done.explanation, done.paid)
+        self._lines[position] = RowResult.of(done.explanation, done.paid)
         self._finished.append(position)
         return True
 
@@ -244,7 +199,7 @@ class Explanations(Results, Sequence[Explanation]):
 
     def _run(self) -> Iterator[tuple[int, Done]]:
         """Position and result of each row that will not be worked on any more."""
-        ledger = self._tool.desk.ledger
+        ledger = self._job.planner.ledger
         if ledger.path is not None:
             self._executor.refuse_file(ledger.path)
         order, twins = self._order()
@@ -266,8 +221,8 @@ class Explanations(Results, Sequence[Explanation]):
 
         Rows that are no points come last, and fail then.
         """
-        desk, options = self._tool.desk, self._tool.options
-        points = _points(desk.space.widened(options.ranges), self._rows)
+        planner, options = self._job.planner, self._job.options
+        points = _points(planner.space.widened(options.ranges, options.values), self._rows)
         first: dict[bytes, int] = {}
         twins: dict[int, list[int]] = {}
         for i, x in enumerate(points):
@@ -280,23 +235,23 @@ class Explanations(Results, Sequence[Explanation]):
             return bad, twins
         if self._groups is not None:  # none of them shall learn from the others only, nor teach only
             return [good[i] for i in interleaved(self._groups.iloc[good].tolist(), options.seed)] + bad, twins
-        Z, metric = desk.spread(np.array([points[i] for i in good]))
+        Z, metric = planner.coordinates(np.array([points[i] for i in good]))
         return [good[i] for i in order_of_work(Z, metric)] + bad, twins
 
     def _pass(self, allowed: Mapping[int, int | None], task: Task = explain_row) -> Iterator[tuple[int, Done]]:
         """What comes of these rows with these allowances, as they finish."""
         work = (Work(i, self._rows.iloc[[i]], n, self._names.get(i, ())) for i, n in allowed.items())
-        for item, result in self._executor.run(self._tool, task, work):
+        for item, result in self._executor.run(self._job, task, work):
             if not isinstance(result, Lost):
                 yield item.position, result
                 continue
             # Who died cannot say what was paid: perhaps all that was allowed; else what the ledger says.
-            failed = self._tool.desk.failed(item.row, self._tool.options, result.reason)
-            yield item.position, Done(failed, item.allowance or look_up(self._tool, item).paid)
+            failed = self._job.planner.failed(item.row, self._job.options, result.reason)
+            yield item.position, Done(failed, item.allowance or look_up(self._job, item).paid)
 
     def _rounds(self, order: list[int], total: int) -> Iterator[tuple[int, Done]]:
         """A small share for each row, then more for those where it is worth most, until the total is spent."""
-        budget = self._tool.options.budget
+        budget = self._job.options.budget
         state: dict[int, Standing] = {}
         spent = 0
         for i, done in self._pass(dict.fromkeys(order), look_up):  # what earlier runs have paid counts
@@ -326,11 +281,11 @@ class Explanations(Results, Sequence[Explanation]):
             if standing.is_begun:
                 yield i, Done(self._shelf.get(i), standing.paid)
             else:
-                yield i, Done(self._tool.desk.failed(self._rows.iloc[[i]], self._tool.options, unasked), standing.paid)
+                yield i, Done(self._job.planner.failed(self._rows.iloc[[i]], self._job.options, unasked), standing.paid)
 
     # -- what came of it ---------------------------------------------------------------------------------
 
-    def _all_lines(self) -> list[Line]:
+    def _all_results(self) -> list[RowResult]:
         while self._advance():
             pass
         return [self._lines.get(i, NOT_DONE) for i in range(len(self))]
@@ -339,7 +294,9 @@ class Explanations(Results, Sequence[Explanation]):
         told = []
         if self._groups is None:
             learn = (
-                "rows learn from those before them" if self._tool.desk.pools else "what was asked is free for others"
+                "rows learn from those before them"
+                if self._job.planner.share_answers
+                else "what was asked is free for others"
             )
             told.append(f"the order of work was not drawn for groups, and {learn}. Say explain_many(by=...).")
         if self._budget_total is not None:
@@ -347,7 +304,7 @@ class Explanations(Results, Sequence[Explanation]):
         return told
 
     def _asked_space(self) -> Space:
-        return self._tool.desk.space.widened(self._tool.options.ranges)
+        return self._job.planner.space.widened(self._job.options.ranges, self._job.options.values)
 
     def to_json(
         self,
@@ -363,7 +320,7 @@ class Explanations(Results, Sequence[Explanation]):
             redact, left_out, sign: as in `Explanation.to_json`.
         """
         gone, rows, private = list(redact), [], {}
-        for i, line in enumerate(self._all_lines()):
+        for i, line in enumerate(self._all_results()):
             document = None
             if line.error is None:
                 document, private[str(self._ids[i])] = redacted(self[i].to_dict(), gone)
@@ -373,24 +330,48 @@ class Explanations(Results, Sequence[Explanation]):
         text = certified({"format": FORMAT, "rows": rows}, sign, indent=None)
         return saved(text, path, private, left_out)
 
-    def levers(self, *, budget_levers: int = 200, most: int = 3) -> Levers:
+    def quote(self, price_per_row: float | None = None, ledger: Ledger | None = None) -> Quote:
+        """What explaining these rows would cost, from what the ledger knows. Sends nothing.
+
+        Args:
+            price_per_row: price of a query; by default the one the ledger has.
+            ledger: where to look; by default the explainer's.
+        """
+        planner, options = self._job.planner, self._job.options
+        return quote(
+            (self._plan(i) for i in range(len(self))),
+            planner.ledger if ledger is None else ledger,
+            planner.model_id,
+            budget=options.budget,
+            budget_total=self._budget_total,
+            price_per_row=price_per_row,
+        )
+
+    def _plan(self, i: int) -> Plan | None:
+        """The plan for the row at this position; None where it does not fit."""
+        try:
+            return self._job.planner.plan(self._rows.iloc[[i]], self._job.options)[0]
+        except ValueError:
+            return None
+
+    def common_changes(self, *, budget: int = 200, count: int = 3) -> CommonChanges:
         """A few changes that turn many of the rows, each tried on rows by real queries.
 
         Args:
-            budget_levers: how many rows may be sent to the model for this. A hard cap.
-            most: how many levers are wanted.
+            budget: how many rows may be sent to the model for this. A hard cap.
+            count: how many changes are wanted.
         """
-        if not is_count(budget_levers, least=2):
-            raise ValueError(f"budget_levers must be a whole number of at least 2, got {budget_levers!r}.")
-        desk, options = self._tool.desk, self._tool.options
-        lines = self._all_lines()
+        if not is_count(budget, least=2):
+            raise ValueError(f"budget: expected a whole number of at least 2, got {budget!r}.")
+        planner, options = self._job.planner, self._job.options
+        results = self._all_results()
 
-        def case(i: int) -> Case:
-            plan, problem = desk.planned(self._rows.iloc[[i]], options)
-            return Case(plan, problem, plan.labels_by_word.get(lines[i].label_before, lines[i].label_before))
+        def row(i: int) -> RowToTurn:
+            plan, problem = planner.plan(self._rows.iloc[[i]], options)
+            return RowToTurn(plan, problem, plan.labels_by_name.get(results[i].label_before, results[i].label_before))
 
-        box = desk.box(budget_levers, options.target)
-        return find_levers(lines, case, self._asked_space(), box, most=most, seed=options.seed)
+        box = planner.box(budget, options.target)
+        return find_common_changes(results, row, self._asked_space(), box, count=count, seed=options.seed)
 
     def plot(self) -> Figure:
         """What has to change most often, how rows ended, what they cost and how many queries they took."""
@@ -421,3 +402,39 @@ def _points(space: Space, rows: pd.DataFrame) -> list[FloatArray | None]:
     except ValueError:
         half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
         return [*_points(space, rows.iloc[:half]), *_points(space, rows.iloc[half:])] if half else [None]
+
+
+class _Shelf:
+    """Explanations by position: the latest in memory, the others read back from a ledger on disk.
+
+    Each says what its row is called, as the id in its settings.
+    """
+
+    def __init__(self, ledger: Ledger, ids: Sequence[Any]) -> None:
+        self._ledger, self._ids = ledger, ids
+        self._kept: OrderedDict[int, Explanation] = OrderedDict()
+        self._put_away: dict[int, tuple[str, int, int]] = {}  # identity, and what this run paid
+
+    def put(self, position: int, explanation: Explanation) -> None:
+        self._kept[position] = self.named(position, explanation)
+        self._kept.move_to_end(position)
+        while len(self._kept) > MOST_KEPT and not self._ledger.is_memory:
+            i, e = self._kept.popitem(last=False)
+            if e.outcome != "failed":
+                self._put_away[i] = (e.plan.identity, e.n_queries, e.n_reused)
+                continue
+            self._kept[i] = e  # no ledger has it, and it holds next to nothing
+            if all(other.outcome == "failed" for other in self._kept.values()):
+                break
+
+    def get(self, position: int) -> Explanation:
+        if position in self._kept:
+            return self._kept[position]
+        name, n_queries, n_reused = self._put_away[position]
+        e = recorded(self._ledger, name)
+        return self.named(position, replace(e, n_queries=n_queries, n_reused=n_reused))
+
+    def named(self, position: int, explanation: Explanation) -> Explanation:
+        """The explanation with the id of this row."""
+        name = self._ids[position]
+        return replace(explanation, metadata={**explanation.metadata, "id": name})

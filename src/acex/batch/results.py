@@ -13,7 +13,7 @@ from acex.arrays import Rows
 from acex.audit.groups import By, Groups, grouping
 from acex.batch.summary import Summary
 from acex.engine.redaction import message
-from acex.engine.row_result import Line, frame_of
+from acex.engine.row_result import RowResult, frame_of
 from acex.errors import MissingExtra
 from acex.space.columns import index_of
 from acex.space.space import Space
@@ -52,7 +52,7 @@ class Results(ABC):
     _seed: int
 
     @abstractmethod
-    def _all_lines(self) -> list[Line]:
+    def _all_results(self) -> list[RowResult]:
         """What came of each row, when all are done."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ class Results(ABC):
         Columns: outcome ("failed" where there is an error), label_before, label_after, cost, n_changes, changes (a
         mapping from feature to before and after), queries (rows paid for, by all runs), reused (known before), error.
         """
-        return frame_of(self._all_lines(), self._index)
+        return frame_of(self._all_results(), self._index)
 
     def summary(self, by: By | None = None) -> Summary:
         """What has to change most often, for whom nothing was found, and what it cost as the work went on.
@@ -79,7 +79,7 @@ class Results(ABC):
                 default those that `explain_many` was told.
         """
         groups = self._groups if by is None else grouping(by, self._rows)
-        lines = self._all_lines()
+        lines = self._all_results()
         told = None if groups is None else Groups.of(lines, groups, seed=self._seed, warnings=self._remarks())
         return Summary.of(lines, self._index, self._finished, told)
 
@@ -90,7 +90,7 @@ class Results(ABC):
         NAME what it is ("NAME before"), what it would have to be ("NAME after") and how far that is in standard
         deviations ("NAME step"). The last two are missing where there is no counterfactual.
         """
-        lines, space = self._all_lines(), self._asked_space()
+        lines, space = self._all_results(), self._asked_space()
         told = {"id": pd.Series([as_json(name) for name in self._index], dtype=object).infer_objects()}
         told |= {name: _column([getattr(line, name) for line in lines]) for name in TOLD}
         gone = [space.names[space.index(name)] for name in redact]
@@ -108,7 +108,7 @@ class Results(ABC):
 
     def counterfactuals(self) -> pd.DataFrame:
         """The best counterfactual of each row that has one, by the row's name, with the data's columns and dtypes."""
-        lines, space = self._all_lines(), self._asked_space()
+        lines, space = self._all_results(), self._asked_space()
         found = [i for i, line in enumerate(lines) if line.outcome == "found"]
         columns = [
             pd.Series([_after(lines[i], name, column[i]) for i in found], dtype=object)
@@ -155,7 +155,7 @@ class Results(ABC):
         table.to_parquet(path, engine="pyarrow", index=False)
 
 
-def _after(line: Line, name: str, before: Any) -> Any:
+def _after(line: RowResult, name: str, before: Any) -> Any:
     """What a feature is in the counterfactual of a row."""
     return line.changes[name][1] if name in line.changes else before
 

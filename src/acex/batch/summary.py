@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from acex.audit.groups import Groups
-from acex.engine.row_result import Line, frame_of
+from acex.engine.row_result import RowResult, frame_of
 from acex.values import printable
 
 BLOCKS = 10  # of rows, in the order in which they finished, in a summary
@@ -42,7 +42,7 @@ class Summary:
 
     @classmethod
     def of(
-        cls, lines: Sequence[Line], index: pd.Index[Any], finished: Sequence[int], groups: Groups | None = None
+        cls, lines: Sequence[RowResult], index: pd.Index[Any], finished: Sequence[int], groups: Groups | None = None
     ) -> Summary:
         """The summary of these lines, whose rows finished in this order."""
         frame = frame_of(lines, index)
@@ -77,7 +77,7 @@ class Summary:
     __repr__ = __str__
 
 
-def _changes(found: Sequence[Line]) -> pd.DataFrame:
+def _changes(found: Sequence[RowResult]) -> pd.DataFrame:
     """How often each feature has to change, which way, and how far."""
     steps = pd.DataFrame([way for line in found for way in line.ways], columns=pd.Index(["feature", "way", "size"]))
     lines = []

@@ -110,7 +110,7 @@ def explain(
             so_far.to_json(out, left_out=left_out, **seal.options)  # it was paid for
         raise
     if name is not None:
-        explanation = replace(explanation, about={**explanation.about, "id": name})
+        explanation = replace(explanation, metadata={**explanation.metadata, "id": name})
     # Stdout first: a disk that is full must not swallow what was paid for.
     if as_json:
         echo(explanation.to_json(**seal.options))

@@ -14,6 +14,7 @@ from acex.cli.models import Model
 from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, kept, say
 from acex.cli.show import console, echo, table
 from acex.cli.tables import apart, writable
+from acex.engine.explanation import asked_rows
 
 
 def menu(
@@ -55,7 +56,13 @@ def menu(
     else:
         console().print(found.summary, style="bold")
         lines = [
-            (" and ".join(e.features), WORDS[e.state], e.change, "" if e.cost is None else f"{e.cost:.3g}", e.asked)
+            (
+                " and ".join(e.features),
+                WORDS[e.state],
+                e.change,
+                "" if e.cost is None else f"{e.cost:.3g}",
+                asked_rows(e),
+            )
             for e in found
         ]
         console().print(table(("features", "alone?", "change", "cost", "asked"), lines))

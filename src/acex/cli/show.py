@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from acex.engine.explanation import changes_as_text, labels_as_text
 from acex.values import as_json, is_missing, printable, readable
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
 
 def changes_table(explanation: acex.Explanation, i: int = 0, most: int = MOST_CHANGES) -> Table:
     """What counterfactual number i changes, from what to what, the largest step first."""
-    changes = explanation.changes_in_words(i)
+    changes = changes_as_text(explanation, i)
     more = [(f"... and {len(changes) - most} smaller changes", "", "", "", "")] if len(changes) > most else []
     return table(("change", "from", "to", "step", "needed"), [*changes[:most], *more])
 
@@ -70,14 +71,14 @@ def print_explanation(explanation: acex.Explanation, price: float | None = None)
     if explanation.outcome != "found":
         out.print(explanation.summary())
     for i, cost in enumerate(explanation.costs):
-        before, after = explanation.labels_in_words
+        before, after = labels_as_text(explanation)
         # Of several, only the first has its label written down; any of the wanted ones may be another's.
         becomes = f"{before} becomes {after}" if i == 0 else "or"
-        n, of = len(explanation.changes_of(i)), len(explanation.space)
+        n, of = len(explanation.changes_of(i)), len(explanation.plan.space)
         out.print(f"{becomes} with {n} of {of} features changed (cost {cost:.3g}):", style="bold")
         out.print(changes_table(explanation, i))
-    if explanation.outcome == "found" and explanation.space.steps_in_words:
-        out.print(f"Numbers move in the steps of the data: {explanation.space.steps_in_words}.")
+    if explanation.outcome == "found" and explanation.plan.space.steps_in_words:
+        out.print(f"Numbers move in the steps of the data: {explanation.plan.space.steps_in_words}.")
     asked, known = explanation.n_queries, explanation.n_reused
     times = "once" if asked == 1 else f"{asked} times"
     money = "" if price is None else f" for {as_money(asked * price)}"

@@ -1,12 +1,12 @@
-"""What was found, what it cost, and every step on the way.
+"""An explanation: a plan, its steps and how it ended; everything else is computed from these when it is read.
 
-An explanation is a plan, its steps and how it ended; everything else follows from these and is worked out when somebody
-wants to see it. `Explanation.of` is the only builder, in a running search and from a ledger or a file alike.
+`Explanation.of` is the only builder, for a running search and for a record in a ledger or a file alike.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,36 +16,46 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from acex.engine.advice import advice
 from acex.engine.certificate import certified
-from acex.engine.frames import records
 from acex.engine.redaction import redacted, saved
 from acex.errors import NoCounterfactual
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Outcome, Step, StoppedBy, factual_label, steps_written
 from acex.plan.target import Measured
-from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import Label, answer_texts, as_json, listed, printable
+from acex.values import Label, Remark, answer_texts, as_json, is_missing, listed, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from acex.ledger import Ledger
     from acex.show.plots import Kind
     from acex.show.sentences import Templates
 
-FORMAT = 1  # of the JSON form
+QUERY_COLUMNS = ("purpose", "label", "hit", "cost", "best")
+FORMAT = 2  # of the JSON form; 1 was written by acex 0.1 and 0.2
+ADVICE = {
+    "already_target": "Nothing to change: the row is already {label}.",
+    "budget_spent": "The budget was spent before a hit. Raise budget, {outcomes}unfreeze features, or relax ranges, "
+    "values and rules.",
+    "time_spent": "The time limit was reached before a hit. Raise time_limit, or {outcomes}relax ranges and rules.",
+    "unlikely": "A hit became too unlikely to continue. Unfreeze features, relax ranges, values or rules, {outcomes}"
+    "or choose another target.",
+    "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, or relax "
+    "plausibility (a lower threshold, or None).",
+    "failed": "The row could not be explained.",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The answer for one factual. Every counterfactual in it was labelled by the model itself.
+    """The answer for one row (the factual). Every counterfactual in it was labelled by the model itself.
 
     Attributes:
         plan: what was to be explained, and how.
-        steps: every row that was asked, in order, with its label and what came of it.
-        n_queries: rows paid for. n_reused: rows whose answer was known already.
-        warnings: what makes the answers doubtful, such as a model that contradicts itself.
+        steps: every row that was sent, in order, with its label.
+        n_queries: rows paid for. n_reused: rows whose answer was already known.
+        remarks: what a reader should know; `warnings` are those that make the answer doubtful.
     """
 
     plan: Plan
@@ -53,8 +63,8 @@ class Explanation:
     ending: Ending
     n_queries: int
     n_reused: int
-    warnings: tuple[str, ...] = ()
-    about: Mapping[str, Any] = field(default_factory=dict)  # versions, and when it ran: not what decides what is asked
+    remarks: tuple[Remark, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # versions, and when it ran
 
     @classmethod
     def of(
@@ -64,16 +74,16 @@ class Explanation:
         ending: Ending | None = None,
         *,
         unanswered: int = 0,
-        warnings: Sequence[str] = (),
-        about: Mapping[str, Any] | None = None,
+        remarks: Sequence[Remark] = (),
+        metadata: Mapping[str, Any] | None = None,
     ) -> Explanation:
         """The explanation that these steps of a plan make.
 
         Args:
-            ending: how it ended; by default what the steps say by themselves.
+            ending: how it ended; by default what follows from the steps alone.
             unanswered: rows that were paid for without an answer.
-            warnings: besides those of the plan and the ending.
-            about: what else is worth telling, such as versions.
+            remarks: in addition to those of the plan and the ending.
+            metadata: versions and the like.
         """
         ending = Ending.so_far(steps, plan.target) if ending is None else ending
         return cls(
@@ -82,64 +92,56 @@ class Explanation:
             ending=ending,
             n_queries=sum(step.paid for step in steps) + unanswered,
             n_reused=sum(step.paid == 0 for step in steps),
-            warnings=(*plan.remarks, *ending.warnings, *warnings),
-            about=about or {},
+            remarks=(*plan.remarks, *ending.remarks, *remarks),
+            metadata=metadata or {},
         )
 
-    # -- what was asked --------------------------------------------------------------------------
-
     @property
-    def space(self) -> Space:
-        """What each feature can hold."""
-        return self.plan.space
+    def warnings(self) -> tuple[Remark, ...]:
+        """The remarks that make the answer doubtful, such as a model that contradicts itself."""
+        return tuple(remark for remark in self.remarks if remark.is_warning)
 
-    @property
-    def scale(self) -> Scale:
-        """The standard deviations of the reference."""
-        return self.plan.scale
+    # -- what was asked ------------------------------------------------------------------------------------------
 
     @property
     def target(self) -> Any:
         """The label wanted, or a list of them; None for any other than `label_before`; of numbers a mapping."""
-        return self.plan.target.named(self.plan.class_names).said
+        return self.plan.target.named(self.plan.class_names).described
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the search was told: target, budget, seed, strategy, and so on; and the versions it ran with."""
-        return {**self.plan.settings, **self.about}
+        """All options of the search in plain values, and the versions it ran with."""
+        return {**self.plan.settings, **self.metadata}
 
     @cached_property
-    def asked(self) -> pd.DataFrame:
-        """The rows that were asked."""
-        rows = pd.DataFrame([step.row for step in self.steps], columns=pd.Index(self.space.names), dtype=object)
-        return self.space.frame(self.space.encode(rows))
-
-    @cached_property
-    def queries(self) -> pd.DataFrame:
-        """A row per query: purpose, label, hit, cost, best (cost of the best counterfactual so far)."""
-        names = ("purpose", "label", "hit", "cost", "best")
-        columns = {name: [getattr(step, name) for step in self.steps] for name in names}
-        return pd.DataFrame(columns | {"label": [self._called(step.label) for step in self.steps]})
+    def _rows(self) -> pd.DataFrame:
+        """The rows that were sent, in the form of the data; see `asked_rows`."""
+        space = self.plan.space
+        rows = pd.DataFrame([step.row for step in self.steps], columns=pd.Index(space.names), dtype=object)
+        return space.frame(space.encode(rows))
 
     @property
     def trace(self) -> pd.DataFrame:
-        """A row per query: why and what was asked, its label and cost, and the best cost so far.
+        """A row per query: purpose, label, hit, cost, best (cost of the best counterfactual so far), and the row sent.
 
-        Where a feature is called "label" or the like, the query's own is "label of query".
+        Where a feature is called "label" or the like, the query's own column is "label of query".
         """
-        taken = {c: f"{c} of query" for c in self.queries.columns if c in self.asked.columns}
-        return pd.concat([self.queries.rename(columns=taken), self.asked], axis=1)
+        rows = self._rows
+        names = {name: f"{name} of query" if name in rows.columns else name for name in QUERY_COLUMNS}
+        columns = {names[name]: [getattr(step, name) for step in self.steps] for name in QUERY_COLUMNS}
+        columns[names["label"]] = labels_of(self)
+        return pd.concat([pd.DataFrame(columns), rows], axis=1)
 
-    # -- what came of it -------------------------------------------------------------------------
+    # -- what was found ------------------------------------------------------------------------------------------
 
     @property
     def outcome(self) -> Outcome:
-        """ "found", "already_target", "budget_spent", "unlikely", "exhausted" or "failed"."""
+        """ "found", "already_target", "budget_spent", "time_spent", "unlikely", "exhausted" or "failed"."""
         return self.ending.outcome
 
     @property
     def stopped_by(self) -> StoppedBy:
-        """ "budget", "settled" (more queries would not pay) or "exhausted" (nothing left to ask)."""
+        """ "budget", "time", "settled" (more queries would not pay) or "exhausted" (nothing left to ask)."""
         return self.ending.stopped_by
 
     @property
@@ -154,13 +156,13 @@ class Explanation:
     @cached_property
     def factual(self) -> pd.Series[Any]:
         """The row that was explained."""
-        if not self.steps:  # it may be no row of the space: that may be why there are none
+        if not self.steps:  # it may not fit the space: that may be why there are none
             return pd.Series(dict(self.plan.factual), dtype=object)
-        return self.asked.iloc[0].rename(None)
+        return self._rows.iloc[0].rename(None)
 
     @property
     def label_before(self) -> Label:
-        """The model's label of the factual; None if it was never told."""
+        """The model's label of the row; None if it is not known."""
         return self._called(factual_label(self.steps, self.plan.target)) if self.steps else None
 
     @property
@@ -173,53 +175,6 @@ class Explanation:
         return label if isinstance(self.plan.target, Measured) else self.plan.class_names.get(label, label)
 
     @property
-    def labels_in_words(self) -> tuple[str, str]:
-        """The labels before and after, as people write them."""
-        return answer_texts(self.label_before, self.label_after)
-
-    @cached_property
-    def counterfactuals(self) -> pd.DataFrame:
-        """The counterfactuals, best first; empty when nothing was found."""
-        return self.asked.iloc[list(self.ending.counterfactuals)].reset_index(drop=True)
-
-    @property
-    def costs(self) -> tuple[float, ...]:
-        """Cost J of each counterfactual."""
-        return tuple(step.cost for step in self._chosen)
-
-    @property
-    def affinities(self) -> tuple[float, ...]:
-        """How much each looks like the reference (1: an inlier); empty where it was not recorded."""
-        told = [step.note.affinity for step in self._chosen]
-        return () if None in told else tuple(float(a) for a in told if a is not None)
-
-    @property
-    def is_reference_row(self) -> bool:
-        """Is the best counterfactual a row of `data` as it is, found there and not made by the search?"""
-        return bool(self._chosen and self._chosen[0].note.reference)
-
-    @property
-    def least_usual(self) -> tuple[str, ...]:
-        """Of each, the pair of values that is rarest in the data, in words; empty where none is rare."""
-        return self.ending.least_usual
-
-    @property
-    def steadiness(self) -> tuple[float, ...]:
-        """The surrogate's P(hit) close to each; with a margin, or where the model gives no scores."""
-        return self.ending.steadiness
-
-    @property
-    def certainty(self) -> tuple[float, ...]:
-        """With noise, the probability that each is a hit, after its votes (`ending.votes`); empty without."""
-        return tuple(certainty for *_, certainty in self.ending.votes)
-
-    @property
-    def probabilities(self) -> tuple[float, ...]:
-        """The model's own probability of what was wanted, of each counterfactual; empty where it gives no scores."""
-        told = [self.plan.target.probability(step.scores, self.steps[0].label) for step in self._chosen]
-        return tuple(p for p in told if p is not None)
-
-    @property
     def counterfactual(self) -> pd.Series[Any]:
         """The best counterfactual.
 
@@ -227,31 +182,23 @@ class Explanation:
             NoCounterfactual: there is none; the message says what to relax.
         """
         if not self.ending.counterfactuals:
-            raise NoCounterfactual(self._advice() if self.error else f"{self._advice()} ({self._price()})")
+            raise NoCounterfactual(self.error or f"{self._why_none()} ({self._queries()})")
         return self.counterfactuals.iloc[0]
 
-    def alone(self, i: int) -> Explanation:
-        """The explanation as if counterfactual number i were its only one."""
-        by_counterfactual = ("counterfactuals", "steadiness", "least_usual", "needed", "votes")
-        mine = {name: getattr(self.ending, name)[i : i + 1] for name in by_counterfactual}
-        return replace(self, ending=replace(self.ending, **mine))
-
-    def _price(self) -> str:
-        known = f", {self.n_reused} known before" if self.n_reused else ""
-        return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{known}"
+    @cached_property
+    def counterfactuals(self) -> pd.DataFrame:
+        """The counterfactuals, best first; empty when nothing was found."""
+        return self._rows.iloc[list(self.ending.counterfactuals)].reset_index(drop=True)
 
     @property
-    def advice(self) -> str:
-        """What to do about it, where no counterfactual was found."""
-        return advice(self.outcome, has_outcomes=self.plan.outcomes)
+    def cost(self) -> float | None:
+        """Cost J of the best counterfactual: the size of its changes; None when there is none."""
+        return self.costs[0] if self._chosen else None
 
-    def _advice(self) -> str:
-        if self.error is not None:
-            return self.error
-        answers = dict.fromkeys(self._called(step.label) for step in self.steps)
-        met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
-        never = "" if met or self.target is None else f", never {self.plan.target.wish or repr(self.target)}"
-        return f"{self.advice} The model answered [{listed(answers)}]{never}."
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """Cost J of each counterfactual."""
+        return tuple(step.cost for step in self._chosen)
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -265,31 +212,118 @@ class Explanation:
 
     def changes_of(self, i: int) -> pd.DataFrame:
         """What counterfactual number i changes, in the form of `changes`."""
-        rows = self.asked.iloc[[0, self.ending.counterfactuals[i]]]
-        x, best = self.space.encode(rows)
-        steps = self.scale.differences(best[None], x)[0]
+        space = self.plan.space
+        rows = self._rows.iloc[[0, self.ending.counterfactuals[i]]]
+        x, best = space.encode(rows)
+        steps = self.plan.scale.differences(best[None], x)[0]
         changed = np.flatnonzero(best != x)
         changed = changed[np.argsort(-np.abs(steps[changed]), kind="stable")]
         columns = [rows[c].tolist() for c in rows.columns]
         marks = self.ending.needed[i] if self.ending.needed else {}
         return pd.DataFrame(
             {
-                "feature": [self.space.names[j] for j in changed],
+                "feature": [space.names[j] for j in changed],
                 # As objects each value stays as its own column holds it.
                 "before": pd.Series([columns[j][0] for j in changed], dtype=object),
                 "after": pd.Series([columns[j][1] for j in changed], dtype=object),
                 "step": steps[changed],
-                "needed": [marks.get(self.space.names[j], "not checked") for j in changed],
+                "needed": [marks.get(space.names[j], "not checked") for j in changed],
             }
         )
 
-    # -- for people ------------------------------------------------------------------------------
+    # -- how good it is ------------------------------------------------------------------------------------------
+
+    @property
+    def affinities(self) -> tuple[float, ...]:
+        """How much each counterfactual looks like the reference (1: an inlier); empty where it was not recorded."""
+        recorded = [step.note.affinity for step in self._chosen]
+        return () if None in recorded else tuple(float(a) for a in recorded if a is not None)
+
+    @property
+    def robustness(self) -> tuple[float, ...]:
+        """The surrogate's P(hit) close to each; with a margin, or where the model gives no scores."""
+        return self.ending.robustness
+
+    @property
+    def certainty(self) -> tuple[float, ...]:
+        """With noise, the probability that each is a hit, after its votes; empty without."""
+        return tuple(certainty for *_, certainty in self.ending.votes)
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """The model's own probability of what was wanted, of each counterfactual; empty where it gives no scores."""
+        known = [self.plan.target.probability(step.scores, self.steps[0].label) for step in self._chosen]
+        return tuple(p for p in known if p is not None)
+
+    @property
+    def improvement_odds(self) -> tuple[float, ...]:
+        """The estimated chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where unknown."""
+        return self.ending.improvement_odds
 
     def measures(self) -> dict[str, float]:
         """Queries, validity, cost, distances, number of changes and affinity of the best counterfactual."""
         from acex.show.measures import measures
 
         return measures(self)
+
+    # -- for people ----------------------------------------------------------------------------------------------
+
+    @property
+    def advice(self) -> str:
+        """What to do where no counterfactual was found."""
+        outcomes = "" if self.plan.settings.get("outcomes") else "pass known outcomes, "
+        return ADVICE[self.outcome].format(outcomes=outcomes, label=labels_as_text(self)[0])
+
+    def _why_none(self) -> str:
+        if self.outcome == "already_target":
+            return self.advice
+        answers = dict.fromkeys(self._called(step.label) for step in self.steps)
+        met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
+        never = "" if met or self.target is None else f", never {self.plan.target.wish or repr(self.target)}"
+        return f"{self.advice} The model answered [{listed(answers)}]{never}."
+
+    def _queries(self) -> str:
+        known = f", {self.n_reused} already known" if self.n_reused else ""
+        return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{known}"
+
+    def summary(self) -> str:
+        """One sentence: what happened and how many queries it took; another one for each remark."""
+        words = [f"{'Warning' if remark.is_warning else 'Note'}: {remark}" for remark in self.remarks]
+        return " ".join([self._result(), *words])
+
+    def _result(self) -> str:
+        if self.outcome == "found":
+            sure = f"; {self.ending.sureness()}" if self.ending.votes else ""
+            wanted = f" (wanted: {self.plan.target.wish})" if self.plan.target.wish else ""
+            return (
+                f"{' -> '.join(labels_as_text(self))}{wanted} by changing {len(self.changes)} of "
+                f"{len(self.plan.space)} features (cost {self.cost:.3g}, {self._queries()}{sure})."
+            )
+        if self.outcome == "failed":
+            return f"failed: {self.error} ({self._queries()})"
+        if self.outcome == "already_target":
+            return f"{self.advice} ({self._queries()})"
+        return f"{self.outcome}: still {labels_as_text(self)[0]} ({self._queries()}). {self._why_none()}"
+
+    def __str__(self) -> str:
+        from acex.show.text import drawn
+
+        if self.outcome != "found":
+            return printable(self.summary())
+        tables = [drawn(changes_as_text(self, i)) for i in range(len(self.counterfactuals))]
+        others = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
+        return "\n".join([printable(self.summary()), tables[0], *others, self._about_cost()])
+
+    __repr__ = __str__
+
+    def _about_cost(self) -> str:
+        beta = (self.plan.settings.get("cost") or {}).get("beta", 5.0)
+        return f"cost: distance + {beta:g} x sum of all changes, in standard deviations of the data"
+
+    def _repr_html_(self) -> str:
+        from acex.show.report import explanation_html
+
+        return explanation_html(self)
 
     def plot(self, kind: Kind | None = None) -> Figure:
         """A picture of the changes and of the cost against queries, or one of the kind that is named.
@@ -308,51 +342,8 @@ class Explanation:
 
         return sentences(self, ENGLISH if templates is None else templates)
 
-    def summary(self) -> str:
-        """One sentence: what happened and what it cost; another one for each warning."""
-        return " ".join([self._result(), *(f"Warning: {warning}" for warning in self.warnings)])
-
-    def _result(self) -> str:
-        if self.outcome == "found":
-            sure = f"; {self.ending.sureness()}" if self.ending.votes else ""
-            return (
-                f"{' -> '.join(self.labels_in_words)} by changing {len(self.changes)} of "
-                f"{len(self.space)} features (cost {self.costs[0]:.3g}, {self._price()}{sure})."
-            )
-        if self.outcome == "failed":
-            return f"failed: {self.error} ({self._price()})"
-        return f"{self.outcome}: still {self.labels_in_words[0]} ({self._price()}). {self._advice()}"
-
-    def __str__(self) -> str:
-        from acex.show.text import drawn
-
-        if self.outcome != "found":
-            return printable(self.summary())
-        tables = [drawn(self.changes_in_words(i)) for i in range(len(self.counterfactuals))]
-        or_else = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
-        return "\n".join([printable(self.summary()), tables[0], *or_else])
-
-    __repr__ = __str__
-
-    def changes_in_words(self, i: int = 0) -> list[tuple[str, str, str, str, str]]:
-        """For each change of counterfactual number i: feature, before, after, step and `needed`, as people write them.
-
-        A category and a gap have no standard deviations: the step is "change"."""
-        out = []
-        for name, before, after, step, needed in self.changes_of(i).itertuples(index=False):
-            feature = self.space.feature(name)
-            far = f"{step:+.2f} sd" if abs(step) >= 0.01 else f"{step:+.1g} sd"
-            leaps = feature.way(step, before, after) == "other"
-            out.append((name, *feature.texts(before, after), "change" if leaps else far, needed))
-        return out
-
-    def _repr_html_(self) -> str:
-        from acex.show.report import explanation_html
-
-        return explanation_html(self)
-
     def to_html(self, path: str | Path | None = None, *, profile: str = "report", **options: Any) -> str:
-        """The explanation as one HTML page that needs nothing else, also written to `path` if given.
+        """The explanation as a single HTML page, also written to `path` if given.
 
         Args:
             profile: "report", with a certificate, or "notice", for the person concerned.
@@ -365,12 +356,11 @@ class Explanation:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
-    # -- for machines ----------------------------------------------------------------------------
+    # -- for machines --------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation in plain values, as JSON holds them."""
-        queries = records(self.queries)
-        told = {
+        document = {
             "format": FORMAT,
             "outcome": self.outcome,
             "stopped_by": self.stopped_by,
@@ -380,29 +370,39 @@ class Explanation:
             "target": self.target,
             "n_queries": self.n_queries,
             "n_reused": self.n_reused,
-            "factual": records(self.asked.iloc[:1] if self.steps else self.factual.to_frame().T)[0],
+            "factual": records(self._rows.iloc[:1] if self.steps else self.factual.to_frame().T)[0],
             "counterfactuals": records(self.counterfactuals),
             "positions": self.ending.counterfactuals,
             "changes": records(self.changes),
             "costs": self.costs,
             "affinities": self.affinities,
-            "steadiness": self.steadiness,
-            "least_usual": self.least_usual,
+            "robustness": self.robustness,
+            "rarest_values": [None if remark is None else remark.to_dict() for remark in self.ending.rarest_values],
             "needed": self.ending.needed,
             "votes": self.ending.votes,
-            "closer": self.ending.closer,
-            "warnings": self.warnings,
+            "improvement_odds": self.improvement_odds,
+            "remarks": [remark.to_dict() for remark in self.remarks],
             "queries": [
-                q | {"label": as_json(s.label), "scores": s.scores} | s.circumstances
-                for q, s in zip(queries, self.steps, strict=True)
+                {
+                    "purpose": step.purpose,
+                    "label": as_json(step.label),
+                    "hit": step.hit,
+                    "cost": step.cost,
+                    "best": None if math.isinf(step.best) else step.best,
+                    "scores": step.scores,
+                    "paid": step.paid,
+                    "at": step.at,
+                    "reference": step.note.reference,
+                }
+                for step in self.steps
             ],
-            "asked": [list(row.values()) for row in records(self.asked)],
+            "asked": [list(row.values()) for row in records(self._rows)],
             "settings": self.settings,
-            "space": self.space.to_dict(),
-            "deviations": self.scale.deviations.tolist(),
+            "space": self.plan.space.to_dict(),
+            "deviations": self.plan.scale.deviations.tolist(),
         }
-        # Through text: numbers of numpy's, labels of other types and tuples become what JSON knows.
-        plain: dict[str, Any] = json.loads(json.dumps(told, allow_nan=False, default=as_json))
+        # Through text: numbers of numpy, labels of other types and tuples become what JSON knows.
+        plain: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False, default=as_json))
         return plain
 
     def to_json(
@@ -417,7 +417,7 @@ class Explanation:
 
         Args:
             redact: features to leave out, with a salted hash of each in their place.
-            left_out: a file for what was left out, with the salts, for who is to keep it.
+            left_out: a file for what was left out, with the salts, for its owner to keep.
             sign: a file with an Ed25519 private key (PEM) that signs it.
         """
         document, private = redacted(self.to_dict(), redact)
@@ -425,14 +425,74 @@ class Explanation:
 
     @classmethod
     def from_json(cls, source: str | Path) -> Explanation:
-        """The explanation back from JSON text or from a file."""
+        """The explanation from JSON text or from a file, written by this version or by 0.1 or 0.2."""
         text = str(source)
         if not text.lstrip().startswith("{"):
             text = Path(source).read_text(encoding="utf-8")
         data = json.loads(text)
-        if data.get("format") != FORMAT or "rows" in data:
-            raise ValueError(f"expected an explanation of format {FORMAT}, got {data.get('format')!r}.")
+        if data.get("format") not in (1, FORMAT) or "rows" in data:
+            raise ValueError(f"expected an explanation of format 1 or {FORMAT}, got {data.get('format')!r}.")
         return _from_dict(data)
+
+    @classmethod
+    def from_ledger(cls, ledger: Ledger, identity: str) -> Explanation:
+        """The explanation that a ledger recorded under this identity, without the model and the data."""
+        from acex.engine.recorded import recorded
+
+        return recorded(ledger, identity)
+
+
+def asked_rows(explanation: Explanation) -> pd.DataFrame:
+    """The rows that were sent, in the form of the data."""
+    return explanation._rows
+
+
+def single(explanation: Explanation, i: int) -> Explanation:
+    """The explanation as if counterfactual number i were its only one."""
+    by_counterfactual = ("counterfactuals", "robustness", "rarest_values", "needed", "votes")
+    own = {name: getattr(explanation.ending, name)[i : i + 1] for name in by_counterfactual}
+    return replace(explanation, ending=replace(explanation.ending, **own))
+
+
+def is_reference_row(explanation: Explanation) -> bool:
+    """Is the best counterfactual a row of the data as it is, found there and not made by the search?"""
+    chosen = explanation.ending.counterfactuals
+    return bool(chosen and explanation.steps[chosen[0]].note.reference)
+
+
+def labels_as_text(explanation: Explanation) -> tuple[str, str]:
+    """The labels before and after, as people write them."""
+    return answer_texts(explanation.label_before, explanation.label_after)
+
+
+def labels_of(explanation: Explanation) -> list[Label]:
+    """The model's answer to each row that was sent, by its class name."""
+    return [explanation._called(step.label) for step in explanation.steps]
+
+
+def changes_as_text(explanation: Explanation, i: int = 0) -> list[tuple[str, str, str, str, str]]:
+    """For each change of counterfactual number i: feature, before, after, step and `needed`, as people write them.
+
+    A category has no standard deviations, nor has a missing value: the step is "change".
+    """
+    out = []
+    for name, before, after, step, needed in explanation.changes_of(i).itertuples(index=False):
+        feature = explanation.plan.space.feature(name)
+        far = f"{step:+.2f} sd" if abs(step) >= 0.01 else f"{step:+.1g} sd"
+        leaps = feature.way(step, before, after) == "other"
+        out.append((name, *feature.texts(before, after), "change" if leaps else far, needed))
+    return out
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame in plain values; infinity and missing values become null."""
+    columns = {str(c): [_plain(v) for v in frame[c].tolist()] for c in frame.columns}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    value = None if is_missing(value) else as_json(value)
+    return None if isinstance(value, float) and math.isinf(value) else value
 
 
 def _from_dict(data: Mapping[str, Any]) -> Explanation:
@@ -444,7 +504,9 @@ def _from_dict(data: Mapping[str, Any]) -> Explanation:
     positions = data.get("positions") or [asked.index(row) for row in data["counterfactuals"]]
     affinities = dict(zip(positions, data["affinities"] or [None] * len(positions), strict=True))
     steps = steps_written(asked, data["queries"], affinities)
-    ending = Ending.from_dict({**data, "counterfactuals": positions, "warnings": ()})
-    about = {name: value for name, value in data["settings"].items() if name not in plan.settings}
-    told = Explanation.of(plan, steps, ending, warnings=data.get("warnings", ()), about=about)
-    return replace(told, n_queries=data["n_queries"], n_reused=data["n_reused"])  # 0.1.0 did not say for which rows
+    ending = Ending.from_dict({**data, "counterfactuals": positions, "remarks": ()})
+    remarks = [Remark.of(remark) for remark in data.get("remarks", data.get("warnings", ()))]
+    explanation = Explanation.of(plan, steps, ending)
+    # Version 0.1.0 did not say for which rows it had paid.
+    counts = {"n_queries": data["n_queries"], "n_reused": data["n_reused"]}
+    return replace(explanation, remarks=tuple(remarks), **counts)

@@ -14,6 +14,7 @@ from acex.search.problem import Problem
 from acex.space.feature import NOTHING
 from acex.space.plausibility import Joint
 from acex.space.space import Space
+from acex.values import Remark
 
 STRANGEST, OFF = 3, 2.0  # features that are looked at, and how many deviations they are off at least
 NEAR, FEWEST = 0.02, 20  # rows that count as near, as a share of all and at least
@@ -37,10 +38,10 @@ def affinity(problem: Problem, X: FloatArray) -> FloatArray:
     return np.ones(len(X)) if density is None or not len(X) else density.affinity(X)
 
 
-def least_usual(problem: Problem, x: FloatArray) -> str:
-    """The pair of values of a point, (d,), that is rarest among known rows; empty where none is, or nobody asks."""
+def rarest_values(problem: Problem, x: FloatArray) -> Remark | None:
+    """The pair of values of a point, (d,), that is rarest among known rows; None where none is rare."""
     if not isinstance(problem.density, Joint):
-        return ""
+        return None
     expected = problem.density.expected
     judged = expected.traits.features
     off = expected.off(x[None])[0]
@@ -55,20 +56,23 @@ def least_usual(problem: Problem, x: FloatArray) -> str:
     ]
     best = max(pairs, key=lambda pair: pair.surprise, default=None)
     if best is None:
-        return ""
+        return None
     everywhere = _pair(problem, x, best.feature, best.beside, np.ones(len(problem.reference), dtype=bool))
     alone = everywhere.share <= ALONE * max(best.share, 1 / best.near.sum())
-    return _sentence(problem.region.space, problem.reference, x, everywhere if alone else best)
+    pair = everywhere if alone else best
+    space = problem.region.space
+    columns = (space.names[pair.feature], space.names[pair.beside])
+    return Remark("rare_values", _sentence(space, problem.reference, x, pair), columns)
 
 
-def unusual_row(problem: Problem) -> tuple[str, ...]:
-    """What is to be said of a factual that is itself less usual than the filter wants."""
+def unusual_row(problem: Problem) -> tuple[Remark, ...]:
+    """A remark where the factual itself is less usual than the filter requires."""
     density = problem.density
     if not isinstance(density, Joint) or density.least(problem.factual) == density.settings.threshold:
         return ()
-    why = least_usual(problem, problem.factual)
-    also = f" ({why})" if why else ""
-    return (f"The row itself is unusual among the data{also}; a counterfactual may be as unusual.",)
+    why = rarest_values(problem, problem.factual)
+    text = f"The row itself is unusual among the data{f' ({why})' if why else ''}; a counterfactual may be as unusual."
+    return (Remark("unusual_row", text, why.columns if why else ()),)
 
 
 def _near(problem: Problem, x: FloatArray, j: int) -> BoolArray:

@@ -19,21 +19,25 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, in_order
 from acex.plan.target import Target
 from acex.space.space import Space
-from acex.values import Label
+from acex.values import Label, Remark
 
-OLDER = (
-    "an older acex began this explanation and did not record the features' ranges and standard deviations, nor what "
-    "was frozen or limited: ranges are those of the rows asked, and steps are not known. Explaining the row again with "
-    "the same ledger records them, and the answers here are free."
+OLDER = Remark(
+    "older_record",
+    "An older version of acex recorded this explanation without the features' ranges and standard deviations and without "
+    "what was frozen or limited: ranges are those of the rows asked, and steps are unknown. Explain the row again with "
+    "the same ledger to record them; the answers are reused.",
+    is_warning=True,
 )
-ENDED_OLDER = (
-    "an older acex ended this explanation and recorded only its outcome: the cheapest counterfactual is shown, and "
-    "whether there were others is not known."
+ENDED_OLDER = Remark(
+    "older_result",
+    "An older version of acex recorded only the outcome of this explanation: the cheapest counterfactual is shown, and "
+    "whether there were others is unknown.",
+    is_warning=True,
 )
 
 
 def recorded(ledger: Ledger, explanation: str) -> Explanation:
-    """The explanation of this name as it stands in the ledger; what the record lacks is said in its warnings.
+    """The explanation with this identity as it stands in the ledger; its remarks say what the record lacks.
 
     `n_queries` is what all its runs have paid for.
 
@@ -49,9 +53,9 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
     result = record.result if record.result is not None and record.result["asked"] == len(asks) else None
     plan, older = _plan(ledger, record, asks)
     if result is not None:
-        plan = replace(plan, budget=result.get("budget", result.get("settings", {}).get("budget", plan.budget)))
+        budget = result.get("budget", result.get("settings", {}).get("budget", plan.budget))
+        plan = replace(plan, settings={**plan.settings, "budget": budget})
     steps = in_order((_step(ask, plan) for ask in asks), plan.target)
-    about = {name: value for name, value in record.settings.items() if name not in {*plan.settings, "form", "remarks"}}
     times = {"explanation": explanation, "started_at": record.started_at, "finished_at": record.finished_at}
     called = ledger.names(explanation)
     return Explanation.of(
@@ -59,25 +63,26 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
         steps,
         _ending(record, result, Ending.so_far(steps, plan.target)),
         unanswered=sum(ask.paid for ask in everything[len(asks) :]),
-        warnings=(
+        remarks=(
             *older,
             *_unfinished(record, result, len(everything) - len(asks)),
             *contradictions(ledger, record.model, [ask.row for ask in asks]),
         ),
-        about=about | times | ({"id": ", ".join(called)} if called else {}),
+        metadata=times | ({"id": ", ".join(called)} if called else {}),
     )
 
 
-def contradictions(ledger: Ledger, model: str, asked: Sequence[str]) -> tuple[str, ...]:
+def contradictions(ledger: Ledger, model: str, asked: Sequence[str]) -> tuple[Remark, ...]:
     """A warning where a model gave rows another label later; `asked` are the canonical rows of one explanation."""
     rows = set(ledger.contradictions(model)["row"])
     if not rows:
         return ()
     times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    return (
-        f"the model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
-        f"first one stands; see Ledger.contradictions.",
+    text = (
+        f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
+        f"first one stands; see Ledger.contradictions."
     )
+    return (Remark("contradiction", text, is_warning=True),)
 
 
 def value_of(answer: Answer, target: Target) -> Label:
@@ -113,10 +118,10 @@ def _step(ask: Ask, plan: Plan) -> Step:
     )
 
 
-def _plan(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tuple[str, ...]]:
+def _plan(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan as recorded; of an older record with a space of what its rows show, no scale, and a warning."""
     deviations: FloatArray
-    older: tuple[str, ...] = ()
+    older: tuple[Remark, ...] = ()
     if record.space is not None:
         space, deviations = Space.from_dict(record.space), np.array(record.space["deviations"])
     else:
@@ -130,17 +135,17 @@ def _plan(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tu
 
 def _ending(record: Record, result: dict[str, Any] | None, so_far: Ending) -> Ending:
     """How it ended; before it has, or where an older acex did not say more than the outcome, how it stands."""
-    ends: dict[str | None, Outcome] = {"unlikely": "unlikely", "exhausted": "exhausted"}
+    ends: dict[str | None, Outcome] = {"unlikely": "unlikely", "exhausted": "exhausted", "time_spent": "time_spent"}
     outcome = so_far.outcome if so_far.outcome != "budget_spent" else ends.get(record.outcome, "budget_spent")
     if result is None:
         return replace(so_far, outcome=outcome, stopped_by="budget")
     return Ending.from_dict({"outcome": outcome, **result})
 
 
-def _unfinished(record: Record, result: dict[str, Any] | None, n_waiting: int) -> tuple[str, ...]:
+def _unfinished(record: Record, result: dict[str, Any] | None, n_waiting: int) -> tuple[Remark, ...]:
     if result is not None:
         return ()
     if record.finished_at is not None and record.result is None:
         return (ENDED_OLDER,)
     waiting = f", and {n_waiting} of its rows wait for a label" if n_waiting else ""
-    return (f"this explanation has not ended{waiting}; this is its state so far.",)
+    return (Remark("unfinished", f"This explanation has not ended{waiting}; this is its state so far."),)

@@ -1,9 +1,9 @@
-"""Columns left out of a document about an explanation, with a salted hash of each in their place.
+"""Columns left out of a document settings an explanation, with a salted hash of each in their place.
 
-The hash goes into the document's sum. Who keeps what was left out, with the salts, can show later that it was this; who
-has the document alone cannot try out values, for the salt is 32 random bytes. What follows from the columns together
-stays: labels, and the cost of each row asked, from which one who knows all other columns may reckon how far a column
-that was left out has moved.
+The hash is part of the certificate. Someone who keeps the redacted columns with their salts can prove later what they
+were; someone who has the document alone cannot test guesses, because the salt is 32 random bytes. What follows from all
+columns together stays: the labels, and the cost of each row. Someone who knows the person's other values may be able to
+infer from it how far a redacted column was moved.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from acex.engine.certificate import canonical_form, parsed
-from acex.values import did_you_mean, joined_words, listed
+from acex.values import Remark, did_you_mean, joined_words, listed
 
 LEFT_OUT = "the message is left out."
 
@@ -52,25 +52,26 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     kept = [j for j, name in enumerate(names) if name not in gone]
     space, settings = document["space"], document["settings"]
     # The name of an explanation is a hash of all that was asked for, without a salt.
-    about = {name: value for name, value in settings.items() if name != "explanation"}
+    settings = {name: value for name, value in settings.items() if name != "explanation"}
     hashes = {name: hash_of(str(left["salt"]), left["column"]) for name, left in private.items()}
-    words = f"left out of this copy: {joined_words(gone)}. What it says of changes leaves them out too."
-    warnings = [w for w in document["warnings"] if not any(name in w for name in gone)]  # they may tell values
-    rules = [rule for rule in about.get("rules") or () if not any(_names(rule, name) for name in gone)]
-    n_rules = len(about.get("rules") or ()) - len(rules)
+    words = f"Redacted in this copy: {joined_words(gone)}; also in what it says of changes."
+    note = Remark("redacted", words).to_dict()
+    rules = [rule for rule in settings.get("rules") or () if not any(_names(rule, name) for name in gone)]
+    n_rules = len(settings.get("rules") or ()) - len(rules)
     out = {
         **document,
         "error": message(document["error"], gone),
         "factual": _without(document["factual"], gone),
         "counterfactuals": [_without(row, gone) for row in document["counterfactuals"]],
         "changes": [change for change in document["changes"] if change["feature"] not in gone],
-        "least_usual": ["" if any(name in w for name in gone) else w for w in document["least_usual"]],
+        "rarest_values": [remark if _may_stay(remark, gone) else None for remark in document["rarest_values"]],
         "needed": [_without(marks, gone) for marks in document["needed"]],
-        "warnings": [words, *warnings],
+        "remarks": [note, *(remark for remark in document["remarks"] if _may_stay(remark, gone))],
         "asked": [_at(row, kept) for row in document["asked"]],
         "settings": {
-            **about,
-            "ranges": _without(about.get("ranges") or {}, gone),
+            **settings,
+            "ranges": _without(settings.get("ranges") or {}, gone),
+            "values": _without(settings.get("values") or {}, gone),
             "rules": rules,
             **({"redacted_rules": n_rules} if n_rules else {}),
             "redacted": hashes,
@@ -110,6 +111,7 @@ def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
         "feature": feature,
         "deviation": document["deviations"][j],
         "range": (document["settings"].get("ranges") or {}).get(feature["name"]),
+        "allowed": (document["settings"].get("values") or {}).get(feature["name"]),
         "factual": document["factual"].get(feature["name"]),
         "values": [row[j] for row in document["asked"]],
         "rules": [rule for rule in document["settings"].get("rules") or () if _names(rule, feature["name"])],
@@ -119,6 +121,11 @@ def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
 def _names(rule: str, column: str) -> bool:
     """Does the text of a rule speak of this column?"""
     return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", rule) is not None
+
+
+def _may_stay(remark: Mapping[str, Any] | None, gone: Sequence[str]) -> bool:
+    """Does a remark mention none of these columns? One that cannot say (of version 0.2) may mention all."""
+    return remark is None or not (set(remark["columns"]) & set(gone) or remark["code"] == "unspecified")
 
 
 def _without(row: Mapping[str, Any], gone: Sequence[str]) -> dict[str, Any]:

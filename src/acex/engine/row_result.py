@@ -1,4 +1,4 @@
-"""What is kept of each row of a batch, however many there are."""
+"""What a batch keeps of each row."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pandas as pd
 from acex.engine.explanation import Explanation
 
 
-class Line(NamedTuple):
-    """What is kept of each row, however many there are."""
+class RowResult(NamedTuple):
+    """What a batch keeps of each row."""
 
     outcome: str
     label_before: Any
@@ -26,10 +26,10 @@ class Line(NamedTuple):
     ways: tuple[tuple[str, str, float], ...] = ()  # of each change: feature, up, down or other, and its length
 
     @classmethod
-    def of(cls, e: Explanation, paid: int) -> Line:
-        """The line of an explanation for which so many rows were sent, by all runs together."""
+    def of(cls, e: Explanation, paid: int) -> RowResult:
+        """The result of an explanation for which `paid` rows were sent, in all runs together."""
         changes = list(e.changes[["feature", "before", "after", "step"]].itertuples(index=False, name=None))
-        ways = ((f, e.space.feature(f).way(s, b, a), abs(s)) for f, b, a, s in changes)
+        ways = ((f, e.plan.space.feature(f).way(s, b, a), abs(s)) for f, b, a, s in changes)
         return cls(
             e.outcome,
             e.label_before,
@@ -44,9 +44,9 @@ class Line(NamedTuple):
         )
 
 
-NOT_DONE = Line("unfinished", None, None, math.nan, 0, {}, 0, 0, None)
+NOT_DONE = RowResult("unfinished", None, None, math.nan, 0, {}, 0, 0, None)
 
 
-def frame_of(lines: Sequence[Line], index: pd.Index[Any]) -> pd.DataFrame:
-    """A row for each line, by these names."""
-    return pd.DataFrame(list(lines), index=index, columns=Line._fields).drop(columns="ways")
+def frame_of(results: Sequence[RowResult], index: pd.Index[Any]) -> pd.DataFrame:
+    """A row for each result, by these names."""
+    return pd.DataFrame(list(results), index=index, columns=RowResult._fields).drop(columns="ways")

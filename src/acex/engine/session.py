@@ -6,11 +6,14 @@ and `tell` takes the labels, for code that asks the model itself: a laboratory, 
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,13 +24,13 @@ from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.past import Past
 from acex.engine.pool import Lessons, points_of
-from acex.engine.rarity import affinity, least_usual
+from acex.engine.rarity import affinity, rarest_values
 from acex.engine.recorded import contradictions, value_of
 from acex.engine.rounds import Round
 from acex.engine.threads import one_blas_thread
 from acex.errors import LedgerFailed, OutOfStep
-from acex.ledger import Answer, Ask, Question, as_vote, canonical, without_vote
-from acex.models.labels import unworded
+from acex.ledger import Answer, Question, as_vote, canonical, without_vote
+from acex.models.labels import unnamed
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
 from acex.search.hints import excluded_hits
@@ -35,7 +38,7 @@ from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
 from acex.space.space import Space
-from acex.values import Label, plain
+from acex.values import Label, Remark, plain
 
 MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
 
@@ -46,11 +49,11 @@ class Session:
     Args:
         plan: what is to be explained, and how.
         problem: the same as the search sees it.
-        box: the door to the model and its ledger.
-        recorded: the questions that this explanation has asked before, if it is resumed.
+        box: the model with its budget and its ledger.
         learn: from the factual's label to what known outcomes say.
-        lessons: what the same model was asked for other reasons, where it is to be used.
-        about: what else an explanation tells, such as versions.
+        lessons: the answers to other explanations of the same model, where they are to be used.
+        time_limit: seconds from the first query on, after which nothing more is asked.
+        metadata: what else an explanation records, such as versions.
 
     Example:
         >>> import acex
@@ -68,16 +71,16 @@ class Session:
         strategy: Strategy,
         box: BlackBox,
         *,
-        recorded: Sequence[Ask] = (),
         learn: Callable[[Label], Hint | None] = lambda label: None,
         lessons: Lessons | None = None,
-        about: dict[str, Any] | None = None,
+        time_limit: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self.plan, self.box = plan, box
         self.steps: list[Step] = []
         self._problem = problem  # until the search knows more of it
-        self._strategy, self._learn, self._lessons, self._about = strategy, learn, lessons, about
-        self._past = Past(box, recorded)
+        self._strategy, self._learn, self._lessons, self._metadata = strategy, learn, lessons, metadata or {}
+        self._time_limit, self._deadline = time_limit, math.inf
         self._search: Search | None = None  # from the factual's label on
         self._round: Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
@@ -91,6 +94,31 @@ class Session:
     def space(self) -> Space:
         """What each feature can hold."""
         return self.plan.space
+
+    def begin(self, names: Sequence[str] = ()) -> None:
+        """Record the explanation in its ledger, with the names of its row, before anything is sent for it."""
+        past = self._past
+        if names and past.is_recorded:
+            self.box.ledger.name(self.identity, names)
+
+    @cached_property
+    def _past(self) -> Past:
+        """What the ledger knows of this explanation; it is begun there."""
+        plan, ledger = self.plan, self.box.ledger
+        self._deadline = math.inf if self._time_limit is None else time.monotonic() + self._time_limit
+        if ledger.is_memory:
+            return Past(self.box, [])
+        self.box.explanation = plan.identity
+        # To send the rows again later, in the same form, and to show the same remarks.
+        form = {"form": plan.space.form(), "remarks": [remark.to_dict() for remark in plan.remarks]}
+        asks = ledger.begin(
+            plan.identity,
+            plan.model_id,
+            factual=plan.factual,
+            settings={**plan.settings, **self._metadata, **form},
+            space=plan.described_space(),
+        )
+        return Past(self.box, asks)
 
     @property
     def identity(self) -> str:
@@ -175,7 +203,7 @@ class Session:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        told = self.box.take_in(forms, unworded(labels, self.plan.labels_by_word))
+        told = self.box.take_in(forms, unnamed(labels, self.plan.labels_by_name))
         answers = [answer for answer in told if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
@@ -198,7 +226,11 @@ class Session:
 
     def _propose(self) -> list[Query]:
         """What to ask next; empty, with how it ends, when there is nothing."""
-        queries = self._recorded_round() or self._new_round()
+        queries = self._recorded_round()
+        if not queries and self.steps and time.monotonic() > self._deadline:
+            self._end = ("time_spent", "time")
+            return []
+        queries = queries or self._new_round()
         if queries and len(queries) > (left := self.box.remaining):
             # Where the budget ended it once it stays ended, also if others have paid for the next row since.
             ended = left == 0 and self._past.ended_at(len(self.steps))
@@ -236,13 +268,13 @@ class Session:
         if self._search is None:
             return [Query(self.problem.factual, "factual")]
         if (votes := self._factual_votes()) > 0:
-            return [Query(self.problem.factual, "factual")] * min(votes, self.plan.queries_per_round)
+            return [Query(self.problem.factual, "factual")] * min(votes, self.plan.settings["queries_per_round"])
         if self._lessons is not None:
             seen = self._past.seen
             self._search = self._lessons.taught(
                 self._search, seen(1), seen(len(self.steps)), self._is_hit, self._before
             )
-        queries = self._search.propose(self.plan.queries_per_round)
+        queries = self._search.propose(self.plan.settings["queries_per_round"])
         if not queries:
             exhausted = self._search.settled == "exhausted"
             self._end = ("exhausted", "exhausted") if exhausted else ("unlikely", "settled")
@@ -333,7 +365,13 @@ class Session:
             self._end = ("already_target", "settled")
         odds = self._odds(self.steps[-1].label, answer)
         search = Search.begin(
-            problem, self._strategy, plan.seed, count=plan.count, budget=plan.budget, odds=odds, noise=plan.noise
+            problem,
+            self._strategy,
+            plan.settings["seed"],
+            count=plan.count,
+            budget=plan.budget,
+            odds=odds,
+            noise=plan.noise,
         )
         for step in self.steps[1:]:
             search = search.tell(query, step.label != before)
@@ -396,18 +434,18 @@ class Session:
             raise ValueError("Nothing is known yet: the first row to be told is the factual itself.")
         chosen = search.chosen
         outcome, stopped_by = self._end or ("budget_spent", "budget")
-        steady = self._strategy.steady is not None or (self._end is not None and not self.plan.scores)
+        has_robustness = self._margin is not None or (self._end is not None and not self.plan.settings["scores"])
         return Ending(
             "found" if len(chosen) else outcome,
             stopped_by,
             tuple(chosen.tolist()),
-            tuple(search.steadiness.tolist()) if steady else (),
-            search.worth,
+            tuple(search.robustness.tolist()) if has_robustness else (),
+            search.expected_saving,
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
-            least_usual=tuple(least_usual(self.problem, x) for x in search.history.X[chosen]),
+            rarest_values=tuple(rarest_values(self.problem, x) for x in search.history.X[chosen]),
             needed=self._needed(search),
             votes=tuple(search.votes),
-            closer=search.closer if self._end and len(chosen) else (),
+            improvement_odds=search.improvement_odds if self._end and len(chosen) else (),
         )
 
     def _needed(self, search: Search) -> tuple[dict[str, str], ...]:
@@ -418,13 +456,12 @@ class Session:
             out[i][self.space.names[j]] = mark
         return out
 
-    def _fewer(self, found: int) -> tuple[str, ...]:
+    def _fewer(self, found: int) -> tuple[Remark, ...]:
         wanted = self.plan.count
         if self._end is None or found == 0 or found >= wanted:
             return ()
-        return (
-            f"{found} of {wanted} counterfactuals were found; no other rests on different features within the budget.",
-        )
+        text = f"{found} of {wanted} counterfactuals were found; within the budget no other has a change of its own."
+        return (Remark("fewer_found", text),)
 
     def explanation(self) -> Explanation:
         """The state so far.
@@ -433,16 +470,16 @@ class Session:
             ValueError: not even the factual's label is known.
         """
         ending = self.ending()
-        warnings: tuple[str, ...] = ()
-        with suppress(LedgerFailed):  # if it cannot be read, that will be said elsewhere
-            warnings = contradictions(self.box.ledger, self.box.model_id, self._asked())
+        remarks: tuple[Remark, ...] = ()
+        with suppress(LedgerFailed):  # if it cannot be read, that is reported elsewhere
+            remarks = contradictions(self.box.ledger, self.box.model_id, self._asked())
         return Explanation.of(
             self.plan,
             self.steps,
             ending,
             unanswered=self.box.n_queries - sum(step.paid for step in self.steps),
-            warnings=warnings,
-            about=self._about,
+            remarks=remarks,
+            metadata=self._metadata,
         )
 
 

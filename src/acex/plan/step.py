@@ -13,10 +13,10 @@ from math import inf
 from typing import Any, Literal, TypeAlias
 
 from acex.plan.target import Scores, Target
-from acex.values import Label
+from acex.values import Label, Remark
 
-Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "unlikely", "exhausted", "failed"]
-StoppedBy: TypeAlias = Literal["budget", "settled", "exhausted"]
+Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "time_spent", "unlikely", "exhausted", "failed"]
+StoppedBy: TypeAlias = Literal["budget", "time", "settled", "exhausted"]
 MOST_SURE = 0.999  # what is said of a probability that is closer to 1
 
 
@@ -86,11 +86,6 @@ class Step:
     def cost(self) -> float:
         """J of the row."""
         return self.note.cost
-
-    @property
-    def circumstances(self) -> dict[str, Any]:
-        """What files say of a query besides the row and its answer."""
-        return {"paid": self.paid, "at": self.at, "reference": self.note.reference}
 
     @property
     def is_counterfactual(self) -> bool:
@@ -178,31 +173,31 @@ class Ending:
 
     Attributes:
         counterfactuals: positions of the steps that are the answer, best first.
-        steadiness: the surrogate's P(hit) close to each; with a margin, or where there are no scores.
-        least_usual: of each, the pair of values that is rarest in the data, in words; empty where none is rare.
-        needed: for each, its changes by feature: "needed" and who says so, or "not checked" (see `search.prune`).
+        robustness: the surrogate's P(hit) close to each; with a margin, or where there are no scores.
+        rarest_values: of each, a remark on the pair of values that is rarest in the data; None where none is rare.
+        needed: for each, its changes by feature: "needed" and how that was checked, or "not checked".
         votes: with noise, for each (answers for it, all its answers, probability that it is a hit).
-        worth: what one more query is expected to save, in cost; infinite without a counterfactual.
-        closer: the chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where nobody can tell.
-        warnings: what a reader should know.
+        expected_saving: what one more query is expected to save, in cost; infinite without a counterfactual.
+        improvement_odds: the chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where unknown.
+        remarks: what a reader should know.
         error: what went wrong, of an explanation that failed.
     """
 
     outcome: Outcome
     stopped_by: StoppedBy = "budget"
     counterfactuals: tuple[int, ...] = ()
-    steadiness: tuple[float, ...] = ()
-    worth: float = inf
-    warnings: tuple[str, ...] = ()
+    robustness: tuple[float, ...] = ()
+    expected_saving: float = inf
+    remarks: tuple[Remark, ...] = ()
     error: str | None = None
-    least_usual: tuple[str, ...] = ()
+    rarest_values: tuple[Remark | None, ...] = ()
     needed: tuple[Mapping[str, str], ...] = ()
     votes: tuple[tuple[int, int, float], ...] = ()
-    closer: tuple[float, ...] = ()
+    improvement_odds: tuple[float, ...] = ()
 
     @classmethod
     def so_far(cls, steps: Sequence[Step], target: Target) -> Ending:
-        """Where these steps have got to, by themselves: the cheapest counterfactual is the answer."""
+        """What follows from these steps alone: the cheapest counterfactual is the answer."""
         best = min(leading(steps), key=lambda s: s.cost, default=None)
         if best is not None:
             return cls("found", counterfactuals=(best.position,))
@@ -219,14 +214,26 @@ class Ending:
 
     def to_dict(self) -> dict[str, Any]:
         """In plain values, as JSON holds them."""
-        written = asdict(self)
-        return written | {"worth": None if self.worth == inf else self.worth}
+        saving = None if self.expected_saving == inf else self.expected_saving
+        return asdict(self) | {"expected_saving": saving}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Ending:
         """What `to_dict` wrote, in this version or an earlier one."""
+        written = {FORMER_NAMES.get(name, name): value for name, value in written.items()}
         known = {field.name: written[field.name] for field in fields(cls) if field.name in written}
-        for name in ("counterfactuals", "steadiness", "warnings", "least_usual", "needed", "closer"):
+        for name in ("counterfactuals", "robustness", "needed", "improvement_odds"):
             known[name] = tuple(known.get(name, ()))
-        known["votes"] = tuple(tuple(told) for told in known.get("votes", ()))
-        return cls(**known | {"worth": inf if known.get("worth") is None else known["worth"]})
+        known["votes"] = tuple(tuple(votes) for votes in known.get("votes", ()))
+        known["remarks"] = tuple(Remark.of(remark) for remark in known.get("remarks", ()))
+        known["rarest_values"] = tuple(Remark.of(r) if r else None for r in known.get("rarest_values", ()))
+        return cls(**known | {"expected_saving": inf if (s := known.get("expected_saving")) is None else s})
+
+
+FORMER_NAMES = {  # of versions 0.1 and 0.2
+    "steadiness": "robustness",
+    "worth": "expected_saving",
+    "warnings": "remarks",
+    "least_usual": "rarest_values",
+    "closer": "improvement_odds",
+}

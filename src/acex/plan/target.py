@@ -27,7 +27,7 @@ class Target(ABC):
 
     @staticmethod
     def of(said: Any) -> Target:
-        """From what a user says, or a file: a target, a label, several of them, None, or what `Measured.said` gives."""
+        """From what a user says, or a file: a target, a label, several of them, None, or what `Measured.described` gives."""
         if isinstance(said, Target):
             return said
         if said is None:
@@ -42,7 +42,7 @@ class Target(ABC):
 
     @property
     @abstractmethod
-    def said(self) -> Any:
+    def described(self) -> Any:
         """As a user would say it, and as JSON holds it."""
 
     @property
@@ -122,7 +122,7 @@ class AnyOther(Target):
     """Any label but the factual's."""
 
     @property
-    def said(self) -> None:
+    def described(self) -> None:
         return None
 
     @property
@@ -149,7 +149,7 @@ class OneOf(Target):
     labels: tuple[Label, ...]
 
     @property
-    def said(self) -> Any:
+    def described(self) -> Any:
         return self.labels[0] if len(self.labels) == 1 else list(self.labels)
 
     @property
@@ -195,7 +195,7 @@ class Measured(Target):
         """The least and the greatest number that is a hit; infinite where there is no limit."""
 
     @property
-    def said(self) -> dict[str, Any]:
+    def described(self) -> dict[str, Any]:
         return {self.key: self._wish} | ({} if self.label is None else {"label": self.label})
 
     @property
@@ -212,7 +212,7 @@ class Measured(Target):
         return self.words[0]
 
     def named(self, words: Mapping[Label, Label]) -> Target:
-        return self if self.label not in words else Target.of(self.said | {"label": words[self.label]})
+        return self if self.label not in words else Target.of(self.described | {"label": words[self.label]})
 
     def value(self, label: Label, scores: Scores | None) -> Label:
         if self.label is not None:

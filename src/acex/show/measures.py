@@ -22,7 +22,7 @@ def measures(explanation: Explanation) -> dict[str, float]:
     names = ("cost", "d2", "g1", "d2n", "g1n", "n_changed", "affinity")
     if explanation.outcome != "found":
         return out | dict.fromkeys(names, float("nan"))
-    space, scale = explanation.space, explanation.scale
+    space, scale = explanation.plan.space, explanation.plan.scale
     x = space.encode(explanation.factual)[0]
     best = space.encode(explanation.counterfactual)
     z, step = scale.differences(best, x)[0], scale.steps(best, x)[0]

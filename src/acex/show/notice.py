@@ -17,7 +17,7 @@ from string import Formatter
 from typing import Any
 
 from acex.engine.certificate import parsed, sum_of
-from acex.engine.explanation import Explanation
+from acex.engine.explanation import Explanation, labels_as_text, single
 from acex.plan.target import Measured
 from acex.show.report.document import document
 from acex.show.report.markup import Child, Markup, table, tag
@@ -155,8 +155,8 @@ def _page(e: Explanation, told: Fields, template: Template) -> str:
         return tag("p", template.fill(name, part, **values))
 
     title = str(template.parts["title"]).format(**values)
-    fixed = [speech.word(f.name) for f in e.space.features if f.frozen]
-    data = [(speech.word(f.name), _value(e, j, speech)) for j, f in enumerate(e.space.features)]
+    fixed = [speech.word(f.name) for f in e.plan.space.features if f.frozen]
+    data = [(speech.word(f.name), _value(e, j, speech)) for j, f in enumerate(e.plan.space.features)]
     header = [str(template.parts["data"][part]) for part in ("name", "value")]
     return document(
         title,
@@ -183,20 +183,20 @@ def _changes(
         return section("changes", text="already" if e.outcome == "already_target" else "nothing")
     ways: list[Child] = [_list(sentences(e, speech))]
     for i in range(1, len(e.costs)):
-        ways += [say("changes", "other"), _list(sentences(e.alone(i), speech))]
+        ways += [say("changes", "other"), _list(sentences(single(e, i), speech))]
     return section("changes", *ways, say("changes", "note"))
 
 
 def _answer(e: Explanation, which: int, speech: Templates) -> str:
     """What the system answered before (0) or after (1), as this language writes it."""
     if isinstance(e.plan.target, Measured):
-        return speech.number(e.labels_in_words[which])
+        return speech.number(labels_as_text(e)[which])
     return speech.labelled((e.label_before, e.label_after)[which])
 
 
 def _value(e: Explanation, j: int, speech: Templates) -> str:
     """A value of the row as this language writes it."""
-    feature, value = e.space.features[j], e.factual.iloc[j]
+    feature, value = e.plan.space.features[j], e.factual.iloc[j]
     text = feature.text(value)
     if is_missing(value):
         return speech.word(text)

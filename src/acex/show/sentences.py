@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
-from acex.engine.explanation import Explanation
+from acex.engine.explanation import Explanation, labels_as_text
 from acex.plan.target import Measured
 from acex.space.feature import MISSING
 from acex.values import is_missing, listed
@@ -159,7 +159,7 @@ def _labelled(explanation: Explanation, templates: Templates, which: int) -> str
     if not isinstance(target, Measured):
         sentence = (templates.stays, templates.becomes)[which]
         return templates.decided((explanation.label_before, explanation.label_after)[which], sentence)
-    number = templates.number(explanation.labels_in_words[which])
+    number = templates.number(labels_as_text(explanation)[which])
     if target.label is None:
         return templates.measured.format(label=number)
     return templates.chance.format(label=number, of=templates.word(target.label))
@@ -168,7 +168,7 @@ def _labelled(explanation: Explanation, templates: Templates, which: int) -> str
 def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:
     """Each change of the best counterfactual: the name of its template, and what fills the places in it."""
     for name, before, after in explanation.changes[["feature", "before", "after"]].itertuples(index=False, name=None):
-        feature = explanation.space.feature(name)
+        feature = explanation.plan.space.feature(name)
         leaps = is_missing(before) or is_missing(after)
         write = templates.number if feature.is_number else templates.word
         unit = f" {templates.word(feature.unit)}" if feature.unit else ""

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 import acex
+from acex.engine.explanation import single
 from acex.plan.target import Measured, Target
 from acex.show.sentences import one_sentence, sentences
 from acex.space.feature import MISSING
@@ -29,14 +30,14 @@ def letter(e: acex.Explanation) -> str:
     """The answer as a letter: plain text, ready to be edited."""
     lines = [f"The decision is: {e.label_before}.", ""]
     if e.outcome != "found":
-        lines += [one_sentence(e, templates(e.space))]
+        lines += [one_sentence(e, templates(e.plan.space))]
     else:
         lines += [f"It would have been {e.label_after} with the following changes, and everything else as it is:", ""]
-        lines += [f"  - {sentence}" for sentence in sentences(e, templates(e.space))]
+        lines += [f"  - {sentence}" for sentence in sentences(e, templates(e.plan.space))]
         for i in range(1, len(e.costs)):
-            other = e.alone(i)
+            other = single(e, i)
             lines += ["", f"Or it would have been {other.label_after} like this:", ""]
-            lines += [f"  - {sentence}" for sentence in sentences(other, templates(e.space))]
+            lines += [f"  - {sentence}" for sentence in sentences(other, templates(e.plan.space))]
         lines += ["", "The model itself has confirmed this: it was shown the changed data and gave this answer."]
     return "\n".join([*lines, "", CAVEAT, ""])
 
@@ -44,7 +45,7 @@ def letter(e: acex.Explanation) -> str:
 def answers_csv(e: acex.Explanation) -> str:
     """The row and its counterfactuals as a table, a line each."""
     rows = pd.concat([e.factual.to_frame().T, e.counterfactuals], ignore_index=True)
-    labels = [e.label_before, *(e.alone(i).label_after for i in range(len(e.costs)))]
+    labels = [e.label_before, *(single(e, i).label_after for i in range(len(e.costs)))]
     what = ["as it is", *(f"answer {i + 1}" for i in range(len(e.costs)))]
     head = pd.DataFrame({"acex_row": what, "acex_label": labels, "acex_cost": [0.0, *e.costs]})
     return write_csv(pd.concat([head, rows], axis=1))

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 import acex
+from acex.engine.explanation import changes_as_text, labels_as_text
 from acex.studio.jobs import Message
 from acex.studio.searches import LIVE, Feed, State
 from acex.studio.worker_pool import Task
@@ -110,9 +111,9 @@ class Table:
             return told
         told |= {"before": answer_text(e.label_before), "outcome": told["outcome"] if not e.costs else "found"}
         if e.costs:
-            told["before"], told["after"] = e.labels_in_words
+            told["before"], told["after"] = labels_as_text(e)
             told["cost"] = e.costs[0]
-            told["changes"] = [list(change[:3]) for change in e.changes_in_words(0)]
+            told["changes"] = [list(change[:3]) for change in changes_as_text(e, 0)]
         return told
 
     def _position(self, factual: dict[str, Any]) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import acex
+from acex.engine.explanation import is_reference_row, labels_as_text, single
 from acex.plan.target import Measured
 from acex.show.sentences import Templates, one_sentence, sentences
 from acex.values import answer_text, is_missing
@@ -57,18 +58,18 @@ def explanation_told(e: acex.Explanation) -> dict[str, Any]:
         "stopped_by": e.stopped_by,
         "before": None if e.label_before is None else answer_text(e.label_before),
         "wanted": list(e.plan.target.named(e.plan.class_names).words),
-        "sentence": one_sentence(e, templates(e.space)),
+        "sentence": one_sentence(e, templates(e.plan.space)),
         "advice": advice,
         "warnings": list(e.warnings),
-        "answers": [answer_told(e.alone(i)) for i in range(len(e.costs))],
+        "answers": [answer_told(single(e, i)) for i in range(len(e.costs))],
     }
 
 
 def answer_told(e: acex.Explanation) -> dict[str, Any]:
     """The one counterfactual of an explanation as a card."""
-    space = e.space
+    space = e.plan.space
     x, y = space.encode(e.factual)[0], space.encode(e.counterfactual)[0]
-    steps = e.scale.differences(y[None], x)[0]
+    steps = e.plan.scale.differences(y[None], x)[0]
     changes = []
     columns = ["feature", "before", "after", "needed"]
     for name, before, after, needed in e.changes[columns].itertuples(index=False, name=None):
@@ -89,7 +90,7 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
     size = float(np.abs(steps).sum())
     return {
         "position": e.ending.counterfactuals[0],
-        "label": e.labels_in_words[1],
+        "label": labels_as_text(e)[1],
         "sentence": one_sentence(e, templates(space)),
         "sentences": sentences(e, templates(space)),
         "changes": changes,
@@ -97,14 +98,14 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
         "size": size,
         "size_words": "small" if size < 0.75 else "moderate" if size < 2 else "large",
         "usual": _usual(e),
-        "steady": e.steadiness[0] if e.steadiness else None,
+        "steady": e.robustness[0] if e.robustness else None,
         "row": {f.name: f.text(v) for f, v in zip(space.features, e.counterfactual.tolist(), strict=True)},
     }
 
 
 def _usual(e: acex.Explanation) -> dict[str, Any]:
     """How much the changed row looks like the known ones, in words and as a number."""
-    if e.is_reference_row:
+    if is_reference_row(e):
         return {"words": "one of the known rows", "affinity": None}
     if not e.affinities:
         return {"words": "not checked", "affinity": None}

@@ -70,7 +70,7 @@ def batch_record(explanations: Iterable[Explanation], most: int = MOST_FEATURES)
     ways: dict[str, Counter[Way]] = {}
     for e in every:
         for name, before, after, step, _ in e.changes.itertuples(index=False, name=None):
-            ways.setdefault(name, Counter())[e.space.feature(name).way(step, before, after)] += 1
+            ways.setdefault(name, Counter())[e.plan.space.feature(name).way(step, before, after)] += 1
     changed = [Changed(name, way["up"], way["down"], way["other"]) for name, way in ways.items()]
     changed.sort(key=lambda c: -c.n)
     ended = Counter(e.outcome for e in every)

@@ -12,7 +12,7 @@ from matplotlib.figure import FigureBase
 from matplotlib.ticker import MaxNLocator
 
 from acex.arrays import BoolArray, FloatArray
-from acex.engine.explanation import Explanation
+from acex.engine.explanation import Explanation, asked_rows
 from acex.show.plots.slices import Slice, Surrogate
 from acex.show.plots.style import (
     AFTER,
@@ -62,9 +62,9 @@ def boundary_record(explanation: Explanation, features: Sequence[str | int] | No
         features: two of them; by default those with the largest changes, and where there are fewer than two
             changes those on which the surrogate depends most.
     """
-    space, scale = explanation.space, explanation.scale
-    X = scale.filled(space.encode(explanation.asked))  # a gap has no place of its own
-    factual, is_hit = X[0], explanation.queries["hit"].to_numpy(dtype=bool)
+    space, scale = explanation.plan.space, explanation.plan.scale
+    X = scale.filled(space.encode(asked_rows(explanation)))  # a gap has no place of its own
+    factual, is_hit = X[0], np.array([step.hit for step in explanation.steps], dtype=bool)
     found = scale.filled(space.encode(explanation.counterfactuals))
     end = found[0] if len(found) else factual
     surrogate = Surrogate(scale, X, is_hit)
@@ -95,7 +95,7 @@ def _chosen(
     explanation: Explanation, features: Sequence[str | int] | None, surrogate: Surrogate, end: FloatArray, X: FloatArray
 ) -> list[int]:
     """Positions of the two features of the slice."""
-    space = explanation.space
+    space = explanation.plan.space
     if features is not None:
         pair = [space.index(name) for name in features]
         if len(pair) != 2 or pair[0] == pair[1]:

@@ -52,7 +52,7 @@ def changes_record(explanation: Explanation, most: int = MOST_CHANGES) -> Change
     changes = explanation.changes
     shown = []
     for name, before, after, step, needed in changes.head(most).itertuples(index=False):
-        feature = explanation.space.feature(name)
+        feature = explanation.plan.space.feature(name)
         width, leaps = feature.high - feature.low or np.inf, feature.way(step, before, after) == "other"
         known = feature.encode(pd.Series([v for v in (before, after) if not is_missing(v)], dtype=object))
         start, *_, end = ((known[[0, -1]] - feature.low) / width).tolist()  # a gap has no place of its own

@@ -64,7 +64,7 @@ def counterfactuals_record(
     shown = names[:most_features]
     before = {name: value for table in tables for name, value in table["before"].items()}
 
-    feature = explanation.space.feature
+    feature = explanation.plan.space.feature
 
     def cell(name: str, after: object, step: float) -> Cell:
         return Cell(feature(name).texts(before[name], after)[1], feature(name).way(step, before[name], after))

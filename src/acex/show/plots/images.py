@@ -39,7 +39,7 @@ def images_record(explanation: Explanation, shape: tuple[int, int]) -> Images:
     Raises:
         NoCounterfactual: there is no counterfactual to show.
     """
-    space = explanation.space
+    space = explanation.plan.space
     before, after = (
         space.encode(row)[0].reshape(_checked(shape, len(space)))
         for row in (explanation.factual, explanation.counterfactual)

@@ -35,11 +35,11 @@ def numbers_record(explanation: Explanation) -> Numbers:
     target = explanation.plan.target
     if not isinstance(target, Measured):
         raise ValueError("kind 'numbers' is for explanations whose target is a range of numbers; this one has labels.")
-    values = explanation.queries["label"].to_numpy(dtype=float)
+    values = np.array([step.label for step in explanation.steps], dtype=float)
     low, high = target.limits(float(values[0]))
     return Numbers(
         values=values,
-        is_hit=explanation.queries["hit"].to_numpy(dtype=bool),
+        is_hit=np.array([step.hit for step in explanation.steps], dtype=bool),
         low=low,
         high=high,
         best=next(iter(explanation.ending.counterfactuals), None),

@@ -11,7 +11,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import FigureBase
 
 from acex.arrays import BoolArray, FloatArray, Rows
-from acex.engine.explanation import Explanation
+from acex.engine.explanation import Explanation, asked_rows
 from acex.show.plots.style import AFTER, BEFORE, DARK_GREY, HIT, LIGHT_BLUE, LIGHT_VERMILLION, MISS, legend, plain
 from acex.values import plain as plain_label
 
@@ -38,7 +38,7 @@ def plane_record(explanation: Explanation, predict: Callable[[Rows], Any] | None
         predict: from rows to labels, to colour the regions of the model with. It is called for some 90000
             rows that count as no query: only for a model that is yours and free. None for no regions.
     """
-    space = explanation.space
+    space = explanation.plan.space
     if len(space) != 2 or space.is_nominal.any():
         raise ValueError(f"A plane needs two features with an order; this explanation has {space.names}.")
     first, second = (np.linspace(low, high, GRID) for low, high in zip(space.low, space.high, strict=True))
@@ -53,8 +53,8 @@ def plane_record(explanation: Explanation, predict: Callable[[Rows], Any] | None
         names=(space.names[0], space.names[1]),
         factual=space.encode(explanation.factual)[0],
         counterfactual=best[0] if len(best) else None,
-        asked=space.encode(explanation.asked)[1:],
-        is_hit=explanation.queries["hit"].to_numpy(dtype=bool)[1:],
+        asked=space.encode(asked_rows(explanation))[1:],
+        is_hit=np.array([step.hit for step in explanation.steps], dtype=bool)[1:],
         axes=(first, second),
         region=region,
     )

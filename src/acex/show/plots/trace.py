@@ -28,12 +28,12 @@ class Trace:
 
 def trace_record(explanation: Explanation) -> Trace:
     """Cost and answer of each query, and the cost of the best so far."""
-    queries = explanation.queries
+    steps = explanation.steps
     return Trace(
-        query=np.arange(1, len(queries) + 1),
-        cost=queries["cost"].to_numpy(dtype=float),
-        is_hit=queries["hit"].to_numpy(dtype=bool),
-        best=queries["best"].to_numpy(dtype=float),
+        query=np.arange(1, len(steps) + 1),
+        cost=np.array([step.cost for step in steps], dtype=float),
+        is_hit=np.array([step.hit for step in steps], dtype=bool),
+        best=np.array([step.best for step in steps], dtype=float),
         n_reused=explanation.n_reused,
     )
 

@@ -4,8 +4,8 @@ Every text from outside goes through `markup.tag`, which escapes it. There is no
 script but that of the page that lists many, which browsers know by its hash; the same explanation gives the same bytes.
 """
 
+from acex.show.report.feature_subsets import feature_subsets_page
 from acex.show.report.index import index_page
-from acex.show.report.menu import menu_page
 from acex.show.report.notebook import explanation_html, explanations_html, space_html
 from acex.show.report.page import certificate_in, explanation_page, page_of
 
@@ -14,8 +14,8 @@ __all__ = [
     "explanation_html",
     "explanation_page",
     "explanations_html",
+    "feature_subsets_page",
     "index_page",
-    "menu_page",
     "page_of",
     "space_html",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from acex.engine.explanation import Explanation
+from acex.engine.explanation import Explanation, changes_as_text, labels_as_text
 from acex.show.report.markup import Child, Markup, joined, tag
 from acex.show.sentences import one_sentence
 from acex.space.feature import Feature
@@ -31,7 +31,7 @@ def explanation_html(explanation: Explanation) -> str:
     for i in range(len(explanation.costs)):
         if i > 0:
             parts.append(tag("p", f"or, at a cost of {explanation.costs[i]:.3g}:"))
-        parts.append(_table(("feature", "before", "after", "step", "needed"), explanation.changes_in_words(i)))
+        parts.append(_table(("feature", "before", "after", "step", "needed"), changes_as_text(explanation, i)))
     return _block(*parts, tag("p", explanation.summary(), style=QUIET))
 
 
@@ -46,7 +46,7 @@ def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_ro
         (
             str(name),
             e.outcome.replace("_", " "),
-            " → ".join(e.labels_in_words) if e.outcome == "found" else e.labels_in_words[0],
+            " → ".join(labels_as_text(e)) if e.outcome == "found" else labels_as_text(e)[0],
             joined_words(e.changes["feature"].tolist()) if e.outcome == "found" else "",
             f"{e.costs[0]:.3g}" if e.costs else "",
             e.n_queries,

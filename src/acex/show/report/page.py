@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from acex.engine.certificate import canonical_form, certified, parsed
-from acex.engine.explanation import Explanation
+from acex.engine.explanation import Explanation, asked_rows, labels_as_text, labels_of, single
+from acex.options import DECLARED
 from acex.show.plots import Change, changes_record, trace_record
 from acex.show.report import drawing, words
 from acex.show.report.document import document
@@ -24,31 +25,15 @@ from acex.values import answer_text
 MOST_OPEN = 12  # lines of a table that stand open; longer ones are folded on a screen, and printed in full
 MOST_TOLD = 12  # changes of a query that are listed
 
-SETTINGS = {
+FACTS = {
     "id": "row",
     "explanation": "explanation",
     "model_id": "model",
     "started_at": "started",
     "finished_at": "ended",
-    "seed": "seed",
-    "budget": "budget",
-    "count": "counterfactuals wanted",
-    "strategy": "strategy",
-    "beta": "weight of sparsity (beta)",
-    "max_changes": "changes at most",
-    "category_cost": "a change of category counts, in sd",
-    "change_cost": "every change counts besides, in sd",
-    "plausibility": "plausibility",
     "n_reference": "known rows",
-    "labels": "outcomes of known rows given",
-    "scores": "model's scores used",
-    "pool": "earlier answers used",
-    "queries_per_round": "queries per round",
-    "noise": "share of wrong answers",
-    "confirm": "votes for the answer, less those against",
-    "acex": "acex",
-    "versions": "with",
 }
+ELSEWHERE = ("target", "ranges", "values", "rules", "class_names")  # shown in other parts of the page
 
 
 def explanation_page(
@@ -89,19 +74,22 @@ def page_of(certificate: str) -> str:
 def _head(explanation: Explanation, sentence: str) -> Markup:
     model, name = (explanation.settings.get(what) for what in ("model_id", "id"))
     of_row = None if name is None else f" for row {name}"
-    before, after = explanation.labels_in_words
+    before, after = labels_as_text(explanation)
     becomes = [tag("span", " becomes ", class_="becomes"), tag("b", after)] if explanation.outcome == "found" else None
     n = len(explanation.changes)
     facts: list[Child] = [joined(tag("b", before), becomes)] if explanation.steps else []
     if explanation.outcome == "found":
-        facts += [f"{n} of {len(explanation.space)} features changed", f"cost {explanation.costs[0]:.3g}"]
+        facts += [f"{n} of {len(explanation.plan.space)} features changed", f"cost {explanation.costs[0]:.3g}"]
     facts.append(f"{explanation.n_queries} {'query' if explanation.n_queries == 1 else 'queries'} paid")
     return tag(
         "header",
         tag("p", "Counterfactual explanation", of_row, f" of a decision by {model}" if model else None, class_="kind"),
         tag("h1", sentence),
         tag("ul", *(tag("li", fact) for fact in facts), class_="facts"),
-        *(tag("p", tag("b", "Warning: "), warning, class_="warning") for warning in explanation.warnings),
+        *(
+            tag("p", tag("b", "Warning: " if remark.is_warning else "Note: "), str(remark), class_="warning")
+            for remark in explanation.remarks
+        ),
     )
 
 
@@ -125,7 +113,7 @@ def _key() -> Markup:
 
 def _changes_table(explanation: Explanation, i: int) -> Markup:
     """The changes of counterfactual number i; where there are many, the smaller ones folded."""
-    changes = changes_record(_led_by(explanation, i), most=len(explanation.space)).shown
+    changes = changes_record(_led_by(explanation, i), most=len(explanation.plan.space)).shown
     names = [_with_unit(explanation, c.feature) for c in changes]
     cells = [(c.before, tag("b", c.after), drawing.range_bar(c), _step(c), c.needed) for c in changes]
     lines = [(name, *others) for name, others in zip(names, cells, strict=True)]
@@ -139,13 +127,13 @@ def _changes_table(explanation: Explanation, i: int) -> Markup:
 
 def _with_unit(explanation: Explanation, name: str) -> Child:
     """The feature's name, and in what it is counted."""
-    unit = explanation.space.feature(name).unit
+    unit = explanation.plan.space.feature(name).unit
     return [name, tag("span", f" in {unit}", class_="note")] if unit else name
 
 
 def _led_by(explanation: Explanation, i: int) -> Explanation:
     """The explanation with counterfactual number i as its best."""
-    return explanation if i == 0 else explanation.alone(i)
+    return explanation if i == 0 else single(explanation, i)
 
 
 def _step(change: Change) -> str:
@@ -168,7 +156,7 @@ def _alternatives(explanation: Explanation) -> Markup | None:
 
 def _labels(explanation: Explanation) -> list[str]:
     """The label of each counterfactual, from the queries that asked for it."""
-    return [answer_text(explanation.queries["label"].iloc[place]) for place in explanation.ending.counterfactuals]
+    return [answer_text(labels_of(explanation)[place]) for place in explanation.ending.counterfactuals]
 
 
 def _queries(explanation: Explanation, price_per_row: float | None) -> Markup:
@@ -185,7 +173,7 @@ def _queries(explanation: Explanation, price_per_row: float | None) -> Markup:
     )
     picture = tag("figure", drawing.costs(trace)) if len(trace.query) > 1 else None
     asked = _queries_table(explanation)
-    n = len(explanation.queries)
+    n = len(explanation.steps)
     told = f"Every row that was asked ({n})" if n > 1 else "The row that was asked"
     full = "Listed is what differs from the row itself; the rows in full are in the explanation's JSON and its ledger."
     folded = tag("details", tag("summary", told), tag("p", full, class_="note"), scrolling(asked, told))
@@ -199,22 +187,19 @@ def _queries(explanation: Explanation, price_per_row: float | None) -> Markup:
 
 
 def _queries_table(explanation: Explanation) -> Markup:
-    space, queries = explanation.space, explanation.queries
-    X = space.encode(explanation.asked)
-    steps = np.abs(explanation.scale.differences(X, X[0]))
-    columns = [explanation.asked[c].tolist() for c in explanation.asked.columns]
+    space = explanation.plan.space
+    X = space.encode(asked_rows(explanation))
+    sizes = np.abs(explanation.plan.scale.differences(X, X[0]))
+    columns = [asked_rows(explanation)[c].tolist() for c in asked_rows(explanation).columns]
     lines = []
-    for i, (purpose, label, hit, cost) in enumerate(
-        queries[["purpose", "label", "hit", "cost"]].itertuples(index=False, name=None)
-    ):
+    for i, (step, label) in enumerate(zip(explanation.steps, labels_of(explanation), strict=True)):
         changed = np.flatnonzero(X[i] != X[0])
-        changed = changed[np.argsort(-steps[i, changed], kind="stable")]
-        lines.append(
-            (i + 1, purpose, _differences(space.features, columns, changed.tolist(), i), answer_text(label), hit, cost)
-        )
-    shown = [(*line, "hit" if hit else "miss", f"{cost:.3g}") for *line, hit, cost in lines]
+        changed = changed[np.argsort(-sizes[i, changed], kind="stable")]
+        differences = _differences(space.features, columns, changed.tolist(), i)
+        kind = "hit" if step.hit else "miss"
+        lines.append((i + 1, step.purpose, differences, answer_text(label), kind, f"{step.cost:.3g}"))
     answer = "answer" if words.is_about_numbers(explanation) else "label"
-    return table(("query", "why", "what was different", answer, "", "cost"), shown, class_="lines queries")
+    return table(("query", "why", "what was different", answer, "", "cost"), lines, class_="lines queries")
 
 
 def _differences(features: Sequence[Feature], columns: list[list[Any]], changed: list[int], i: int) -> Child:
@@ -226,7 +211,7 @@ def _differences(features: Sequence[Feature], columns: list[list[Any]], changed:
 
 
 def _held_fixed(explanation: Explanation) -> Markup:
-    space = explanation.space
+    space = explanation.plan.space
     row = explanation.factual.tolist()
     best = explanation.counterfactuals.iloc[0].tolist() if explanation.outcome == "found" else None
     changed = set(explanation.changes["feature"])
@@ -259,7 +244,9 @@ def _record(explanation: Explanation) -> Markup:
         ("stopped by", explanation.stopped_by),
         ("answer wanted" if words.is_about_numbers(explanation) else "label wanted", words.wanted(explanation)),
     ]
-    lines += [(title, _setting(settings[name])) for name, title in SETTINGS.items() if settings.get(name) is not None]
+    options = {d.name: d.name.replace("_", " ") for d in DECLARED if d.name not in ELSEWHERE}
+    shown = FACTS | options | {"acex": "acex", "versions": "with"}
+    lines += [(title, _setting(settings[name])) for name, title in shown.items() if settings.get(name) is not None]
     return _section("How it was made", tag("dl", [(tag("dt", k), tag("dd", v)) for k, v in lines], class_="record"))
 
 

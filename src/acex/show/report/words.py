@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acex.engine.explanation import Explanation
+from acex.engine.explanation import Explanation, is_reference_row, labels_as_text, labels_of
 from acex.plan.target import Measured
 from acex.space.rules import Rule
 from acex.values import answer_text, is_missing, joined_words, readable
@@ -46,17 +46,17 @@ def price(explanation: Explanation, per_row: float | None) -> str:
 
 def has_limits(explanation: Explanation) -> bool:
     """Is it known what was held fixed? Ledgers of an older acex do not tell, nor the standard deviations."""
-    return bool(explanation.scale.deviations.any())
+    return bool(explanation.plan.scale.deviations.any())
 
 
 def may_become(explanation: Explanation, j: int) -> str:
     """What feature j could become, and why no more than that."""
-    feature, now = explanation.space.features[j], explanation.factual.iloc[j]
+    feature, now = explanation.plan.space.features[j], explanation.factual.iloc[j]
     if not has_limits(explanation):
         return "not recorded"
     if feature.frozen:
         return "frozen: stays"
-    if explanation.scale.deviations[j] == 0:
+    if explanation.plan.scale.deviations[j] == 0:
         return "stays: the same in all known rows"
     limits = (explanation.settings.get("ranges") or {}).get(feature.name)
     if limits is None and is_missing(now):
@@ -74,7 +74,7 @@ def held_fixed(explanation: Explanation) -> list[str]:
     """A sentence for each kind of limit that there was."""
     if not has_limits(explanation):
         return ["What was frozen or limited is not recorded."]
-    features = explanation.space.features
+    features = explanation.plan.space.features
     frozen = [f.name for f in features if f.frozen]
     directed = {way: [f.name for f in features if f.direction == way] for way in ("increase", "decrease")}
     weighted = [f"{f.name} (× {readable(float(f.weight))})" for f in features if f.weight != 1]
@@ -85,10 +85,10 @@ def held_fixed(explanation: Explanation) -> list[str]:
         out.append(f"Limited by the caller: {joined_words(limited)}.")
     if weighted:
         out.append(f"Changes counted more or less than others: {joined_words(weighted)}.")
-    out += [f"Rule: {Rule.of(text, explanation.space).sentence}" for text in explanation.plan.rules]
+    out += [f"Rule: {Rule.of(text, explanation.plan.space).sentence}" for text in explanation.settings.get("rules") or ()]
     if n := explanation.settings.get("redacted_rules"):
         out.append(f"{n} {'rule is' if n == 1 else 'rules are'} left out with the columns that they name.")
-    if explanation.settings.get("constraint"):
+    if explanation.settings.get("functions"):
         out.append("A rule of the caller's own over whole rows held in every query after the row itself.")
     return out
 
@@ -117,11 +117,12 @@ def _whose_word(explanation: Explanation) -> str:
         others = " So was each alternative." if len(explanation.costs) > 1 else ""
         verb = "given the number" if is_about_numbers(explanation) else "labelled"
         return (
-            f"The changed row was {verb} {explanation.labels_in_words[1]} by the model itself, in one of the queries "
+            f"The changed row was {verb} {labels_as_text(explanation)[1]} by the model itself, in one of the queries "
             f"below, not by an estimate of it.{others}{_votes(explanation)}"
         )
-    answers = joined_words([answer_text(label) for label in explanation.queries["label"].unique().tolist()])
-    n = len(explanation.queries)
+    labels = dict.fromkeys(labels_of(explanation))
+    answers = joined_words([answer_text(label) for label in labels])
+    n = len(explanation.steps)
     rows = "the row itself" if n == 1 else f"the row and {n - 1} changed versions of it"
     verb = "judged" if is_about_numbers(explanation) else "labelled"
     return f"The model itself {verb} {rows}: it answered {answers}. Wanted was {wanted(explanation)}."
@@ -145,7 +146,7 @@ def _progress(explanation: Explanation) -> str:
     if explanation.outcome != "found":
         never = "That none was found does not prove that there is none."
         return f"{explanation.advice} {never}"
-    best = explanation.queries["best"].to_numpy(dtype=float)
+    best = np.array([step.best for step in explanation.steps], dtype=float)
     n, last = len(best), int(np.argmax(best == best[-1])) + 1
     earlier = best[max(n - 1 - LATELY, 0)]
     if np.isfinite(best).sum() == 1:
@@ -160,7 +161,7 @@ def _progress(explanation: Explanation) -> str:
 
 
 def _closer(explanation: Explanation) -> str:
-    closer = explanation.ending.closer
+    closer = explanation.ending.improvement_odds
     if not closer:
         return "A smaller change may exist: nobody has asked for every row."
     tenth, quarter, half = (f"{chance:.0%}" for chance in closer)
@@ -174,7 +175,7 @@ def _plausibility(explanation: Explanation) -> str:
     settings = explanation.settings
     n = settings.get("n_reference")
     among = "the known rows" if n is None else f"the {n} known rows"
-    if explanation.is_reference_row:
+    if is_reference_row(explanation):
         return f"It is one of {among}, as it stands there."
     if "plausibility" in settings and settings["plausibility"] is None:
         return "Nobody checked: the filter for plausibility was turned off."
@@ -189,7 +190,7 @@ def _plausibility(explanation: Explanation) -> str:
 
 
 def _least_usual(explanation: Explanation) -> str:
-    why = explanation.least_usual[0] if explanation.least_usual else ""
+    why = explanation.ending.rarest_values[0] if explanation.ending.rarest_values else ""
     return f" Least usual about it: {why}." if why else ""
 
 
@@ -197,7 +198,7 @@ def _steadiness(explanation: Explanation) -> str:
     own = ""
     if explanation.probabilities:
         own = f"The model itself gives the changed row a probability of {explanation.probabilities[0]:.2f} for this. "
-    if not explanation.steadiness:
+    if not explanation.robustness:
         return own + (
             "No margin was asked for. The changed row may lie close to where the model changes its mind: a slightly "
             "different row, or the model trained anew, may be decided otherwise."
@@ -205,6 +206,6 @@ def _steadiness(explanation: Explanation) -> str:
     margin = (explanation.settings.get("strategy") or {}).get("margin")
     asked = " No margin was asked for." if is_missing(margin) else f" A margin of {margin:g} was asked for."
     return own + (
-        f"By the estimate of the search, {100 * explanation.steadiness[0]:.0f}% of the rows close to it are decided "
+        f"By the estimate of the search, {100 * explanation.robustness[0]:.0f}% of the rows close to it are decided "
         f"alike.{asked} An estimate, no promise."
     )

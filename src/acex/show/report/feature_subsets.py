@@ -1,19 +1,19 @@
-"""The page about a menu: each small set of features, and whether changing these alone can do."""
+"""The page about feature subsets: each small set of features, and whether changing these alone is enough."""
 
 from __future__ import annotations
 
-from acex.audit.feature_subsets import WORDS, Menu
+from acex.audit.feature_subsets import WORDS, FeatureSubsets
 from acex.show.report.document import document
 from acex.show.report.markup import table, tag
 from acex.show.report.page import scrolling
 
 NOTE = (
     'Each line lets some features change and holds all others as they are. "Yes" was labelled by the model itself. '
-    '"Asked and not found" is no proof that there is nothing; "not asked" means that the budget went elsewhere.'
+    '"Asked and not found" does not prove that there is nothing; "not asked" means that the budget was used for others.'
 )
 
 
-def menu_page(menu: Menu) -> str:
+def feature_subsets_page(subsets: FeatureSubsets) -> str:
     """The whole page, as text."""
     lines = [
         (
@@ -23,9 +23,9 @@ def menu_page(menu: Menu) -> str:
             "" if entry.cost is None else f"{entry.cost:.3g}",
             entry.asked,
         )
-        for entry in menu
+        for entry in subsets
     ]
     title = "What can be done with few features"
-    head = tag("header", tag("p", "Menu", class_="kind"), tag("h1", title), tag("p", menu.summary))
+    head = tag("header", tag("p", "Feature subsets", class_="kind"), tag("h1", title), tag("p", subsets.summary))
     drawn = table(("features", "alone?", "change", "cost", "rows asked"), lines, class_="lines")
     return document(title, head, tag("section", scrolling(drawn, title), tag("p", NOTE, class_="note")))

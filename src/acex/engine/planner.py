@@ -1,0 +1,256 @@
+"""From options and a row to a plan and a session, for one model and one reference."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from acex._version import __version__
+from acex.arrays import FloatArray, Rows
+from acex.engine.blackbox import BlackBox
+from acex.engine.explanation import Explanation
+from acex.engine.metadata import versions
+from acex.engine.pool import Lessons, Pool
+from acex.engine.rarity import unusual_row
+from acex.engine.reference import Reference
+from acex.engine.session import Session
+from acex.ledger import Ledger
+from acex.models.model import Model
+from acex.options import BY_NAME, Options
+from acex.plan.fingerprint import fingerprint_of
+from acex.plan.plan import Plan
+from acex.plan.step import Ending
+from acex.plan.target import Measured, OneOf, Target
+from acex.search.problem import Hint, Problem
+from acex.space.columns import as_frame
+from acex.space.metric import Metric
+from acex.space.rules import Rule
+from acex.space.space import Space
+from acex.values import Label, Remark, fingerprint, is_missing
+
+MOST_POOLS = 4  # kinds of explanations whose pool is kept
+CANNOT_RESUME = Remark(
+    "cannot_resume",
+    "A rule uses something whose content cannot be recorded, so a later run cannot tell whether it is still the same "
+    "rule. This explanation cannot be resumed. Answers already paid for are reused.",
+)
+
+
+class Planner:
+    """Plans and runs explanations of one model with one reference; a batch sends it to each worker once.
+
+    Args:
+        share_answers: use the answers to other explanations of the same model.
+        remarks: what holds for all rows.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        reference: Reference,
+        ledger: Ledger,
+        model_id: str,
+        *,
+        share_answers: bool = True,
+        remarks: tuple[Remark, ...] = (),
+    ) -> None:
+        self.model, self.reference, self.ledger, self.model_id = model, reference, ledger, model_id
+        self.share_answers, self.remarks = share_answers, remarks
+        self.imported: list[Label] = []  # labels of answers from elsewhere
+        self._pools: dict[Space, Pool] = {}
+
+    @property
+    def space(self) -> Space:
+        """What each feature can hold."""
+        return self.reference.space
+
+    def check(self, options: Options) -> tuple[Options, Space, tuple[Any, ...]]:
+        """The options by the model's own labels, the space of a row with them, and its rules.
+
+        Raises:
+            ValueError, TypeError: an option is wrong for every row.
+        """
+        options = replace(options, target=options.target.named(self.model.labels_by_name))
+        target, model = options.target, self.model
+        if model.noise is not None:
+            if model.scores or isinstance(target, Measured):
+                raise ValueError("noise needs labels: numbers and probabilities (scores=True) are not voted on.")
+            if options.strategy.name != "feasible":
+                raise ValueError(f"noise needs strategy 'feasible', got strategy {options.strategy.name!r}.")
+        self._check_target(target)
+        space = self.space.widened(options.ranges, options.values).adjust(
+            freeze=options.freeze, directions=options.directions, weights=options.cost_or_default.weights
+        )
+        return options, space, tuple(Rule.of(rule, space) if isinstance(rule, str) else rule for rule in options.rules)
+
+    def _check_target(self, target: Target) -> None:
+        """Raise when the model can never give what is wanted, or the outcomes are not labels of the model."""
+        model, reference = self.model, self.reference
+        if not isinstance(target, Measured):
+            if model.no_labels is not None:
+                raise TypeError(model.no_labels)
+        elif target.label is not None and not model.scores:
+            raise ValueError(
+                f"target: the probability of {target.label!r} needs a model with scores: acex.Model(..., scores=True)."
+            )
+        elif target.label is None:
+            if model.scores:
+                raise ValueError(
+                    f"target: with scores=True the answers are probabilities: name the label, as in "
+                    f"acex.{type(target).__name__}(..., label='good'), or leave scores out for a regressor."
+                )
+            reference.refuse_outcomes_that_are_no_numbers()
+        if model.labels is not None:
+            target.refuse_foreign(model.labels)
+        if isinstance(target, OneOf):
+            reference.refuse_foreign_outcomes(target.labels, all_words=False)
+        elif isinstance(target, Measured) and target.label is not None:
+            reference.refuse_foreign_outcomes([target.label], all_words=False)
+
+    def plan(self, x: Rows, options: Options) -> tuple[Plan, Problem]:
+        """The plan for a row, and the same as a search sees it.
+
+        Raises:
+            ValueError: the row or one of the options is wrong.
+        """
+        options, known, rules = self.check(options)
+        space = known.reaching(x)
+        encoded = space.encode(x)
+        if len(encoded) != 1:
+            raise ValueError(f"x must be one row, got {len(encoded)}.")
+        strategy = options.strategy
+        problem = self.reference.problem(
+            space,
+            encoded[0],
+            ranges=options.ranges,
+            values=options.values,
+            rules=rules,
+            cost=options.cost_or_default,
+            max_changes=options.max_changes,
+            kind=strategy.plausibility,
+            min_steps=strategy.reverts_changes,
+        )
+        functions, remarks = self._fingerprint_of_functions(options, problem)
+        row = space.frame(problem.factual[None]).iloc[0]
+        settings = self._settings(options, space)
+        deciding = {
+            name: value
+            for name, value in settings.items()
+            if name not in BY_NAME or (BY_NAME[name].decides and value != BY_NAME[name].default)
+        }
+        for name in ("budget", "n_reference", "class_names"):  # the reference has a fingerprint of its own
+            deciding.pop(name, None)
+        plan = Plan(
+            factual={str(name): None if is_missing(value) else value for name, value in row.items()},
+            space=space,
+            scale=self.reference.scale,
+            target=options.target,
+            settings=settings | ({} if functions is None else {"functions": functions}),
+            allowed=problem.region.allowed,
+            decides=deciding | {"reference": self.reference.identity, "functions": functions},
+            remarks=(
+                *self.remarks,
+                *known.beyond(encoded[0]),
+                *known.others(x),
+                *unusual_row(problem),
+                *remarks,
+            ),
+        )
+        return plan, problem
+
+    def _settings(self, options: Options, space: Space) -> dict[str, Any]:
+        """All options in plain values, those at their default included."""
+        plausibility, model = self.reference.plausibility, self.model
+        return {
+            "model_id": self.model_id,
+            **options.settings(space),
+            "plausibility": None
+            if plausibility is None
+            else plausibility.or_else(options.strategy.plausibility).described,
+            "outcomes": self.reference.outcomes is not None,
+            "n_reference": len(self.reference),
+            "scores": model.scores,
+            "class_names": [[label, name] for label, name in model.class_names.items()] or None,
+            "noise": 0 if model.noise is None else model.noise.share,
+            "confirm": 3 if model.noise is None else model.noise.confirm,
+            "share_answers": self.share_answers,
+        }
+
+    def _fingerprint_of_functions(self, options: Options, problem: Problem) -> tuple[str | None, tuple[Remark, ...]]:
+        """What tells the functions among the rules from others, and a remark where that is not certain.
+
+        Their code, and, because that is not all there is to a function, what they say about known rows. A function
+        whose content cannot be recorded is like no other, not even like itself in a later run.
+        """
+        functions = [rule for rule in options.rules if callable(rule)]
+        if not functions:
+            return None, ()
+        contents = [fingerprint_of(function) for function in functions]
+        is_complete = all(complete for _, complete in contents)
+        passes = problem.region.contains(problem.region.snap(self.reference.points))
+        traits = [*(traits for traits, _ in contents), np.packbits(passes).tobytes().hex()]
+        return fingerprint([*traits, None if is_complete else uuid.uuid4().hex]), () if is_complete else (
+            CANNOT_RESUME,
+        )
+
+    def session(self, x: Rows, options: Options) -> Session:
+        """The queries of the explanation of one row."""
+        plan, problem = self.plan(x, options)
+        home = problem.quantiles.coordinates(problem.factual[None])
+        return Session(
+            plan,
+            problem,
+            options.strategy,
+            self.box(plan.budget, plan.target),
+            learn=lambda before: self._learn(plan.target, before),
+            lessons=Lessons(self._pool_of(plan.space), home, plan.target) if self.share_answers else None,
+            time_limit=options.time_limit,
+            metadata={"acex": __version__, "versions": versions()},
+        )
+
+    def _learn(self, target: Target, before: Label) -> Hint | None:
+        """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
+        self.model.refuse_other_kind(self.imported, before)
+        if isinstance(target, OneOf):
+            self.model.refuse_lookalike(before, target.labels)
+            self.reference.refuse_foreign_outcomes([*target.labels, before])
+        target.refuse_start(before)
+        return self.reference.hint(target, before)
+
+    def _pool_of(self, space: Space) -> Pool:
+        """What the model was asked before, as points of this space; kept for the next explanation like this one."""
+        pool = self._pools.pop(space, None)
+        if pool is None or pool.ledger is not self.ledger:
+            pool = Pool(self.ledger, self.model_id, space, self.reference.quantiles)
+        self._pools = dict([*self._pools.items(), (space, pool)][-MOST_POOLS:])
+        return pool
+
+    def box(self, budget: int, target: Target) -> BlackBox:
+        """The model with a budget, asked for what a target is about."""
+        numbers = isinstance(target, Measured) and target.label is None
+        return BlackBox(self.model, self.ledger, budget, model_id=self.model_id, numbers=numbers)
+
+    def failed(
+        self, x: Rows, options: Options, error: str, so_far: Explanation | None = None, sent: int = 0
+    ) -> Explanation:
+        """The explanation of a row that could not be explained, with the steps there were and what was sent for it."""
+        options, space, _ = self.check(options)
+        plan = Plan(
+            factual={str(name): value for name, value in as_frame(x).iloc[0].items()},
+            space=space,
+            scale=self.reference.scale,
+            target=options.target,
+            settings=self._settings(options, space),
+        )
+        steps = () if so_far is None else so_far.steps
+        return replace(Explanation.of(plan, steps, Ending("failed", error=error)), n_queries=sent)
+
+    def coordinates(self, X: FloatArray) -> tuple[FloatArray, Metric]:
+        """Points, (n, d), in coordinates in which rows near each other share answers, (n, D)."""
+        return self.reference.quantiles.coordinates(X), self.reference.scale.metric
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_pools": {}}  # read again where it is needed
