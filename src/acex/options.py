@@ -16,17 +16,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from math import isinf
-from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
 
-from acex.plan.target import Target
-from acex.search.feasible import Feasible
-from acex.search.strategies import as_strategy
-from acex.search.strategy import Strategy
-from acex.space.cost import Cost
-from acex.space.feature import Direction
-from acex.space.region import RowFunction
-from acex.space.space import Space
 from acex.values import as_json, did_you_mean, is_count, is_finite, is_missing
+
+if TYPE_CHECKING:  # `acex --help` reads the declarations and nothing else
+    from acex.plan.target import Target
+    from acex.search.strategy import Strategy
+    from acex.space.cost import Cost
+    from acex.space.feature import Direction
+    from acex.space.region import RowFunction
+    from acex.space.space import Space
 
 Owner: TypeAlias = Literal["row", "cost", "strategy", "model", "data"]
 Kind: TypeAlias = Literal["number", "count", "text", "switch", "texts", "columns", "by column", "object"]
@@ -89,6 +89,8 @@ def _seconds(name: str, value: Any) -> float | None:
 
 
 def _target(name: str, value: Any) -> Target:
+    from acex.plan.target import Target
+
     return Target.of(value)
 
 
@@ -116,12 +118,16 @@ def _rules(name: str, value: Any) -> tuple[str | RowFunction, ...]:
 
 
 def _cost(name: str, value: Any) -> Cost | None:
+    from acex.space.cost import Cost
+
     if not (value is None or isinstance(value, Cost)):
         raise TypeError(f"{name}: expected acex.Cost(...) or None, got {value!r}.")
     return value
 
 
 def _strategy(name: str, value: Any) -> Strategy:
+    from acex.search.strategies import as_strategy
+
     return as_strategy(value)
 
 
@@ -197,7 +203,7 @@ class Options:
             "count above 1": self.count > 1,
         }
         for what, is_used in needs.items():
-            if is_used and not isinstance(self.strategy, Feasible):
+            if is_used and self.strategy.name != "feasible":
                 raise ValueError(f"{what} needs strategy 'feasible', got strategy {self.strategy.name!r}.")
 
     def settings(self, space: Space) -> dict[str, Any]:

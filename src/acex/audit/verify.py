@@ -193,7 +193,13 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
         if (points == x).all():  # every change is left out
             inside = True
         else:
-            region = Region.of(space, x, ranges=_ranges(e), values=e.plan.settings.get("values") or {}, constant=e.plan.scale.deviations == 0)
+            region = Region.of(
+                space,
+                x,
+                ranges=_ranges(e),
+                values=e.plan.settings.get("values") or {},
+                constant=e.plan.scale.deviations == 0,
+            )
             inside = bool(region.contains(points).all())
         words = "every value lies within its range and is one that the feature can hold."
     except ValueError as error:
@@ -235,7 +241,9 @@ def _asked_again(e: Explanation, model: Any, timeout: float | None) -> Iterator[
     rows = e.plan.space.decode(e.plan.space.encode(asked_rows(e).iloc[places]))
     target = e.plan.target
     is_number = isinstance(target, Measured) and target.label is None
-    predict, read = (as_numeric(model), as_numbers) if is_number else (as_predict(model, e.plan.settings["scores"]), as_labels)
+    predict, read = (
+        (as_numeric(model), as_numbers) if is_number else (as_predict(model, e.plan.settings["scores"]), as_labels)
+    )
     box = BlackBox(predict, Ledger(), len(places), model_id="verify", timeout=timeout, read=read)
     answers = [value_of(answer, target) for answer in box.ask(rows)]
     before = (factual_label(e.steps, target), *(e.steps[place].label for place in places[1:]))

@@ -9,16 +9,16 @@ from acex.cli.benching import bench
 from acex.cli.demos import demo
 from acex.cli.explaining import explain
 from acex.cli.ledgers import ledger
-from acex.cli.menus import menu
 from acex.cli.program import app, spread
 from acex.cli.reporting import report
 from acex.cli.schemas import schema
 from acex.cli.studios import studio
+from acex.cli.subsets import subsets
 from acex.cli.verifying import verify
 
 __all__ = ["app", "main"]
 
-for command in (explain, batch, menu, schema, ask, tell, status, audit, report, verify, demo, studio):
+for command in (explain, batch, subsets, schema, ask, tell, status, audit, report, verify, demo, studio):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
 app.add_typer(bench, name="bench")

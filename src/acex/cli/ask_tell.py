@@ -19,7 +19,6 @@ from acex.values import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from acex.arrays import Rows
     from acex.ledger import Asked
 
 KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one where a feature is called "label"
@@ -40,19 +39,19 @@ def ask(
     then ask again with the same command. When the explanation is complete, ask
     shows it instead.
 
-    Example: acex ask samples.csv --row 17 --ledger lab.db --model-id assay
+    Example: acex ask samples.csv --row 17 --ledger lab.db --model-name assay
     --queries-per-round 8 --out todo.csv
     """
-    if case.ledger is None or case.model_id is None:
-        raise ValueError("acex ask needs --ledger and --model-id: what was asked is kept there under that name.")
+    if case.ledger is None or "name" not in case.given:
+        raise ValueError("acex ask needs --ledger and --model-name: its rows are recorded there under that name.")
     from acex.ledger import query_id
     from acex.spreadsheets import write_csv
 
-    prepared = case.prepare()
+    prepared = case.prepare(None)
     with acex.Ledger(case.ledger) as book:
         if out is not None:
             _refuse_untold(book, out)
-        session = case.explainer(prepared, _nobody, book).search(prepared.factual, **case.search_options(prepared))
+        session = case.explainer(prepared, book).search(prepared.factual, **prepared.options)
         rows = session.ask()
     if rows is None:
         explanation = session.explanation()
@@ -63,7 +62,7 @@ def ask(
         if explanation.outcome != "found":
             raise typer.Exit(NOTHING_FOUND)
         return
-    keys = [query_id(case.model_id, form) for form in session.waiting]
+    keys = [query_id(session.plan.model_id, form) for form in session.waiting]
     todo: pd.DataFrame = rows.reset_index(drop=True)  # as DATA is
     todo.insert(0, KEY, keys)
     todo[OWN_LABEL if LABEL in rows.columns else LABEL] = ""
@@ -144,10 +143,6 @@ def status(
     ]
     first = ("explanation", *(["row"] if named else []), *(["model"] if several else []))
     console().print(table((*first, "state", "asked", "told", "waiting", "paid", "best cost"), shown))
-
-
-def _nobody(rows: Rows) -> Any:
-    raise acex.ModelFailed("acex ask does not ask a model.", in_doubt=0)
 
 
 def _read_answers(path: Path) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import acex
-from acex.cli.case import Batch, Prepared
-from acex.cli.explaining import named, picture_path
+from acex.cli.case import BatchCase
+from acex.cli.explaining import picture_path
 from acex.cli.ledgers import exists, price_of
-from acex.cli.models import Model
+from acex.cli.models import ModelFlags
 from acex.cli.program import FAILED, NOTHING_FOUND, STOPPED, AsJson, finite, kept, say
 from acex.cli.sealing import LeftOut, Seal
 from acex.cli.show import as_money, console, print_json, records
@@ -23,6 +23,7 @@ from acex.values import is_missing, plain
 if TYPE_CHECKING:
     import pandas as pd
 
+    from acex.audit.quote import Quote
     from acex.batch.summary import Summary
 
 TABLES = {".csv": None, ".json": None, ".parquet": ("pyarrow", "Parquet"), ".xlsx": ("openpyxl", "A workbook (.xlsx)")}
@@ -46,10 +47,9 @@ def cluster(address: str | None) -> str | None:
 
 
 def batch(
-    case: Batch,
-    black_box: Model,
+    case: BatchCase,
+    black_box: ModelFlags,
     seal: Seal,
-    scores: Annotated[bool, typer.Option("--scores", help="The model gives probabilities; use them.")] = False,
     budget_total: Annotated[
         int | None, typer.Option(min=1, help="Most rows to send for all of them together, by all runs.")
     ] = None,
@@ -65,10 +65,6 @@ def batch(
         ),
     ] = None,
     left_out: LeftOut = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="What rows are called; the model does not see it. By default positions."),
-    ] = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,8 +72,8 @@ def batch(
             help="Compare groups: sex, or crossed: sex,age_band. The model need not see them.",
         ),
     ] = None,
-    levers: Annotated[
-        int | None, typer.Option(min=2, help="Look for changes that turn many rows, with so many more queries at most.")
+    common_changes: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="Look for changes that turn many rows, with N more queries.")
     ] = None,
     plot: Annotated[
         Path | None,
@@ -101,36 +97,28 @@ def batch(
     and pays for nothing twice. Exit code 1: no row has a counterfactual; 3: some
     rows failed.
     """
-    from acex.models.labels import known_labels
-
     for written in (out, plot):
         apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
-    model = black_box.open()
-    whole = read_table(case.x or case.data, case.decimal)  # with columns that the model does not see
-    if id_column is not None:
-        column_names([id_column], whole.columns, "--id-column", whole=True)
-        case = replace(case, drop=[*(case.drop or []), id_column])
-    prepared = case.prepare(known_labels(model))
+    prepared = case.prepare(black_box.open(case.given))
     seal.check(prepared.space.names)
-    case = named(case, model)
-    whole = whole.loc[prepared.factual.index]
+    whole = prepared.table if case.x is None else read_table(case.x, case.decimal)
+    whole = whole.loc[prepared.factual.index]  # with columns that the model does not see
     groupings = [column_names([names], whole.columns, "--by") for names in by or []]
-    if dry_run:
-        explainer = case.explainer(prepared, model, None, scores=scores)
-        _print_quote(case, prepared, explainer, budget_total, price_per_row, as_json)
-        return
-    ledger = None if case.ledger is None else acex.Ledger(case.ledger)
-    explainer = case.explainer(prepared, model, ledger, scores=scores, timeout=black_box.patience)
+    ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
+    explainer = case.explainer(prepared, None if dry_run else ledger)
     many = explainer.explain_many(
         prepared.factual,
         by=None if not groupings else whole[[*dict.fromkeys(name for names in groupings for name in names)]],
-        ids=None if id_column is None else whole[id_column].tolist(),
+        ids=prepared.ids,
         budget_total=budget_total,
-        n_jobs=jobs,
+        n_jobs=1 if dry_run else jobs,
         executor=None if executor is None else acex.DaskExecutor(executor),
         progress=False if quiet else None,
-        **case.search_options(prepared),
+        **prepared.options,
     )
+    if dry_run:
+        _print_quote(many.quote(price_per_row, ledger), explainer.model_id, as_json)
+        return
     try:
         frame = many.frame()
     except KeyboardInterrupt:
@@ -139,13 +127,13 @@ def batch(
         raise typer.Exit(STOPPED) from None
     # Stdout first: a disk that is full must not swallow what was paid for.
     summaries = [many.summary(by=whole[names]) for names in groupings] or [many.summary()]
-    common = None if levers is None else many.levers(budget_levers=levers)
+    common = None if common_changes is None else many.common_changes(budget=common_changes)
     if as_json:
-        told: dict[str, Any] = {"queries": int(frame["queries"].sum()), "rows": _records(frame, seal.columns)}
+        document: dict[str, Any] = {"queries": int(frame["queries"].sum()), "rows": _records(frame, seal.columns)}
         if common is not None:
-            shown = [not {move.feature for move in lever.moves} & set(seal.columns) for lever in common.levers]
-            told |= {"levers": records(common.frame()[shown]), "queries_levers": common.queries}
-        print_json(told | ({"groups": [_groups(summary) for summary in summaries]} if groupings else {}))
+            shown = [not {move.feature for move in change.moves} & set(seal.columns) for change in common.changes]
+            document |= {"common_changes": records(common.frame()[shown]), "queries_common_changes": common.queries}
+        print_json(document | ({"groups": [_groups(summary) for summary in summaries]} if groupings else {}))
     elif not quiet:
         price = price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row
         console().print(str(summaries[0]), soft_wrap=True)
@@ -155,7 +143,7 @@ def batch(
             console().print(f"\n{common}", soft_wrap=True)
         if price is not None:
             console().print(f"At {as_money(price)} a row that is {as_money(price * int(frame['queries'].sum()))}.")
-        for remark in (*prepared.remarks, *explainer.remarks):
+        for remark in (*prepared.remarks, *map(str, explainer.remarks)):
             say(remark)
     if out is not None:
         if out.suffix.lower() == ".json":
@@ -176,36 +164,13 @@ def batch(
         raise typer.Exit(NOTHING_FOUND)
 
 
-def _print_quote(
-    case: Batch,
-    prepared: Prepared,
-    explainer: acex.Explainer,
-    budget_total: int | None,
-    price: float | None,
-    as_json: bool,
-) -> None:
-    """What it would cost. The ledger is only read."""
-    from acex.audit.quote import plans_of, quote
-    from acex.options import Options
-
-    if case.ledger is not None and case.model_id is None:
-        raise ValueError("--ledger needs --model-id for a model that has no name of its own.")
-    options = Options.of(case.search_options(prepared))
-    known = case.ledger if case.ledger is not None and exists(case.ledger) else None
-    with acex.Ledger(known) as ledger:
-        told = quote(
-            plans_of(lambda x: explainer.planned(x, options)[0], prepared.factual),
-            ledger,
-            explainer.model_id,
-            budget=options.budget,
-            budget_total=budget_total,
-            price_per_row=price,
-        )
+def _print_quote(quote: Quote, model_id: str, as_json: bool) -> None:
+    """What it would cost."""
     if as_json:
-        money = {"expected_money": told.expected_money, "most_money": told.most_money}
-        print_json({"dry_run": True, "model_id": case.model_id, **asdict(told), **money})
+        money = {"expected_money": quote.expected_money, "most_money": quote.most_money}
+        print_json({"dry_run": True, "model_id": model_id, **asdict(quote), **money})
     else:
-        console().print(f"Nothing was asked. {told}", soft_wrap=True)
+        console().print(f"Nothing was sent. {quote}", soft_wrap=True)
 
 
 def _groups(summary: Summary) -> dict[str, Any]:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated
 
 import typer
 
 import acex
 from acex.cli.case import Case, Prepared
 from acex.cli.ledgers import exists, price_of
-from acex.cli.models import Model
+from acex.cli.models import ModelFlags
 from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, finite, kept, say
 from acex.cli.sealing import LeftOut, Seal
 from acex.cli.show import as_money, console, echo, print_explanation, print_json, table
-from acex.cli.tables import apart, column_names, read_row, read_table, writable
-from acex.values import as_json, is_missing, plain
+from acex.cli.tables import apart, writable
+from acex.values import plain
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-C = TypeVar("C", bound=Case)
 PICTURES = (".png", ".pdf", ".svg")
 
 
@@ -42,9 +38,8 @@ def json_path(path: Path | None) -> Path | None:
 
 def explain(
     case: Case,
-    black_box: Model,
+    black_box: ModelFlags,
     seal: Seal,
-    scores: Annotated[bool, typer.Option("--scores", help="The model gives probabilities; use them.")] = False,
     out: Annotated[
         Path | None, typer.Option(dir_okay=False, callback=json_path, help="Write the explanation here, as JSON.")
     ] = None,
@@ -52,14 +47,11 @@ def explain(
         Path | None, typer.Option(dir_okay=False, callback=picture_path, help="Draw the explanation here.")
     ] = None,
     left_out: LeftOut = None,
-    id_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What rows are called; the model does not see it.")
-    ] = None,
     price_per_row: Annotated[
-        float | None, typer.Option(min=0, callback=finite, help="What a row costs; by default as the ledger has it.")
+        float | None, typer.Option(min=0, callback=finite, help="Price of a query; by default the ledger's.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and the most it can cost; ask nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be sent and the most it can cost; send nothing.")
     ] = False,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no table.")] = False,
@@ -69,34 +61,26 @@ def explain(
     Example: acex explain loans.csv --model loans.skops --row 17 --target good
     --freeze age,sex --range "income=0:90000" --budget 40 --ledger loans.db
 
-    With --ledger, a command that was interrupted goes on when it is given again
-    with the same DATA, and pays for nothing twice. Exit code 1: there is no
-    counterfactual.
+    With --ledger, an interrupted command continues when it is repeated with the
+    same DATA, and no answer is paid for twice. Exit code 1: no counterfactual
+    was found.
     """
-    from acex.models.labels import known_labels
     from acex.show.pages import without
 
     for written in (out, plot):
         apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
-    model = black_box.open()
-    if id_column is not None:
-        whole = read_table(case.data, case.decimal)
-        column_names([id_column], whole.columns, "--id-column", whole=True)
-        case = replace(case, drop=[*(case.drop or []), id_column])
-    prepared = case.prepare(known_labels(model))
+    prepared = case.prepare(black_box.open(case.given))
     seal.check(prepared.space.names)
-    name = None if id_column is None else _row_name(case, whole, prepared, id_column)
-    case = named(case, model)
     if dry_run:
-        _print_plan(case, prepared, model, scores, price_per_row, as_json)
+        _print_plan(case, prepared, price_per_row, as_json)
         return
     ledger = None if case.ledger is None else acex.Ledger(case.ledger)
-    explainer = case.explainer(prepared, model, ledger, scores=scores, timeout=black_box.patience)
-    progress, options = False if quiet else None, case.search_options(prepared)
-    if name is not None and ledger is not None:  # before anything is asked on its behalf
-        ledger.name(explainer.search(prepared.factual, **options).identity, [str(name)])
+    explainer = case.explainer(prepared, ledger)
+    name = None if prepared.ids is None else plain(prepared.ids[0])
+    if name is not None and ledger is not None:  # before anything is sent on its behalf
+        explainer.search(prepared.factual, **prepared.options).begin([str(name)])
     try:
-        explanation = explainer.explain(prepared.factual, **options, progress=progress)
+        explanation = explainer.explain(prepared.factual, **prepared.options, progress=False if quiet else None)
     except KeyboardInterrupt as stop:
         _tell_so_far(stop)
         say(f"stopped. {kept(explainer.ledger)}")
@@ -111,7 +95,7 @@ def explain(
         raise
     if name is not None:
         explanation = replace(explanation, metadata={**explanation.metadata, "id": name})
-    # Stdout first: a disk that is full must not swallow what was paid for.
+    # Stdout first: a full disk must not lose what was paid for.
     if as_json:
         echo(explanation.to_json(**seal.options))
     elif not quiet:
@@ -123,24 +107,8 @@ def explain(
         explanation.to_json(out, left_out=left_out, **seal.options)
     if plot is not None:
         without(explanation, seal.columns).plot().savefig(plot)
-    if explanation.outcome != "found":
+    if explanation.outcome not in ("found", "already_target"):
         raise typer.Exit(NOTHING_FOUND)
-
-
-def named(case: C, model: Any) -> C:
-    """The case with the model's own name, where none was given."""
-    return replace(case, model_id=case.model_id or getattr(model, "model_id", None))
-
-
-def _row_name(case: Case, whole: pd.DataFrame, prepared: Prepared, column: str) -> Any:
-    """What the row is called, by a column of the file that it is from; `whole` is the one in DATA."""
-    whole = whole if case.x is None else read_row(case.x, case.decimal)
-    if column not in whole.columns:
-        raise ValueError(f"--id-column {column}: {case.x} does not say what the row is called. Say --drop {column}.")
-    name = whole[column].loc[prepared.factual.index[0]]
-    if is_missing(name):
-        raise ValueError(f"--id-column {column}: the row has no name there.")
-    return as_json(name)
 
 
 def _tell_so_far(error: BaseException) -> None:
@@ -152,18 +120,17 @@ def _tell_so_far(error: BaseException) -> None:
 # -- --dry-run ----------------------------------------------------------------------------------------
 
 
-def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price: float | None, as_json: bool) -> None:
-    """What would be asked, and the most it can cost. The ledger is only read."""
-    if case.ledger is not None and case.model_id is None:
-        raise ValueError("--ledger needs --model-id for a model that has no name of its own.")
-    plan = case.explainer(prepared, model, None, scores=scores).plan(prepared.factual, **case.search_options(prepared))
-    paid, left = 0, float("inf")
+def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bool) -> None:
+    """What would be sent, and the most it can cost. The ledger is only read."""
+    explainer = case.explainer(prepared, None)
+    plan = explainer.search(prepared.factual, **prepared.options).plan
+    paid, left, model_id = 0, float("inf"), prepared.model.identity(is_shared=case.ledger is not None)
     if case.ledger is not None and exists(case.ledger):
         with acex.Ledger(case.ledger) as ledger:
             paid = sum(ask.paid for ask in ledger.asks(plan.identity))
-            left = ledger.remaining(case.model_id or "")
-            price = price_of(ledger, case.model_id or "") if price is None else price
-    most = int(min(max(case.budget - paid, 0), left))
+            left = ledger.remaining(model_id)
+            price = price_of(ledger, model_id) if price is None else price
+    most = int(min(max(plan.budget - paid, 0), left))
     cost = None if price is None else most * price
     allowed = plan.may_become
     if as_json:
@@ -171,12 +138,12 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
             {
                 "dry_run": True,
                 "explanation": plan.identity,
-                "model_id": case.model_id,
+                "model_id": model_id,
                 "factual": {name: plain(value) for name, value in plan.factual.items()},
                 "allowed": allowed,
-                "target": prepared.target,
-                "strategy": case.strategy,
-                "budget": case.budget,
+                "target": plan.target.described,
+                "strategy": plan.settings["strategy"]["name"],
+                "budget": plan.budget,
                 "paid_before": paid,
                 "most_queries": most,
                 "most_cost": cost,
@@ -184,13 +151,14 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
         )
         return
     out = console()
-    out.print("Nothing was asked. This row would be explained:", style="bold")
+    out.print("Nothing was sent. This row would be explained:", style="bold")
     row = zip(plan.space.features, plan.factual.values(), allowed.values(), strict=True)
     shown = [(f.name, f.text(now), "stays" if limits is None else f.span(limits)) for f, now, limits in row]
     out.print(table(("column", "now", "may become"), shown))
     wanted = " or ".join(plan.target.named(plan.class_names).words)
-    out.print(f"Wanted: {wanted}. Strategy {case.strategy}, seed {case.seed}, counterfactuals {case.count}.")
+    strategy, seed = plan.settings["strategy"]["name"], plan.settings["seed"]
+    out.print(f"Wanted: {wanted}. Strategy {strategy}, seed {seed}, counterfactuals {plan.count}.")
     money = "" if cost is None else f", for {as_money(cost)} at most"
-    if case.model_id is not None:
-        out.print(f"In a ledger the model is called {case.model_id}.", soft_wrap=True)
-    out.print(f"At most {most} rows would be sent{money} (budget {case.budget}, {paid} paid before).")
+    if case.ledger is not None:
+        out.print(f"In the ledger the model is called {model_id}.", soft_wrap=True)
+    out.print(f"At most {most} rows would be sent{money} (budget {plan.budget}, {paid} paid before).")

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import typer
 
 import acex
-from acex.cli.program import finite, say
+from acex.cli.flags import Given
+from acex.cli.program import say
 from acex.values import did_you_mean, listed
 
 # What of a --model-config is not looked at before a row is sent.
@@ -31,8 +32,8 @@ class Protocol(StrEnum):
 
 
 @dataclass(frozen=True)
-class Model:
-    """What the options say about the model."""
+class ModelFlags:
+    """What the flags say about where the model is."""
 
     model: Annotated[
         str,
@@ -53,34 +54,26 @@ class Model:
     allow_pickle: Annotated[
         bool, typer.Option("--allow-pickle", help="Load .joblib and .pkl, which run any code inside.")
     ] = False
-    timeout: Annotated[
-        float | None, typer.Option(min=0.001, callback=finite, help="Seconds after which a request counts as failed.")
-    ] = None
 
-    def open(self) -> Any:
-        """The model, ready to be asked.
+    def open(self, given: Given) -> Any:
+        """The model, ready to be queried; an HTTP endpoint takes the timeout that was given.
 
         Raises:
             ValueError: the options do not lead to one.
         """
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always", UserWarning)
             try:
-                model = self._remote() if self._is_remote else self._local()
+                model = self._remote(given.get("timeout")) if self._is_remote else self._local()
             except TypeError as error:
                 raise ValueError(f"--model {self.model}: {error}") from error
-        for warning in told:
+        for warning in raised:
             say(f"warning: {warning.message}")
         return model
 
     @property
     def _is_remote(self) -> bool:
         return self.model.startswith(("http://", "https://"))
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds to wait for an answer; None where the model itself limits each of its requests."""
-        return None if self._is_remote else self.timeout
 
     def _local(self) -> Any:
         for option, value in (("protocol", self.protocol), ("model-config", self.model_config)):
@@ -95,7 +88,7 @@ class Model:
         except Exception as error:  # whatever a user's own module or a pickle raises
             raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
 
-    def _remote(self) -> Any:
+    def _remote(self, timeout: float | None) -> Any:
         if self.protocol is None:
             raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow, json or chat.")
         # Also where a password with a slash makes it look like a host with a strange port.
@@ -119,8 +112,8 @@ class Model:
                 if not isinstance(more.get(name, kind()), kind):
                     what = {str: "a text", list: "a list", dict: "a table"}[kind]
                     raise ValueError(f"--model-config {self.model_config}: expected {what} for {name!r}.")
-        if self.timeout is not None:
-            more["timeout"] = self.timeout
+        if timeout is not None:
+            more["timeout"] = timeout
         headers = {header: str(variable) for header, variable in more.pop("headers_from_env", {}).items()}
         for text in self.header_from_env or ():
             header, equals, variable = text.partition("=")

@@ -19,6 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 import acex
+from acex.cli.flags import Given, flag_parameters
 from acex.cli.show import echo
 from acex.errors import AcexError, BudgetSpent, ExecutorFailed, LedgerFailed, ModelFailed
 
@@ -128,7 +129,10 @@ def root(
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with each argument that is a dataclass replaced by its fields: options that commands share."""
+    """The command with each argument that is a dataclass replaced by its fields: options that commands share.
+
+    A field of type `Given` stands for the flags of all declared options.
+    """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters: list[inspect.Parameter] = []
@@ -139,9 +143,9 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
 
     @wraps(command)
-    def run(**options: Any) -> None:
-        made = {name: kind(**{f.name: options.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
-        command(**made, **options)
+    def run(**values: Any) -> None:
+        made = {name: kind(**_fields_of(kind, values)) for name, kind in groups.items()}
+        command(**made, **values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -150,15 +154,26 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 def _parameters(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=hints[field.name],
-        )
-        for field in fields(group)
-    ]
+    out: list[inspect.Parameter] = []
+    for field in fields(group):
+        if hints[field.name] is Given:
+            out += flag_parameters()
+            continue
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
+        kind = inspect.Parameter.KEYWORD_ONLY
+        out.append(inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name]))
+    return out
+
+
+def _fields_of(group: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """The values of a dataclass's fields, taken out of all values."""
+    out: dict[str, Any] = {}
+    for field in fields(group):
+        if field.name == "given":
+            out["given"] = Given.from_flags({p.name: values.pop(p.name) for p in flag_parameters()})
+        else:
+            out[field.name] = values.pop(field.name)
+    return out
 
 
 def finite(number: float | None) -> float | None:

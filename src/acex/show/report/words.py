@@ -85,7 +85,9 @@ def held_fixed(explanation: Explanation) -> list[str]:
         out.append(f"Limited by the caller: {joined_words(limited)}.")
     if weighted:
         out.append(f"Changes counted more or less than others: {joined_words(weighted)}.")
-    out += [f"Rule: {Rule.of(text, explanation.plan.space).sentence}" for text in explanation.settings.get("rules") or ()]
+    out += [
+        f"Rule: {Rule.of(text, explanation.plan.space).sentence}" for text in explanation.settings.get("rules") or ()
+    ]
     if n := explanation.settings.get("redacted_rules"):
         out.append(f"{n} {'rule is' if n == 1 else 'rules are'} left out with the columns that they name.")
     if explanation.settings.get("functions"):
