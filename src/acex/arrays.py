@@ -13,7 +13,7 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 IntArray: TypeAlias = npt.NDArray[np.intp]
 Rows: TypeAlias = Any  # DataFrame, Series, mapping, list of mappings, 1-D or 2-D array
 
-# What is said by pandas and numpy where a whole column stands in the place of one value.
+# Messages of pandas and numpy where a whole column stands in the place of one value.
 COLUMN_FOR_A_VALUE = re.compile(
     r"truth value of an? \w+|cannot convert the series|only length-1 arrays|only 0-dimensional arrays|unhashable type: "
     r"'(Series|numpy\.ndarray)'|'(Series|numpy\.ndarray)' object has no attribute|, not 'Series'"

@@ -58,7 +58,7 @@ class FeatureSubset:
 
     @property
     def asked(self) -> int:
-        """How many rows were looked at besides the factual, paid for or known."""
+        """How many rows were looked at in addition to the factual, paid for or known."""
         return 0 if self.explanation is None else max(len(self.explanation.steps) - 1, 0)
 
     @property

@@ -39,7 +39,7 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True)
 class Verified:
-    """What was checked of one explanation; `row` is what its row is called, where somebody has said so."""
+    """What was checked of one explanation; `row` is the name of its row, where it has one."""
 
     row: Any
     checks: tuple[Check, ...]
@@ -101,7 +101,9 @@ def _checks(
     names = sorted({*document, *again} - {"certificate", "page"})  # of a page, what it was made with
     differs = [name for name in names if not _same(document.get(name), again.get(name))]
     words = f"{listed(differs)} does not follow from the rows asked and their labels." if differs else ""
-    yield Check("record", not differs, words or "all that is said follows from the rows asked and their labels.")
+    yield Check(
+        "record", not differs, words or "everything that can be recomputed follows from the rows and their labels."
+    )
     if left_out is not None:
         yield _left_out(e, left_out)
     if model is not None:
@@ -279,7 +281,7 @@ def _left_out(e: Explanation, left_out: Mapping[str, Any]) -> Check:
 def _sealed(document: Mapping[str, Any], key: str | Path | None) -> str:
     by = signer(document)
     if by is None:
-        return "nothing was changed by accident since it was written. It is not signed: who wants to forge it can."
+        return "the checksum matches. It is not signed, so it could have been forged."
     if key is None:
         return f"the sum and the signature fit. Signed with the key {by}; whose that is, only --key can tell."
     return f"the sum and the signature fit, and it was signed with the key in {key}."

@@ -1,4 +1,4 @@
-"""`acex audit`: does the model still say what it said?"""
+"""`acex audit`: does the model still give the same answers?"""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class _Pair(NamedTuple):
 
 
 def affinity(problem: Problem, X: FloatArray) -> FloatArray:
-    """How much points look like the reference, 1 for all where nobody wants to know, (n,)."""
+    """How much points look like the reference, 1 for all where there is no filter, (n,)."""
     density = problem.density
     return np.ones(len(X)) if density is None or not len(X) else density.affinity(X)
 

@@ -1,6 +1,6 @@
 """One asked row as a value, and how an explanation ended.
 
-A *step* is what progress bars, callbacks, the ledger, reports and live pages read; nobody works out anew what is in it.
+Progress bars, callbacks, the ledger, reports and live pages all read steps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from acex.values import Label, Remark
 
 Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "time_spent", "unlikely", "exhausted", "failed"]
 StoppedBy: TypeAlias = Literal["budget", "time", "settled", "exhausted"]
-MOST_SURE = 0.999  # what is said of a probability that is closer to 1
+MOST_SURE = 0.999  # shown for a probability closer to 1
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Note:
     Args:
         first: position of the first row of its round: rows of a round are asked at once.
         cost: J of the row. counts: would it be a counterfactual, if it is a hit?
-        affinity: how much it looks like the reference (1: an inlier); None where nobody has recorded it.
-        reference: is it a row of the reference, as it is? None where nobody has recorded it.
+        affinity: how much it looks like the reference (1: an inlier); None where it was not recorded.
+        reference: is it a row of the reference, as it is? None where it was not recorded.
         round, penalty, hope, chance: what the strategy needs to go on from here.
     """
 
@@ -64,7 +64,7 @@ class Step:
         label: the model's answer. hit: is it wanted? The factual is none, also where it has the label wanted.
         cost: J of the row. best: cost of the best counterfactual so far; infinite before there is one.
         paid: how often it was paid for; 0: the answer was known.
-        at: when the answer was written down (ISO 8601, UTC); None where nobody noted it.
+        at: when the answer was written down (ISO 8601, UTC); None where it was not recorded.
         seen: number of the newest answer in the ledger that could influence the question.
         note: what was known of it before.
         scores: the model's probability of each label, where it gave them.
