@@ -1,7 +1,7 @@
 """Which small sets of features are enough to change the decision, within one budget.
 
-Each set is an explanation of its own, in which all other features stay as they are: it has a record in the ledger, can be
-resumed, and learns from the answers to all others.
+Each set is an explanation of its own, in which all other features stay as they are: it has a record in the ledger,
+can be resumed, and learns from the answers to all others.
 """
 
 from __future__ import annotations

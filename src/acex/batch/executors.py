@@ -24,6 +24,7 @@ import cloudpickle
 
 from acex._version import __version__
 from acex.errors import ExecutorFailed, MissingExtra
+from acex.values import is_count
 
 if TYPE_CHECKING:
     from distributed import Client, Future
