@@ -1,7 +1,7 @@
 """A checksum over a document, and a signature over the checksum.
 
 The checksum is the SHA-256 of the document's canonical form: JSON with sorted keys, without spaces, texts in ASCII, and
-every number as it is written in the file, so that a changed digit is detected even where it would not change the number.
+every number as it is written in the file, so that a changed digit is detected where the number stays the same, too.
 Another program may indent and reorder it, but not rewrite numbers. The checksum detects accidents and careless
 changes. Someone who changes a document on purpose can compute it again: only the signature protects against that, and
 only for a reader who knows the signer's public key from elsewhere.
