@@ -79,7 +79,7 @@ def test_what_is_worked_out_once_lives_as_long_as_its_problem() -> None:
         return np.arange(3.0)
 
     p = problem(plausible=False)
-    assert p.once(work) is p.once(work)
+    assert p.cached(work) is p.cached(work)
     assert len(made) == 1
     gone = weakref.ref(p)
     del p
@@ -111,20 +111,20 @@ def test_alternatives_are_the_first_that_rest_on_something_of_their_own() -> Non
     X = X[np.argsort(p.cost(X), kind="stable")][1:200]
     chosen: list[int] = []
     for i, x in enumerate(X):  # by the definition, one after the other
-        mine = p.rests_on(x)
-        if all(mine - p.rests_on(X[k]) and p.rests_on(X[k]) - mine for k in chosen):
+        mine = p.main_features(x)
+        if all(mine - p.main_features(X[k]) and p.main_features(X[k]) - mine for k in chosen):
             chosen.append(i)
     assert p.alternatives(X, 3) == chosen[:3]
-    apart = p.apart_from((p.rests_on(X[0]),))
-    assert apart is p.apart_from((p.rests_on(X[0]),))
-    assert not apart.different(X[:1])[0] and apart.different(X[chosen[1:2]])[0]
+    apart = p.excluding((p.main_features(X[0]),))
+    assert apart is p.excluding((p.main_features(X[0]),))
+    assert not apart.is_different(X[:1])[0] and apart.is_different(X[chosen[1:2]])[0]
 
 
 def test_released_points_leave_a_feature_of_every_set_alone() -> None:
     p = problem(MIXED, plausible=False)
     taken = (frozenset({0, 1}), frozenset({4}))
-    apart = p.apart_from(taken)
-    for x in apart.released(p.projected[:50]):
+    apart = p.excluding(taken)
+    for x in apart.made_different(p.projected[:50]):
         for features in taken:
             assert any(x[j] == p.home[j] for j in features)
 
@@ -132,7 +132,7 @@ def test_released_points_leave_a_feature_of_every_set_alone() -> None:
 def test_a_history_is_a_value() -> None:
     p = problem(plausible=False)
     history = answered(p, 5)
-    more = history.told(Query(p.projected[-1], "row"), True)
+    more = history.with_answer(Query(p.projected[-1], "row"), True)
     assert (len(history.queries), len(more.queries)) == (5, 6)
     assert more.until(5).hits == history.hits
     assert more.is_hit[-1] and key(p.projected[-1]) in more.asked
@@ -142,7 +142,7 @@ def test_known_misses_are_useless_and_known_hits_are_not() -> None:
     p = problem(plausible=False)
     X = p.projected[:2]
     history = History((Query(p.factual, "factual"),), (False,), known=Known(X, np.array([True, False])))
-    assert history.useless == {key(p.factual), key(X[1])}
+    assert history.redundant == {key(p.factual), key(X[1])}
 
 
 def test_minus_zero_and_zero_are_one_point() -> None:

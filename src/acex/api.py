@@ -230,11 +230,11 @@ class Explainer:
             constraint=options.constraint,
             rules=options.rules,
             beta=options.beta,
-            crumbs=not options.strategy.prunes,
+            crumbs=not options.strategy.limits_changes,
             max_changes=options.max_changes,
             category_cost=options.category_cost,
             change_cost=options.change_cost,
-            kind=options.strategy.plausibility,
+            kind=options.strategy.default_plausibility,
         )
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -250,7 +250,11 @@ class Explainer:
 
     def _said(self, options: Options, space: Space) -> dict[str, Any]:
         """The part of a plan that is the same for all rows."""
-        reference, plausibility, kind = self._reference, self._reference.plausibility, options.strategy.plausibility
+        reference, plausibility, kind = (
+            self._reference,
+            self._reference.plausibility,
+            options.strategy.default_plausibility,
+        )
         limits = space.by_index("ranges", options.ranges)
         return {
             "model_id": self.model_id,

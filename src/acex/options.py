@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypedDict
 
 from acex.plan.target import Target
-from acex.search.strategies import as_strategy
+from acex.search.feasible import Feasible
+from acex.search.search import as_strategy
 from acex.search.strategy import Strategy
 from acex.search.votes import Noise, Share
 from acex.space.feature import Direction
 from acex.space.region import Constraint
-from acex.values import did_you_mean, is_count, is_finite, listed
+from acex.values import did_you_mean, is_count, is_finite
 
 BUDGET = 60
-CATEGORY_COST = 1.0  # standard deviations: not dearer than four small changes of numbers (docs/decisions.md)
-EFFORTS = ("settle", "spend")
 
 
 class RowOptions(TypedDict, total=False):
@@ -62,7 +60,7 @@ class Options:
     effort: str = "settle"
     margin: float | None = None
     max_changes: int | None = None
-    category_cost: float | None = CATEGORY_COST
+    category_cost: float | None = Feasible.default_per_category
     change_cost: float = 0.0
     beta: float = 5.0
     queries_per_round: int = 1
@@ -89,17 +87,13 @@ class Options:
         given["rules"] = _texts(given.get("rules", ()))
         given["target"] = Target.of(given.get("target"))
         given["strategy"] = as_strategy(given.get("strategy", "feasible"))
-        if given.get("effort") == "spend":
-            given["strategy"] = given["strategy"].spending()
-        strategy = given["strategy"]
-        if strategy.steady is not None and given.get("margin") is None:
-            words = f"margin={strategy.steady!r} as an argument of explain, not of the strategy"
-            warnings.warn(f"Say {words}: there it will go.", DeprecationWarning, stacklevel=4)
-            given["margin"] = strategy.steady
-        elif given.get("margin") is not None:
-            given["strategy"] = strategy.with_margin(given["margin"])
-        if "category_cost" not in given and not strategy.prunes:
-            given["category_cost"] = None  # the cost as the paper has it
+        strategy, defaults = given["strategy"], {"effort": "settle", "margin": None}
+        changed: dict[str, Any] = {n: given[n] for n, value in defaults.items() if given.get(n, value) != value}
+        if changed and not isinstance(strategy, Feasible):
+            raise ValueError(f"{', '.join(changed)}: needs strategy 'feasible', got strategy {strategy.name!r}.")
+        if changed:
+            given["strategy"] = replace(strategy, **changed)
+        given.setdefault("category_cost", strategy.default_per_category)
         return cls(**given)
 
     def __post_init__(self) -> None:
@@ -112,17 +106,15 @@ class Options:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}.")
         if not is_count(self.seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {self.seed!r}.")
-        if self.effort not in EFFORTS:
-            raise ValueError(f"effort must be one of {listed(EFFORTS)}, got {self.effort!r}.")
         if not (self.max_changes is None or is_count(self.max_changes)):
             raise ValueError(f"max_changes must be None or a whole number of at least 1, got {self.max_changes!r}.")
-        if self.max_changes is not None and not self.strategy.prunes:
+        if self.max_changes is not None and not self.strategy.limits_changes:
             raise ValueError(f"max_changes needs strategy 'feasible', got strategy {self.strategy.name!r}.")
         if not (self.category_cost is None or (is_finite(self.category_cost) and self.category_cost > 0)):
             raise ValueError(f"category_cost must be None or a positive number, got {self.category_cost!r}.")
         if not (is_finite(self.change_cost) and self.change_cost >= 0):
             raise ValueError(f"change_cost must be zero or a positive number, got {self.change_cost!r}.")
-        if self.change_cost and not self.strategy.prunes:
+        if self.change_cost and not self.strategy.limits_changes:
             raise ValueError(f"change_cost needs strategy 'feasible', got strategy {self.strategy.name!r}.")
         if not (is_finite(self.beta) and self.beta >= 0):
             raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")

@@ -207,7 +207,7 @@ def _ordered(free: Sequence[str], size: int, entries: dict[tuple[str, ...], Entr
 
 def _hope(entry: Entry) -> float:
     """The greatest P(hit) in sight when the last row was chosen."""
-    return entry.explanation.steps[-1].note.hope if entry.explanation is not None and entry.asked else 0.0
+    return entry.explanation.steps[-1].note.max_p_hit if entry.explanation is not None and entry.asked else 0.0
 
 
 def _summary(entries: Sequence[Entry], paid: int, budget: int) -> str:
