@@ -148,19 +148,6 @@ def test_points_anywhere_reach_beyond_the_reference_and_keep_to_the_region() -> 
     assert set(X[:, 2]) == {0.0, 1.0, 2.0}
 
 
-def test_a_point_is_part_of_another_that_changes_the_same_further() -> None:
-    p = problem()
-    x = p.factual
-    whole = p.region.snap((x + np.array([2.0, 2, 1, 0, 900, 0]))[None])[0]
-    whole[3] = (x[3] + 1) % 3
-    half = p.region.snap(np.where(p.scale.is_nominal, whole, x + 0.5 * (whole - x))[None])
-    assert p.is_part_of(np.vstack([half, whole, x]), whole[None]).all()
-    beyond, other = whole.copy(), half[0].copy()
-    beyond[0] += 0.5
-    other[3] = 3 - x[3] - whole[3]
-    assert not p.is_part_of(np.vstack([beyond, other]), whole[None]).any()
-
-
 # -- the search ------------------------------------------------------------------------------------------
 
 

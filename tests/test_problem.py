@@ -7,41 +7,14 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import History, Known, Problem, Query, key
-from acex.space.kinds import Continuous, Nominal
+from acex.space.kinds import Continuous
 from acex.space.space import Space
-from problems import DISCRETE, MIXED, all_points, answered, problem, reference_rows
-
-
-def by_definition(p: Problem, x: FloatArray, whole: FloatArray) -> bool:
-    """Does x change nothing that the whole does not change at least as far, the same way?"""
-    for j, feature in enumerate(p.region.space.features):
-        home, a, b = p.factual[j], x[j], whole[j]
-        if isinstance(feature, Nominal):
-            if a not in (home, b):
-                return False
-        elif not min(home, b) <= a <= max(home, b):
-            return False
-    return True
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 10_000), space=st.sampled_from([MIXED, DISCRETE]))
-def test_part_of_a_whole_is_what_the_definition_says(seed: int, space: Space) -> None:
-    p = problem(space, plausible=False)
-    rng = np.random.default_rng(seed)
-    wholes = reference_rows(space, 4, seed)
-    # Random points are hardly ever part of a whole: mix them with the factual and with wholes.
-    parts = [p.factual[None], wholes, reference_rows(space, 4, seed + 1)]
-    X = np.array([[rng.choice(np.vstack(parts)[:, j]) for j in range(len(space))] for _ in range(30)])
-    expected = [any(by_definition(p, x, whole) for whole in wholes) for x in X]
-    assert p.is_part_of(X, wholes).tolist() == expected
+from problems import DISCRETE, MIXED, all_points, answered, problem
 
 
 def test_what_was_asked_lies_outside_or_looks_unreal_may_not_be_asked() -> None:

@@ -30,7 +30,7 @@ SCORED = Hyperprior(variance=(4.0, 1.0))
 SCORE_NOISE, SCORE_LIMIT = 0.3, 4.0  # of log odds: deviation of each, and where they are clipped
 NUMBER_NOISE = 0.1  # the same for numeric answers, which have no decision threshold of their own
 NUMBER_SPREAD = 2.0  # log odds that one standard deviation of the numbers seen counts for
-TUNING = 30  # answers of other searches, besides its own, that variance and length scale are fitted to
+TUNING = 30  # answers of other searches, in addition to its own, that variance and length scale are fitted to
 HINT_CLIP = 0.03  # the P(hit) of known outcomes is clipped to [0.03, 0.97]
 HINT_ODDS = 1.0  # prior log odds that the known outcomes are right
 MAX_ROWS = 4000  # largest number of reference rows that are candidates
@@ -96,7 +96,7 @@ class Points:
     def __getitem__(self, chosen: IntArray | BoolArray | slice) -> Points:
         """Some of the points, with the arrays computed so far."""
         part = Points(self.context, self.X[chosen])
-        names = ("ranks", "Z", "S", "R", "costs", "hinted_prior", "_hint")
+        names = ("ranks", "Z", "S", "R", "costs", "hinted_prior", "hint")
         part.__dict__.update({name: self.__dict__[name][chosen] for name in names if name in self.__dict__})
         return part
 
@@ -147,14 +147,10 @@ class Points:
         return self.context.problem.cost(self.X)
 
     @cached_property
-    def _hint(self) -> FloatArray:
-        assert self.context.problem.hint is not None
-        return self.context.problem.hint(self.X) if len(self.X) else np.zeros(0)
-
-    @property
     def hint(self) -> FloatArray:
         """P(hit) by known outcomes, (n,)."""
-        return self._hint
+        assert self.context.problem.hint is not None
+        return self.context.problem.hint(self.X) if len(self.X) else np.zeros(0)
 
     @cached_property
     def hinted_prior(self) -> FloatArray:

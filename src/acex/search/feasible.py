@@ -191,7 +191,7 @@ class _Round:
         return good
 
     def next(self) -> Query | Stop:
-        """The next query of this round, or why there is none."""
+        """The next query of this round, or why it stops."""
         known = self._known_hit()
         if known is not None:
             return Query(known, "known")

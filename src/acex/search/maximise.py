@@ -283,7 +283,7 @@ def _added(cost: Cost, j: int, value: float | FloatArray, E: FloatArray) -> Floa
     scale = cost.scale
     square: FloatArray = (scale.space.features[j].steps(value, E[:, j]) * scale.per_unit[j]) ** 2
     differ = np.not_equal(np.equal(value, NOTHING), E[:, j] == NOTHING)
-    # A gap is one value here. Its distance to a number is at least the one in coordinates, so the bound holds.
+    # A gap cannot change here. Its distance to a number is at least `gap_step`, as in coordinates.
     return np.where(differ, scale.gap_step**2, square)
 
 

@@ -295,16 +295,16 @@ def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.r
     problem, settings, history = surrogate.problem, surrogate.settings, surrogate.history
     last = len(history.queries) - 1  # the round's iterate so far, if it has one
     is_iterate = history.queries[last].round == round_ and history.queries[last].purpose == "acquire"
-    starts, elsewhere = _starts(surrogate, rng), surrogate.Z
+    starts, earlier = _starts(surrogate, rng), surrogate.Z
     if is_iterate:  # a point near the iterate may be proposed again: this is how a round converges
-        starts, elsewhere = np.vstack([starts, history.X[last]]), elsewhere[:last]
+        starts, earlier = np.vstack([starts, history.X[last]]), earlier[:last]
     max_p_hit = 1.0  # needed only before the first hit
     if not history.is_hit.any():
         max_p_hit = float(surrogate.posterior.probability(problem.scale.coordinates(starts)).max())
 
     def accept(X: FloatArray) -> BoolArray:
         # A point within epsilon of an earlier query brings nothing new.
-        squared = problem.scale.metric.squared(problem.scale.coordinates(X), elsewhere)
+        squared = problem.scale.metric.squared(problem.scale.coordinates(X), earlier)
         apart: BoolArray = np.sqrt(squared.min(axis=1)) > settings.epsilon
         apart[apart] = problem.admissible(X[apart], history.asked)
         return apart

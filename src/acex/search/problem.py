@@ -222,24 +222,6 @@ class Problem:
         ok[ok] = self.plausible(X[ok])
         return ok
 
-    def is_part_of(self, X: FloatArray, wholes: FloatArray) -> BoolArray:
-        """Which points make no change that one of `wholes`, (w, d), does not make at least as far, (n,)."""
-        out = np.zeros(len(X), dtype=bool)
-        nominal = self.scale.is_nominal
-        # A pair is ruled out if a number moves where the whole does not, or the other way. One matrix product finds
-        # these pairs, which are most of them.
-        steps, reach = (X - self.factual)[:, ~nominal], (wholes - self.factual)[:, ~nominal]
-        strays = np.hstack([steps > 0, steps < 0]).astype(np.float32)
-        strays = strays @ np.hstack([reach <= 0, reach >= 0]).astype(np.float32).T
-        for k in np.flatnonzero((strays == 0).any(axis=0)):
-            pair, whole = np.flatnonzero((strays[:, k] == 0) & ~out), wholes[k]
-            x, low, high = X[pair], np.minimum(self.factual, whole), np.maximum(self.factual, whole)
-            within = (low <= x) & (high >= x)
-            if nominal.any():
-                within = np.where(nominal, (x == self.factual) | (x == whole), within)
-            out[pair] = within.all(axis=1)
-        return out
-
     # -- alternatives ----------------------------------------------------------------------------------------
     # Two counterfactuals are different if each has a main feature that the other has not. Otherwise one requires all
     # that the other requires, and is no alternative for a person who cannot make that change.

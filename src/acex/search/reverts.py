@@ -5,11 +5,11 @@ the counterfactual. A change is *needed* if the point without it was a miss, in 
 replace the counterfactual: it is not allowed, not plausible, less robust than the margin, or no longer different from
 the other counterfactuals. All of this follows from the history, so a search that is resumed marks and asks the same.
 
-The last queries of a budget are reserved for these checks: as many as there are changes to check plus a share `SPARE`,
-but at most a share `RESERVED` of the budget. Until then a search asks what it would ask with any larger budget. It
-stops with queries left over if all it could ask is a cheaper hit that could not be checked any more. After a reverted
-change that hits, earlier misses belong to another point and have to be asked again: so the likeliest come first, and
-some queries are spare. If there are more changes than queries, several are reverted together.
+The last queries of a budget are reserved for these checks: as many as there are changes to check and a few more (at
+most a share `SPARE` of the budget), but not more than a share `RESERVED`. Until then a search asks what it would ask
+with any larger budget. It stops with queries left over if all it could ask is a cheaper hit that could not be checked
+any more. After a reverted change that hits, earlier misses belong to another point and have to be asked again: so the
+likeliest come first, and some queries are spare. If there are more changes than queries, several are reverted together.
 """
 
 from __future__ import annotations
