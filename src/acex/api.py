@@ -250,11 +250,8 @@ class Explainer:
 
     def _said(self, options: Options, space: Space) -> dict[str, Any]:
         """The part of a plan that is the same for all rows."""
-        reference, plausibility, kind = (
-            self._reference,
-            self._reference.plausibility,
-            options.strategy.default_plausibility,
-        )
+        reference, kind = self._reference, options.strategy.default_plausibility
+        plausibility = reference.plausibility
         limits = space.by_index("ranges", options.ranges)
         return {
             "model_id": self.model_id,

@@ -71,8 +71,8 @@ class Feasible(Strategy):
         ValueError: a setting is invalid.
 
     Example:
-        >>> acex.Feasible(effort="spend").effort
-        'spend'
+        >>> strategy = acex.Feasible(effort="spend", margin=0.7)
+        >>> acex.explain(model, row, data=rows, strategy=strategy)  # doctest: +SKIP
     """
 
     name: ClassVar[str] = "feasible"
