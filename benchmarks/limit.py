@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 import acex
 from acex.arrays import BoolArray, FloatArray
 from acex.bench.ground import Ground, ground
-from acex.search.candidates import everything, from_hits, from_reference
+from acex.search.candidates import enumerate_region, from_hits, from_reference
 from acex.search.problem import Problem
 from acex.space.cost import Cost
 from acex.space.plausibility import Plausibility
@@ -81,7 +81,7 @@ def least_cost(problem: Problem, is_hit: Callable[[FloatArray], BoolArray], seed
     """The least J of a plausible hit that was found; infinite when none was."""
     rng = np.random.default_rng(seed)
     hits = np.empty((0, len(problem.factual)))
-    X = everything(problem)
+    X = enumerate_region(problem)
     exhaustive = X is not None
     if X is None:
         X = np.vstack([problem.projected, from_reference(problem, rng, PER_ROUND)])

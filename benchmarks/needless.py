@@ -107,7 +107,7 @@ def simulated(seed: int, budget: int) -> list[dict[str, Any]]:
         if search.best is None:
             lines.append({**line, "outcome": "unlikely"})
             continue
-        undone, p = search.undoings, case.problem
+        undone, p = search.reverts, case.problem
         still = case.is_hit(undone.X) & p.region.contains(undone.X) & p.plausible(undone.X)
         steps = np.abs(p.scale.differences(search.best[None], p.factual)[0])
         lines.append(

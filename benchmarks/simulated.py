@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from acex.arrays import BoolArray, FloatArray
-from acex.search.candidates import everything, from_hits, from_reference
+from acex.search.candidates import enumerate_region, from_hits, from_reference
 from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, Problem
 from acex.space.cost import Cost
@@ -366,7 +366,7 @@ def least_cost(case: Case, rounds: int = 12, n: int = 2500, parents: int = 10) -
     """The least cost of a plausible hit that a search with some 40,000 free queries finds; infinite when none is."""
     problem, rng = case.problem, np.random.default_rng(0)
     hits = np.empty((0, len(problem.factual)))
-    X = everything(problem)
+    X = enumerate_region(problem)
     exhaustive = X is not None
     if X is None:
         X = np.vstack([problem.projected, from_reference(problem, rng, n)])

@@ -101,7 +101,7 @@ def asks_of_a_new_process(n: int = 8) -> list[float]:
     loans = acex.datasets.load("loan")
     reference, approved = loans.codes, loans.labels == "approved"
     x = reference[np.flatnonzero(~approved)[0]]
-    search = Search.begin(problem_of(loans.space, reference, x, Plausibility()), acex.Feasible(0.0))
+    search = Search.begin(problem_of(loans.space, reference, x, Plausibility()), acex.Feasible(effort="spend"))
     asked: list[float] = []
     decide = LogisticRegression(max_iter=1000).fit(reference, approved).predict
     while len(asked) < n:
@@ -147,7 +147,7 @@ def main() -> None:
         ):  # fmt: skip
             g = ground(name)
             problems = [problem_of(g.space, g.reference, x, Plausibility(kind="lof", scale=False)) for x in g.rows[:5]]
-            for strategy, most in ((acex.Penalty(), limit), (acex.Feasible(tolerance=0.0), "1")):
+            for strategy, most in ((acex.Penalty(), limit), (acex.Feasible(effort="spend"), "1")):
                 pairs = [p for problem in problems for p in while_searching(problem, g.predict, 60, strategy)]
                 report(f"{name}, {type(strategy).__name__.lower()} to 60 points", most, pairs)
             if name in ("kc2", "german_credit"):

@@ -109,7 +109,7 @@ def test_the_surrogate_is_that_of_one_hot_columns() -> None:
     assert_allclose(counted.kernel.ell, columns.kernel.ell, rtol=1e-6)
     assert_allclose(counted.probability(B), columns.probability(laid_out(SCALE, B)), rtol=1e-6)
     (moments, gradients), (same, others) = (
-        f.beside(z[0]).with_gradients(b)
+        f.joint(z[0]).with_gradients(b)
         for f, z, b in ((counted, Z, B), (columns, laid_out(SCALE, Z), laid_out(SCALE, B)))
     )
     assert_allclose(moments, same, rtol=1e-6, atol=1e-9)

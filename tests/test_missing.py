@@ -23,7 +23,7 @@ from acex.engine.certificate import parsed
 from acex.engine.recorded import recorded
 from acex.ledger import canonical
 from acex.options import Options
-from acex.search.evidence import Ground, Points
+from acex.search.evidence import Points, SearchContext
 from acex.space.columns import holds_gaps, rows_in_form
 from acex.space.cost import Cost
 from acex.space.feature import NOTHING
@@ -233,7 +233,7 @@ def test_what_is_missing_is_never_strange_itself() -> None:
 
 def test_a_search_sees_finite_numbers_only(explainer: acex.Explainer) -> None:
     _, problem = explainer.planned(rejected("income").iloc[0], Options.of({"target": "good"}))
-    ground = problem.once(Ground)
+    ground = problem.cached(SearchContext)
     points = Points(ground, problem.reference)
     for numbers_seen in (points.Z, points.S, points.R, points.costs, points.ranks, ground.rows.Z, problem.projected):
         assert np.isfinite(numbers_seen).all()

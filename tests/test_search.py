@@ -102,7 +102,7 @@ def test_rounds_follow_the_paper() -> None:
 
 def test_the_search_settles_after_two_rounds_without_a_closer_counterfactual() -> None:
     search = run(Search.begin(problem(), QUICK), 300)
-    assert search.settled == "settled"
+    assert search.stop_reason == "settled"
     history, p = search.history, search.problem
     rounds = np.array([q.round for q in history.queries])
     cost = np.where(history.is_hit & p.plausible(history.X), p.cost(history.X), np.inf)
@@ -112,13 +112,13 @@ def test_the_search_settles_after_two_rounds_without_a_closer_counterfactual() -
 def test_where_nothing_is_a_hit_a_small_space_is_exhausted() -> None:
     space = Space((Integer("a", 0, 3), Integer("b", 0, 3)))
     search = run(Search.begin(problem(space, plausible=False), QUICK), 100, never=True)
-    assert search.settled in ("exhausted", "unlikely")
+    assert search.stop_reason in ("exhausted", "unlikely")
     assert len(search.history.queries) <= 16
 
 
 def test_one_class_in_all_evidence_is_survived() -> None:
     search = run(Search.begin(problem(), QUICK), 30, never=True)
-    assert len(search.history.queries) == 30 or search.settled == "unlikely"
+    assert len(search.history.queries) == 30 or search.stop_reason == "unlikely"
     assert search.best is None
 
 

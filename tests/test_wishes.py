@@ -16,7 +16,7 @@ import acex
 from acex.audit.verify import verify
 from acex.engine.certificate import parsed
 from acex.engine.recorded import recorded
-from acex.search.candidates import anywhere, from_hits, from_reference
+from acex.search.candidates import from_hits, from_reference, random_points
 from acex.space.region import Region
 from commands import run
 from problems import MIXED, problem
@@ -56,7 +56,12 @@ def test_candidates_change_few_features_where_few_may_change(most: int, seed: in
     p = problem(MIXED)
     p = replace(p, region=Region.of(MIXED, p.factual, max_changes=most))
     rng = np.random.default_rng(seed)
-    for X in (p.projected, from_reference(p, rng, 60), from_hits(p, rng, p.projected[:4], 60), anywhere(p, rng, 60)):
+    for X in (
+        p.projected,
+        from_reference(p, rng, 60),
+        from_hits(p, rng, p.projected[:4], 60),
+        random_points(p, rng, 60),
+    ):
         assert p.region.contains(X).all()
         assert len(np.unique(X, axis=0)) > 4
 
@@ -141,15 +146,14 @@ def test_a_charge_that_is_none_or_that_the_strategy_does_not_know_is_refused(row
 # -- a margin --------------------------------------------------------------------------------------------
 
 
-def test_a_margin_is_said_to_explain_and_the_strategys_own_is_deprecated(rows: pd.DataFrame) -> None:
+def test_margin_as_an_argument_is_the_margin_of_the_strategy(rows: pd.DataFrame) -> None:
     e = acex.explain(approves, COOK, data=rows, budget=15, margin=0.6)
     assert e.settings["strategy"]["margin"] == 0.6 and len(e.steadiness) == 1
-    with pytest.warns(DeprecationWarning, match="margin=0.6 as an argument of explain"):
-        older = acex.explain(approves, COOK, data=rows, budget=15, strategy=acex.Feasible(margin=0.6))
-    pd.testing.assert_frame_equal(older.trace, e.trace)
-    with pytest.raises(ValueError, match="margin needs strategy 'feasible'"):
+    same = acex.explain(approves, COOK, data=rows, budget=15, strategy=acex.Feasible(margin=0.6))
+    pd.testing.assert_frame_equal(same.trace, e.trace)
+    with pytest.raises(ValueError, match="margin: needs strategy 'feasible'"):
         acex.explain(approves, COOK, data=rows, strategy="penalty", margin=0.6)
-    with pytest.raises(ValueError, match="margin must be None or a probability"):
+    with pytest.raises(ValueError, match="margin"):
         acex.explain(approves, COOK, data=rows, margin=2)
 
 

@@ -166,12 +166,12 @@ class Lessons:
         if not self._has_begun and search.problem.hint is None and search.strategy.uses_hints:
             hint = self._pool.hint(begun, self._target.same_hits(before), is_hit)
             if hint is not None:
-                search = replace(search, problem=replace(search.problem, hint=hint, learnt=True))
+                search = replace(search, problem=replace(search.problem, hint=hint, hint_from_model=True))
         self._has_begun = True
         nearest = self._pool.nearest(self._home, seen, search.history.asked, self.own)
         if nearest.answers != self._nearest:
             self._nearest = nearest.answers
-            search = search.knowing(nearest.known(is_hit))
+            search = search.with_known(nearest.known(is_hit))
         return search
 
 

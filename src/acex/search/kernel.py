@@ -1,4 +1,4 @@
-"""Matern covariance over coordinates (see `scale`), between which `metric` measures.
+"""Matern covariance of coordinates (see `scale`), with distances by `metric`.
 
     A   (a, D)     B   (b, D)     ell   length scale     q = |A - B|^2 / ell^2, (a, b)
 

@@ -191,7 +191,7 @@ def recorded_options(record: Record, desk: Desk) -> dict[str, Any]:
     }
     strategy = settings.get("strategy") or {}
     options["margin"] = strategy.get("margin")
-    options["effort"] = "spend" if strategy.get("tolerance") == 0 else "settle"
+    options["effort"] = strategy.get("effort", "spend" if strategy.get("tolerance") == 0 else "settle")
     options["max_changes"] = settings.get("max_changes")
     own = {feature.name: feature for feature in base.features}
     features = [feature for feature in space.features if feature.name in own]
