@@ -142,8 +142,8 @@ class Chat:
         usage = answer.get("usage") if isinstance(answer, dict) else None
         if not isinstance(usage, dict):
             return None
-        read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        return (read, written) if is_count(read, 0) and is_count(written, 0) else None
+        counts: list[Any] = [n for n in (usage.get("prompt_tokens"), usage.get("completion_tokens")) if is_count(n, 0)]
+        return (counts[0], counts[1]) if len(counts) == 2 else None
 
 
 # -- the request -----------------------------------------------------------------------------------------
