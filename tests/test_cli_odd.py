@@ -47,7 +47,7 @@ CONFIGS = {
     "version 5": ("version = 5", "expected a text for 'version'"),
     "headers 5": ("headers_from_env = 5", "expected a table for 'headers_from_env'"),
     "header 5": ("headers_from_env = {a = 5}", "headers_from_env['a'] must be the name of an environment variable"),
-    "timeout nan": ("timeout = nan", "timeout must be a number above 0"),
+    "timeout nan": ("timeout = nan", "timeout must be a positive number"),
     "retries": ("retries = 1.5", "retries must be 0 or more"),
     "url": ("url = 'x'", "'url'"),
     "deep": (f"a = {'[' * 3000}{']' * 3000}", "recursion"),

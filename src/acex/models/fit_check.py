@@ -64,7 +64,7 @@ def _refuse_other_columns(model: Any, names: list[str], data: pd.DataFrame, labe
             f"column. Keep data as it is and pass a function that encodes: lambda rows: "
             f"model.predict(pd.get_dummies(rows).reindex(columns=model.feature_names_in_, fill_value=0))."
         )
-    outcomes = _outcomes(data[extra], labels) or _words_of_the_model(data[extra], model)
+    outcomes = _outcomes(data[extra], labels) or _columns_of_labels(data[extra], model)
     picks = _picks_by_name(model)
     if missing or (extra and (outcomes or not picks)):
         lacks = f" lacks {listed(missing)}" if missing else ""
@@ -167,12 +167,12 @@ def _outcomes(data: pd.DataFrame, labels: Any) -> list[Any]:
     return [name for j, name in enumerate(data.columns) if data.iloc[:, j].tolist() == values]
 
 
-def _words_of_the_model(data: pd.DataFrame, model: Any) -> list[Any]:
+def _columns_of_labels(data: pd.DataFrame, model: Any) -> list[Any]:
     """The columns that contain only labels of the model, where these are text."""
-    words: list[Label] = known_labels(model) or []
-    if not words or not all(isinstance(word, str) for word in words):
+    known: list[Label] = known_labels(model) or []
+    if not known or not all(isinstance(label, str) for label in known):
         return []
-    return [name for j, name in enumerate(data.columns) if set(data.iloc[:, j].tolist()) <= set(words)]
+    return [name for j, name in enumerate(data.columns) if set(data.iloc[:, j].tolist()) <= set(known)]
 
 
 def _one_hot(column: pd.Series[Any], name: Any) -> Iterator[str]:

@@ -114,7 +114,7 @@ class HttpModel:
     account: str | Path | None = None
     _headers: Headers = field(init=False, repr=False)
     _selects: str | None = field(init=False, repr=False)
-    _protocol: WireProtocol = field(init=False, repr=False)
+    _wire: WireProtocol = field(init=False, repr=False)
     _limiter: _RateLimiter = field(init=False, repr=False)
     _purse: Purse | None = field(init=False, repr=False)
 
@@ -133,11 +133,11 @@ class HttpModel:
         headers = Headers(self.headers_from_env, self.identity_headers, self.key_headers)
         object.__setattr__(self, "_headers", headers)
         object.__setattr__(self, "_selects", headers.identity_hash())
-        object.__setattr__(self, "_protocol", self._chosen_protocol())
+        object.__setattr__(self, "_wire", self._chosen_wire())
         object.__setattr__(self, "_limiter", _RateLimiter(self.rate_limit))
         object.__setattr__(self, "_purse", self._filled_purse())
 
-    def _chosen_protocol(self) -> WireProtocol:
+    def _chosen_wire(self) -> WireProtocol:
         match self.protocol:
             case "v2":
                 if self.inputs not in ("matrix", "columns"):
@@ -163,9 +163,9 @@ class HttpModel:
             if self.money is not None or self.account is not None:
                 raise ValueError("money and account need token_prices, (a million tokens read, a million written).")
             return None
-        if not isinstance(self._protocol, Chat):
+        if not isinstance(self._wire, Chat):
             raise ValueError("token_prices are for protocol 'chat'; elsewhere a ledger counts rows and money.")
-        if self.money is not None and self._protocol.most_tokens is None:
+        if self.money is not None and self._wire.most_tokens is None:
             raise ValueError("money needs a limit to what an answer may cost: 'max_completion_tokens' in request.")
         return Purse(self.token_prices, self.money, self.account)
 
@@ -173,7 +173,7 @@ class HttpModel:
     def model_id(self) -> str:
         """The name in the ledger: address, declared version, and a hash of the request."""
         asked = [self.protocol, self.request, self.labels, self.inputs, self.input_name]
-        if isinstance(self._protocol, Chat):
+        if isinstance(self._wire, Chat):
             asked.append(self.classes_)  # part of the request
         return " ".join(filter(None, (self.url, self.version, short_hash(asked), self._selects)))
 
@@ -199,7 +199,7 @@ class HttpModel:
     @property
     def predict_scored(self) -> Callable[[Rows], Any] | None:
         """As `predict`, with the probability of each label; None if requests do not ask for log probabilities."""
-        return self._predict_scored if isinstance(self._protocol, Chat) and self._protocol.gives_scores else None
+        return self._predict_scored if isinstance(self._wire, Chat) and self._wire.gives_scores else None
 
     def predict(self, rows: Rows) -> list[Label]:
         """One label per row, for a DataFrame or a 2-D array.
@@ -216,19 +216,19 @@ class HttpModel:
 
     def _predict_scored(self, rows: Rows) -> Scored | list[Label]:
         """Labels with their probabilities; labels alone if an answer has no probabilities, since it was paid for."""
-        assert isinstance(self._protocol, Chat)
+        assert isinstance(self._wire, Chat)
         labels: list[Label] = []
         table: list[list[float]] = []
         for part, answer in self._in_parts(rows):
             labels += part
-            table += self._protocol.probabilities(answer) or []
+            table += self._wire.probabilities(answer) or []
         return labels if len(table) < len(labels) else Scored(labels, list(self.classes or ()), table)
 
     def _in_parts(
         self, rows: Rows, read: Callable[[Any, int], list[Label]] = as_labels
     ) -> Iterator[tuple[list[Label], Any]]:
         """For each request the labels of its rows and the whole answer."""
-        size = 1 if self._protocol.one_by_one else self.rows_per_request
+        size = 1 if self._wire.one_by_one else self.rows_per_request
         answered: list[Label] = []
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
@@ -243,7 +243,7 @@ class HttpModel:
     def _ask(self, rows: Rows, read: Callable[[Any, int], list[Label]]) -> tuple[list[Label], Any]:
         n = len(rows)
         try:
-            content = json.dumps(self._protocol.body(rows), allow_nan=False)
+            content = json.dumps(self._wire.body(rows), allow_nan=False)
         except ValueError as error:
             raise ModelFailed(f"The rows cannot be sent to {self.url}: {error}", in_doubt=0) from error
         try:
@@ -267,7 +267,7 @@ class HttpModel:
         try:
             answer = json.loads(reply.text)
             self._put_back(aside, answer)
-            labels = read(self._protocol.labels(answer), n)
+            labels = read(self._wire.labels(answer), n)
         except (ValueError, RecursionError) as error:
             why = excerpt(str(error), secrets)
         else:
@@ -280,9 +280,9 @@ class HttpModel:
 
     def _set_aside(self, content: str) -> Decimal:
         """Money for the most that this request can cost. A token has at least a byte."""
-        if self._purse is None or not isinstance(self._protocol, Chat):
+        if self._purse is None or not isinstance(self._wire, Chat):
             return Decimal(0)
-        most = self._purse.price(len(content.encode()), self._protocol.most_tokens or 0)
+        most = self._purse.price(len(content.encode()), self._wire.most_tokens or 0)
         try:
             self._purse.set_aside(most)
         except ValueError as error:
@@ -291,9 +291,9 @@ class HttpModel:
 
     def _put_back(self, aside: Decimal, answer: Any = None) -> None:
         """What of it was not needed: all, or as the answer tells; if it does not, it is taken for spent."""
-        if self._purse is None or not isinstance(self._protocol, Chat):
+        if self._purse is None or not isinstance(self._wire, Chat):
             return
-        used = (0, 0) if answer is None else self._protocol.tokens(answer)
+        used = (0, 0) if answer is None else self._wire.tokens(answer)
         if used is not None:
             with suppress(ValueError):  # then it counts as spent, and the answer, which is paid for, is not lost
                 self._purse.put_back(aside - self._purse.price(*used))

@@ -142,16 +142,16 @@ def refuse_lookalike(label: Label, wanted: Iterable[Label]) -> None:
     Raises:
         ValueError: the message names the label to write instead.
     """
-    for word in wanted:
-        if isinstance(word, str) == isinstance(label, str):
+    for target in wanted:
+        if isinstance(target, str) == isinstance(label, str):
             continue
-        text, other = (word, label) if isinstance(word, str) else (label, word)
+        text, other = (target, label) if isinstance(target, str) else (label, target)
         look = _look(str(text))
         if look is not None and look is _look(str(plain(other))):
             kind = {str: "text", bool: "Booleans"}.get(type(plain(label)), "numbers")
             raise ValueError(
-                f"target {word!r} never occurs: the model answers with {kind} such as {label!r}. Write "
-                f"{_as_type_of(label, word)!r} instead."
+                f"target {target!r} never occurs: the model answers with {kind} such as {label!r}. Write "
+                f"{_as_type_of(label, target)!r} instead."
             )
 
 
@@ -165,13 +165,13 @@ def _look(text: str) -> type | None:
         return None
 
 
-def _as_type_of(label: Label, word: Label) -> Label:
-    """The word converted to the type of the label."""
+def _as_type_of(label: Label, target: Label) -> Label:
+    """The wanted label converted to the type of the label."""
     if isinstance(label, str):
-        return str(plain(word))
+        return str(plain(target))
     if isinstance(plain(label), bool):
-        return str(word).strip().casefold() == "true"
-    number = float(str(word))
+        return str(target).strip().casefold() == "true"
+    number = float(str(target))
     return int(number) if number.is_integer() else number
 
 

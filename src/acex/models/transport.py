@@ -145,8 +145,8 @@ class Reply:
         except LookupError:
             raise ValueError(f"its charset is {self.charset!r}, which is unknown") from None
         except UnicodeError:  # whose message would show a part of the bytes
-            says = "and its content-type names no other charset" if self.charset is None else "as its content-type says"
-            raise ValueError(f"its bytes are not {self.charset or 'UTF-8'}, {says}") from None
+            source = "content-type names no charset" if self.charset is None else "the charset of its content-type"
+            raise ValueError(f"its bytes are not valid {charset} ({source})") from None
 
     @property
     def readable_text(self) -> str:
