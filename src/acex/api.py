@@ -21,6 +21,7 @@ from acex.engine.planner import Planner
 from acex.engine.reference import Reference
 from acex.engine.session import Session
 from acex.ledger import Ledger, canonical, open_ledger
+from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
 from acex.options import Options, suggests_names
 from acex.search.strategy import Strategy
@@ -156,14 +157,14 @@ class Explainer:
             raise ValueError(f"seed: expected a whole number of at least 0, got {seed!r}.")
         self.seed = seed
         wrapped = Model.of(model)
-        reference, remarks = Reference.of(data, wrapped.unnamed(outcomes), space, plausibility, seed)
-        wrapped.check_fit(data, reference.outcomes)
+        reference, remarks = Reference.of(data, wrapped.to_labels(outcomes), space, plausibility, seed)
+        wrapped.check_columns(data, reference.outcomes)
         if wrapped.labels is not None:
             reference.refuse_foreign_outcomes(wrapped.labels)
         model_id = wrapped.identity(is_shared=ledger is not None)
         self._owns_ledger = not isinstance(ledger, Ledger)
         opened = open_ledger(ledger)
-        opened.register(model_id, description=wrapped.description, features=reference.space.names)
+        opened.register(model_id, description=wrapped.kind, features=reference.space.names)
         self._planner = Planner(wrapped, reference, opened, model_id, share_answers=share_answers, remarks=remarks)
 
     @property
@@ -303,9 +304,9 @@ class Explainer:
         planner = self._planner
         space = self.space.reaching(rows)
         points = space.encode(rows)
-        read = planner.model.read_imported(labels, len(points))
+        read = planner.model.read(labels, len(points))
         for answer in self.ledger.answers(self.model_id, newest=1):
-            planner.model.refuse_other_kind(read, answer.label)
+            refuse_other_kind(read, answer.label)
         planner.imported += read
         return self.ledger.import_answers(self.model_id, canonical(space.decode(points)), read, new_labels=True)
 

@@ -126,7 +126,7 @@ def _cost(name: str, value: Any) -> Cost | None:
 
 
 def _strategy(name: str, value: Any) -> Strategy:
-    from acex.search.strategies import as_strategy
+    from acex.search.search import as_strategy
 
     return as_strategy(value)
 
@@ -194,7 +194,9 @@ class Options:
     @property
     def cost_or_default(self) -> Cost:
         """The cost given, or the strategy's own."""
-        return self.cost or self.strategy.default_cost
+        from acex.space.cost import Cost
+
+        return self.cost or Cost(per_category=self.strategy.default_per_category)
 
     def _check_strategy(self) -> None:
         needs = {
@@ -203,7 +205,7 @@ class Options:
             "count above 1": self.count > 1,
         }
         for what, is_used in needs.items():
-            if is_used and self.strategy.name != "feasible":
+            if is_used and not self.strategy.limits_changes:
                 raise ValueError(f"{what} needs strategy 'feasible', got strategy {self.strategy.name!r}.")
 
     def settings(self, space: Space) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class BatchJob:
     def parts(self) -> Mapping[str, Any]:
         """Its parts by their public names, to find the one that cannot be sent to another process."""
         named = {name: getattr(self.options, name) for name in ("rules", "strategy", "target")}
-        return {"model": self.planner.model.predict, **named, "ledger": self.planner.ledger}
+        return {"model": self.planner.model.wrapped, **named, "ledger": self.planner.ledger}
 
 
 class Work(NamedTuple):

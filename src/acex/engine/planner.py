@@ -18,6 +18,7 @@ from acex.engine.rarity import unusual_row
 from acex.engine.reference import Reference
 from acex.engine.session import Session
 from acex.ledger import Ledger
+from acex.models.labels import refuse_lookalike, refuse_other_kind
 from acex.models.model import Model
 from acex.options import BY_NAME, Options
 from acex.plan.fingerprint import fingerprint_of
@@ -75,9 +76,9 @@ class Planner:
         """
         options = replace(options, target=options.target.named(self.model.labels_by_name))
         target, model = options.target, self.model
-        if model.noise is not None:
-            if model.scores or isinstance(target, Measured):
-                raise ValueError("noise needs labels: numbers and probabilities (scores=True) are not voted on.")
+        if model.voting is not None:
+            if isinstance(target, Measured):
+                raise ValueError("noise needs labels: numbers are not voted on.")
             if options.strategy.name != "feasible":
                 raise ValueError(f"noise needs strategy 'feasible', got strategy {options.strategy.name!r}.")
         self._check_target(target)
@@ -130,8 +131,8 @@ class Planner:
             rules=rules,
             cost=options.cost_or_default,
             max_changes=options.max_changes,
-            kind=strategy.plausibility,
-            min_steps=strategy.reverts_changes,
+            kind=strategy.default_plausibility,
+            min_steps=strategy.limits_changes,
         )
         functions, remarks = self._fingerprint_of_functions(options, problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -169,13 +170,13 @@ class Planner:
             **options.settings(space),
             "plausibility": None
             if plausibility is None
-            else plausibility.or_else(options.strategy.plausibility).described,
+            else plausibility.or_else(options.strategy.default_plausibility).described,
             "outcomes": self.reference.outcomes is not None,
             "n_reference": len(self.reference),
             "scores": model.scores,
             "class_names": [[label, name] for label, name in model.class_names.items()] or None,
-            "noise": 0 if model.noise is None else model.noise.share,
-            "confirm": 3 if model.noise is None else model.noise.confirm,
+            "noise": model.noise,
+            "confirm": model.confirm,
             "share_answers": self.share_answers,
         }
 
@@ -213,9 +214,9 @@ class Planner:
 
     def _learn(self, target: Target, before: Label) -> Hint | None:
         """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
-        self.model.refuse_other_kind(self.imported, before)
+        refuse_other_kind(self.imported, before)
         if isinstance(target, OneOf):
-            self.model.refuse_lookalike(before, target.labels)
+            refuse_lookalike(before, target.labels)
             self.reference.refuse_foreign_outcomes([*target.labels, before])
         target.refuse_start(before)
         return self.reference.hint(target, before)

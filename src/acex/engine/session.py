@@ -30,7 +30,7 @@ from acex.engine.rounds import Round
 from acex.engine.threads import one_blas_thread
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger import Answer, Question, as_vote, canonical, without_vote
-from acex.models.labels import unnamed
+from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
 from acex.search.hints import excluded_hits
@@ -203,7 +203,7 @@ class Session:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        told = self.box.take_in(forms, unnamed(labels, self.plan.labels_by_name))
+        told = self.box.take_in(forms, unworded(labels, self.plan.labels_by_name))
         answers = [answer for answer in told if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)

@@ -134,6 +134,12 @@ def as_scores(scored: Scored, n: int) -> list[list[tuple[Label, float]]]:
 # -- labels of another type, and class names -------------------------------------------------------------
 
 
+def refuse_other_kind(labels: Sequence[Label], label: Label) -> None:
+    """Raise when these are texts and the model returns numbers, or the reverse: each would be a hit."""
+    if labels and not any(isinstance(other, str) == isinstance(label, str) for other in labels):
+        raise ValueError(f"imported labels such as {labels[0]!r} are of another kind than the model's {label!r}.")
+
+
 def refuse_lookalike(label: Label, wanted: Iterable[Label]) -> None:
     """Raise when the wanted labels look like the model's but have another type: "1" is not 1.
 
