@@ -31,7 +31,7 @@ from acex.space.mining import MinedRule, mine
 from acex.space.plausibility import Plausibility
 from acex.space.region import RowFunction
 from acex.space.space import Space
-from acex.values import is_count
+from acex.values import Remark, is_count
 
 if TYPE_CHECKING:
     from acex.batch.executors import Executor
@@ -181,6 +181,11 @@ class Explainer:
     def model_id(self) -> str:
         """The model's name in the ledger."""
         return self._planner.model_id
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What holds for all rows, such as rows of the data that were left out."""
+        return self._planner.remarks
 
     # -- one row -------------------------------------------------------------------------------------------------
 

@@ -257,30 +257,30 @@ def _features(lines: Sequence[RowResult], rows: _Rows, names: list[str]) -> pd.D
         for feature in line.changes if line.outcome == "found" else ():
             counts[group, feature] = counts.get((group, feature), 0) + 1
     features = sorted({feature for _, feature in counts})
-    lines = []
+    shares = []
     for name in names:
         for feature in features:
             n = counts.get((name, feature), 0)
-            lines.append((name, feature, n, *wilson(n, of_found[name])))
-    return pd.DataFrame(lines, columns=pd.Index(["group", "feature", "rows", "share", "low", "high"]))
+            shares.append((name, feature, n, *wilson(n, of_found[name])))
+    return pd.DataFrame(shares, columns=pd.Index(["group", "feature", "rows", "share", "low", "high"]))
 
 
 def _remarks(table: pd.DataFrame) -> list[str]:
     small = [f"{name} ({n})" for name, n in table["explained"].items() if n < SMALL]
-    lines = []
+    remarks = []
     if len(table) < 2:
-        lines.append("there is one group only: nothing to compare.")
+        remarks.append("there is one group only: nothing to compare.")
     if small:
-        lines.append(
+        remarks.append(
             f"groups of fewer than {SMALL} explained rows: {', '.join(small)}. Their intervals are rough, and that no "
             f"difference was found means little."
         )
     if len(table) > 1 and table["share"].max() - table["share"].min() > APART:
-        lines.append(
+        remarks.append(
             "a counterfactual was found for quite different shares of the groups; costs and changes are of those "
             "found, so they do not compare the same kinds of rows."
         )
-    return lines
+    return remarks
 
 
 # -- statistics ------------------------------------------------------------------------------------------------

@@ -17,9 +17,8 @@ from acex.engine.certificate import canonical_form, faults, parsed, signer
 from acex.engine.explanation import Explanation, asked_rows
 from acex.engine.recorded import value_of
 from acex.engine.redaction import hash_of
-from acex.ledger import Ledger
-from acex.models.adapters import as_numeric, as_predict
-from acex.models.labels import as_labels, as_numbers
+from acex.ledger import MemoryLedger
+from acex.models.model import Model
 from acex.plan.step import factual_label, leading
 from acex.plan.target import Measured
 from acex.space.cost import Cost, n_changed
@@ -57,7 +56,6 @@ def verify(
     model: Any = None,
     key: str | Path | None = None,
     left_out: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
 ) -> Verified:
     """What holds of an explanation's document, as `acex.engine.certificate.parsed` gives it.
 
@@ -67,7 +65,7 @@ def verify(
         key: a file with the public key (PEM) of the one who should have signed it.
         left_out: what was left out of the document when columns were redacted, as the one who did that kept it.
     """
-    return Verified(_name(document), tuple(_checks(document, model, key, left_out, timeout)))
+    return Verified(_name(document), tuple(_checks(document, model, key, left_out)))
 
 
 def n_queries(document: Mapping[str, Any]) -> int:
@@ -85,7 +83,6 @@ def _checks(
     model: Any,
     key: str | Path | None,
     left_out: Mapping[str, Any] | None,
-    timeout: float | None,
 ) -> Iterator[Check]:
     wrong = faults(document, key)
     yield Check("sum", not wrong, " ".join(wrong) or _sealed(document, key))
@@ -108,7 +105,7 @@ def _checks(
     if left_out is not None:
         yield _left_out(e, left_out)
     if model is not None:
-        yield from _asked_again(e, model, timeout)
+        yield from _asked_again(e, model)
 
 
 def promises(e: Explanation) -> Iterator[Check]:
@@ -235,7 +232,7 @@ def _ranges(e: Explanation) -> dict[str | int, Any]:
     return out
 
 
-def _asked_again(e: Explanation, model: Any, timeout: float | None) -> Iterator[Check]:
+def _asked_again(e: Explanation, model: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
         raise ValueError("columns are left out of it, so that its rows cannot be asked; verify the whole document.")
     places = [0, *e.ending.counterfactuals[:1]] if e.steps else []
@@ -244,10 +241,10 @@ def _asked_again(e: Explanation, model: Any, timeout: float | None) -> Iterator[
     rows = e.plan.space.decode(e.plan.space.encode(asked_rows(e).iloc[places]))
     target = e.plan.target
     is_number = isinstance(target, Measured) and target.label is None
-    predict, read = (
-        (as_numeric(model), as_numbers) if is_number else (as_predict(model, e.plan.settings["scores"]), as_labels)
-    )
-    box = BlackBox(predict, Ledger(), len(places), model_id="verify", timeout=timeout, read=read)
+    given = Model.of(model)
+    if e.plan.settings["scores"] and not given.scores:
+        given = Model(given.wrapped, scores=True, timeout=given.timeout)
+    box = BlackBox(given, MemoryLedger(), len(places), model_id="verify", numbers=is_number)
     answers = [value_of(answer, target) for answer in box.ask(rows)]
     before = (factual_label(e.steps, target), *(e.steps[place].label for place in places[1:]))
     for what, was, now in zip(("the row", "its counterfactual"), before, answers, strict=False):

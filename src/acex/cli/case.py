@@ -143,7 +143,7 @@ class Case:
         if "noise" in given:
             given["noise"] = flags.noise(given["noise"])
         if isinstance(model, acex.HttpModel):
-            given.pop("timeout", None)  # it limits each of its requests itself
+            given.pop("timeout", None)  # it limits its requests itself
         try:
             return acex.Model(model, **given)
         except TypeError as error:
@@ -205,7 +205,7 @@ class Case:
         names = whole[column].loc[factual.index]
         if names.isna().any():
             raise ValueError(f"--id-column {column}: a row has no name there.")
-        return cast("list[Any]", names.tolist())
+        return names.tolist()
 
     @property
     def _missing(self) -> Literal["drop", "keep"]:

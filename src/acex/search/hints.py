@@ -11,7 +11,7 @@ from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import Hint, Problem
 from acex.space.feature import NOTHING
 from acex.space.space import Space
-from acex.values import is_missing
+from acex.values import Remark, is_missing
 
 N_TREES, LEAF = 50, 2
 LEAF_LEARNT = 5  # answers of a search lie close together: smaller leaves would learn where it searched
@@ -68,7 +68,7 @@ def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray, leaf: 
     return hint
 
 
-def excluded_hits(problem: Problem, hint: Hint | None) -> tuple[str, ...]:
+def excluded_hits(problem: Problem, hint: Hint | None) -> tuple[Remark, ...]:
     """A remark on rows that are hits by known outcomes but not plausible; empty if there are no such rows."""
     if hint is None or problem.density is None:
         return ()
@@ -76,10 +76,11 @@ def excluded_hits(problem: Problem, hint: Hint | None) -> tuple[str, ...]:
     n = int((~problem.plausible(hits)).sum()) if len(hits) else 0
     if n == 0:
         return ()
-    return (
+    text = (
         f"{n} of {len(hits)} rows that are hits by known outcomes are excluded as implausible. To allow them, lower "
-        f"the threshold: plausibility=Plausibility(threshold=...), or use plausibility=None.",
+        f"the threshold: plausibility=Plausibility(threshold=...), or use plausibility=None."
     )
+    return (Remark("excluded_hits", text),)
 
 
 class _Columns:
