@@ -14,7 +14,7 @@ import acex
 
 SOURCE = Path(acex.__file__).parent
 ORDER = ["_version", "errors", "arrays", "values", "spreadsheets", "space", "search", "plan", "options"]
-ORDER += ["ledger", "models", "engine", "audit", "batch", "api", "face", "show", "datasets", "bench", "studio", "cli"]
+ORDER += ["ledger", "models", "engine", "audit", "batch", "api", "show", "datasets", "studio", "cli"]
 # What a person types without a further import (`e.plot()`, `e.to_html()`); the work is done when they do.
 CONVENIENCE = {
     ("acex.space.space", "acex.show"),
@@ -63,6 +63,30 @@ def test_imports_point_one_way(module: str) -> None:
             assert room(module) in ("studio", "cli"), f"{module} imports the face of the library"
         elif ORDER.index(room(used)) > ORDER.index(room(module)):
             assert any(module == at and used.startswith(to) for at, to in CONVENIENCE), f"{module} imports {used}"
+
+
+MOST_IMPORTS = 15
+MORE_IMPORTS = {  # with the reason
+    "acex.api": "the public interface brings all rooms together",
+    "acex.engine.planner": "turns options, a row, a model and a reference into a plan and a session",
+    "acex.engine.session": "the one place where search, ledger and model meet",
+    "acex.batch.explanations": "plans, runs, records and tabulates many rows",
+}
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES) - set(FACE)))
+def test_a_module_imports_few_others(module: str) -> None:
+    used = {name for name in imports(MODULES[module]) if name != "acex"}
+    assert len(used) <= MOST_IMPORTS or module in MORE_IMPORTS, f"{module} imports {len(used)} modules: {sorted(used)}"
+
+
+def test_class_names_are_unique() -> None:
+    homes: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(module)
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
 
 
 def test_no_two_files_need_each_other() -> None:
