@@ -30,7 +30,7 @@ from acex.arrays import BoolArray, FloatArray
 from acex.search.candidates import everything, from_hits, from_reference
 from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, Problem
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.feature import Feature
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.plausibility import Plausibility
@@ -99,7 +99,7 @@ def task(seed: int, n_rows: int = 3) -> list[Case]:
             region = Region.of(space, x, ranges=ranges, constant=scale.deviations == 0)
         except ValueError:  # nothing can move
             continue
-        problem = Problem(region, Cost(scale, x, space.weights, beta), scale, reference, density, quantiles)
+        problem = Problem(region, CostFunction(scale, x, space.weights, beta), scale, reference, density, quantiles)
         sign = -1.0 if odds(x[None])[0] > 0 else 1.0
         others = withheld[(withheld != x).any(axis=1)]
         cases.append(Case(problem, _signed(odds, sign), outcomes != (sign < 0), others, gives_scores))

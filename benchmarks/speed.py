@@ -31,7 +31,7 @@ from acex.bench.ground import ground
 from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.plausibility import Plausibility
 from acex.space.quantiles import Quantiles
 from acex.space.region import Region
@@ -59,7 +59,7 @@ def problem_of(space: Space, reference: FloatArray, x: FloatArray, plausibility:
     scale = Scale.of(space, reference)
     region = Region.of(space, x, constant=scale.deviations == 0)
     density = plausibility.fit(reference, scale)
-    cost, quantiles = Cost(scale, x, space.weights), Quantiles.of(scale, reference)
+    cost, quantiles = CostFunction(scale, x, space.weights), Quantiles.of(scale, reference)
     return Problem(region, cost, scale, reference, density, quantiles)
 
 

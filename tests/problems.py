@@ -6,7 +6,7 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import History, Problem, Query, key
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.plausibility import Plausibility
 from acex.space.quantiles import Quantiles
@@ -46,7 +46,7 @@ def problem(space: Space = MIXED, *, seed: int = 0, beta: float = 5.0, plausible
     scale = Scale.of(space, reference)
     x = reference[0]
     density = Plausibility().fit(reference, scale) if plausible else None
-    cost, quantiles = Cost(scale, x, space.weights, beta), Quantiles.of(scale, reference)
+    cost, quantiles = CostFunction(scale, x, space.weights, beta), Quantiles.of(scale, reference)
     return Problem(Region.of(space, x), cost, scale, reference, density, quantiles)
 
 

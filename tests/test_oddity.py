@@ -15,6 +15,7 @@ from acex.engine.rarity import least_usual, unusual_row
 from acex.engine.reference import Reference
 from acex.search.problem import Problem
 from acex.show.report import words
+from acex.space.cost import Cost
 
 
 def people(n: int = 600) -> pd.DataFrame:
@@ -32,7 +33,7 @@ def problem(kind: Any = "joint", **odd: Any) -> Problem:
     row = {"age": 40, "years": 10, "job": "cook", "school": "middle", "tall": 171.0} | odd
     reference = Reference.of(data, None, None, None, Plausibility(kind=kind), 0)
     x = reference.space.encode(row)[0]
-    return reference.problem(reference.space, x, ranges=None, constraint=None, beta=5.0, kind="joint")
+    return reference.problem(reference.space, x, cost=Cost(per_category=None), kind="joint")
 
 
 def test_a_usual_row_has_nothing_to_tell() -> None:

@@ -252,6 +252,6 @@ def test_a_space_reaches_rows_beyond_it_and_is_the_same_for_those_within() -> No
 
 
 def test_ranges_beyond_the_data_widen_the_space() -> None:
-    wide = PEOPLE.widened({"age": (10.5, 120), "income": (-np.inf, np.inf), "job": ["cook"]})
+    wide = PEOPLE.widened({"age": (10.5, 120), "income": (-np.inf, np.inf)}, {"job": ["cook"]})
     assert wide.low.tolist() == [11, 0, 0]
     assert wide.high.tolist() == [120, 1e6, 1]

@@ -47,11 +47,12 @@ from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
+from acex.space.cost import Cost
 from acex.space.gaps import Missing, without_gaps
 from acex.space.metric import Metric
 from acex.space.mining import Mined, mine
 from acex.space.plausibility import Plausibility
-from acex.space.rules import Rule
+from acex.space.rules import as_rules
 from acex.space.scale import Scale
 from acex.space.space import Grids, Space
 from acex.values import Label, fingerprint, is_count, is_finite, is_missing
@@ -219,6 +220,8 @@ class Explainer:
             ValueError: the row or one of the options is wrong: whatever no query could mend.
         """
         known = self._space_for(options)
+        rules, _ = as_rules(options.rules, known)
+        ranges, values = known.split_limits(options.ranges)
         space = known.reaching(x)
         encoded = space.encode(x)
         if len(encoded) != 1:
@@ -226,15 +229,13 @@ class Explainer:
         problem = self._reference.problem(
             space,
             encoded[0],
-            ranges=options.ranges,
-            constraint=options.constraint,
-            rules=options.rules,
-            beta=options.beta,
-            crumbs=not options.strategy.prunes,
-            max_changes=options.max_changes,
-            category_cost=options.category_cost,
-            change_cost=options.change_cost,
             kind=options.strategy.plausibility,
+            cost=Cost(options.beta, None, options.category_cost, options.change_cost),
+            ranges=ranges,
+            values=values,
+            rules=[*rules, *([] if options.constraint is None else [options.constraint])],
+            max_changes=options.max_changes,
+            small_steps=not options.strategy.prunes,
         )
         constraint, remarks = self._constraint_of(problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -288,12 +289,9 @@ class Explainer:
             no_labels=self._no_labels,
             scores=self._scores,
         )
-        space = self.space.widened(options.ranges).adjust(
+        return self.space.widened(*self.space.split_limits(options.ranges)).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.weights
         )
-        for text in options.rules:
-            Rule.of(text, space)
-        return space
 
     def _constraint_of(self, problem: Problem) -> tuple[str | None, tuple[str, ...]]:
         """What tells the caller's rule from others, and what is to be said about that.
@@ -301,9 +299,9 @@ class Explainer:
         How it is written, and, since that is not all there is to a function, what it says about known rows. A rule that
         cannot be pinned down is like no other, also not like itself in a later run.
         """
-        rule = problem.region.constraint
-        if rule is None:
+        if not problem.region.functions:
             return None, ()
+        [rule] = problem.region.functions
         traits, complete = pinned(rule)
         passes = problem.region.contains(problem.region.snap(self.reference))
         told = [traits, np.packbits(passes).tobytes().hex(), None if complete else uuid.uuid4().hex]
@@ -397,7 +395,7 @@ class Explainer:
             ['found', 'found', 'found']
         """
         told = self._options(options)
-        self._space_for(told)  # what is wrong for every row is said before any is asked
+        as_rules(told.rules, self._space_for(told))  # errors that concern every row, before any is asked
         chosen = executor_for(n_jobs, executor)
         if not (budget_total is None or is_count(budget_total)):
             raise ValueError(f"budget_total must be None or a whole number of at least 1, got {budget_total!r}.")

@@ -12,7 +12,7 @@ from acex.search.strategies import as_strategy
 from acex.search.strategy import Strategy
 from acex.search.votes import Noise, Share
 from acex.space.feature import Direction
-from acex.space.region import Constraint
+from acex.space.rules import RuleFunction
 from acex.values import did_you_mean, is_count, is_finite, listed
 
 BUDGET = 60
@@ -30,7 +30,7 @@ class RowOptions(TypedDict, total=False):
     ranges: Mapping[Any, Any] | None
     directions: Mapping[Any, Direction] | None
     weights: Mapping[Any, float] | None
-    constraint: Constraint | None
+    constraint: RuleFunction | None
     rules: Iterable[str]
     strategy: Strategy | str
     effort: str
@@ -56,7 +56,7 @@ class Options:
     ranges: Mapping[Any, Any] | None = None
     directions: Mapping[Any, Direction] | None = None
     weights: Mapping[Any, float] | None = None
-    constraint: Constraint | None = None
+    constraint: RuleFunction | None = None
     rules: tuple[str, ...] = ()
     strategy: Strategy = field(default_factory=lambda: as_strategy("feasible"))
     effort: str = "settle"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -190,7 +189,8 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
         if (points == x).all():  # every change is left out
             inside = True
         else:
-            region = Region.of(space, x, ranges=_ranges(e), constant=e.scale.deviations == 0)
+            ranges, values = space.split_limits(e.plan.ranges)
+            region = Region.of(space, x, ranges=ranges, values=values, constant=e.scale.deviations == 0)
             inside = bool(region.contains(points).all())
         words = "every value lies within its range and is one that the feature can hold."
     except ValueError as error:
@@ -199,8 +199,8 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
         yield Check("cost", None, "columns are left out, so the cost cannot be reckoned again.")
         return
-    cost = Cost.of(e.scale, x, space.weights, e.plan.beta, e.plan.category_cost, e.plan.change_cost or 0.0)
-    J = cost(e.space.encode(e.asked))
+    settings = Cost(e.plan.beta, None, e.plan.category_cost, e.plan.change_cost or 0.0)
+    J = settings.function(space, e.scale, x)(space.encode(e.asked))
     wrong = np.flatnonzero(~np.isclose(J, [step.cost for step in e.steps], rtol=TOLERANCE, atol=TOLERANCE))
     if len(wrong):
         i = int(wrong[0])
@@ -212,15 +212,6 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
 def _kept(e: Explanation, what: str) -> str:
     names = [f.name for f in e.space.features if getattr(f, what)]
     return f"{listed(names)} kept to it." if names else "there is none."
-
-
-def _ranges(e: Explanation) -> dict[str | int, Any]:
-    """The caller's limits as `Region` takes them; an open end is None in a file."""
-    out: dict[str | int, Any] = {}
-    for name, limits in e.plan.ranges.items():
-        is_pair = e.space.feature(name).is_number and len(limits) == 2
-        out[name] = [end if v is None else v for v, end in zip(limits, (-inf, inf), strict=True)] if is_pair else limits
-    return out
 
 
 def _asked_again(e: Explanation, model: Any, timeout: float | None) -> Iterator[Check]:

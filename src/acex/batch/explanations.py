@@ -267,7 +267,7 @@ class Explanations(Results, Sequence[Explanation]):
         Rows that are no points come last, and fail then.
         """
         desk, options = self._tool.desk, self._tool.options
-        points = _points(desk.space.widened(options.ranges), self._rows)
+        points = _points(desk.space.widened(*desk.space.split_limits(options.ranges)), self._rows)
         first: dict[bytes, int] = {}
         twins: dict[int, list[int]] = {}
         for i, x in enumerate(points):
@@ -347,7 +347,8 @@ class Explanations(Results, Sequence[Explanation]):
         return told
 
     def _asked_space(self) -> Space:
-        return self._tool.desk.space.widened(self._tool.options.ranges)
+        space = self._tool.desk.space
+        return space.widened(*space.split_limits(self._tool.options.ranges))
 
     def to_json(
         self,

@@ -349,7 +349,8 @@ def _range(text: str, space: acex.Space) -> tuple[str, Any]:
     if values == "missing" and not feature.gaps and "missing" not in getattr(feature, "categories", ()):
         raise ValueError(f"--range {text!r}: nothing may be missing here; for a model that takes gaps, --missing keep.")
     try:
-        return name, [None] if feature.gaps and feature.ordered and values == "missing" else feature.limits_in(values)
+        is_list = feature.lists_codes or (feature.gaps and values == "missing")
+        return name, feature.values_in(values) if is_list else feature.range_in(values)
     except ValueError as error:
         raise ValueError(f"--range {text!r}: {error}") from None
 

@@ -18,13 +18,12 @@ from acex.space.cost import Cost
 from acex.space.gaps import Missing
 from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.quantiles import Quantiles
-from acex.space.region import Constraint, Region
-from acex.space.rules import Rule
+from acex.space.region import Region
 from acex.space.scale import Scale
 from acex.space.space import Grids, Space
 from acex.values import Label, fingerprint, is_finite
 
-VISIBLE = 0.01  # of the spread of a feature: no decision should hang on a smaller step
+VISIBLE = 0.01  # of the spread of a feature: smaller steps should not decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,45 +121,43 @@ class Reference:
         space: Space,
         factual: FloatArray,
         *,
-        ranges: Mapping[Any, Any] | None,
-        constraint: Constraint | None,
-        rules: Sequence[str] = (),
-        beta: float,
         kind: Kind,
-        crumbs: bool = False,
+        cost: Cost,
+        ranges: Mapping[Any, Any] | None = None,
+        values: Mapping[Any, Any] | None = None,
+        rules: Any = (),
         max_changes: int | None = None,
-        category_cost: float | None = None,
-        change_cost: float = 0.0,
+        small_steps: bool = False,
     ) -> Problem:
-        """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row.
+        """What a search for one factual, (d,), has to know.
 
         Args:
-            crumbs: may a counterfactual have steps that nobody would see?
-            max_changes: how many features may change.
-            category_cost: what a change of category counts, in standard deviations; None for 1 over its own.
-            change_cost: what every change counts besides.
+            space: that of the reference, with the options for this row.
+            kind: of the plausibility filter, where the settings leave it open.
+            ranges, values, rules, max_changes: see `Region.of`.
+            small_steps: may a counterfactual have steps too small to be visible?
         """
         region = Region.of(
             space,
             factual,
             ranges=ranges,
+            values=values,
             constant=self.scale.deviations == 0,
-            constraint=constraint,
-            rules=tuple(Rule.of(text, space) for text in rules),
-            crumb=None if crumbs else self._visible,
+            rules=rules,
+            min_step=None if small_steps else self._min_step,
             max_changes=max_changes,
             middle=self.scale.middle,
         )
-        if crumbs and (space.is_gap(factual) & region.movable).any():
-            raise ValueError("ranges asks for a value in place of a gap, which needs strategy 'feasible'.")
-        cost = Cost.of(self.scale, factual, space.weights, beta, category_cost, change_cost)
-        return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
+        if small_steps and (space.is_gap(factual) & region.movable).any():
+            raise ValueError("ranges or values ask for a value in place of a gap, which needs strategy 'feasible'.")
+        function = cost.function(space, self.scale, factual)
+        return Problem(region, function, self.scale, self.points, self.density(kind), self.quantiles)
 
     @cached_property
-    def _visible(self) -> FloatArray:
-        """The least step of each feature that somebody would see, (d,).
+    def _min_step(self) -> FloatArray:
+        """The least visible step of each feature, (d,).
 
-        Where a few giants make the standard deviation, the middle half of the rows says what a step is.
+        Where a few very large values inflate the standard deviation, the interquartile range is used.
         """
         lower, upper = np.quantile(self.scale.filled(self.points), [0.25, 0.75], axis=0)
         middle = (upper - lower) / 1.349  # the standard deviation, where a feature is normal

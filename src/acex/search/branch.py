@@ -18,8 +18,8 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.search.climb import Accept, Proposal, Score, along_climbs, best_acceptable
-from acex.space.cost import Cost
-from acex.space.feature import NOTHING
+from acex.space.cost import CostFunction
+from acex.space.feature import MISSING_CODE
 from acex.space.region import Region
 
 MOST_NODES = 2000
@@ -51,7 +51,7 @@ class _Node:
 
 def branch_and_bound(
     score: Score,
-    cost: Cost,
+    cost: CostFunction,
     region: Region,
     relaxed: BoolArray,
     starts: FloatArray,
@@ -105,7 +105,7 @@ def branch_and_bound(
     return None if best is None else Proposal(best, best_score, exhaustive=finished and complete)
 
 
-def _levels(score: Score, cost: Cost, region: Region, relaxed: BoolArray, starts: FloatArray) -> list[_Level]:
+def _levels(score: Score, cost: CostFunction, region: Region, relaxed: BoolArray, starts: FloatArray) -> list[_Level]:
     discrete = [int(j) for j in np.flatnonzero(region.movable & ~relaxed)]
     # The feature that costs most to change first: its branches are cut off soonest.
     discrete.sort(key=lambda j: -cost.per_unit[j])
@@ -130,16 +130,16 @@ def _levels(score: Score, cost: Cost, region: Region, relaxed: BoolArray, starts
     return levels
 
 
-def _added(cost: Cost, j: int, value: float | FloatArray, E: FloatArray) -> FloatArray:
+def _added(cost: CostFunction, j: int, value: float | FloatArray, E: FloatArray) -> FloatArray:
     """Squared distance that feature j adds between this value and each piece of evidence, (e,); for (v, 1), (v, e)."""
     scale = cost.scale
     square: FloatArray = (scale.space.features[j].steps(value, E[:, j]) * scale.per_unit[j]) ** 2
-    differ = np.not_equal(np.equal(value, NOTHING), E[:, j] == NOTHING)
+    differ = np.not_equal(np.equal(value, MISSING_CODE), E[:, j] == MISSING_CODE)
     # Here a gap is fixed; from the numbers of others it is as far as in coordinates, at least.
     return np.where(differ, scale.gap_step**2, square)
 
 
-def _expand(score: Score, cost: Cost, level: _Level, nodes: list[_Node]) -> tuple[list[_Node], FloatArray]:
+def _expand(score: Score, cost: CostFunction, level: _Level, nodes: list[_Node]) -> tuple[list[_Node], FloatArray]:
     """The children of nodes of one level and their bounds, (g v,)."""
     square = (np.array([n.square for n in nodes])[:, None] + level.steps**2).ravel()
     absolute = (np.array([n.absolute for n in nodes])[:, None] + level.steps).ravel()

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.region import Region
 
 MOST_ITERATIONS = 25
@@ -47,7 +47,7 @@ class Proposal:
     exhaustive: bool
 
 
-def climb(score: Score, cost: Cost, region: Region, starts: FloatArray, relaxed: BoolArray) -> FloatArray:
+def climb(score: Score, cost: CostFunction, region: Region, starts: FloatArray, relaxed: BoolArray) -> FloatArray:
     """Where L-BFGS-B ends from the starts, (s, d), moving the relaxed features only; not snapped.
 
     A relaxed feature is factual + p - q with p, q >= 0, in standard deviations: the l1 norm is then
@@ -89,7 +89,9 @@ def climb(score: Score, cost: Cost, region: Region, starts: FloatArray, relaxed:
     return points(found.x)[0]
 
 
-def along_climbs(score: Score, cost: Cost, region: Region, starts: FloatArray, relaxed: BoolArray) -> FloatArray:
+def along_climbs(
+    score: Score, cost: CostFunction, region: Region, starts: FloatArray, relaxed: BoolArray
+) -> FloatArray:
     """Where climbs from the starts, (s, d), end and what lies on the way, snapped, (n, d).
 
     The way is kept because the end may be implausible where something on the way is not: from the start

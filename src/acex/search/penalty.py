@@ -25,7 +25,7 @@ from acex.search.problem import History, Problem, Query, Stop
 from acex.search.propose import maximise
 from acex.search.strategy import Strategy, best_cost
 from acex.search.surrogate import Beside, Posterior, fit
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.plausibility import Kind
 from acex.values import is_count
 
@@ -229,7 +229,7 @@ class ImprovementScore:
     """Expected improvement of J over the incumbent, divided by lambda (section 3.3); see `acquisition`."""
 
     beside: Beside
-    cost: Cost
+    cost: CostFunction
     penalty: float
     evidence: FloatArray
     incumbent_cost: float

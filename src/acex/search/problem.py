@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.plausibility import Density
 from acex.space.quantiles import Quantiles
 from acex.space.region import Region
@@ -127,7 +127,7 @@ class Problem:
     """Where the search may go, what a point costs, and what looks real."""
 
     region: Region
-    cost: Cost
+    cost: CostFunction
     scale: Scale
     reference: FloatArray  # (m, d)
     density: Density | None  # None: everything is plausible

@@ -11,7 +11,7 @@ import numpy as np
 from acex.arrays import BoolArray, FloatArray
 from acex.search.branch import branch_and_bound
 from acex.search.climb import Accept, Proposal, Score, along_climbs, best_acceptable
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.region import Region
 
 MOST_VALUES = 20  # an integer feature with more values than this is relaxed and snapped
@@ -29,7 +29,7 @@ def relaxed_features(region: Region) -> BoolArray:
     return out
 
 
-def maximise(score: Score, cost: Cost, region: Region, starts: FloatArray, accept: Accept) -> Proposal | None:
+def maximise(score: Score, cost: CostFunction, region: Region, starts: FloatArray, accept: Accept) -> Proposal | None:
     """The best acceptable point reached from the starts, (s, d); None when nothing acceptable scores."""
     relaxed = relaxed_features(region)
     starts = region.snap(starts)

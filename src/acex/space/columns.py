@@ -60,17 +60,35 @@ class Column:
         held: FloatArray = np.clip(values, float(limits.min), float(limits.max)).astype(dtype).astype(np.float64)
         return np.where(np.equal(values, self.feature.gap), values, held) if self.feature.gaps else held
 
-    def allowed(self, limits: Any) -> FloatArray:
-        """The codes that `ranges` leaves of the feature; an end such as 0.1, which has no float32, moves inwards."""
-        allowed = self.feature.allowed(limits, self.low, self.high)
-        held, number = self.nearest(allowed), self.number_dtype.type
-        if held[0] < allowed[0]:
+    @property
+    def every(self) -> FloatArray:
+        """All codes of the feature, as they are held here."""
+        return self.feature.every(self.low, self.high)
+
+    def within(self, pair: Any) -> FloatArray:
+        """The ends that `ranges` leaves of the feature; one such as 0.1, which has no float32, moves inwards."""
+        least, most = self.feature.ends(pair)
+        wanted = np.array([max(least, self.low), min(most, self.high)])
+        held, number = self.nearest(wanted), self.number_dtype.type
+        if held[0] < wanted[0]:
             held[0] = np.nextafter(number(held[0]), number(np.inf))
-        if held[-1] > allowed[-1]:
+        if held[-1] > wanted[-1]:
             held[-1] = np.nextafter(number(held[-1]), number(-np.inf))
         if held[0] > held[-1]:
-            raise ValueError(f"ranges[{self.feature.name!r}]: no value of the feature lies within {limits!r}.")
+            raise ValueError(f"ranges[{self.feature.name!r}]: no value of the feature lies within {pair!r}.")
         return held
+
+    def listed(self, values: Any) -> FloatArray:
+        """The codes of a list of `values`, ascending; of 0.1 in a column of float32 the nearest."""
+        codes = self.feature.choices(values)
+        held = self.nearest(codes)
+        lost = codes[(held < self.low) | (held > self.high) | ((held != codes) & (self.number_dtype.kind != "f"))]
+        if len(lost):
+            raise ValueError(
+                f"values[{self.feature.name!r}]: {self.feature.text(self.feature.value(lost[0]), 15)} does not fit "
+                f"the column ({self.dtype}), whose values are {self.feature.span()}."
+            )
+        return np.unique(held)
 
     def codes(self, values: pd.Series[Any]) -> FloatArray:
         """The codes of values, as they are held here, (n,); they may lie beyond the feature's ends."""

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.space.feature import NOTHING
+from acex.space.feature import MISSING_CODE
 from acex.space.scale import Scale
 
 # Chosen on simulated tables (benchmarks/plausible.py --only simulated --set ...); neighbouring values do as well.
@@ -70,7 +70,7 @@ class Traits:
         varies = scale.deviations > 0
         numbers, categories = np.flatnonzero(varies & ~scale.is_nominal), np.flatnonzero(varies & scale.is_nominal)
         knots = []
-        for column in (known[known != NOTHING] for known in reference[:, numbers].T):
+        for column in (known[known != MISSING_CODE] for known in reference[:, numbers].T):
             values, counts = np.unique(column, return_counts=True)
             ranks = (np.cumsum(counts) - counts / 2) / len(column)
             knots.append((values, ndtri(ranks), ranks))
@@ -92,7 +92,7 @@ class Traits:
             pairs = pairs[:, np.sort(np.random.default_rng(0).choice(pairs.shape[1], room, replace=False))]
         reaches = tuple(_reach(values) for values, _, _ in knots)
         known = reference[:, numbers]
-        middle, per_unit = known.mean(axis=0, where=_where(known != NOTHING)), scale.per_unit[numbers]
+        middle, per_unit = known.mean(axis=0, where=_where(known != MISSING_CODE)), scale.per_unit[numbers]
         return cls(numbers, tuple(knots), reaches, middle, per_unit, categories, tuple(levels), n_bends, pairs, plain)
 
     @cached_property
@@ -147,7 +147,7 @@ class Traits:
         """The same for each row of the reference, had it not been there, (m, numbers)."""
         gaps = np.zeros((len(reference), len(self.numbers)))
         for i, (x, reach) in enumerate(zip(reference[:, self.numbers].T, self.reaches, strict=True)):
-            known = x != NOTHING
+            known = x != MISSING_CODE
             values, where, counts = np.unique(x[known], return_inverse=True, return_counts=True)
             steps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
             at = np.arange(len(values))
@@ -158,7 +158,7 @@ class Traits:
 
     def missing(self, X: FloatArray) -> BoolArray:
         """Which numbers of points are missing, (n, numbers)."""
-        return np.asarray(X[:, self.numbers] == NOTHING)
+        return np.asarray(X[:, self.numbers] == MISSING_CODE)
 
     def __call__(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """phi of points whose y is known, (n, p)."""

@@ -14,8 +14,7 @@ from itertools import combinations, permutations
 import numpy as np
 
 from acex.arrays import FloatArray
-from acex.space.grammar import codes_of, is_close
-from acex.space.rules import Rule
+from acex.space.rules import Rule, codes_of, is_close
 from acex.space.space import Space
 
 FEWEST = 20  # rows that a rule has to hold for

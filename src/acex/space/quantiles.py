@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.feature import NOTHING
+from acex.space.feature import MISSING_CODE
 from acex.space.scale import Scale
 
 
@@ -29,7 +29,7 @@ class Quantiles:
     def of(cls, scale: Scale, reference: FloatArray) -> Quantiles:
         """The quantiles of reference points, (m, d)."""
         knots, deviations = [], []
-        for column in (known[known != NOTHING] for known in reference.T):
+        for column in (known[known != MISSING_CODE] for known in reference.T):
             values, counts = np.unique(column, return_counts=True)
             shares = counts / len(column)
             ranks = np.cumsum(shares) - shares / 2

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.space.feature import NOTHING
+from acex.space.feature import MISSING_CODE
 from acex.space.metric import Metric
 from acex.space.space import Space
 
@@ -39,9 +39,9 @@ class Scale:
         middle, gapped = None, space.gapped
         if len(gapped):
             middle = (space.low + space.high) / 2
-            known = [np.sort(reference[reference[:, j] != NOTHING, j]) for j in gapped]
+            known = [np.sort(reference[reference[:, j] != MISSING_CODE, j]) for j in gapped]
             middle[gapped] = [x[len(x) // 2] if len(x) else middle[j] for j, x in zip(gapped, known, strict=True)]
-            reference = np.where(reference == NOTHING, middle, reference)
+            reference = np.where(reference == MISSING_CODE, middle, reference)
         deviations = reference.std(axis=0)
         if len(gapped):
             deviations[gapped] = [x.std() if len(x) else 0.0 for x in known]
@@ -57,7 +57,7 @@ class Scale:
 
     def filled(self, X: FloatArray) -> FloatArray:
         """The points with usual values in place of gaps, as far as features have an order; of the same shape."""
-        return np.where(X == NOTHING, self.middle, X) if len(self.space.gapped) else X
+        return np.where(X == MISSING_CODE, self.middle, X) if len(self.space.gapped) else X
 
     @property
     def is_nominal(self) -> BoolArray:
@@ -78,7 +78,7 @@ class Scale:
             steps[:, j] = self.space.features[j].steps(X[:, j], x[j])
         gapped = self.space.gapped
         if len(gapped):
-            differ = (X[:, gapped] == NOTHING) != (x[gapped] == NOTHING)
+            differ = (X[:, gapped] == MISSING_CODE) != (x[gapped] == MISSING_CODE)
             steps[:, gapped] = np.where(differ, self.gap_step * self.deviations[gapped], steps[:, gapped])
         return steps
 
@@ -109,7 +109,7 @@ class Scale:
 
         Two categories lie 1 / s apart. Those of features with very many categories come last, and are the codes.
         """
-        beside = [self.gap_step * (X[:, self.space.gapped] == NOTHING)] if len(self.space.gapped) else []
+        beside = [self.gap_step * (X[:, self.space.gapped] == MISSING_CODE)] if len(self.space.gapped) else []
         blocks = (self.space.features[j].block(X[:, j], self.per_unit[j]) for j in self._few)
         return [*beside, *blocks, *(X[:, [j]] for j in self._many)]
 

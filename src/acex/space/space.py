@@ -7,7 +7,7 @@ or the position in `categories`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
@@ -29,7 +29,7 @@ from acex.space.columns import (
     labels_to_json,
     refuse_gaps,
 )
-from acex.space.feature import NOTHING, Direction, Feature, feature_from_json, feature_to_json
+from acex.space.feature import MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
 from acex.space.gaps import Missing, all_at_once, known_values
 from acex.space.kinds import Categorical, Numeric
 from acex.values import is_missing, joined_words, listed
@@ -128,7 +128,7 @@ class Space:
     @cached_property
     def gapped(self) -> IntArray:
         """The features with an order in which there may be gaps."""
-        return np.flatnonzero(self.gap_codes == NOTHING)
+        return np.flatnonzero(self.gap_codes == MISSING_CODE)
 
     def is_gap(self, X: FloatArray) -> BoolArray:
         """Which values are missing, of the shape of the points."""
@@ -245,16 +245,38 @@ class Space:
         stepped = [f for f in self.features if isinstance(f, Numeric) and f.grid and f.is_stepped]
         return joined_words([f"{f.name} {f.grid:.15g}" for f in stepped]) if stepped else ""
 
-    def widened(self, ranges: Mapping[str | int, Any] | None) -> Space:
-        """The same space, its numeric ranges widened to hold those of `ranges`.
+    def widened(
+        self, ranges: Mapping[str | int, Any] | None = None, values: Mapping[str | int, Any] | None = None
+    ) -> Space:
+        """The same space with room for what `ranges` and `values` allow; an open end widens nothing.
 
-        An infinite end widens nothing.
+        Raises:
+            ValueError: a range is not a pair, values are not a list, or both name the same feature.
         """
+        pairs, lists = self.by_index("ranges", ranges), self.by_index("values", values)
         features = list(self.features)
-        for j, wanted in self.by_index("ranges", ranges).items():
-            values, may_be_missing = features[j].parted(wanted)
-            features[j] = features[j] if may_be_missing and values is None else features[j].widened(values)
+        for j in pairs.keys() & lists.keys():
+            raise ValueError(f"values[{features[j].name!r}]: also limited by ranges; use one of the two.")
+        for j, pair in pairs.items():
+            ends = np.array(features[j].ends(pair))
+            features[j] = features[j].reaching(ends[np.isfinite(ends)])
+        for j, wanted in lists.items():
+            known = [value for value in features[j].wanted(wanted) if value is not None]
+            features[j] = features[j].reaching(features[j].choices(known)) if known else features[j]
         return replace(self, features=tuple(features))
+
+    def split_limits(self, limits: Mapping[Any, Any] | None) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Ranges and values from one mapping that holds both, as acex 0.2 wrote it.
+
+        Lists of categories, and [None] for a gap, are values; everything else is a range.
+        """
+        ranges: dict[Any, Any] = {}
+        values: dict[Any, Any] = {}
+        for j, wanted in self.by_index("ranges", limits).items():
+            is_gap = isinstance(wanted, (list, tuple, Set)) and len(wanted) == 1 and all(map(is_missing, wanted))
+            target = values if self.features[j].lists_codes or is_gap else ranges
+            target[self.names[j]] = wanted
+        return ranges, values
 
     def reaching(self, rows: Rows) -> Space:
         """The same space, its numeric ranges widened to hold these rows: what is there is possible."""

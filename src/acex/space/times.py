@@ -5,7 +5,6 @@ Codes count units (days, hours, ...) from the first of January 1970 on; of a dur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -88,29 +87,11 @@ class Moment(Feature):
             raise ValueError(f"{self.name!r}: {plain(odd)} is finer than the data, which are counted in {self.step}.")
         return whole
 
-    def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
-        if limits is None:
-            return np.array([low, high])
-        no_pair = isinstance(limits, (str, bytes, Set, Mapping)) or not isinstance(limits, Iterable)
-        ends = [] if no_pair else [*limits]
-        if len(ends) != 2:
-            raise ValueError(f"ranges[{self.name!r}]: expected a pair (first, last), got {limits!r}.")
-        least, most = (None if e is None or e in (-np.inf, np.inf) else self._counted(self._parsed(e)) for e in ends)
-        least, most = -np.inf if least is None else np.ceil(least), np.inf if most is None else np.floor(most)
-        if least > most:
-            raise ValueError(f"ranges[{self.name!r}]: expected first <= last, got {ends[0]} and {ends[1]}.")
-        return np.array([max(least, low), min(most, high)])
+    def limit(self, value: Any) -> float:
+        return self._counted(self._parsed(value))
 
-    def limits_in(self, text: str) -> Any:
-        first, dots, last = text.partition("..")
-        if not dots:
-            first, dots, last = text.partition(":")
-        if not dots:
-            raise ValueError("expected FIRST..LAST, either of which may be left out.")
-        return [self._parsed(end) if end else None for end in (first, last)]
-
-    def widened(self, limits: Any) -> Feature:
-        return self.reaching(np.array([end for end in self.allowed(limits).tolist() if np.isfinite(end)]))
+    def value_in(self, text: str) -> Any:
+        return self._parsed(text)
 
     def reaching(self, x: FloatArray) -> Feature:
         low, high = float(x.min(initial=self.low)), float(x.max(initial=self.high))
