@@ -30,9 +30,8 @@ from acex.search.candidates import everything, from_hits, from_reference
 from acex.search.problem import Problem
 from acex.space.cost import CostFunction
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 
 MODELS: dict[str, Callable[[], Any]] = {
     "forest": lambda: None,  # the ground's own

@@ -34,9 +34,8 @@ from acex.space.cost import CostFunction
 from acex.space.feature import Feature
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 
 VALIDATION, TEST = 1_000_000, 2_000_000  # where their seeds begin

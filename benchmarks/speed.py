@@ -33,9 +33,8 @@ from acex.search.search import Search
 from acex.search.strategy import Strategy
 from acex.space.cost import CostFunction
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 
 Decide = Callable[[FloatArray], IntArray]

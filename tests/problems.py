@@ -9,9 +9,8 @@ from acex.search.problem import History, Problem, Query, key
 from acex.space.cost import CostFunction
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 
 MIXED = Space(

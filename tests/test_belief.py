@@ -25,9 +25,8 @@ from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
 from acex.space.cost import CostFunction
 from acex.space.kinds import Continuous
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 from problems import MIXED, decide, problem
 

@@ -27,9 +27,8 @@ from acex.search.evidence import Ground, Points
 from acex.space.columns import holds_gaps, rows_in_form
 from acex.space.cost import Cost
 from acex.space.feature import MISSING_CODE
-from acex.space.quantiles import Quantiles
 from acex.space.rules import Rule
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from commands import run
 from strategies import frames, modest
 

@@ -92,7 +92,7 @@ def test_encoding_leaves_the_rows_alone() -> None:
 
 
 def test_columns_of_an_array_are_called_by_number() -> None:
-    space = Space.infer(np.array([[1, "a", 0.5], [2, "b", 0.7]], dtype=object), freeze=[2])
+    space = Space.infer(np.array([[1, "a", 0.5], [2, "b", 0.7]], dtype=object)).adjust(freeze=[2])
     assert space.names == ["x0", "x1", "x2"]
     assert [type(f) for f in space.features] == [Integer, Nominal, Continuous]
     assert [f.frozen for f in space.features] == [False, False, True]

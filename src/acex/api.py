@@ -46,14 +46,12 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.search.problem import Hint, Problem
-from acex.space.columns import as_frame
+from acex.space.columns import Missing, as_frame, drop_incomplete
 from acex.space.cost import Cost
-from acex.space.gaps import Missing, without_gaps
-from acex.space.metric import Metric
 from acex.space.mining import Mined, mine
 from acex.space.plausibility import Plausibility
 from acex.space.rules import as_rules
-from acex.space.scale import Scale
+from acex.space.scale import Metric, Scale
 from acex.space.space import Grids, Space
 from acex.values import Label, fingerprint, is_count, is_finite, is_missing
 
@@ -107,9 +105,16 @@ class Explainer:
             raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
         if not is_count(seed, least=0):
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        data, labels, left_out = without_gaps(data, labels, missing)
-        self.remarks: tuple[str, ...] = (left_out,) if left_out else ()
-        self._reference = Reference.of(data, labels, space, grid, plausibility, seed, missing, other)
+        if not (space is None or isinstance(space, Space)):
+            raise TypeError(f"space must be an acex.Space or None, got {type(space).__name__}.")
+        if space is None:
+            space = Space.infer(data, grid=grid, missing=missing, other=other)
+        else:
+            space = space.adjust(other=other).moving_on(grid)
+            space = replace(space, missing="keep") if missing == "keep" else space
+        data, labels, remarks = drop_incomplete(data, labels, space.missing)
+        self.remarks = tuple(map(str, remarks))
+        self._reference = Reference.of(data, labels, space, plausibility, seed)
         refuse_misfit(model, data, self._reference.outcomes)
         if self._known_labels is not None:
             self._reference.refuse_foreign_outcomes(self._known_labels)
@@ -238,13 +243,14 @@ class Explainer:
             small_steps=not options.strategy.prunes,
         )
         constraint, remarks = self._constraint_of(problem)
+        odd = map(str, (*known.out_of_range(encoded[0]), *known.unknown_categories(x)))
         row = space.frame(problem.factual[None]).iloc[0]
         plan = Plan(
             factual={str(name): None if is_missing(value) else value for name, value in row.items()},
             space=space,
             allowed=problem.region.allowed,
             constraint=constraint,
-            remarks=(*self.remarks, *known.beyond(encoded[0]), *known.others(x), *unusual_row(problem), *remarks),
+            remarks=(*self.remarks, *odd, *unusual_row(problem), *remarks),
             **self._said(options, space),
         )
         return plan, problem

@@ -13,7 +13,7 @@ from acex.arrays import Rows
 from acex.engine.explanation import Explanation
 from acex.ledger import Ledger
 from acex.options import Options, RowOptions
-from acex.space.gaps import Missing
+from acex.space.columns import Missing
 from acex.space.plausibility import Plausibility
 from acex.space.space import Grids, Space
 

@@ -10,9 +10,29 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 Label: TypeAlias = Hashable  # what a model says of a row: text, a whole number or a truth value
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that a reader should know about a result.
+
+    Attributes:
+        code: what kind of remark it is, such as "rows_dropped"; stable across versions.
+        text: a sentence for people.
+        column: the column it is about; None if it is about no single one.
+    """
+
+    code: str
+    text: str
+    column: str | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
 
 # What makes a terminal do something, or stand still, instead of showing it: control characters but tab and newline,
 # characters that turn the order of writing around, other ends of lines, and halves of characters.

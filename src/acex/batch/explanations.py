@@ -37,7 +37,7 @@ from acex.plan.plan import Plan
 from acex.plan.target import Target
 from acex.search.problem import Problem
 from acex.space.columns import as_frame
-from acex.space.metric import Metric
+from acex.space.scale import Metric
 from acex.space.space import Space
 from acex.values import as_json, is_count
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acex.arrays import FloatArray, IntArray
-from acex.space.metric import EUCLIDEAN, Metric
+from acex.space.scale import EUCLIDEAN, Metric
 
 MOST_LEADERS = 64  # rows that are explained first, one for each part of the domain
 SAMPLE = 1000  # rows among which they are chosen

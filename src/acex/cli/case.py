@@ -16,8 +16,8 @@ from acex.cli.tables import as_label, column_names, matching, read_row, read_tab
 if TYPE_CHECKING:
     import pandas as pd
 
+    from acex.space.columns import Missing
     from acex.space.feature import Direction
-    from acex.space.gaps import Missing
 
 
 @dataclass(frozen=True)

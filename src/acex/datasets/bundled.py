@@ -76,7 +76,7 @@ def loan(n: int = 1000, seed: int = 0) -> Dataset:
         name="loan",
         rows=rows,
         labels=pd.Series(np.where(approved, "approved", "rejected"), name=LABEL, dtype="str"),
-        space=Space.infer(rows, freeze=["age"]),
+        space=Space.infer(rows).adjust(freeze=["age"]),
         target="approved",
         title="Loan applications (generated)",
         positive=("approved",),

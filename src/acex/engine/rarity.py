@@ -1,6 +1,6 @@
 """How usual a row is, and why it is not, in words: which value does not go with which other one.
 
-What is strange follows from all columns together (see `space/expected.py`); what a person can check is a pair of them.
+What is strange follows from all columns together (see `space/joint.py`); what a person can check is a pair of them.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def least_usual(problem: Problem, x: FloatArray) -> str:
     """The pair of values of a point, (d,), that is rarest among known rows; empty where none is, or nobody asks."""
     if not isinstance(problem.density, Joint):
         return ""
-    expected = problem.density.expected
-    judged = expected.traits.features
-    off = expected.off(x[None])[0]
+    model = problem.density.model
+    judged = model.basis.features
+    off = model.off(x[None])[0]
     strangest = [judged[i] for i in np.argsort(-off, kind="stable")[:STRANGEST] if off[i] >= OFF]
     pairs = [
         pair

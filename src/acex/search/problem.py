@@ -12,9 +12,8 @@ import numpy as np
 from acex.arrays import BoolArray, FloatArray
 from acex.space.cost import CostFunction
 from acex.space.plausibility import Density
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 
 T = TypeVar("T")
 Hint: TypeAlias = Callable[[FloatArray], FloatArray]

@@ -6,20 +6,23 @@ A column's dtype limits what it can *hold*: of 0.1 the nearest float32, of 300 t
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from acex.arrays import FloatArray, Rows
+from acex.arrays import BoolArray, FloatArray, Rows
 from acex.space.feature import KINDS, Feature
 from acex.space.kinds import refuse
 from acex.space.times import Date, Duration
-from acex.values import as_json, listed, plain
+from acex.values import Remark, as_json, listed, plain
+
+T = TypeVar("T")
+Missing: TypeAlias = Literal["drop", "keep"]
 
 IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
 ENOUGH_IDS = 20  # rows that all differ, before a column of whole numbers of such a name is one of identifiers
@@ -246,3 +249,96 @@ def rows_in_form(values: list[list[Any]], form: Mapping[str, Any]) -> Rows:
     if form["columns"] is not None:
         frame.columns = index_of(labels_from_json(form["columns"]), nested=form.get("nested", False))
     return frame
+
+
+# -- missing values, and all errors of a table at once --------------------------------------------------------
+
+
+def is_complete(data: Rows) -> BoolArray:
+    """Which rows of a frame or an array have no gap, (n,)."""
+    gaps = data.isna().to_numpy() if isinstance(data, pd.DataFrame) else pd.isna(np.asarray(data))
+    return np.asarray(~gaps.any(axis=1), dtype=bool)
+
+
+def complete_rows(data: pd.DataFrame) -> pd.DataFrame:
+    """The rows without a gap.
+
+    Raises:
+        ValueError: there are none.
+    """
+    whole = is_complete(data)
+    if whole.all() or len(data) == 0:
+        return data
+    if not whole.any():
+        what = f"every row of data has a gap: {_counted(data)}"
+        raise ValueError(
+            f"{what}. Leave out the columns that have most of them (in the shell --drop), or fill them in."
+        )
+    return data[whole]
+
+
+def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashable, pd.Series[Any]]]:
+    """The label of each column, and the values that say what it holds.
+
+    Raises:
+        ValueError: there are none.
+    """
+    rows = complete_rows(data) if checked(missing) == "drop" else data
+    empty = [label for label, column in rows.items() if len(rows) and column.isna().all()]
+    if empty:
+        raise ValueError(f"{listed(empty)}: every value is missing. Leave out the column (in the shell --drop).")
+    for label, column in rows.items():
+        yield label, column.dropna().infer_objects()
+
+
+def checked(missing: Missing) -> Missing:
+    """The same, if it is "drop" or "keep"."""
+    if missing not in ("drop", "keep"):
+        raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}.")
+    return missing
+
+
+def drop_incomplete(data: Rows, outcomes: Any, missing: Missing) -> tuple[Rows, Any, tuple[Remark, ...]]:
+    """The rows that a space with this `missing` keeps, with their outcomes, and a remark about those dropped.
+
+    If every row has a gap, all are kept: `Space.infer` and `Space.encode` raise the error.
+    """
+    if checked(missing) == "keep" or not (isinstance(data, pd.DataFrame) or np.ndim(data) == 2):
+        return data, outcomes, ()
+    complete = is_complete(data)
+    if complete.all() or not complete.any():
+        return data, outcomes, ()
+    n = int((~complete).sum())
+    counts = _counted(data if isinstance(data, pd.DataFrame) else pd.DataFrame(data))
+    what = f"{n} of {len(complete)} rows of data {'has a gap and was' if n == 1 else 'have gaps and were'} left out"
+    if outcomes is not None and len(outcomes) == len(complete):
+        outcomes = [outcome for outcome, keep in zip(outcomes, complete, strict=True) if keep]
+    return data[complete], outcomes, (Remark("rows_dropped", f"{what} ({counts})."),)
+
+
+def _counted(table: pd.DataFrame, most: int = 5) -> str:
+    """In which columns values are missing, and how many."""
+    counts = table.isna().sum()
+    worst = counts[counts > 0].sort_values(ascending=False, kind="stable")
+    named = ", ".join(f"{name} {n}" for name, n in worst.iloc[:most].items())
+    return named if len(worst) <= most else f"{named} and {len(worst) - most} more columns"
+
+
+def all_at_once(work: Iterable[Callable[[], T]]) -> list[T]:
+    """The results of all functions; errors are raised together.
+
+    Raises:
+        ValueError: with the message of each function that failed.
+    """
+    done: list[T] = []
+    problems: list[str] = []
+    for piece in work:
+        try:
+            done.append(piece())
+        except ValueError as error:
+            problems.append(str(error))
+    if len(problems) == 1:
+        raise ValueError(problems[0])
+    if problems:
+        raise ValueError("\n- ".join([f"{len(problems)} columns cannot be taken as they are:", *problems]))
+    return done

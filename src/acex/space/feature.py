@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.space.axis import Axis
 from acex.values import as_json, is_finite, is_missing, joined_words, listed, plain, readable, readable_pair
 
 Direction: TypeAlias = Literal["increase", "decrease"]
@@ -267,7 +266,7 @@ class Feature:
         one_hot: FloatArray = (x[:, None] == np.arange(self.high + 1)) * (unit / np.sqrt(2))
         return one_hot
 
-    # -- words and pictures ------------------------------------------------------------------------
+    # -- words ------------------------------------------------------------------------
 
     def text(self, value: Any, digits: int = 4) -> str:
         """A value as people write it; a word for none."""
@@ -296,13 +295,6 @@ class Feature:
         ends = self.value(self.low), self.value(self.high)
         low, high = ends if limits is None else (e if m is None else m for e, m in zip(ends, limits, strict=True))
         return f"{self.text(low)} to {self.text(high)}"
-
-    def axis(self, x: FloatArray, low: float, high: float, *, whole: bool) -> Axis:
-        """An axis for these codes, (n,), of those from low to high; the first and the last are shown in any case."""
-        if self.is_number:
-            return Axis.of_numbers(self.name, x, low, high, whole=whole)
-        every = self.codes(self.every(low, high))
-        return Axis.of_words(self.name, x, x if every is None else every, lambda c: self.text(self.value(c)))
 
 
 AnyKind = TypeVar("AnyKind", bound=type[Feature])

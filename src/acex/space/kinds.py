@@ -265,7 +265,7 @@ class Categorical(Feature):
     def _codes(self) -> dict[Hashable, int]:
         return {category: code for code, category in enumerate(self.categories)}
 
-    def strangers(self, values: pd.Series[Any]) -> list[Any]:
+    def unknown(self, values: pd.Series[Any]) -> list[Any]:
         """The values that are no category, and count as `other`."""
         return [v for v in values.dropna().tolist() if self.other is not None and self._code_of(v) is None]
 

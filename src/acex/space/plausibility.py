@@ -1,6 +1,6 @@
 """Does a point look like the reference? A hard filter, of one of two kinds.
 
-*joint*: each value fits the others of its row, as in the reference (see `expected`). *lof*: the local outlier factor
+*joint*: each value fits the others of its row, as in the reference (see `joint`). *lof*: the local outlier factor
 (Breunig et al. 2000), as in the paper: the surroundings of a point are about as dense as those of its neighbours.
 
 Both have scikit-learn's sign, as in the paper: scores near -1 are usual, and a point is plausible when its score is
@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.expected import Expected
+from acex.space.joint import JointModel
 from acex.space.scale import Scale
 from acex.values import is_count, is_finite, listed
 
@@ -114,19 +114,19 @@ class Density(ABC):
 class Joint(Density):
     """Do the values of a point fit each other? Its strangeness, where -1 is the median of the reference."""
 
-    expected: Expected
+    model: JointModel
     median: float  # of the strangeness of reference rows
     way: float  # from there to what only few of them exceed
 
     @classmethod
     def of(cls, settings: Plausibility, reference: FloatArray, scale: Scale) -> Joint:
         """The filter for reference points, (m, d)."""
-        expected = Expected.of(scale, reference)
-        median, most = np.quantile(expected.own, [0.5, USUAL]).tolist()
-        return cls(settings, expected, median, max(most - median, LEAST_WAY))
+        model = JointModel.of(scale, reference)
+        median, most = np.quantile(model.own, [0.5, USUAL]).tolist()
+        return cls(settings, model, median, max(most - median, LEAST_WAY))
 
     def score(self, X: FloatArray) -> FloatArray:
-        return -1.0 - 0.5 * (self.expected.strangeness(X) - self.median) / self.way
+        return -1.0 - 0.5 * (self.model.strangeness(X) - self.median) / self.way
 
     def least(self, factual: FloatArray) -> float:
         # A strange row is a row all the same, and much of its strangeness may be nobody's to change.

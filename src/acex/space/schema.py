@@ -13,9 +13,8 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
-from acex.space.columns import infer_feature
+from acex.space.columns import Missing, all_at_once, infer_feature, known_values
 from acex.space.feature import Feature, kind_named
-from acex.space.gaps import Missing, all_at_once, known_values
 from acex.space.space import Space
 from acex.values import listed
 
@@ -149,8 +148,7 @@ def with_schema(
     features = all_at_once(
         partial(_feature, by_name.get(str(name)), name, c) for name, c in known_values(frame, missing)
     )
-    space = Space(tuple(features))
-    return frame, space.like(frame) if missing == "drop" else space.keeping_gaps(frame)
+    return frame, Space(tuple(features), missing=missing).like(frame)
 
 
 def _feature(said: FeatureSchema | None, name: Any, column: pd.Series[Any]) -> Feature:
