@@ -115,7 +115,7 @@ def table(name: str, n_rows: int) -> Iterator[Line]:
     """Withheld rows of a table by all costs."""
     if name == "loan":
         known = acex.datasets.load("loan")
-        rows, outcomes = known.rows, np.asarray(known.labels)
+        rows, outcomes = known.rows, np.asarray(known.outcomes)
     else:
         whole = pd.read_csv(str(files("palmerpenguins") / "data/penguins.csv")).dropna()
         rows, outcomes = whole.drop(columns=["species", "year"]), np.asarray(whole["species"])

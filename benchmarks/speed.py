@@ -98,7 +98,7 @@ def mnist_problem() -> tuple[Problem, Decide]:
 def asks_of_a_new_process(n: int = 8) -> list[float]:
     """Seconds of each of the first asks of "feasible", on the loans that come with the package."""
     loans = acex.datasets.load("loan")
-    reference, approved = loans.codes, loans.labels == "approved"
+    reference, approved = loans.codes, loans.outcomes == "approved"
     x = reference[np.flatnonzero(~approved)[0]]
     search = Search.begin(problem_of(loans.space, reference, x, Plausibility()), acex.Feasible(0.0))
     asked: list[float] = []

@@ -255,7 +255,7 @@ def test_a_callback_that_cannot_be_called_is_refused_before_any_query() -> None:
 
 def test_outcomes_in_other_words_than_the_models_are_refused() -> None:
     refused(
-        r"labels must use the model's words: expected some of \['good'\], got only \[0, 1\]",
+        r"outcomes must use the model's words: expected some of \['good'\], got only \[0, 1\]",
         labels=np.arange(len(DATA)) % 2,
         target="good",
     )

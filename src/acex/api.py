@@ -48,7 +48,7 @@ from acex.plan.target import Measured, OneOf, Target
 from acex.search.problem import Hint, Problem
 from acex.space.columns import Missing, as_frame, drop_incomplete
 from acex.space.cost import Cost
-from acex.space.mining import Mined, mine
+from acex.space.mining import MinedRule, mine
 from acex.space.plausibility import Plausibility
 from acex.space.rules import as_rules
 from acex.space.scale import Metric, Scale
@@ -356,7 +356,7 @@ class Explainer:
         said = checked(options, most, each)
         return menu(self.plan(x, **said), lambda part: self.search(x, **part), said, most=most, each=each)
 
-    def mine_rules(self, data: Rows | None = None) -> list[Mined]:
+    def mine_rules(self, data: Rows | None = None) -> list[MinedRule]:
         """Rules that all known rows keep, or all of `data`, the most surprising first: for a person to accept.
 
         Nothing is applied: what is accepted goes to `rules=` as text.

@@ -106,7 +106,7 @@ def explain(
         >>> loans = acex.datasets.load("loan")
         >>> forest = RandomForestClassifier(50, random_state=0)
         >>> codes = loans.codes                              # the forest wants numbers
-        >>> forest = forest.fit(codes, loans.labels)
+        >>> forest = forest.fit(codes, loans.outcomes)
         >>> model = lambda rows: forest.predict(loans.space.encode(rows))
         >>> rejected = loans.rows[model(loans.rows) == "rejected"].iloc[0]
         >>> e = acex.explain(model, rejected, data=loans.rows, target="approved", freeze=["age"])

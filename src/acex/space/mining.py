@@ -24,7 +24,7 @@ MOST_SUMMED, WIDEST = 12, 5  # columns that sums are looked for among, and colum
 
 
 @dataclass(frozen=True, eq=False)
-class Mined:
+class MinedRule:
     """A rule that all known rows keep.
 
     Attributes:
@@ -43,13 +43,13 @@ class Mined:
     __repr__ = __str__
 
 
-def mine(space: Space, X: FloatArray) -> list[Mined]:
+def mine(space: Space, X: FloatArray) -> list[MinedRule]:
     """Rules that hold for all points, (n, d), that have no gap, the most surprising first."""
     X = X[~space.is_gap(X).any(axis=1)]
     if len(X) < FEWEST:
         return []
     numbers = [j for j, f in enumerate(space.features) if f.is_number and np.ptp(X[:, j]) > 0][:MOST_NUMBERS]
-    found: list[Mined] = []
+    found: list[MinedRule] = []
     for text, rows, column in [*_equal(space, X, numbers), *_ordered(space, X, numbers), *_implied(space, X, numbers)]:
         rule = Rule.of(text, space)
         if not rule.holds(X, X[0]).all():
@@ -58,7 +58,7 @@ def mine(space: Space, X: FloatArray) -> list[Mined]:
         dealt[:, column] = np.random.default_rng(0).permutation(X[:, column])
         broken = 1 - float(rule.holds(dealt, X[0]).mean())
         if broken >= SURPRISE * rows / len(X):
-            found.append(Mined(rule, rows, broken))
+            found.append(MinedRule(rule, rows, broken))
     return sorted(found, key=lambda m: -m.surprise)
 
 

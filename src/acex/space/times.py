@@ -29,7 +29,7 @@ EITHER = ("%m/%d/%Y", "%d/%m/%Y")
 
 
 @dataclass(frozen=True)
-class Moment(Feature):
+class TimeFeature(Feature):
     """What `Date` and `Duration` share: the first and the last there is, and the unit in which they are counted."""
 
     first: Any
@@ -116,7 +116,7 @@ def _unit_of(microseconds: Any) -> TimeUnit:
 
 @register
 @dataclass(frozen=True)
-class Duration(Moment):
+class Duration(TimeFeature):
     """A length of time between `first`, the shortest, and `last`, the longest."""
 
     scalar = pd.Timedelta
@@ -144,7 +144,7 @@ class Duration(Moment):
 
 @register
 @dataclass(frozen=True)
-class Date(Moment):
+class Date(TimeFeature):
     """A day, or a moment of it, from `first` to `last`.
 
     `form` says how the column writes it: "" as dates of pandas, "date" as Python's, or as text such as "%d.%m.%Y".
