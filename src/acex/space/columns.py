@@ -26,7 +26,7 @@ Missing: TypeAlias = Literal["drop", "keep"]
 
 IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
 ENOUGH_IDS = 20  # rows that all differ, before a column of whole numbers of such a name is one of identifiers
-MOMENTS = (Date, Duration)  # known to files and to `Space.infer` since they are imported here
+TIMES = (Date, Duration)  # imported here so that they are registered
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
 
 
 def refuse_gaps(columns: Iterable[tuple[Column, pd.Series[Any]]]) -> None:
-    """Name all columns of a row at once in which a value is missing that should be there."""
+    """Raise if a row has several missing values, and name all of their columns."""
     gaps = [c.feature.name for c, v in columns if len(v) == 1 and not c.feature.gaps and v.isna().iloc[0]]
     if len(gaps) > 1:
         what = f"the row: no value in {listed(gaps)}. Fill them in; or, for a model that takes gaps and columns that"
@@ -168,7 +168,7 @@ def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
 
 
 def _is_identifier(feature: Feature, column: pd.Series[Any]) -> bool:
-    """Is this a number for each row, by which people find it again? Nobody can change that."""
+    """Is this a distinct number for each row, by its name an identifier? Such a column is frozen."""
     is_named = IDENTIFIER.search(feature.name) is not None and feature.is_whole and feature.is_number
     return is_named and len(column) >= ENOUGH_IDS and column.is_unique
 
@@ -192,7 +192,7 @@ def as_frame(rows: Rows) -> pd.DataFrame:
 
 
 def as_data(data: Rows) -> pd.DataFrame:
-    """Many rows, of the two forms that say how a model wants them, as a new data frame."""
+    """Known rows, a DataFrame or a 2-D array, as a new data frame."""
     if not isinstance(data, pd.DataFrame) and np.ndim(data) != 2:
         raise ValueError(f"data must be a DataFrame or a 2-D array, got {type(data).__name__}.")
     return as_frame(data)
@@ -211,7 +211,7 @@ def labels_from_json(written: Iterable[Any]) -> tuple[Hashable, ...]:
 def index_of(labels: Sequence[Hashable], *, nested: bool) -> pd.Index[Any]:
     """The index that holds exactly these labels: tuples as they are, or as several levels if they are nested."""
     index: pd.Index[Any] = pd.Index(labels, tupleize_cols=nested)
-    is_same = all(a is b or a == b for a, b in zip(index, labels, strict=True))  # beside texts None becomes NaN
+    is_same = all(a is b or a == b for a, b in zip(index, labels, strict=True))  # among texts None becomes NaN
     return index if is_same else pd.Index(labels, dtype=object, tupleize_cols=False)
 
 
@@ -278,7 +278,7 @@ def complete_rows(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashable, pd.Series[Any]]]:
-    """The label of each column, and the values that say what it holds.
+    """The label of each column, and its values that are not missing.
 
     Raises:
         ValueError: there are none.

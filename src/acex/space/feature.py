@@ -1,13 +1,13 @@
-"""What every kind of feature tells the rest of the house; a kind is one class, and `kinds` has four.
+"""The interface of a kind of feature; a kind is one class, and `kinds` and `times` have six.
 
     value   what a row holds, such as "cook"        code   the float that stands for it in a point
 
-Codes of an *ordered* kind say where values lie: between two there is a way, as long as their difference. Those of any
-other kind count from 0, and it says itself how far two of them are apart. Where values may be missing (`gaps`), a gap
-has a code of its own: one that no number has, or one more category.
+The distance of two codes of an *ordered* kind is their difference. Codes of other kinds count from 0, and the kind
+defines the distance. Where values may be missing (`gaps`), a gap has its own code: one that no number has, or one more
+category.
 
-A new kind is a frozen dataclass with `register` above it. It says what raises NotImplementedError here, its `low` and
-`high`, and whatever else it does in another way.
+A new kind is a frozen dataclass with the decorator `register`. It implements what raises NotImplementedError here, its
+`low` and `high`, and overrides what differs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LATER = ("grid", "digits", "gaps", "other")  # fields that came after 0.1.0
 MISSING_CODE = -(
     2.0**500
 )  # the code of a gap where values have an order: beyond all numbers, and its square is a float
-MISSING = "missing"  # the word for a gap
+MISSING = "missing"  # a gap as text
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
 
 
@@ -83,14 +83,14 @@ class Feature:
 
     @classmethod
     def has_own(cls, method: str) -> bool:
-        """Does the kind do this in its own way? What it does not, arrays do for all features at once."""
+        """Does the kind override this method? Otherwise it is computed for all features at once."""
         return next(c for c in cls.__mro__ if method in vars(c)) is not Feature
 
     # -- its column ------------------------------------------------------------------------------
 
     @property
     def takes_gaps(self) -> bool:
-        """Can a gap have a code of its own?"""
+        """Can a gap be encoded?"""
         return self.ordered or self.has_own("gap")
 
     @property
@@ -230,7 +230,7 @@ class Feature:
 
     @property
     def is_stepped(self) -> bool:
-        """Does a search move on fewer codes than there are? `rounded` says on which."""
+        """Does a search use only some of the codes, those of `rounded`?"""
         return False
 
     def rounded(self, x: FloatArray) -> FloatArray:
@@ -269,23 +269,23 @@ class Feature:
     # -- words ------------------------------------------------------------------------
 
     def text(self, value: Any, digits: int = 4) -> str:
-        """A value as people write it; a word for none."""
+        """A value as people write it; "missing" for a gap."""
         return MISSING if is_missing(value) else self.written(value, digits)
 
     def written(self, value: Any, digits: int = 4) -> str:
-        """The same of a value that is there."""
+        """The same for a value that is not missing."""
         return readable(value, digits)
 
     def texts(self, before: Any, after: Any) -> tuple[str, str]:
-        """Both values as people write them, so that they can be told apart."""
+        """Both values as people write them, with enough digits to differ."""
         return readable_pair(before, after, self.text)
 
     def way(self, step: float, *values: Any) -> Way:
-        """Which way a change between values goes; without an order, or from or to a gap, nowhere but to another."""
+        """The direction of a change between values; "other" without an order, or from or to a gap."""
         return "other" if not self.ordered or any(map(is_missing, values)) else "up" if step > 0 else "down"
 
     def verb(self, before: Any, after: Any) -> Direction | Literal["switch"]:
-        """What a sentence says of a change."""
+        """The verb for a change in a sentence."""
         return "switch"
 
     def span(self, limits: tuple[Any, ...] | list[Any] | None = None) -> str:
@@ -316,10 +316,10 @@ def kind_named(name: str, kind: Any) -> type[Feature]:
 
 def feature_to_json(feature: Feature) -> dict[str, Any]:
     """The feature in plain values; those that JSON does not know become text."""
-    # What 0.1.0 did not know is said where it matters only: explanations are told apart by what is written here.
-    plain_fields = {f.name for f in fields(feature) if f.name in LATER and getattr(feature, f.name) == f.default}
-    said = [(k, v) for k, v in asdict(feature).items() if k not in plain_fields]
-    return {"kind": feature.kind, **{k: [as_json(v) for v in x] if isinstance(x, tuple) else x for k, x in said}}
+    # Fields that 0.1.0 did not have are left out at their defaults: fingerprints of explanations include this form.
+    defaults = {f.name for f in fields(feature) if f.name in LATER and getattr(feature, f.name) == f.default}
+    written = [(k, v) for k, v in asdict(feature).items() if k not in defaults]
+    return {"kind": feature.kind, **{k: [as_json(v) for v in x] if isinstance(x, tuple) else x for k, x in written}}
 
 
 def feature_from_json(written: Mapping[str, Any]) -> Feature:

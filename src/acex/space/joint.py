@@ -1,20 +1,20 @@
-"""What the other features of a row let expect of each one, and how far points are from it.
+"""Plausibility of kind "joint": what the other features of a row predict for each one, and how far points are from it.
 
-    y     (n, q)   what is expected: the normal score of a number, and 1 or 0 for each category
-    phi   (n, p)   basis of points, from which it is expected: y, some more functions of numbers, products of two
-    S              the basis that a feature has a part in: it is expected from all others
-    K     (p, p)   inverse of phi' phi + ridge, with basis of mean zero
+    y     (n, q)   what is predicted: the normal score of a number, and 1 or 0 for each category
+    phi   (n, p)   basis functions of points: y, some more functions of numbers, products of two columns of y
+    S              the basis functions that depend on a feature; the feature is predicted from all others
+    K     (p, p)   inverse of phi' phi + ridge, with basis functions of mean zero
 
-Each column of y is a ridge regression on the basis outside S, and one inverse has them all: e = inv(K_SS) K_S phi is
-what remains of the basis in S, and the leverage of a row is phi' K phi - e' K_SS e. So each row of the reference can
-be judged as if it had not been there, which is what a new point is compared with.
+Each column of y is a ridge regression on the basis functions outside S, and one inverse gives all of them:
+e = inv(K_SS) K_S phi is the residual of the basis functions in S, and the leverage of a row is phi' K phi - e' K_SS e.
+So each row of the reference gets its leave-one-out error, with which a new point is compared.
 
-How far off one has to be is expected too, from the same basis: the price of a small diamond is known to fifty dollars,
-that of a large one to thousands. And a number where no row has one, in a gap or beyond the ends, is off by its distance
-to the nearest known one, beyond what is usual there.
+The size of the error is predicted from the same basis functions: the price of a small diamond is known to fifty
+dollars, that of a large one to thousands. A number far from every known one, in a gap or beyond the ends, is off by its
+distance to the nearest known one, less what is usual there.
 
-A number that is missing is taken for what is expected of it, and is never off; missing numbers of the reference are
-filled in so, `ROUNDS` times, and no error is learnt from them. A category that is missing is one more category.
+A missing number is replaced by its prediction and is never off; missing numbers of the reference are filled in the same
+way, `ROUNDS` times, and no error is learnt from them. A missing category is one more category.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from acex.space.feature import MISSING_CODE
 from acex.space.scale import Scale
 
 # Chosen on simulated tables (benchmarks/plausible.py --only simulated --set ...); neighbouring values do as well.
-MOST_LEVELS = 20  # categories of a feature that are predicted apart, the most frequent ones
+MOST_LEVELS = 20  # categories of a feature that are distinguished, the most frequent ones
 MOST_BASIS = 200
-BENDS = (0.25, 0.5, 0.75)  # ranks at which what follows from a number may take another turn
-BEND, PRODUCT = 0.5, 0.1  # how large these basis are where a plain one has size 1: small ones are used less
+BENDS = (0.25, 0.5, 0.75)  # ranks at which the slope may change
+BEND, PRODUCT = 0.5, 0.1  # scale of these basis functions relative to y: smaller ones are used less
 RIDGES = (0.0003, 0.003, 0.03, 0.3)  # in shares of the rows: for each feature the one with the least error
 RIDGE_ROWS, SPREAD_ROWS = 1.0, 300.0  # rows' worth that is added to each ridge; that of the spread
 NO_ERROR = 0.1  # of the usual one; a smaller error is as good as none
 LEAST_ERROR = 1e-3  # of a normal score: where nothing is ever off, this is
-LEAST_CHANCE = 0.003  # of a category, where the regression says none; less where it is hardly ever wrong
+LEAST_CHANCE = 0.003  # of a category, where the regression predicts none; less where it is hardly ever wrong
 SURE = 0.1  # of the squared error: how much less
-FARTHEST = 4.0  # deviations; beyond them, as a trait, everything is alike
+FARTHEST = 4.0  # deviations: basis functions are clipped here
 GAP, NEIGHBOURS = 3.0, 5  # deviations that a standard deviation counts for where no value is in reach of a known one
 ROUNDS = 2  # in which missing numbers of the reference are filled in
 POWER = 3.0  # the greater, the more the strangest feature decides alone
@@ -49,7 +49,7 @@ POWER = 3.0  # the greater, the more the strangest feature decides alone
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """How points become y and phi."""
+    """Basis functions: how points become y and phi."""
 
     numbers: IntArray  # the features that are numbers and vary
     knots: tuple[tuple[FloatArray, FloatArray, FloatArray], ...]  # of each: values, their normal scores, their ranks
@@ -57,14 +57,14 @@ class Basis:
     middle: FloatArray  # mean of each
     per_unit: FloatArray  # 1 / s of each
     categories: IntArray  # the other features that vary
-    levels: tuple[FloatArray, ...]  # of each: the codes that are predicted apart
+    levels: tuple[FloatArray, ...]  # of each: the codes that are distinguished
     n_bends: int
-    pairs: IntArray  # columns of y whose products are basis, (2, k)
-    plain: bool  # are the numbers as they are basis too?
+    pairs: IntArray  # columns of y whose products are basis functions, (2, k)
+    plain: bool  # are the numbers themselves basis functions too?
 
     @classmethod
     def of(cls, scale: Scale, reference: FloatArray) -> Basis:
-        """Those for a reference, (m, d); bends and products as far as there is room."""
+        """The basis for a reference, (m, d); bends and products up to `MOST_BASIS`."""
         from scipy.special import ndtri
 
         varies = scale.deviations > 0
@@ -108,7 +108,7 @@ class Basis:
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """How large basis are made, (p,)."""
+        """Scale of each basis function, (p,)."""
         n = len(self.numbers)
         kinds = ((1.0, len(self.owners)), (BEND, n * (self.plain + self.n_bends)), (PRODUCT, self.pairs.shape[1]))
         return np.concatenate([np.full(count, size) for size, count in kinds])
@@ -322,7 +322,7 @@ def _regressions(phi: FloatArray, units: FloatArray, groups: Groups) -> tuple[Fl
 
 
 def _spreads(phi: FloatArray, wanted: FloatArray, groups: Groups) -> tuple[FloatArray, FloatArray]:
-    """What the basis outside S say of each column of wanted, each row left out in turn, (m, q), and slopes, (p, q)."""
+    """Leave-one-out predictions of each column of wanted from outside S, (m, q), and slopes, (p, q)."""
     gram, products = phi.T @ phi, phi.T @ wanted
     K, slopes = np.linalg.inv(gram + SPREAD_ROWS * np.eye(len(gram))), np.zeros_like(products)
     seen, predicted = phi @ K, np.empty_like(wanted)

@@ -30,7 +30,7 @@ LARGEST = 1e150  # distances are sums of squares, and the square of more than th
 class Numeric(Feature):
     """What `Continuous` and `Integer` share.
 
-    `unit` is a word for people, such as "months"; nothing is converted. With a `grid` a search moves on its multiples,
+    `unit` is shown to people, such as "months"; nothing is converted. With a `grid` a search moves on its multiples,
     such as 50 or 0.001; a row may hold what lies between.
     """
 
@@ -208,7 +208,7 @@ class Integer(Numeric):
 class Categorical(Feature):
     """What `Ordinal` and `Nominal` share: codes are positions in `categories`, and those allowed are all listed.
 
-    A value that is none of them is refused, unless one of the categories, `other`, stands for all such values.
+    An unknown value is an error, unless one of the categories, `other`, stands for all unknown values.
     """
 
     categories: tuple[Hashable, ...]
@@ -277,7 +277,7 @@ class Categorical(Feature):
 
     @cached_property
     def _truths(self) -> dict[bool | None, int]:
-        """The codes of False and True, where that is what the categories say in whichever words."""
+        """The codes of False and True, for categories such as yes and no."""
         truths = [truth(category) for category in self.categories]
         return dict(zip(truths, range(2), strict=True)) if sorted(map(str, truths)) == ["False", "True"] else {}
 
@@ -373,7 +373,7 @@ class Nominal(Categorical):
 
 
 def truth(value: Any) -> bool | None:
-    """What yes, true, 1 and the like say; None for anything else."""
+    """The truth value of yes, true, 1 and the like; None for anything else."""
     return TRUTHS.get(str(value).strip().lower().removesuffix(".0"))
 
 

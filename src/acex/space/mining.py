@@ -1,4 +1,4 @@
-"""Rules that hold for all known rows, for a person to accept or not: that nobody has broken one does not make it true.
+"""Rules that hold for all known rows, for a person to accept or not: a rule without exception may still be accidental.
 
 Looked for are columns in an order (a <= b), sums (a + b == c, a + b + c == 100), constant ratios (a == 2.5 * b), and
 what follows from a category (if housing == 'own' then rent == 0).
@@ -29,8 +29,8 @@ class MinedRule:
 
     Attributes:
         rule: with its text and its sentence.
-        support: rows that it says something about, all of which keep it.
-        surprise: the share of rows that would break it, if the values of one column were dealt out anew.
+        support: rows that it applies to; it holds for all of them.
+        surprise: the share of rows that would break it after shuffling one column.
     """
 
     rule: Rule
@@ -54,9 +54,9 @@ def mine(space: Space, X: FloatArray) -> list[MinedRule]:
         rule = Rule.of(text, space)
         if not rule.holds(X, X[0]).all():
             continue
-        dealt = X.copy()
-        dealt[:, column] = np.random.default_rng(0).permutation(X[:, column])
-        broken = 1 - float(rule.holds(dealt, X[0]).mean())
+        shuffled = X.copy()
+        shuffled[:, column] = np.random.default_rng(0).permutation(X[:, column])
+        broken = 1 - float(rule.holds(shuffled, X[0]).mean())
         if broken >= SURPRISE * rows / len(X):
             found.append(MinedRule(rule, rows, broken))
     return sorted(found, key=lambda m: -m.surprise)

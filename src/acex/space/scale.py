@@ -158,8 +158,8 @@ class Scale:
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Points between which the distance, by `metric`, is the length of `differences`, (n, D).
 
-        Numeric features come first, then a block for each nominal one. A gap lies at the middle, and `gap_step` beside
-        all numbers.
+        Numeric features come first, then a block for each nominal one. A gap lies at the middle, and `gap_step` away
+        from all numbers.
         """
         return np.hstack([self.filled(X)[:, self.numeric] * self.per_unit[self.numeric], *self.blocks(X)])
 
@@ -240,7 +240,7 @@ class Quantiles:
         Args:
             in_ranks: where the way is measured in ranks instead of values, (n, 1). A nominal feature takes
                 the new category from half of the way on.
-            wanted: which values somebody looks at, (n, d); the way in ranks takes time.
+            wanted: which values are needed, (n, d); the way in ranks takes time.
         """
         x, X = self.scale.filled(x), self.scale.filled(X)
         share = np.broadcast_to(share, X.shape)

@@ -53,7 +53,7 @@ class TimeFeature(Feature):
         return self.text(self._parsed(value))
 
     def _parsed(self, value: Any) -> Any:
-        """A value of any make as pandas' own."""
+        """A value of any type as a pandas scalar."""
         try:
             parsed = self.scalar(plain(value)) if not isinstance(value, (bool, int, float)) else None
         except (ValueError, TypeError, OverflowError):
@@ -211,7 +211,7 @@ class Date(TimeFeature):
 
 
 def _form_of(texts: list[str]) -> str:
-    """How all of these texts write dates; "" if they do not, or if it cannot be told which is the month."""
+    """How all of these texts write dates; "" if they do not, or if day and month cannot be distinguished."""
     if not texts or not texts[0][:1].isdigit():
         return ""
     if any(fitting := [form for form in FORMS if _fits(form, texts)]):
