@@ -260,7 +260,7 @@ class JointModel:
             least = np.clip(SURE * spreads[:, at : at + len(codes)] ** 2, LEAST_ERROR**2, LEAST_CHANCE)
             chances = np.clip(predicted[:, at : at + len(codes)], least, 1.0)
             is_it = y[:, at : at + len(codes)] > 0
-            rare = np.clip(1.0 - chances.sum(axis=1), LEAST_CHANCE, 1.0)  # one of those that are not predicted apart
+            rare = np.clip(1.0 - chances.sum(axis=1), LEAST_CHANCE, 1.0)  # one of those that are not distinguished
             chance = np.where(is_it.any(axis=1), (chances * is_it).sum(axis=1), rare)
             # As unlikely, next to the likeliest one, as a number that is so many deviations off.
             off[:, j] = np.sqrt(2 * np.log(np.maximum(chances.max(axis=1), chance) / chance))
