@@ -43,7 +43,7 @@ def table(name: str) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     """The rows of a table, as a user has them, and their outcomes."""
     if name in GROUND or name == "loan":
         known = acex.datasets.load(name)
-        return known.rows, np.asarray(known.labels)
+        return known.rows, np.asarray(known.outcomes)
     loaders = {
         "wine": tables.load_wine,
         "iris": tables.load_iris,

@@ -30,13 +30,12 @@ from acex.arrays import BoolArray, FloatArray
 from acex.search.candidates import enumerate_region, from_hits, from_reference
 from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, Problem
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.feature import Feature
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 
 VALIDATION, TEST = 1_000_000, 2_000_000  # where their seeds begin
@@ -99,7 +98,7 @@ def task(seed: int, n_rows: int = 3) -> list[Case]:
             region = Region.of(space, x, ranges=ranges, constant=scale.deviations == 0)
         except ValueError:  # nothing can move
             continue
-        problem = Problem(region, Cost(scale, x, space.weights, beta), scale, reference, density, quantiles)
+        problem = Problem(region, CostFunction(scale, x, space.weights, beta), scale, reference, density, quantiles)
         sign = -1.0 if odds(x[None])[0] > 0 else 1.0
         others = withheld[(withheld != x).any(axis=1)]
         cases.append(Case(problem, _signed(odds, sign), outcomes != (sign < 0), others, gives_scores))

@@ -31,11 +31,10 @@ from acex.bench.ground import ground
 from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 
 Decide = Callable[[FloatArray], IntArray]
@@ -59,7 +58,7 @@ def problem_of(space: Space, reference: FloatArray, x: FloatArray, plausibility:
     scale = Scale.of(space, reference)
     region = Region.of(space, x, constant=scale.deviations == 0)
     density = plausibility.fit(reference, scale)
-    cost, quantiles = Cost(scale, x, space.weights), Quantiles.of(scale, reference)
+    cost, quantiles = CostFunction(scale, x, space.weights), Quantiles.of(scale, reference)
     return Problem(region, cost, scale, reference, density, quantiles)
 
 
@@ -99,7 +98,7 @@ def mnist_problem() -> tuple[Problem, Decide]:
 def asks_of_a_new_process(n: int = 8) -> list[float]:
     """Seconds of each of the first asks of "feasible", on the loans that come with the package."""
     loans = acex.datasets.load("loan")
-    reference, approved = loans.codes, loans.labels == "approved"
+    reference, approved = loans.codes, loans.outcomes == "approved"
     x = reference[np.flatnonzero(~approved)[0]]
     search = Search.begin(problem_of(loans.space, reference, x, Plausibility()), acex.Feasible(effort="spend"))
     asked: list[float] = []

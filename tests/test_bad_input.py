@@ -255,7 +255,7 @@ def test_a_callback_that_cannot_be_called_is_refused_before_any_query() -> None:
 
 def test_outcomes_in_other_words_than_the_models_are_refused() -> None:
     refused(
-        r"labels must use the model's words: expected some of \['good'\], got only \[0, 1\]",
+        r"outcomes must use the model's words: expected some of \['good'\], got only \[0, 1\]",
         labels=np.arange(len(DATA)) % 2,
         target="good",
     )
@@ -394,7 +394,7 @@ def test_a_weight_is_a_positive_number(weight: Any) -> None:
 
 def test_a_range_that_shuts_out_a_frozen_factual_leaves_nothing() -> None:
     high = (BAD["age"] + 1, 99)
-    refused("'age': ranges allows .* it stays as it is; nothing is left", freeze=["age"], ranges={"age": high})
+    refused("'age': ranges and values allow .* it stays as it is; nothing is left", freeze=["age"], ranges={"age": high})
     others = sorted({"clerk", "cook", "nurse"} - {BAD["job"]})
     refused("'job': ranges allows .* it stays as it is", freeze=["job"], ranges={"job": others})
     refused("'age': ranges allows .* it may only decrease", directions={"age": "decrease"}, ranges={"age": high})
@@ -410,10 +410,10 @@ def test_a_range_that_shuts_out_the_factual_makes_the_feature_move() -> None:
 @pytest.mark.parametrize(
     ("ranges", "message"),
     [
-        ({"age": 30}, r"ranges\['age'\]: expected a pair \(low, high\), got 30"),
+        ({"age": 30}, r"ranges\['age'\]: expected \(low, high\), got 30"),
         ({"age": (40, 30)}, r"ranges\['age'\]: expected low <= high, got 40 and 30"),
-        ({"job": "cook"}, r"ranges\['job'\]: expected a list of the allowed categories, got 'cook'"),
-        ({"job": ["pilot"]}, r"ranges\['job'\]: 'pilot' is not a known category; there are 'clerk'"),
+        ({"job": "cook"}, r"values\['job'\]: expected a list of allowed values, got 'cook'"),
+        ({"job": ["pilot"]}, r"values\['job'\]: 'pilot' is not a known category; there are 'clerk'"),
     ],
 )
 def test_a_range_that_makes_no_sense_is_refused(ranges: dict[str, Any], message: str) -> None:
@@ -422,7 +422,7 @@ def test_a_range_that_makes_no_sense_is_refused(ranges: dict[str, Any], message:
 
 @pytest.mark.parametrize("answer", [True, [True] * 1000, np.ones(1), ["yes"]])
 def test_a_constraint_gives_one_truth_value_a_row(answer: Any) -> None:
-    refused("constraint must give one True or False a row: expected a boolean", constraint=lambda rows: answer)
+    refused("a function must return one True or False per row: expected a boolean", constraint=lambda rows: answer)
 
 
 def test_a_constraint_that_raises_is_heard_before_anything_is_asked() -> None:

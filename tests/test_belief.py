@@ -22,11 +22,10 @@ from acex.search.feasible import Feasible
 from acex.search.hints import outcome_model
 from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.kinds import Continuous
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 from problems import MIXED, decide, problem
 
@@ -135,7 +134,7 @@ def scaled_problem(unit: FloatArray) -> Problem:
     x = reference[0]
     region = Region.of(space, x)
     quantiles = Quantiles.of(scale, reference)
-    return Problem(region, Cost(scale, x, space.weights), scale, reference[1:], None, quantiles)
+    return Problem(region, CostFunction(scale, x, space.weights), scale, reference[1:], None, quantiles)
 
 
 def test_how_long_ago_the_last_hit_was_is_counted_in_queries() -> None:

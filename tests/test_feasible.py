@@ -20,8 +20,7 @@ from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Problem, Query, Stop, key
 from acex.search.search import Search
 from acex.space.kinds import Continuous, Integer, Nominal
-from acex.space.quantiles import Quantiles
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 from problems import DISCRETE, MIXED, all_points, decide, problem, reference_rows
 

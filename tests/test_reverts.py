@@ -90,7 +90,7 @@ def test_what_may_not_be_undone_or_would_not_look_real_need_not_be_asked() -> No
         def least(self, x: FloatArray) -> float:
             return 0.0
 
-    third = replace(p.region, constraint=lambda rows: np.asarray(rows)[:, 2] != p.factual[2])
+    third = replace(p.region, functions=(lambda rows: np.asarray(rows)[:, 2] != p.factual[2],))
     limited = replace(p, region=third, density=OnlyTogether())  # type: ignore[arg-type]
     told = marks(limited, asked(limited, moved(p, 0, 1, 2, 3), hits=(True,)))
     assert told == ["needed (plausibility)", "needed (plausibility)", "needed (rules)", "not checked"]
@@ -201,12 +201,12 @@ def test_nothing_cheaper_is_looked_for_that_could_not_be_checked_any_more() -> N
 
 
 def test_a_step_that_nobody_would_see_is_none() -> None:
-    x, crumb = np.array([1.0, 1.0, 1.0, 1.0, 1.0]), np.full(5, 0.1)
-    region = Region.of(CUBE, x, crumb=crumb)
+    x, min_step = np.array([1.0, 1.0, 1.0, 1.0, 1.0]), np.full(5, 0.1)
+    region = Region.of(CUBE, x, min_step=min_step)
     assert_array_equal(region.snap(np.array([[1.05, 0.95, 1.2, 0.85, 1.0]])), [[1.0, 1.0, 1.2, 0.85, 1.0]])
     assert region.contains(np.array([[1.05, 1, 1, 1, 1], [1.2, 1, 1, 1, 1]])).tolist() == [False, True]
     # Where the factual's own value is not allowed, there is no way back to it.
-    region = Region.of(CUBE, x, ranges={"f0": (1.05, 2.0)}, crumb=crumb)
+    region = Region.of(CUBE, x, ranges={"f0": (1.05, 2.0)}, min_step=min_step)
     assert_array_equal(region.snap(x[None]), [[1.05, 1.0, 1.0, 1.0, 1.0]])
 
 

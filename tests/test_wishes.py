@@ -68,7 +68,7 @@ def test_candidates_change_few_features_where_few_may_change(most: int, seed: in
 
 def test_few_changes_that_cannot_be_are_refused_before_anything_is_asked(rows: pd.DataFrame) -> None:
     limits = {"income": (3000, 4000), "debt": (0, 1)}
-    with pytest.raises(ValueError, match="by ranges 2 features cannot stay"):
+    with pytest.raises(ValueError, match="by ranges and values 2 features cannot stay"):
         acex.explain(approves, COOK, data=rows, max_changes=1, ranges=limits)
     with pytest.raises(ValueError, match="max_changes must be None or a whole number"):
         acex.explain(approves, COOK, data=rows, max_changes=0)
@@ -117,7 +117,7 @@ def test_a_cheaper_category_is_changed_instead_of_numbers(rows: pd.DataFrame) ->
 @settings(max_examples=20, deadline=None)
 def test_a_charge_adds_the_same_for_every_change(charge: float, seed: int) -> None:
     p = problem(MIXED, seed=seed)
-    plain, charged = p.cost, replace(p.cost, charge=charge)
+    plain, charged = p.cost, replace(p.cost, per_change=charge)
     changed = (p.reference != p.factual).sum(axis=1)
     assert_allclose(charged(p.reference) - plain(p.reference), 6 * charge * changed, rtol=1e-9, atol=1e-9)
 

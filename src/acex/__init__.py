@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from acex.search.penalty import Penalty
     from acex.search.strategy import Strategy
     from acex.show import plots, sentences
+    from acex.space.cost import Cost
     from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
     from acex.space.plausibility import Plausibility
     from acex.space.region import Region
@@ -50,6 +51,7 @@ _HOMES = {
     **dict.fromkeys(("AtLeast", "AtMost", "Between", "Relative", "Target"), "acex.plan.target"),
     **dict.fromkeys(("Continuous", "Integer", "Nominal", "Ordinal"), "acex.space.kinds"),
     **dict.fromkeys(("Date", "Duration"), "acex.space.times"),
+    "Cost": "acex.space.cost",
     "DaskExecutor": "acex.batch.executors",
     "Explainer": "acex.api",
     "Explanation": "acex.engine.explanation",
@@ -79,6 +81,7 @@ __all__ = [
     "Between",
     "BudgetSpent",
     "Continuous",
+    "Cost",
     "DaskExecutor",
     "Date",
     "Duration",

@@ -25,11 +25,12 @@ from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
 from acex.options import Options, suggests_names
 from acex.search.strategy import Strategy
+from acex.space.columns import drop_incomplete
 from acex.space.cost import Cost
 from acex.space.feature import Direction
 from acex.space.mining import MinedRule, mine
 from acex.space.plausibility import Plausibility
-from acex.space.region import RowFunction
+from acex.space.rules import RuleFunction
 from acex.space.space import Space
 from acex.values import Remark, is_count
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 Callback: TypeAlias = Callable[[Explanation], object]
 Columns: TypeAlias = Iterable[str | int]
-Rules: TypeAlias = str | RowFunction | Iterable[str | RowFunction]
+Rules: TypeAlias = str | RuleFunction | Iterable[str | RuleFunction]
 DEFAULT = Plausibility()
 
 
@@ -156,8 +157,12 @@ class Explainer:
         if not is_count(seed, least=0):
             raise ValueError(f"seed: expected a whole number of at least 0, got {seed!r}.")
         self.seed = seed
+        if not (space is None or isinstance(space, Space)):
+            raise TypeError(f"space: expected an acex.Space or None, got {type(space).__name__}.")
         wrapped = Model.of(model)
-        reference, remarks = Reference.of(data, wrapped.to_labels(outcomes), space, plausibility, seed)
+        space = Space.infer(data) if space is None else space
+        rows, known, remarks = drop_incomplete(data, wrapped.to_labels(outcomes), space.missing)
+        reference = Reference.of(rows, known, space, plausibility, seed)
         wrapped.check_columns(data, reference.outcomes)
         if wrapped.labels is not None:
             reference.refuse_foreign_outcomes(wrapped.labels)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -193,11 +192,12 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
         if (points == x).all():  # every change is left out
             inside = True
         else:
+            ranges, values = space.split_limits(e.plan.settings.get("ranges"))
             region = Region.of(
                 space,
                 x,
-                ranges=_ranges(e),
-                values=e.plan.settings.get("values") or {},
+                ranges=ranges,
+                values=values | (e.plan.settings.get("values") or {}),
                 constant=e.plan.scale.deviations == 0,
             )
             inside = bool(region.contains(points).all())
@@ -208,7 +208,8 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
         yield Check("cost", None, "not recomputed: redacted columns are part of the cost.")
         return
-    cost = Cost.of_record(e.plan.settings["cost"])
+    written = e.plan.settings["cost"]
+    cost = Cost(written["beta"], None, written["per_category"], written["per_change"] or 0.0)
     J = cost.function(space, e.plan.scale, x)(e.plan.space.encode(asked_rows(e)))
     wrong = np.flatnonzero(~np.isclose(J, [step.cost for step in e.steps], rtol=TOLERANCE, atol=TOLERANCE))
     if len(wrong):
@@ -221,15 +222,6 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
 def _kept(e: Explanation, what: str) -> str:
     names = [f.name for f in e.plan.space.features if getattr(f, what)]
     return f"{listed(names)}: respected." if names else "no column has one."
-
-
-def _ranges(e: Explanation) -> dict[str | int, Any]:
-    """The caller's limits as `Region` takes them; an open end is None in a file."""
-    out: dict[str | int, Any] = {}
-    for name, limits in (e.plan.settings.get("ranges") or {}).items():
-        is_pair = e.plan.space.feature(name).is_number and len(limits) == 2
-        out[name] = [end if v is None else v for v, end in zip(limits, (-inf, inf), strict=True)] if is_pair else limits
-    return out
 
 
 def _asked_again(e: Explanation, model: Any) -> Iterator[Check]:

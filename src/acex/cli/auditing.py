@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 import acex
-from acex.cli.ledgers import Where, chosen, gives_numbers, opened
 from acex.cli.flags import Given
+from acex.cli.ledgers import Where, chosen, gives_numbers, opened
 from acex.cli.models import ModelFlags, with_timeout
-from acex.cli.program import AsJson, NOTHING_FOUND, finite
+from acex.cli.program import NOTHING_FOUND, AsJson, finite
 from acex.cli.show import console, print_json, table
 
 

@@ -27,8 +27,8 @@ from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
-from acex.space.metric import Metric
-from acex.space.rules import Rule
+from acex.space.rules import as_rules
+from acex.space.scale import Metric
 from acex.space.space import Space
 from acex.values import Label, Remark, fingerprint, is_missing
 
@@ -85,7 +85,8 @@ class Planner:
         space = self.space.widened(options.ranges, options.values).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.cost_or_default.weights
         )
-        return options, space, tuple(Rule.of(rule, space) if isinstance(rule, str) else rule for rule in options.rules)
+        rules, functions = as_rules(options.rules, space)
+        return options, space, (*rules, *functions)
 
     def _check_target(self, target: Target) -> None:
         """Raise when the model can never give what is wanted, or the outcomes are not labels of the model."""
@@ -132,7 +133,7 @@ class Planner:
             cost=options.cost_or_default,
             max_changes=options.max_changes,
             kind=strategy.default_plausibility,
-            min_steps=strategy.limits_changes,
+            small_steps=not strategy.limits_changes,
         )
         functions, remarks = self._fingerprint_of_functions(options, problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -154,8 +155,8 @@ class Planner:
             decides=deciding | {"reference": self.reference.identity, "functions": functions},
             remarks=(
                 *self.remarks,
-                *known.beyond(encoded[0]),
-                *known.others(x),
+                *known.out_of_range(encoded[0]),
+                *known.unknown_categories(x),
                 *unusual_row(problem),
                 *remarks,
             ),

@@ -21,7 +21,7 @@ from acex.plan.target import Target
 from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, key
 from acex.search.search import Search
-from acex.space.quantiles import Quantiles
+from acex.space.scale import Quantiles
 from acex.space.space import Space
 from acex.values import Label
 

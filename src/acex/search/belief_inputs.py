@@ -18,7 +18,7 @@ from scipy.special import logit
 from acex.arrays import FloatArray
 from acex.search.evidence import HINT_CLIP, Evidence, Points, in_common
 from acex.search.surrogate import AT_ONCE, moderated
-from acex.space.metric import nearest
+from acex.space.scale import nearest
 
 REVISION = 1
 

@@ -22,7 +22,7 @@ from scipy.special import logit, ndtr, ndtri
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.search.problem import History, Problem
 from acex.search.surrogate import Hyperprior, Posterior, fit, moderated, regress
-from acex.space.feature import NOTHING
+from acex.space.feature import MISSING_CODE
 
 PRIOR_FAR, PRIOR_DEPTH = -0.7, 4.0  # latent prior mean a typical distance away, and how much lower at the factual
 HYPERPRIOR = Hyperprior(variance=(9.0, 0.3))  # labels have no noise, but much larger variances are overconfident
@@ -125,7 +125,7 @@ class Points:
         problem = self.context.problem
         steps = (self.ranks - self.context.start) / problem.quantiles.deviations
         nominal = problem.scale.is_nominal
-        leaps = nominal | ((self.X == NOTHING) != (problem.factual == NOTHING))  # these steps have no rank
+        leaps = nominal | ((self.X == MISSING_CODE) != (problem.factual == MISSING_CODE))  # these steps have no rank
         if leaps.any():
             steps = np.where(leaps, problem.scale.differences(self.X, problem.factual), steps)
         return self._directions(steps)

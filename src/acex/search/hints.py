@@ -9,7 +9,7 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import Hint, Problem
-from acex.space.feature import NOTHING
+from acex.space.feature import MISSING_CODE
 from acex.space.space import Space
 from acex.values import Remark, is_missing
 
@@ -103,7 +103,7 @@ class _Columns:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         blocks = [X[:, j, None] == np.arange(self.n_codes[j]) for j in self.few]
-        X = np.where(X == NOTHING, -MAX_SINGLE, X / self.units)
+        X = np.where(X == MISSING_CODE, -MAX_SINGLE, X / self.units)
         for j, shares in self.shares.items():
             X[:, j] = shares[X[:, j].astype(int)]
         return np.hstack([np.delete(X, self.few, axis=1), *blocks])

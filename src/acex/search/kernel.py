@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from acex.arrays import FloatArray
-from acex.space.metric import EUCLIDEAN, Metric
+from acex.space.scale import EUCLIDEAN, Metric
 
 KernelName: TypeAlias = Literal["matern52", "matern32"]
 

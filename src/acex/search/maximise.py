@@ -23,8 +23,8 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.space.cost import Cost
-from acex.space.feature import NOTHING
+from acex.space.cost import CostFunction
+from acex.space.feature import MISSING_CODE
 from acex.space.region import Region
 
 MAX_VALUES = 20  # an integer feature with more values than this is relaxed and snapped
@@ -80,7 +80,7 @@ def relaxed_features(region: Region) -> BoolArray:
     return out
 
 
-def maximise(score: Score, cost: Cost, region: Region, starts: FloatArray, accept: Accept) -> Proposal | None:
+def maximise(score: Score, cost: CostFunction, region: Region, starts: FloatArray, accept: Accept) -> Proposal | None:
     """The best acceptable point reached from the starts, (s, d); None when nothing acceptable scores."""
     relaxed = relaxed_features(region)
     starts = region.snap(starts)
@@ -98,7 +98,7 @@ def maximise(score: Score, cost: Cost, region: Region, starts: FloatArray, accep
 # -- L-BFGS-B ------------------------------------------------------------------------------------------
 
 
-def climb(score: Score, cost: Cost, region: Region, starts: FloatArray, relaxed: BoolArray) -> FloatArray:
+def climb(score: Score, cost: CostFunction, region: Region, starts: FloatArray, relaxed: BoolArray) -> FloatArray:
     """Where L-BFGS-B ends from the starts, (s, d), moving the relaxed features only; not snapped.
 
     A relaxed feature is factual + p - q with p, q >= 0, in standard deviations: the l1 norm is then
@@ -140,7 +140,7 @@ def climb(score: Score, cost: Cost, region: Region, starts: FloatArray, relaxed:
     return points(found.x)[0]
 
 
-def along_climbs(score: Score, cost: Cost, region: Region, starts: FloatArray, relaxed: BoolArray) -> FloatArray:
+def along_climbs(score: Score, cost: CostFunction, region: Region, starts: FloatArray, relaxed: BoolArray) -> FloatArray:
     """The ends of climbs from the starts, (s, d), and points on the way, snapped, (n, d).
 
     Points on the way from the end back to the start, and back to the factual's values, may be plausible where the end
@@ -198,7 +198,7 @@ class _Node:
 
 def branch_and_bound(
     score: Score,
-    cost: Cost,
+    cost: CostFunction,
     region: Region,
     relaxed: BoolArray,
     starts: FloatArray,
@@ -253,7 +253,7 @@ def branch_and_bound(
     return None if best is None else Proposal(best, best_score, exhaustive=finished and complete)
 
 
-def _levels(score: Score, cost: Cost, region: Region, relaxed: BoolArray, starts: FloatArray) -> list[_Level]:
+def _levels(score: Score, cost: CostFunction, region: Region, relaxed: BoolArray, starts: FloatArray) -> list[_Level]:
     discrete = [int(j) for j in np.flatnonzero(region.movable & ~relaxed)]
     # The feature that costs most to change comes first: its branches are discarded soonest.
     discrete.sort(key=lambda j: -cost.per_unit[j])
@@ -278,16 +278,16 @@ def _levels(score: Score, cost: Cost, region: Region, relaxed: BoolArray, starts
     return levels
 
 
-def _added(cost: Cost, j: int, value: float | FloatArray, E: FloatArray) -> FloatArray:
+def _added(cost: CostFunction, j: int, value: float | FloatArray, E: FloatArray) -> FloatArray:
     """Squared distance that feature j adds between this value and each piece of evidence, (e,); for (v, 1), (v, e)."""
     scale = cost.scale
     square: FloatArray = (scale.space.features[j].steps(value, E[:, j]) * scale.per_unit[j]) ** 2
-    differ = np.not_equal(np.equal(value, NOTHING), E[:, j] == NOTHING)
+    differ = np.not_equal(np.equal(value, MISSING_CODE), E[:, j] == MISSING_CODE)
     # A gap cannot change here. Its distance to a number is at least `gap_step`, as in coordinates.
     return np.where(differ, scale.gap_step**2, square)
 
 
-def _expand(score: Score, cost: Cost, level: _Level, nodes: list[_Node]) -> tuple[list[_Node], FloatArray]:
+def _expand(score: Score, cost: CostFunction, level: _Level, nodes: list[_Node]) -> tuple[list[_Node], FloatArray]:
     """The children of nodes of one level and their bounds, (g v,)."""
     square = (np.array([n.square for n in nodes])[:, None] + level.steps**2).ravel()
     absolute = (np.array([n.absolute for n in nodes])[:, None] + level.steps).ravel()

@@ -25,7 +25,7 @@ from acex.search.maximise import maximise
 from acex.search.problem import History, Problem, Query, Stop
 from acex.search.strategy import Strategy, best_cost
 from acex.search.surrogate import JointPosterior, Posterior, fit
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.plausibility import Kind
 from acex.values import is_count, is_finite
 
@@ -235,7 +235,7 @@ class ImprovementScore:
     """Expected improvement of J over the incumbent, divided by lambda (section 3.3); see `acquisition`."""
 
     joint: JointPosterior
-    cost: Cost
+    cost: CostFunction
     penalty: float
     evidence: FloatArray
     incumbent_cost: float

@@ -13,11 +13,10 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.plausibility import Density
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 
 T = TypeVar("T")
 Hint: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -130,7 +129,7 @@ class Problem:
     """Where a search may go, what a point costs, and what is plausible."""
 
     region: Region
-    cost: Cost
+    cost: CostFunction
     scale: Scale
     reference: FloatArray  # (m, d)
     density: Density | None  # None: everything is plausible

@@ -28,7 +28,7 @@ from scipy.special import expit, log_expit
 
 from acex.arrays import FloatArray
 from acex.search.kernel import KernelName, Matern
-from acex.space.metric import EUCLIDEAN, Metric
+from acex.space.scale import EUCLIDEAN, Metric
 
 NEWTON_STEPS = 50  # 5 to 10 suffice; more means that it does not converge
 NEWTON_TOLERANCE = 1e-9  # gain in the objective below which the mode is found

@@ -13,10 +13,10 @@ import acex
 from sklearn.ensemble import RandomForestClassifier
 
 loans = acex.datasets.load("loan")
-forest = RandomForestClassifier(60, random_state=0).fit(loans.codes, loans.labels)
+forest = RandomForestClassifier(60, random_state=0).fit(loans.codes, loans.outcomes)
 model = lambda rows: forest.predict(loans.space.encode(rows))
 rows = loans.rows
-explainer = acex.Explainer(model, rows, labels=loans.labels, space=loans.space, model_id="{MODEL}")
+explainer = acex.Explainer(model, rows, labels=loans.outcomes, space=loans.space, model_id="{MODEL}")
 """
 WISHES: dict[str, Any] = {
     "target": ["approved"],
@@ -34,7 +34,7 @@ class Forest:
 
         loans = acex.datasets.load("loan")
         self._space = loans.space
-        self._forest: Any = RandomForestClassifier(60, random_state=0).fit(loans.codes, loans.labels)
+        self._forest: Any = RandomForestClassifier(60, random_state=0).fit(loans.codes, loans.outcomes)
         self.classes_ = self._forest.classes_
 
     def predict(self, rows: Any) -> Any:
@@ -45,7 +45,7 @@ class Forest:
 def demo_desk(ledger: acex.Ledger, *, price: float | None = None, is_kept: bool = False) -> Desk:
     """A desk with nothing to prepare."""
     loans = acex.datasets.load("loan")
-    outcomes = loans.labels.tolist()
+    outcomes = loans.outcomes.tolist()
     explainer = acex.Explainer(Forest(), loans.rows, labels=outcomes, space=loans.space, ledger=ledger, model_id=MODEL)
     return Desk(
         explainer=explainer,

@@ -219,7 +219,7 @@ def in_words(options: Mapping[str, Any], row: Mapping[str, Any], desk: Desk) -> 
                 f"{title} may become {joined_words([feature.text(v) for v in ranges[name]], 'or')}, nothing else."
             )
         elif name in ranges:
-            ends = [None if isinstance(v, float) and not is_finite(v) else v for v in ranges[name]]
+            ends = tuple(None if isinstance(v, float) and not is_finite(v) else v for v in ranges[name])
             told.append(f"{title} may become {feature.span(ends)}{unit}, nothing else.")
         if way is not None:
             told.append(f"{title} may only {'rise' if way == 'increase' else 'fall'}.")

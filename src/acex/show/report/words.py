@@ -63,7 +63,7 @@ def may_become(explanation: Explanation, j: int) -> str:
         return "stays missing: no value was asked for"
     if limits is not None and all(map(is_missing, limits)) and len(limits) == 1:
         return "missing, as asked for"
-    bounds = feature.span(limits) if limits is None else f"limited to {feature.span(limits)}"
+    bounds = feature.span() if limits is None else f"limited to {feature.span(tuple(limits))}"
     if feature.direction is not None:
         way = "more" if feature.direction == "increase" else "less"
         return f"{bounds}; only {way} than {feature.text(now)}"
