@@ -19,11 +19,11 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+from acex.ledger.store import Store
 
 import acex
 from acex.ledger import Ledger, Question
 from acex.ledger.journal import Journal
-from acex.ledger.store import Store
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from acex.ledger.seal import sealed
+from acex.ledger.tables import asks, explanations, queries
 from sqlalchemy import and_, create_engine, select
 from typer.testing import CliRunner
 
 import acex
 from acex.cli import app
-from acex.ledger.seal import sealed
-from acex.ledger.tables import asks, explanations, queries
 from acex.values import UNPRINTABLE
 from commands import MODEL, Result, run, set_up
 
@@ -176,7 +176,7 @@ def test_a_list_of_ask_runs_no_formula_and_can_be_told() -> None:
         Path("todo.csv").unlink()
     with acex.Ledger("lab.db") as ledger:
         answers = ledger.answers("a")
-        assert ledger.features("a") == ["+age", "income", "debt", "job"]
+        assert ledger.account("a").features == ["+age", "income", "debt", "job"]
     assert len(answers) == told == 9
     assert {answer.label for answer in answers} <= {"=good", "-bad"}
     assert {json.loads(answer.row)[3] for answer in answers} <= {FORMULA, "@cook", f"nurse{EVIL}"}
@@ -192,10 +192,10 @@ def test_what_is_exported_runs_no_formula_and_imports_as_it_was() -> None:
     again = run("ledger", "import", "l.db", "answers.csv", "--model-id", "a", "--json")
     n = len(pd.read_csv("answers.csv"))
     assert n > 5 and json.loads(again.stdout) == {"model_id": "a", "rows": n, "new": 0}, again.stderr
-    extra = "sequence,scores,purpose,explanation_id,attempts,settled_at"
+    extra = "sequence,scores,purpose,explanation_id,attempts,answered_at"
     run("ledger", "import", "copy.db", "answers.csv", "--model-id", "a", "--drop", extra)
     with acex.Ledger("l.db") as ledger, acex.Ledger("copy.db") as copy:
-        assert ledger.contradictions("a").empty
+        assert ledger.tables.contradictions("a").empty
         assert {(a.row, a.label) for a in copy.answers("a")} == {(a.row, a.label) for a in ledger.answers("a")}
 
 

@@ -18,7 +18,9 @@ from numpy.testing import assert_allclose
 import acex
 from acex.arrays import FloatArray
 from acex.engine.recorded import recorded
-from acex.ledger import Ledger, as_vote, canonical, is_vote, without_vote
+from acex.ledger import as_vote, canonical, is_vote, without_vote
+from acex.ledger.maintenance import check
+from acex.ledger.sql import Ledger
 from acex.search.problem import History, Query
 from acex.search.surrogate import fit
 from acex.search.votes import Noise, Tally
@@ -195,10 +197,10 @@ def test_votes_that_are_known_are_free_and_the_record_tells_the_same(tmp_path: P
     again = explained(model, path)
     assert sum(model.times.values()) == sent == first.n_queries
     with Ledger(path) as ledger:
-        [name] = ledger.explanations()["id"]
+        [name] = ledger.tables.explanations()["id"]
         told = recorded(ledger, name)
-        assert len(ledger.export(NAME)) == sent
-        assert ledger.check() == []
+        assert len(ledger.tables.answers(NAME)) == sent
+        assert check(ledger.database.address) == []
     assert again.ending.votes == told.ending.votes == first.ending.votes
     assert [s.best for s in told.steps] == [s.best for s in first.steps]
 

@@ -21,13 +21,13 @@ from acex.engine import progress as progress_bars
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.imported import import_answers, refuse_other_kind
-from acex.engine.metadata import name_in_memory, named, taken_over, versions
+from acex.engine.metadata import named, versions
 from acex.engine.pool import Lessons, Pool
 from acex.engine.rarity import unusual_row
 from acex.engine.reference import Reference
 from acex.engine.session import Session
 from acex.engine.wishes import refuse_foreign, told
-from acex.ledger import Ledger
+from acex.ledger import BaseLedger, MemoryLedger, open_ledger
 from acex.models.fit_check import refuse_misfit
 from acex.models.labels import (
     as_labels,
@@ -89,7 +89,7 @@ class Explainer:
         scores: bool = False,
         pool: bool = True,
         answers: tuple[Rows, Any] | None = None,
-        ledger: Ledger | str | Path | None = None,
+        ledger: BaseLedger | str | Path | None = None,
         model_id: str | None = None,
         timeout: float | None = None,
         class_names: Any = None,
@@ -115,10 +115,7 @@ class Explainer:
         self._pools: dict[Space, Pool] = {}
         self._scores, self.pools, self._timeout = scores, pool, timeout
         self.model_id = named(model, model_id, is_shared=ledger is not None)
-        self._owns_ledger = not isinstance(ledger, Ledger)
-        in_memory = name_in_memory(model, model_id, self.space.names)
-        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, name=in_memory)
-        self.remarks += taken_over(self.ledger)
+        self.ledger = open_ledger(ledger)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
         self._told: list[Label] = []
         if answers is not None:
@@ -426,20 +423,11 @@ class Explainer:
         )
 
     def _move_to_file(self) -> None:
-        """Move a ledger that is in memory to a temporary file, where processes can share it and go on from it.
-
-        Raises:
-            ValueError: it is not this explainer's own.
-        """
-        if not self.ledger.is_memory:
+        """Move a ledger in memory to a temporary file, which processes can share and runs can resume from."""
+        if not isinstance(self.ledger, MemoryLedger):
             return
-        if not self._owns_ledger:
-            raise ValueError(
-                "A ledger in memory cannot be shared by processes, or gone on from. Give it a file, such as "
-                "Ledger('answers.db'), or explain with n_jobs=1 and without budget_total."
-            )
-        self._folder = TemporaryDirectory(prefix="acex-")  # gone with the explainer
-        ledger = Ledger(Path(self._folder.name) / "ledger.db")
+        self._folder = TemporaryDirectory(prefix="acex-")  # deleted with the explainer
+        ledger = open_ledger(Path(self._folder.name) / "ledger.db")
         self.ledger.copy_to(ledger)
         self.ledger = ledger
 

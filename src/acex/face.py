@@ -11,7 +11,7 @@ from typing import Any, Unpack
 from acex.api import Callback, Explainer
 from acex.arrays import Rows
 from acex.engine.explanation import Explanation
-from acex.ledger import Ledger
+from acex.ledger import BaseLedger
 from acex.options import Options, RowOptions
 from acex.space.gaps import Missing
 from acex.space.plausibility import Plausibility
@@ -30,7 +30,7 @@ class EveryOption(RowOptions, total=False):
     scores: bool
     pool: bool
     answers: tuple[Rows, Any] | None
-    ledger: Ledger | str | Path | None
+    ledger: BaseLedger | str | Path | None
     model_id: str | None
     timeout: float | None
     class_names: Any
@@ -119,7 +119,7 @@ def explain(
     try:
         return explainer.explain(x, callback=callback, progress=progress, **options)  # type: ignore[misc]
     finally:
-        if not isinstance(setup.get("ledger"), Ledger):  # who opened it closes it
+        if not isinstance(setup.get("ledger"), BaseLedger):  # who opened it closes it
             explainer.ledger.close()
 
 

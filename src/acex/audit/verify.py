@@ -17,7 +17,7 @@ from acex.engine.certificate import canonical_form, faults, parsed, signer
 from acex.engine.explanation import Explanation
 from acex.engine.recorded import value_of
 from acex.engine.redaction import hash_of
-from acex.ledger import Ledger
+from acex.ledger import MemoryLedger
 from acex.models.labels import as_labels, as_numbers, as_numeric, as_predict
 from acex.plan.step import factual_label, leading
 from acex.plan.target import Measured
@@ -233,7 +233,7 @@ def _asked_again(e: Explanation, model: Any, timeout: float | None) -> Iterator[
     target = e.plan.target
     is_number = isinstance(target, Measured) and target.label is None
     predict, read = (as_numeric(model), as_numbers) if is_number else (as_predict(model, e.plan.scores), as_labels)
-    box = BlackBox(predict, Ledger(), len(places), model_id="verify", timeout=timeout, read=read)
+    box = BlackBox(predict, MemoryLedger(), len(places), model_id="verify", timeout=timeout, read=read)
     answers = [value_of(answer, target) for answer in box.ask(rows)]
     before = (factual_label(e.steps, target), *(e.steps[place].label for place in places[1:]))
     for what, was, now in zip(("the row", "its counterfactual"), before, answers, strict=False):

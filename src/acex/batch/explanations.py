@@ -31,7 +31,7 @@ from acex.engine.redaction import message, redacted, saved
 from acex.engine.row_result import NOT_DONE, Line
 from acex.engine.session import Session
 from acex.errors import LedgerFailed
-from acex.ledger import Ledger
+from acex.ledger import BaseLedger
 from acex.options import Options
 from acex.plan.plan import Plan
 from acex.plan.target import Target
@@ -51,7 +51,7 @@ class Desk(Protocol):
     """What explains any row of a batch; it travels to each worker once. An `Explainer` is one."""
 
     model: Any
-    ledger: Ledger
+    ledger: BaseLedger
     pools: bool  # do rows learn from answers to others?
 
     @property

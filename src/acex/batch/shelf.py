@@ -9,7 +9,7 @@ from typing import Any
 
 from acex.engine.explanation import Explanation
 from acex.engine.recorded import recorded
-from acex.ledger import Ledger
+from acex.ledger import BaseLedger
 
 MOST_KEPT = 256  # explanations that are kept in memory where a ledger on disk has them too
 
@@ -20,7 +20,7 @@ class Shelf:
     Each says what its row is called, as the id in its settings.
     """
 
-    def __init__(self, ledger: Ledger, ids: Sequence[Any]) -> None:
+    def __init__(self, ledger: BaseLedger, ids: Sequence[Any]) -> None:
         self._ledger, self._ids = ledger, ids
         self._kept: OrderedDict[int, Explanation] = OrderedDict()
         self._put_away: dict[int, tuple[str, int, int]] = {}  # what they are called there, and what this run paid

@@ -186,13 +186,14 @@ def _print_quote(
 ) -> None:
     """What it would cost. The ledger is only read."""
     from acex.audit.quote import plans_of, quote
+    from acex.ledger import open_ledger
     from acex.options import Options
 
     if case.ledger is not None and case.model_id is None:
         raise ValueError("--ledger needs --model-id for a model that has no name of its own.")
     options = Options.of(case.search_options(prepared))
     known = case.ledger if case.ledger is not None and exists(case.ledger) else None
-    with acex.Ledger(known) as ledger:
+    with open_ledger(known) as ledger:
         told = quote(
             plans_of(lambda x: explainer.planned(x, options)[0], prepared.factual),
             ledger,

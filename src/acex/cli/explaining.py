@@ -161,7 +161,7 @@ def _print_plan(case: Case, prepared: Prepared, model: Any, scores: bool, price:
     if case.ledger is not None and exists(case.ledger):
         with acex.Ledger(case.ledger) as ledger:
             paid = sum(ask.paid for ask in ledger.asks(plan.identity))
-            left = ledger.remaining(case.model_id or "")
+            left = ledger.account(case.model_id or "").remaining
             price = price_of(ledger, case.model_id or "") if price is None else price
     most = int(min(max(case.budget - paid, 0), left))
     cost = None if price is None else most * price

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from acex.ledger import Ledger, canonical
+from acex.ledger import BaseLedger, canonical
 from acex.models.labels import as_labels, as_numbers, has_fractions, unworded
 from acex.space.space import Space
 from acex.values import Label
@@ -13,7 +13,7 @@ from acex.values import Label
 
 def import_answers(
     answers: Any,
-    ledger: Ledger,
+    ledger: BaseLedger,
     model_id: str,
     space: Space,
     *,

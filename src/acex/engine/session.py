@@ -113,8 +113,10 @@ class Session:
             while self.advance() is not None:
                 note(self)
         except BaseException as failure:  # also Ctrl-C, or a callback that raises: what was paid for travels with it
-            self.box.ledger.leave_answers()
-            failure.explanation = self.explanation() if self.steps else None  # type: ignore[attr-defined]
+            failure.explanation = None  # type: ignore[attr-defined]
+            if self._search is not None:  # before the first answer there is nothing to show
+                with suppress(Exception):  # the first error matters more
+                    failure.explanation = self.explanation()  # type: ignore[attr-defined]
             raise
         return self.explanation()
 
@@ -309,7 +311,7 @@ class Session:
             best=np.inf,
             paid=paid,
             at=at,
-            seen=question.seen,
+            seen=question.seen or 0,
             note=Note.from_dict(question.note),
             scores=answer.scores,
         )
