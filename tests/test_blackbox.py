@@ -237,7 +237,7 @@ def test_an_answer_that_comes_after_the_timeout_is_kept(fails: bool) -> None:
             thread.join()
     assert labels(box.ask(frame(1.0))) == [True]
     assert box.knows(frame(2.0)) is not fails
-    assert (box.n_queries, ledger.tables.models().loc[0, "charged"]) == (2, 2)
+    assert (box.n_queries, ledger.account("model").n_charged) == (2, 2)
 
 
 def test_a_late_answer_that_is_none_is_forgotten() -> None:

@@ -627,7 +627,7 @@ def test_equal_labels_of_another_type_are_no_contradiction(labels: Any) -> None:
     ledger = MemoryLedger()
     ledger.import_answers(NAME, canonical(X[:2]), [1, 0])
     ledger.import_answers(NAME, canonical(X[:2]), list(labels))
-    assert ledger.tables.contradictions(NAME).empty
+    assert ledger.contradicted(NAME) == set()
 
 
 # -- the model's name --------------------------------------------------------------------------------------
@@ -653,5 +653,5 @@ def test_two_models_of_one_ledger_know_nothing_of_each_other(path: Path) -> None
     acex.explain(model, LOW[0], data=X, ledger=path, model_id="a", budget=12)
     e = acex.explain(lambda rows: rows[:, 0] > 5, LOW[0], data=X, ledger=path, model_id="b", budget=4)
     assert (e.label_before, e.n_reused) == (False, 0)
-    with pytest.raises(ValueError, match="known with the features"):
+    with pytest.raises(ValueError, match="has the features"):
         acex.explain(model, LOW[0][:2], data=X[:, :2], ledger=path, model_id="a")
