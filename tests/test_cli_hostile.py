@@ -174,7 +174,7 @@ def test_a_list_of_ask_runs_no_formula_and_can_be_told() -> None:
         Path("todo.csv").unlink()
     with acex.Ledger("lab.db") as ledger:
         answers = ledger.answers("a")
-        assert ledger.account("a").features == ["+age", "income", "debt", "job"]
+        assert ledger.account("a").features == ("+age", "income", "debt", "job")
     assert len(answers) == told == 9
     assert {answer.label for answer in answers} <= {"=good", "-bad"}
     assert {json.loads(answer.row)[3] for answer in answers} <= {FORMULA, "@cook", f"nurse{EVIL}"}

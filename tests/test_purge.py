@@ -103,6 +103,7 @@ def test_a_row_that_is_also_somebody_else_s_only_loses_the_name(address: str) ->
     row = DATA[DATA["a"] < 0].iloc[[0, 0]]
     explainer = acex.Explainer(model, DATA, ledger=path, model_id="m")
     explainer.explain_many(row, ids=["ann", "bob"], target="high", budget=5, n_jobs=1).frame()
+    assert isinstance(explainer.ledger, acex.Ledger)
     told = purge(explainer.ledger, named=["ann"])
     assert (told.explanations, told.rows, told.in_use) == (0, 0, 1)
     assert explainer.ledger.tables.explanations("m")["names"].tolist() == ["bob"]

@@ -35,6 +35,7 @@ def test_what_the_ledger_knows_is_counted_and_nothing_is_asked(tmp_path: Path) -
     many = desk.explain_many(LOW[:6], target="high", budget=9, n_jobs=1)
     done = many.frame()
     desk.ledger.budget("m", money=100, price_per_row=0.25)
+    assert isinstance(desk.ledger, acex.Ledger)
     before = desk.ledger.tables.models().to_dict("records")
     told = desk.quote(LOW[:10], target="high", budget=12)
     assert desk.ledger.tables.models().to_dict("records") == before

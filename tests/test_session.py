@@ -359,7 +359,7 @@ def test_explanations_that_differ_in_anything_do_not_collide(path: Path) -> None
     for _ in range(2):  # each is found again
         for settings in different:
             one.search(LOW[0], **settings)
-        assert len(one.ledger.tables.explanations()) == len(different)
+        assert len(ledger_of(path).tables.explanations()) == len(different)
     several = [one.explain(LOW[0], **{"budget": 10, **different[i]}) for i in (0, 6, 4, -3)]
     assert len({tuple(canonical(e.asked.to_numpy())) for e in several}) == len(several)
 

@@ -81,6 +81,7 @@ class Session:
         self._search: Search | None = None  # from the factual's label on
         self._round: Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
+        self._asked: list[str] = []  # the canonical row of each step
 
     @property
     def problem(self) -> Problem:
@@ -167,7 +168,7 @@ class Session:
         """
         complete = self.ask() is None
         rows = self.space.decode(self.space.encode(rows))
-        before, asked = self._asked(), [] if self._round is None else self._round.forms
+        before, asked = self._asked, [] if self._round is None else self._round.forms
         waiting, forms = self.waiting, []
         for form in canonical(rows):
             forms.append(next((w for w in waiting if without_vote(w) == form), form))
@@ -181,10 +182,6 @@ class Session:
         answers = [answer for answer in told if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
-
-    def _asked(self) -> list[str]:
-        """The rows that have an answer, as the ledger knows them."""
-        return [] if self._search is None else canonical(self.space.decode(self._search.history.X))
 
     # -- rounds --------------------------------------------------------------------------------------------------
 
@@ -204,20 +201,20 @@ class Session:
         if queries and len(queries) > (left := self.box.remaining):
             # Where the budget ended it once it stays ended, also if others have paid for the next row since.
             ended = left == 0 and self._past.ended_at(len(self.steps))
-            queries = [] if ended else queries[: self.box.affordable(self._forms(queries))]
+            queries = [] if ended else queries[: self.box.affordable(self._keys(self.space.decode(_points(queries))))]
             self._end = None if queries else ("budget_spent", "budget")
         return queries
 
-    def _forms(self, queries: Sequence[Query]) -> list[str]:
-        """The rows as the ledger knows them: one that was asked before is a vote."""
-        forms = canonical(self.space.decode(_points(queries)))
+    def _keys(self, rows: Rows) -> list[str]:
+        """The keys of rows in the ledger: one that was asked before is a vote."""
+        keys = canonical(rows)
         if self.plan.noise is None:
-            return forms
-        times = Counter(self._asked())
-        for i, form in enumerate(forms):
-            times[form] += 1
-            forms[i] = as_vote(form, times[form])
-        return forms
+            return keys
+        times = Counter(self._asked)
+        for i, key in enumerate(keys):
+            times[key] += 1
+            keys[i] = as_vote(key, times[key])
+        return keys
 
     def _recorded_round(self) -> list[Query]:
         """What was asked here before: read, not worked out again, so that another machine cannot see it differently.
@@ -258,7 +255,7 @@ class Session:
         """
         problem, X = self.problem, _points(queries)
         rows, position = self.space.decode(X), len(self.steps)
-        forms, inside = self._forms(queries), problem.region.contains(X)
+        forms, inside = self._keys(rows), problem.region.contains(X)
         if not inside.all() and queries[0].purpose != "factual":
             self._refuse_forbidden([form for form, ok in zip(forms, inside, strict=True) if not ok])
         first = self._past.asks[position].note["first"] if position in self._past.asks else position
@@ -273,7 +270,7 @@ class Session:
             Question(form, query.purpose, position + i, seen, note.to_dict())
             for i, (form, query, note) in enumerate(zip(forms, queries, notes, strict=True))
         ]
-        return Round(queries, rows, forms, questions)
+        return Round(queries, rows, forms, questions, notes)
 
     def _refuse_forbidden(self, forms: list[str]) -> None:
         """Rows that an earlier run was about to ask may be forbidden by now: a rule is more than its code."""
@@ -312,7 +309,7 @@ class Session:
             paid=paid,
             at=at,
             seen=question.seen or 0,
-            note=Note.from_dict(question.note),
+            note=round_.notes[i],
             scores=answer.scores,
         )
         steps = [*self.steps, judged(step, self.steps, self.plan.target)]
@@ -320,6 +317,7 @@ class Session:
         # What is wrong with the first label is said before anything rests on it.
         hint = self._learn(factual_label(steps, self.plan.target)) if is_factual else None
         self.steps = steps
+        self._asked.append(without_vote(answer.row))
         if self._lessons is not None:
             self._lessons.own.add(answer.sequence)
         if is_factual:
@@ -437,7 +435,7 @@ class Session:
         ending = self.ending()
         warnings: tuple[str, ...] = ()
         with suppress(LedgerFailed):  # if it cannot be read, that will be said elsewhere
-            warnings = contradictions(self.box.ledger, self.box.model_id, self._asked())
+            warnings = contradictions(self.box.ledger, self.box.model_id, self._asked)
         return Explanation.of(
             self.plan,
             self.steps,
