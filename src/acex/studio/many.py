@@ -73,7 +73,7 @@ class Table:
         """The lines there are, newest first, how many are still to be read, and what they have in common."""
         ledger, model = self._desk.ledger, self._desk.explainer.model_id
         with self._lock:
-            records = ledger.explanations(model)
+            records = ledger.tables.explanations(model)
             records = records[records["asked"] > 0].iloc[::-1].head(MOST_LINES)
             # A row that was only looked up is no explanation.
             records = records[(records["asked"] > 1) | records["finished_at"].notna()]

@@ -210,7 +210,7 @@ class Searches:
         """A search as the ledger has it."""
         ledger = self._desk.ledger
         try:
-            record = ledger.record(identity)
+            record = ledger.explanation(identity)
         except ValueError:
             raise LookupError("There is no such search.") from None
         if record.model != self._desk.explainer.model_id:
@@ -222,7 +222,7 @@ class Searches:
         except ValueError:  # not even its own row has an answer
             e = None
         if e is None:
-            lines = ledger.explanations(record.model)
+            lines = ledger.tables.explanations(record.model)
             factual = json.loads(lines.loc[lines["id"] == identity, "factual"].iloc[0])
         else:
             factual = dict(e.steps[0].row)
@@ -240,13 +240,13 @@ class Searches:
 
     def beside(self, search: Search) -> list[dict[str, Any]]:
         """Explanations of the same row in the ledger that have found something."""
-        lines = self._desk.ledger.explanations(self._desk.explainer.model_id)
+        lines = self._desk.ledger.tables.explanations(self._desk.explainer.model_id)
         asked = lines[lines["asked"] > 1]
         same = [i for i, row in zip(asked["id"], asked["factual"], strict=True) if same_row(row, search.factual)]
         return [told for told in map(self._told, same) if told is not None and told["told"]["answers"]]
 
     def _told(self, identity: str) -> dict[str, Any] | None:
-        record = self._desk.ledger.record(identity)
+        record = self._desk.ledger.explanation(identity)
         try:
             e = acex.recorded(self._desk.ledger, identity)
         except ValueError:

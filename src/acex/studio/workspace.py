@@ -74,7 +74,8 @@ class Desk:
 
     @property
     def ledger(self) -> acex.Ledger:
-        """Where answers are written down."""
+        """Where answers are recorded."""
+        assert isinstance(self.explainer.ledger, acex.Ledger)
         return self.explainer.ledger
 
     @property
@@ -87,9 +88,7 @@ class Desk:
         """What a row costs; None where nobody has said so."""
         if self.price is not None:
             return self.price
-        prices = self.ledger.stats().set_index("model")["price_per_row"]
-        told: Any = prices.get(self.explainer.model_id)
-        return None if is_missing(told) else float(told)
+        return self.ledger.account(self.explainer.model_id).price_per_row
 
     def money(self, rows: int) -> float | None:
         """What so many rows cost."""
@@ -98,7 +97,7 @@ class Desk:
     @property
     def remaining(self) -> int | None:
         """How many rows the model's budget still allows; None without one."""
-        left = self.ledger.remaining(self.explainer.model_id)
+        left = self.ledger.account(self.explainer.model_id).remaining
         return None if np.isinf(left) else int(left)
 
     def about(self) -> dict[str, Any]:
