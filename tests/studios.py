@@ -59,7 +59,7 @@ def desk_in(folder: Path, model: Any = None, rows: pd.DataFrame | None = None, *
     """A desk with a ledger in the folder."""
     rows = loans() if rows is None else rows
     model = Bank() if model is None else model
-    explainer = acex.Explainer(model, rows, ledger=folder / "ledger.db", model_id="bank")
+    explainer = acex.Explainer(acex.Model(model, name="bank"), rows, ledger=folder / "ledger.db")
     outcomes = ["good" if income > 2200 else "bad" for income in rows.iloc[:, 1]]
     given: dict[str, Any] = {
         "explainer": explainer,

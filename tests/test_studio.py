@@ -130,7 +130,7 @@ def test_a_search_is_followed_step_by_step(tmp_path: Path) -> None:
 def test_the_studio_finds_what_the_library_finds(tmp_path: Path) -> None:
     with visiting(desk_in(tmp_path)) as client:
         told = ended(client, begin(client, target=["good"])["id"])
-    e = acex.explain(Bank().predict, loans().iloc[0], data=loans(), target="good", budget=8, model_id="bank")
+    e = acex.explain(acex.Model(Bank().predict, name="bank"), loans().iloc[0], data=loans(), target="good", budget=8)
     assert told["told"]["answers"][0]["cost"] == pytest.approx(e.costs[0])
 
 
@@ -208,7 +208,7 @@ def test_what_was_interrupted_says_so_and_goes_on(tmp_path: Path) -> None:
 
 def test_what_was_made_with_other_settings_is_shown_but_not_gone_on_with(tmp_path: Path) -> None:
     desk = desk_in(tmp_path)
-    e = desk.explainer.explain(loans().iloc[[0]], target=["good"], budget=5, beta=1.0)
+    e = desk.explainer.explain(loans().iloc[[0]], target=["good"], budget=5, cost=acex.Cost(beta=1.0))
     with visiting(desk) as client:
         assert client.get(f"/api/searches/{e.plan.identity}").json()["state"] == "ended"
         response = client.post(f"/api/searches/{e.plan.identity}/go", json={"budget": 9})

@@ -43,7 +43,7 @@ def done(address: str, identity: str) -> Any:
 def test_a_ledger_may_be_on_a_server(tmp_path: Path) -> None:
     bank = Bank()
     with postgres() as url:
-        explainer = acex.Explainer(bank, loans(), ledger=url, model_id="bank")
+        explainer = acex.Explainer(acex.Model(bank, name="bank"), loans(), ledger=url)
         with visiting(desk_in(tmp_path, explainer=explainer)) as client:
             told = ended(client, begin(client, target=["good"])["id"])
             assert told["state"] == "ended" and told["paid"] == len(bank.asked)

@@ -152,7 +152,7 @@ def test_a_probability_can_be_wanted_where_the_model_gives_them(tmp_path: Path) 
         def predict(self, rows: pd.DataFrame) -> Any:
             return np.array(self.classes_)[self.predict_proba(rows).argmax(axis=1)]
 
-    explainer = acex.Explainer(Scorer(), loans(), ledger=tmp_path / "l.db", model_id="s", scores=True)
+    explainer = acex.Explainer(acex.Model(Scorer(), name="s", scores=True), loans(), ledger=tmp_path / "l.db")
     desk = desk_in(tmp_path, explainer=explainer, scores=True)
     with visiting(desk) as client:
         assert client.get("/api/desk").json()["scores"]
