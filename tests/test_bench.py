@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-
-from acex.arrays import FloatArray, IntArray
 from acex.bench import figures, records, run, score, table
 from acex.bench import ground as grounds
 from acex.bench.ground import Ground, ground
 from acex.bench.methods import METHODS
 from acex.bench.task import CapReached, Door, Task
+
+from acex.arrays import FloatArray, IntArray
 from acex.space.kinds import Integer
 from acex.space.space import Space
 from commands import run as command

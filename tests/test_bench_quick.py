@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from acex.bench import records, score
 from acex.bench.methods import METHODS
+
 from commands import run as command
 from conftest import needs_data
 

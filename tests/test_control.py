@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from acex.bench import control, run
 from acex.bench.methods import METHODS
 from acex.bench.task import Door, Task
+
 from commands import run as command
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from acex.bench.ground import Ground
+from acex.bench.task import Task
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 from acex.arrays import FloatArray, IntArray
-from acex.bench.ground import Ground
-from acex.bench.task import Task
 from acex.space.kinds import Continuous, Integer
 from acex.space.space import Space
 

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from acex.bench.methods import METHODS
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))

@@ -9,6 +9,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from acex.bench.ground import Ground
+from acex.bench.methods import baycon, gower, gradient, growing_spheres, moc, peers, whitebox
+from acex.bench.task import CapReached, Door, Explain, Task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -18,9 +21,6 @@ from scipy.optimize import approx_fprime
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.bench.ground import Ground
-from acex.bench.methods import baycon, gower, gradient, growing_spheres, moc, peers, whitebox
-from acex.bench.task import CapReached, Door, Explain, Task
 from acex.space.kinds import Continuous, Integer
 from acex.space.space import Space
 
