@@ -6,8 +6,8 @@ A table stands between two HTML comments, the first of which names its suite and
     ...
     <!--/-->
 
-A test computes each again and compares. Numbers in sentences are plain Markdown; `tests/benchmarks/test_sentences.py`
-compares them with their files.
+A test computes each again and compares. Numbers in sentences are plain Markdown;
+`tests/benchmarks/test_quoted_numbers.py` compares them with their files.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def evidence(p: Problem, n: int = 12) -> Evidence:
 
 
 def test_the_weights_were_trained_on_the_traits_as_they_are() -> None:
-    """Who changes what traits mean raises their revision, and trains anew: python benchmarks/learn.py."""
+    """Who changes what traits mean raises their revision, and trains anew: python -m benchmarks train."""
     hit, ahead = learned("hit_"), learned("outlook_")
     assert hit is not None and ahead is not None
     assert (hit.revision, hit.names) == (REVISION, NAMES)

@@ -116,7 +116,7 @@ def measure(job: Job, model: str, seed: int) -> list[Line]:
             curve[asked:] = best
     at = {f"J{b}": curve[b] if b < len(curve) else None for b in BUDGETS}
     least = limit(job.data, model, seed, job.row)
-    return [{"limit": least, "asked": asked if job.method == "settled" else None, **at}]
+    return [{"limit": least, "queries": asked if job.method == "settled" else None, **at}]
 
 
 def measure_outlook(job: Job, model: str, seed: int) -> list[Line]:
@@ -218,7 +218,7 @@ def by_itself(lines: pd.DataFrame) -> pd.DataFrame:
             continue
         lost = ratio(settled, max(BUDGETS)) / ratio(alone, SHORT)
         hits = {f"hit@{b}": f"{np.isfinite(ratio(alone, b)).mean():.0%}" for b in (10, 15)}
-        asked = f"{settled['asked'].mean():.1f}"
+        asked = f"{settled['queries'].mean():.1f}"
         out.append({"data": name, **hits, "settled after": asked, "cost over that at 60": f"{np.nanmedian(lost):.3f}"})
     return pd.DataFrame(out)
 
@@ -304,7 +304,7 @@ SUITES = (
             f"anytime-{model}-{seed}",
             PAPER,
             METHODS,
-            ("limit", "asked", *(f"J{b}" for b in BUDGETS)),
+            ("limit", "queries", *(f"J{b}" for b in BUDGETS)),
             partial(measure, model=model, seed=seed),
             partial(tables, model=model, seed=seed),
             rows=rows,

@@ -32,7 +32,7 @@ from acex.batch import shelf
 from acex.batch.explanations import Done, Explanations
 from acex.ledger import canonical
 from acex.options import Options
-from benchmarks.suite import Job, Line, Suite
+from benchmarks.suite import ROOT, Job, Line, Suite
 from benchmarks.table import Table, number
 
 N_FEATURES, QUERIES = 20, 30
@@ -43,7 +43,7 @@ SPEND = acex.Feasible(tolerance=0.0)
 
 def in_process(code: str) -> Any:
     """What this code prints as JSON, in a new process."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     return json.loads(done.stdout)
 
 

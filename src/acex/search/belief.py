@@ -1,6 +1,6 @@
 """P(hit) as strategy "feasible" believes it: learned on simulated searches.
 
-A small network (`network`, trained by `benchmarks/learn.py`) reads some fifty traits of a point in the light of the
+A small network (`network`, trained by `python -m benchmarks train`) reads some fifty traits of a point given the
 evidence, what Gaussian processes say of it among them, and gives its log odds of being a hit. Labels, scores, known
 outcomes and answers from elsewhere all come in as traits: how far each is to be trusted was learned too.
 """

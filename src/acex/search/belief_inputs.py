@@ -3,7 +3,7 @@
 None of them depends on the units of a feature, on how many there are, or on what they mean: distances are relative to
 the distance to the factual or to a typical row, costs to the best hit or to rows. So what was learned on simulated
 tasks holds elsewhere. Whoever changes what a number means, or adds one, raises `REVISION` and trains anew
-(`benchmarks/learn.py`); a test compares it with that of the weights.
+(`python -m benchmarks train`); a test compares it with that of the weights.
 """
 
 from __future__ import annotations

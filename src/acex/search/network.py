@@ -1,4 +1,6 @@
-"""A small network as plain arrays: traits in, log odds out. Trained by `benchmarks/learn.py`, used with NumPy alone.
+"""A small network as plain arrays: traits in, log odds out. Used with NumPy alone.
+
+Trained by `python -m benchmarks train`.
 
 x -> (x - centre) / spread, cut off at 6 -> silu(x W + b) for each hidden layer -> x W + b
 """

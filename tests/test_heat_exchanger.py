@@ -1,14 +1,11 @@
-"""Tuning a controller: the plant is the paper's to the digit, and a history costs nothing."""
+"""The simulated heat exchanger is the paper's to the digit."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from acex.bench import control, run
-from acex.bench.methods import METHODS
-from acex.bench.task import Door, Task
 
-from commands import run as command
+from acex.datasets import heat_exchanger as control
 
 
 def by_hand(theta: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -57,53 +54,20 @@ def test_the_papers_figures_come_out_to_the_digit() -> None:
 
 def test_the_papers_controller_fails_under_two_of_ten_noises_and_the_start_under_all() -> None:
     failing = [noise for noise in control.NOISES if not control.response(control.PAPERS, noise).passes]
-    assert failing == [2, 4] and control.steadiness(control.PAPERS) == 0.8
-    assert control.steadiness(control.START) == 0.0
+    assert failing == [2, 4] and control.robustness(control.PAPERS) == 0.8
+    assert control.robustness(control.START) == 0.0
 
 
 def test_an_unstable_loop_fails_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
-    assert control.Bench().predict(np.array([[60.0, 4.0, 0.005, 15.0, 0.05]]))[0] == 0
+    assert control.Plant().predict(np.array([[60.0, 4.0, 0.005, 15.0, 0.05]]))[0] == 0
     assert len(recwarn) == 0
 
 
-@pytest.mark.parametrize(("name", "n"), [("control-1", 1), ("control-0", 0)])
-def test_a_history_has_as_many_that_pass_as_it_says(name: str, n: int) -> None:
-    g = control.ground(name, 1)
-    assert len(g.reference) == 30 and g.labels.sum() == n
-    assert (control.Bench().predict(g.reference) == g.labels).all()
-
-
-def test_rows_of_a_history_cost_nothing_and_others_do() -> None:
-    g = control.ground("control-1", 0)
-    task = Task(g, g.rows[0])
-    door = Door(task)
-    new = (control.START + control.PAPERS) / 2
-    labels = door.predict(np.vstack([g.reference[:3], new, g.reference[3:5]]))
-    assert (labels == g.predict(np.vstack([g.reference[:3], new, g.reference[3:5]]))).all()
-    assert door.queries == 2  # the start and the new one
-
-
-@pytest.mark.parametrize("method", ["feasible-labels", "penalty"])
-def test_a_passing_controller_is_found_with_few_trials(method: str) -> None:
-    g = control.ground("control-1", 0)
-    task = Task(g, g.rows[0])
-    door = Door(task)
-    found = METHODS[method].explain(task, door, 0)
-    assert (g.predict(found) == 1).all() and 1 < door.queries < 100
-
-
-def test_the_suite_runs_and_its_table_counts_trials(tmp_path: object) -> None:
-    line = ("bench", "run", "--suite", "control", "--data", "control-1", "--methods", "nearest", "--seeds", "2")
-    assert command(*line, "--jobs", "1", "--out", str(tmp_path)).exit_code == 0
-    shown = command("bench", "table", str(tmp_path)).stdout
-    assert "1 of 30 pass | nearest | 2 | 100%" in shown
-
-
-def test_each_seed_has_a_history_of_its_own() -> None:
-    jobs = list(run.jobs("control", ["control-1"], ["nearest"], rows=9, seeds=3))
-    assert [(job.row, job.seed) for job in jobs] == [(0, 0), (0, 1), (0, 2)]
-    first, second = (control.ground("control-1", seed).reference for seed in (0, 1))
-    assert not np.array_equal(first, second)
+@pytest.mark.parametrize("n", [1, 0])
+def test_a_history_has_as_many_that_pass_as_it_says(n: int) -> None:
+    points, labels = control.history(n, seed=1)
+    assert len(points) == 30 and labels.sum() == n
+    assert (control.Plant().predict(points) == labels).all()
 
 
 AT_THE_LIMITS = {"error": 0.01, "rise": 20.0, "settling": 50.0, "overshoot": 0.2, "effort": 2.0}  # section 5

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from acex.bench.ground import Ground
-from acex.bench.methods import baycon, gower, gradient, growing_spheres, moc, peers, whitebox
-from acex.bench.task import CapReached, Door, Explain, Task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -23,6 +21,9 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.space.kinds import Continuous, Integer
 from acex.space.space import Space
+from benchmarks.methods import FILES, METHODS, baycon, dice, gower, gradient, growing_spheres, moc, treecf
+from benchmarks.scenario import Scenario
+from benchmarks.task import CapReached, CountedModel, Explain, Task
 
 SPACE = Space(
     (
@@ -72,18 +73,18 @@ def task(
     reference = space.snap(space.low + rng.random((N_REFERENCE, len(space))) * (space.high - space.low))
     labels = rule(reference).astype(np.intp)
     is_category = np.isin(np.arange(len(space)), categories)
-    return Task(Ground("rule", space, Rule(rule), x[None], reference, labels, reference.std(axis=0), is_category), x)
+    return Task(Scenario("rule", space, Rule(rule), x[None], reference, labels, reference.std(axis=0), is_category), x)
 
 
 def peer(name: str, *marks: pytest.MarkDecorator) -> object:
-    reason = peers.missing(name)
+    reason = METHODS[name].missing()
     skip = pytest.mark.skipif(reason is not None, reason=str(reason))
-    return pytest.param(getattr(peers, name), id=name, marks=[skip, *marks])
+    return pytest.param(METHODS[name].explain, id=name, marks=[skip, *marks])
 
 
 OWN = [growing_spheres.growing_spheres, gradient.gradient]
 SLOW = [pytest.param(m, marks=pytest.mark.slow) for m in (moc.moc, moc.moc_until_it_stagnates, baycon.baycon)]
-PEERS = [peer("dice_random"), peer("dice_genetic"), peer("hopskipjump", pytest.mark.slow)]
+PEERS = [peer("dice-random"), peer("dice-genetic"), peer("hopskipjump", pytest.mark.slow)]
 NICE = peer("nice")
 
 
@@ -96,7 +97,7 @@ def test_a_method_returns_hits_that_the_row_may_become(
     method: Explain, rule: Callable[[FloatArray], BoolArray]
 ) -> None:
     t = task(rule)
-    found = method(t, Door(t), 0)
+    found = method(t, CountedModel(t), 0)
     assert len(found) >= 1
     assert t.allowed(found).all()
     assert (found[:, 4] == X0[4]).all() and (found[:, 2] == np.round(found[:, 2])).all()
@@ -106,14 +107,14 @@ def test_a_method_returns_hits_that_the_row_may_become(
 @pytest.mark.parametrize("method", [*OWN, *SLOW, *PEERS, NICE])
 def test_every_query_is_counted(method: Explain) -> None:
     t = task(sum_is_high)
-    door = Door(t)
-    method(t, door, 0)
-    assert 60 < t.ground.model.rows == door.distinct <= door.queries  # the door spares the model what it knows
+    model = CountedModel(t)
+    method(t, model, 0)
+    assert 60 < t.scenario.model.rows == model.distinct <= model.queries  # what is known is not sent again
 
 
 @pytest.mark.parametrize("method", [*OWN, *SLOW, *PEERS, NICE])
 def test_the_same_seed_asks_the_same(method: Explain) -> None:
-    first, second = Door(task(sum_is_high)), Door(task(sum_is_high))
+    first, second = CountedModel(task(sum_is_high)), CountedModel(task(sum_is_high))
     np.random.seed(0)  # noqa: NPY002
     one = method(first.task, first, 3)
     np.random.seed(1)  # noqa: NPY002
@@ -122,15 +123,15 @@ def test_the_same_seed_asks_the_same(method: Explain) -> None:
 
 
 @pytest.mark.parametrize(
-    "method", [*OWN, *SLOW, NICE, peer("dice_random"), peer("dice_genetic", pytest.mark.slow), peer("hopskipjump")]
+    "method", [*OWN, *SLOW, NICE, peer("dice-random"), peer("dice-genetic", pytest.mark.slow), peer("hopskipjump")]
 )
 def test_without_a_counterfactual_a_method_ends(method: Explain) -> None:
     t = task(never)
-    door = Door(t, cap=8000)
+    model = CountedModel(t, cap=8000)
     try:
-        assert len(method(t, door, 0)) == 0
+        assert len(method(t, model, 0)) == 0
     except CapReached:
-        assert door.best is None
+        assert model.best is None
 
 
 @pytest.mark.parametrize("method", [*PEERS, NICE])
@@ -139,15 +140,21 @@ def test_a_package_prints_nothing_and_leaves_the_global_numbers_alone(
 ) -> None:
     before = random.getstate(), str(np.random.get_state())  # noqa: NPY002
     t = task()
-    method(t, Door(t), 0)
+    method(t, CountedModel(t), 0)
     assert (random.getstate(), str(np.random.get_state())) == before  # noqa: NPY002
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "find_spec", lambda module: None if module == "nice" else SimpleNamespace())
-    assert peers.missing("nice") == "nice needs nice, which is not installed: make peers"
-    assert peers.missing("moc") is None and peers.missing("growing_spheres") is None
+def test_a_missing_package_is_named_with_the_command_that_installs_it() -> None:
+    absent = replace(METHODS["nice"], needs=("no_such_module", "make peers"))
+    assert absent.missing() == "nice needs no_such_module, which is not installed: make peers"
+    assert METHODS["growing-spheres"].missing() is None
+
+
+def test_every_file_with_a_method_is_listed() -> None:
+    folder = Path(inspect.getfile(gower)).parent
+    files = {path.stem for path in folder.glob("*.py") if "\n@method(" in path.read_text(encoding="utf-8")}
+    assert files == set(FILES)
 
 
 # -- Growing Spheres -------------------------------------------------------------------------------------
@@ -196,12 +203,12 @@ def test_the_projection_stays_a_hit_and_changes_no_more(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = t.project(SPACE.low + rng.random((50, 5)) * (SPACE.high - SPACE.low))
     hit = X[sum_is_high(X)][0]
-    door = Door(t)
-    projected = growing_spheres.projected(t, door, hit)
+    model = CountedModel(t)
+    projected = growing_spheres.projected(t, model, hit)
     changed = hit != X0
     assert sum_is_high(projected[None])[0]
     assert ((projected == hit) | (projected == X0)).all()
-    assert door.queries <= 1 + changed.sum()
+    assert model.queries <= 1 + changed.sum()
     # Of the changes that are left, the one tried last cannot be undone: others may have been tried too early.
     left = np.flatnonzero(projected != X0)
     last = left[np.argmax(np.abs(hit - X0)[left] / gower.widths(t)[left])]
@@ -212,11 +219,11 @@ def test_the_projection_stays_a_hit_and_changes_no_more(seed: int) -> None:
 
 def test_growing_spheres_asks_whole_layers_and_undoes_what_does_not_matter() -> None:
     t = task()
-    door = Door(t)
-    found = growing_spheres.growing_spheres(t, door, 0)[0]
+    model = CountedModel(t)
+    found = growing_spheres.growing_spheres(t, model, 0)[0]
     assert 0.5 < found[0] < 0.6 and (found[1:] == X0[1:]).all()
     # The boundary is 0.29 ranges away: in the second layer.
-    assert 2001 <= door.queries <= 2001 + len(X0)
+    assert 2001 <= model.queries <= 2001 + len(X0)
 
 
 # -- MOC -------------------------------------------------------------------------------------------------
@@ -229,7 +236,7 @@ def dominated(F: FloatArray) -> list[bool]:
 
 def test_gower_is_the_mean_of_steps_over_ranges() -> None:
     t = task()
-    width = np.ptp(t.ground.reference, axis=0)
+    width = np.ptp(t.scenario.reference, axis=0)
     expected = [
         [np.mean([abs(p - q) / w for p, q, w in zip(x, y, width, strict=True)]) for y in SPACE_ROWS] for x in X0_ROWS
     ]
@@ -244,8 +251,8 @@ def test_the_objectives_are_those_of_the_paper() -> None:
     t = task()
     x = np.array([[0.81, 1.5, 3.0, 0.0, 3.3]])
     F = moc.objectives(t, np.vstack([x, X0]), np.array([True, False]))
-    ranges = np.ptp(t.ground.reference, axis=0)
-    nearest = min(np.mean(np.abs(x[0] - row) / ranges) for row in t.ground.reference)
+    ranges = np.ptp(t.scenario.reference, axis=0)
+    nearest = min(np.mean(np.abs(x[0] - row) / ranges) for row in t.scenario.reference)
     assert_allclose(F[0], [0, (0.6 / ranges[0] + 1 / ranges[2]) / 5, 2, nearest])
     assert_allclose(F[1, :3], [1, 0, 0])
 
@@ -266,11 +273,11 @@ def test_hits_come_before_misses_and_doubles_last() -> None:
 
 def test_nothing_that_moc_asked_dominates_what_it_returns() -> None:
     t = task(sum_is_high)
-    door = Door(t)
-    found = moc.moc(t, door, 0)
-    assert door.queries == 1 + 20 + 175 * 20 and t.ground.model.rows == door.distinct
+    model = CountedModel(t)
+    found = moc.moc(t, model, 0)
+    assert model.queries == 1 + 20 + 175 * 20 and t.scenario.model.rows == model.distinct
     assert t.allowed(found).all() and sum_is_high(found).all()
-    asked = np.array([row for row, _ in door.answers])
+    asked = np.array([row for row, _ in model.answers])
     hits = asked[sum_is_high(asked)]
     every = moc.objectives(t, hits, np.ones(len(hits), dtype=bool))
     F = moc.objectives(t, found, np.ones(len(found), dtype=bool))
@@ -287,9 +294,9 @@ def test_the_volume_grows_with_hits_and_is_that_of_the_box_for_one_point() -> No
 
 def test_without_a_hit_stagnation_ends_after_ten_generations() -> None:
     t = task(never)
-    door = Door(t)
-    assert len(moc.moc_until_it_stagnates(t, door, 0)) == 0
-    assert door.queries == 1 + 20 * (1 + moc.PATIENCE)
+    model = CountedModel(t)
+    assert len(moc.moc_until_it_stagnates(t, model, 0)) == 0
+    assert model.queries == 1 + 20 * (1 + moc.PATIENCE)
 
 
 def test_children_keep_the_features_that_their_flags_keep() -> None:
@@ -328,7 +335,7 @@ def test_children_are_spread_as_simulated_binary_crossover_says(monkeypatch: pyt
 def test_the_score_is_nearness_times_the_share_of_features_left_alone() -> None:
     t = task()
     X = np.array([[0.81, 1.5, 3.0, 0.0, 3.3]] * 2)
-    low, high = np.quantile(t.ground.reference, [0.05, 0.95], axis=0)
+    low, high = np.quantile(t.scenario.reference, [0.05, 0.95], axis=0)
     ranges = high - low + 1  # as in the authors' DataAnalyzer
     near = 1 - (0.6 / ranges[0] + 1 / ranges[2]) / 5
     assert_allclose(baycon.score(t, X, np.array([True, False])), [near * 3 / 5, 0.0], atol=1e-5)
@@ -340,19 +347,19 @@ def test_the_score_is_nearness_times_the_share_of_features_left_alone() -> None:
 def test_numbers_are_drawn_between_quantiles_and_categories_from_all_that_occur() -> None:
     t, rng = task(categories=(2,)), np.random.default_rng(0)
     X = np.vstack([baycon.around(t, rng), baycon.anywhere(t, rng)])
-    low, high = np.quantile(t.ground.reference, [0.05, 0.95], axis=0)
+    low, high = np.quantile(t.scenario.reference, [0.05, 0.95], axis=0)
     grid = 0.01 * (high - low)
     for j in (0, 1):
         drawn = X[X[:, j] != X0[j], j]
         assert drawn.min() >= low[j] - grid[j] and drawn.max() <= high[j] + grid[j]
-    assert set(X[:, 2]) == set(t.ground.reference[:, 2])
+    assert set(X[:, 2]) == set(t.scenario.reference[:, 2])
 
 
 def test_a_number_that_all_rows_share_is_left_alone_without_a_word() -> None:
     t, rng = task(), np.random.default_rng(0)
-    reference = t.ground.reference.copy()
+    reference = t.scenario.reference.copy()
     reference[:, 1] = 2.0
-    t = Task(replace(t.ground, reference=reference), X0)
+    t = Task(replace(t.scenario, reference=reference), X0)
     with np.errstate(all="raise"):
         X = baycon.anywhere(t, rng)
     assert (X[:, 1] == X0[1]).all() and (X[:, 0] != X0[0]).any()
@@ -407,9 +414,9 @@ def test_neighbours_lie_between_origin_and_factual_and_random_points_everywhere(
 @pytest.mark.slow
 def test_baycon_asks_in_the_order_of_1000_queries_and_ends_near_the_boundary() -> None:
     t = task()
-    door = Door(t)
-    found = baycon.baycon(t, door, 0)
-    assert 300 < door.queries < 5000
+    model = CountedModel(t)
+    found = baycon.baycon(t, model, 0)
+    assert 300 < model.queries < 5000
     best = found[np.argmin(t.cost(found))]
     assert 0.5 < best[0] < 0.55 and (best[1:] == X0[1:]).all()
 
@@ -445,22 +452,22 @@ def test_a_greater_lambda_goes_further_and_never_out_of_the_region() -> None:
     ends = [gradient.descended(t, straight, np.zeros(5), weight) for weight in (0.01, 0.1, 100.0)]
     assert 0 < ends[0][0] < ends[1][0] < ends[2][0]
     assert all((z[1:] == 0).all() for z in ends)
-    assert t.allowed(X0 + ends[2] * t.ground.deviations)[0]
+    assert t.allowed(X0 + ends[2] * t.scenario.deviations)[0]
 
 
 def test_the_gradient_method_takes_labels_and_a_few_queries_more() -> None:
     t = task()
-    door = Door(t)
-    found = gradient.gradient(t, door, 0)
+    model = CountedModel(t)
+    found = gradient.gradient(t, model, 0)
     assert found.shape == (1, 5) and a_is_high(found)[0]
-    assert 61 < door.queries <= 61 + gradient.DOUBLINGS
+    assert 61 < model.queries <= 61 + gradient.DOUBLINGS
 
 
 def test_the_gradient_method_works_on_pixels() -> None:
     space = Space(tuple(Continuous(f"pixel {i}", 0.0, 1.0) for i in range(784)))
     x = np.full(784, 0.45)
     t = task(lambda X: X[:, :100].mean(axis=1) > 0.5, space, x)
-    found = gradient.gradient(t, Door(t), 0)
+    found = gradient.gradient(t, CountedModel(t), 0)
     assert found.shape == (1, 784) and found[0, :100].mean() > 0.5
     step = np.abs(found[0] - x)
     assert step[:100].mean() > step[100:].mean()
@@ -472,85 +479,85 @@ def test_the_gradient_method_works_on_pixels() -> None:
 @pytest.mark.parametrize("method", [NICE])
 def test_nice_takes_all_its_changes_from_one_row_and_pays_for_the_labels(method: Explain) -> None:
     t = task(sum_is_high)
-    door = Door(t)
-    found = method(t, door, 0)[0]
-    assert door.queries > 1 + N_REFERENCE
+    model = CountedModel(t)
+    found = method(t, model, 0)[0]
+    assert model.queries > 1 + N_REFERENCE
     changed = found != X0
     assert sum_is_high(found[None])[0]
-    assert (t.ground.reference[:, changed] == found[changed]).all(axis=1).any()
+    assert (t.scenario.reference[:, changed] == found[changed]).all(axis=1).any()
 
 
-@pytest.mark.parametrize("method", [peer("dice_random")])
+@pytest.mark.parametrize("method", [peer("dice-random")])
 def test_dice_samples_1000_points_for_one_change_and_1000_for_two(method: Explain) -> None:
     t = task()
-    door = Door(t)
-    method(t, door, 0)
-    assert 2000 <= door.queries < 2050
+    model = CountedModel(t)
+    method(t, model, 0)
+    assert 2000 <= model.queries < 2050
 
 
-@pytest.mark.parametrize("method", [peer("dice_genetic")])
+@pytest.mark.parametrize("method", [peer("dice-genetic")])
 def test_dices_genetic_search_pays_for_the_labels_of_the_reference(method: Explain) -> None:
     t = task()
-    door = Door(t)
-    method(t, door, 0)
-    assert N_REFERENCE < door.queries < N_REFERENCE + peers.GENETIC_LIMIT
-    asked = np.array([row for row, _ in door.answers], dtype=np.float32)  # the precision that DiCE keeps
-    assert set(map(tuple, t.ground.reference.astype(np.float32))) <= set(map(tuple, asked))
+    model = CountedModel(t)
+    method(t, model, 0)
+    assert N_REFERENCE < model.queries < N_REFERENCE + dice.GENETIC_LIMIT
+    asked = np.array([row for row, _ in model.answers], dtype=np.float32)  # the precision that DiCE keeps
+    assert set(map(tuple, t.scenario.reference.astype(np.float32))) <= set(map(tuple, asked))
 
 
-@pytest.mark.parametrize("method", [peer("dice_kdtree")])
+@pytest.mark.parametrize("method", [peer("dice-kdtree")])
 def test_dices_tree_goes_from_a_row_of_the_reference_towards_the_factual(method: Explain) -> None:
     space = Space((Integer("a", 0, 9), Integer("b", 0, 9), Integer("c", 0, 9)))
     t = task(lambda X: X[:, 0] > 4, space, np.array([2.0, 5.0, 5.0]))
-    door = Door(t)
-    (found,) = method(t, door, 0)
-    assert N_REFERENCE < door.queries < N_REFERENCE + 50
-    between = (np.minimum(t.x, t.ground.reference) <= found) & (np.maximum(t.x, t.ground.reference) >= found)
+    model = CountedModel(t)
+    (found,) = method(t, model, 0)
+    assert N_REFERENCE < model.queries < N_REFERENCE + 50
+    between = (np.minimum(t.x, t.scenario.reference) <= found) & (np.maximum(t.x, t.scenario.reference) >= found)
     assert found[0] > 4 and between.all(axis=1).any()
 
 
-@pytest.mark.parametrize("method", [peer("dice_kdtree")])
+@pytest.mark.parametrize("method", [peer("dice-kdtree")])
 def test_where_no_row_keeps_what_is_frozen_the_tree_has_nothing(method: Explain) -> None:
     t = task()
-    assert len(method(t, Door(t), 0)) == 0
+    assert len(method(t, CountedModel(t), 0)) == 0
 
 
-@pytest.mark.skipif(peers.missing("cfnow") is not None, reason=str(peers.missing("cfnow")))
-def test_cfnow_is_told_scores_and_pays_for_each() -> None:
+@pytest.mark.parametrize("method", [peer("cfnow")])
+def test_cfnow_gets_scores_and_pays_for_each(method: Explain) -> None:
     forest = RandomForestClassifier(20, random_state=0)
     t = task(sum_is_high)
-    forest.fit(t.ground.reference, t.ground.labels)
-    t = Task(replace(t.ground, model=forest), X0)
-    door = Door(t)
-    found = peers.cfnow(t, door, 0)
-    assert len(found) and t.allowed(found).all() and door.queries > 20
-    assert (forest.predict(found) != door.before).all()
+    forest.fit(t.scenario.reference, t.scenario.labels)
+    t = Task(replace(t.scenario, model=forest), X0)
+    model = CountedModel(t)
+    found = method(t, model, 0)
+    assert len(found) and t.allowed(found).all() and model.queries > 20
+    assert (forest.predict(found) != model.before).all()
 
 
-@pytest.mark.skipif(peers.missing("treecf") is not None, reason=str(peers.missing("treecf")))
+@pytest.mark.parametrize("method", [peer("treecf")])
 @pytest.mark.parametrize("seed", range(3))
-def test_who_knows_the_trees_finds_the_least_l1_distance(seed: int) -> None:
+def test_treecf_finds_the_least_l1_distance(seed: int, method: Explain) -> None:
     space = Space((Integer("a", 0, 8), Integer("b", 0, 8), Integer("c", 0, 8), Integer("stays", 0, 8, frozen=True)))
     t = task(lambda X: X[:, 0] + X[:, 1] - X[:, 2] > 6, space, np.array([2.0, 3.0, 4.0, 1.0]))
-    forest = RandomForestClassifier(10, random_state=seed).fit(t.ground.reference, t.ground.labels)
-    t = Task(replace(t.ground, model=forest), t.x)
-    found = whitebox.solved(t, 10.0)
+    forest = RandomForestClassifier(10, random_state=seed).fit(t.scenario.reference, t.scenario.labels)
+    t = Task(replace(t.scenario, model=forest), t.x)
+    found = treecf.solved(t, 10.0)
     axes = [np.arange(9.0)] * 3 + [np.array([1.0])]
     everything = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 4)
     hits = everything[forest.predict(everything) != forest.predict(t.x[None])[0]]
-    least = (np.abs(hits - t.x) / t.ground.deviations).sum(axis=1).min()
+    least = (np.abs(hits - t.x) / t.scenario.deviations).sum(axis=1).min()
     assert found.is_complete and found.distance == pytest.approx(least)
-    assert len(whitebox.treecf(t, Door(t), 0)) == 1
+    assert len(method(t, CountedModel(t), 0)) == 1
 
 
 @pytest.mark.parametrize("method", [peer("hopskipjump", pytest.mark.slow)])
 def test_hopskipjump_finds_the_boundary_and_ends_one_step_beyond(method: Explain) -> None:
     space = Space((Continuous("a", 0.0, 1.0), Continuous("b", 0.0, 1.0), Continuous("fixed", 0.0, 1.0, frozen=True)))
     t = task(a_is_high, space, np.array([0.2, 0.4, 0.7]))
-    door = Door(t)
-    found = method(t, door, 0)[0]
-    assert 20_000 < door.queries < 30_000
-    assert door.best is not None
-    assert_allclose(door.best, [0.5, 0.4, 0.7], atol=0.01)
+    model = CountedModel(t)
+    found = method(t, model, 0)[0]
+    assert 20_000 < model.queries < 30_000
+    assert model.best is not None
+    assert_allclose(model.best, [0.5, 0.4, 0.7], atol=0.01)
     # Its last step, of 1/sqrt(50) of the distance, is not followed by a search for the boundary.
     assert_allclose(found, [0.5 + 0.3 / np.sqrt(50), 0.4, 0.7], atol=0.01)
