@@ -77,7 +77,7 @@ def with_answers(path: Path, n: int) -> acex.Explainer:
     """An explainer with a ledger of n answers, about points between rows."""
     reference = generated(600, 0)
     explainer = acex.Explainer(decide, reference, ledger=path, model_id="generated")
-    rng, done = np.random.default_rng(3), 0
+    rng, done = np.random.default_rng(3), explainer.ledger.last_sequence("generated")
     while done < n:
         k = min(n - done, 20_000)
         pairs = reference[rng.integers(len(reference), size=(2, k))]
@@ -115,8 +115,9 @@ def measure_ledger_size(job: Job) -> list[Line]:
     """Seconds of one core of the first explanation of a process, and of later ones."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
-        explainer = with_answers(path, int(job.method))
+        with_answers(path, int(job.method)).ledger.close()
         disk_mb, before, seconds = path.stat().st_size / 1e6, peak_mb(), []
+        explainer = with_answers(path, int(job.method))
         for x in to_explain(16):
             start = time.process_time()
             explainer.search(x, budget=QUERIES, strategy=SPEND).run()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from benchmarks.suite import Job
-from benchmarks.suites import SUITES, anytime
-from conftest import needs_data
+from benchmarks.suites import anytime
 
 
 def lines(J: dict[tuple[str, int, str], float], name: str = "kc2") -> pd.DataFrame:
@@ -43,12 +41,3 @@ def test_stated_chances_are_compared_with_how_often_it_was_so() -> None:
     assert table["stated"].tolist() == ["0.20", "0.80"] * 3
     assert table["actual"].tolist() == ["0.00", "1.00", "0.00", "1.00", "0.00", "0.00"]  # 2 is a third below 3
     assert table["holds"].tolist() == ["no"] * 6
-
-
-@needs_data
-def test_a_job_gives_the_best_cost_at_each_budget() -> None:
-    suite = SUITES["anytime-forest-0"]
-    lines = {m: suite.measure(Job("blood", m, 0, 0))[0] for m in ("nearest", "labels")}
-    for line in lines.values():
-        costs = [line[f"J{b}"] for b in (10, 15, 20, 30, 40, 60)]
-        assert costs == sorted(costs, reverse=True) and np.isfinite(costs[-1]) and line["limit"] <= costs[-1] * 1.001

@@ -24,6 +24,7 @@ from benchmarks.suite import Job, Suite, append, read
 from benchmarks.suites import SUITES, paper
 from benchmarks.table import FORMATS
 from benchmarks.task import CapReached, CountedModel, Task
+from conftest import needs_data
 
 MOONS = scenario("moons")
 SUITE = SUITES["moons"]
@@ -207,6 +208,30 @@ def test_a_raw_file_keeps_lists_numbers_and_gaps(tmp_path: Path) -> None:
     lines = read(path)
     assert lines["row"].tolist() == [0, 1] and lines["method"].tolist() == ["0.1", "0.1"]
     assert lines["J"].tolist() == [0.333333] * 2 and lines["curve"][1] == [[1, 2.5]] and lines["cost"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("suite", "job"),
+    [
+        pytest.param("mixed", Job("blood", "nearest", 0, 0), marks=needs_data),
+        pytest.param("anytime-forest-1", Job("blood", "nearest", 0, 0), marks=needs_data),
+        ("control", Job("control-1", "nearest", 0, 0)),
+        ("plausible", Job("loan", "lof", 0, 0)),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_job_gives_its_committed_line_again(suite: str, job: Job) -> None:
+    (line,) = SUITES[suite].measure(job)
+    committed = SUITES[suite].read()
+    (known,) = committed[(committed[["data", "method", "row"]] == [job.data, job.method, job.row]).all(axis=1)].to_dict(
+        "records"
+    )
+    times = ("seconds", "fit", "judge")
+    compared = [name for name in SUITES[suite].columns if name not in times and isinstance(known[name], float)]
+    assert len(compared) > 4
+    for name in compared:
+        value = np.nan if line.get(name) is None else line[name]
+        assert value == pytest.approx(known[name], rel=1e-4, nan_ok=True), name
 
 
 def test_rows_of_a_history_are_free_and_others_are_not() -> None:
