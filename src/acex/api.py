@@ -110,7 +110,7 @@ class Explainer:
         if space is None:
             space = Space.infer(data, grid=grid, missing=missing, other=other)
         else:
-            space = space.adjust(other=other).moving_on(grid)
+            space = space.adjust(other=other).with_grid(grid)
             space = replace(space, missing="keep") if missing == "keep" else space
         data, labels, remarks = drop_incomplete(data, labels, space.missing)
         self.remarks = tuple(map(str, remarks))

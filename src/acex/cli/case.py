@@ -154,7 +154,7 @@ class Case:
         if outcomes is not None and outcomes.isna().any():
             remarks.append(f"{int(outcomes.isna().sum())} rows have no outcome in {self.labels} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
-        space = space.moving_on(grid_steps(self.grid or (), space))
+        space = space.with_grid(grid_steps(self.grid or (), space))
         space = space.adjust(other=dict(_other(text, space) for text in self.other or ()))
         names = self._class_names(known_labels or ())
         words = list(known_labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())

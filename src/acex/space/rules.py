@@ -477,7 +477,7 @@ def _is_forward(codes: FloatArray, start: float, places: Sequence[float]) -> Boo
 # -- moving along equalities -------------------------------------------------------------------------------
 
 
-class Along:
+class EqualitySolver:
     """Moves points so that equalities hold.
 
     Where some of the features of an equality were changed, the others of those make up for the largest change; where
