@@ -78,11 +78,6 @@ def test_the_search_knows_points_only(path: Path) -> None:
     assert "pandas" not in path.read_text(encoding="utf-8")
 
 
-def test_no_file_is_too_long_to_read_in_one_sitting() -> None:
-    lengths = {m: len(path.read_text(encoding="utf-8").splitlines()) for m, path in MODULES.items()}
-    assert not {m: n for m, n in lengths.items() if n > 450}
-
-
 def loaded_after(code: str) -> set[str]:
     """The modules that a new process has after this code."""
     told = f"{code}\nimport sys; print(*sys.modules, sep='\\n', file=sys.stderr)"
