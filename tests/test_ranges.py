@@ -178,7 +178,7 @@ def test_a_server_of_numbers_is_asked_for_them() -> None:
             acex.explain(model, X, data=DATA, budget=6)
     with serving(lambda handler: handler.reply(200, '{"labels": ["a"]}')) as server:
         model = acex.HttpModel(server.url, protocol="json", request={"rows": "$rows"}, labels="labels")
-        with pytest.raises(ModelFailed, match="not with one number a row: got 'a'"):
+        with pytest.raises(ModelFailed, match="one number per row: got 'a'"):
             acex.explain(model, X, data=DATA, target=acex.AtLeast(800))
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from acex.ledger.sql import Ledger
     from acex.models.files import load_model
     from acex.models.http import HttpModel
+    from acex.models.model import Model
     from acex.plan.plan import Plan
     from acex.plan.step import Step
     from acex.plan.target import AtLeast, AtMost, Between, Relative, Target
@@ -56,6 +57,7 @@ _HOMES = {
     "Feasible": "acex.search.feasible",
     "HttpModel": "acex.models.http",
     "Ledger": "acex.ledger.sql",
+    "Model": "acex.models.model",
     "Penalty": "acex.search.penalty",
     "Plan": "acex.plan.plan",
     "Plausibility": "acex.space.plausibility",
@@ -90,6 +92,7 @@ __all__ = [
     "Ledger",
     "LedgerFailed",
     "MissingExtra",
+    "Model",
     "ModelFailed",
     "NoCounterfactual",
     "Nominal",

@@ -28,18 +28,9 @@ from acex.engine.reference import Reference
 from acex.engine.session import Session
 from acex.engine.wishes import refuse_foreign, told
 from acex.ledger import BaseLedger, MemoryLedger, open_ledger
+from acex.models.adapters import as_numeric, as_predict, known_labels, no_labels
 from acex.models.fit_check import refuse_misfit
-from acex.models.labels import (
-    as_labels,
-    as_numbers,
-    as_numeric,
-    as_predict,
-    class_words,
-    known_labels,
-    no_labels,
-    refuse_lookalike,
-    unworded,
-)
+from acex.models.labels import as_labels, as_numbers, class_words, refuse_lookalike, unworded
 from acex.options import Options, RowOptions
 from acex.plan.fingerprint import pinned
 from acex.plan.plan import Plan

@@ -18,7 +18,8 @@ from acex.engine.explanation import Explanation
 from acex.engine.recorded import value_of
 from acex.engine.redaction import hash_of
 from acex.ledger import MemoryLedger
-from acex.models.labels import as_labels, as_numbers, as_numeric, as_predict
+from acex.models.adapters import as_numeric, as_predict
+from acex.models.labels import as_labels, as_numbers
 from acex.plan.step import factual_label, leading
 from acex.plan.target import Measured
 from acex.space.cost import Cost, n_changed

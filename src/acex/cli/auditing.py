@@ -33,7 +33,8 @@ def audit(
 
     from acex.engine.blackbox import BlackBox
     from acex.ledger import canonical, is_vote
-    from acex.models.labels import as_labels, as_numbers, as_numeric, as_predict
+    from acex.models.adapters import as_numeric, as_predict
+    from acex.models.labels import as_labels, as_numbers
     from acex.space.columns import rows_in_form
 
     model = black_box.open()

@@ -101,7 +101,7 @@ def batch(
     and pays for nothing twice. Exit code 1: no row has a counterfactual; 3: some
     rows failed.
     """
-    from acex.models.labels import known_labels
+    from acex.models.adapters import known_labels
 
     for written in (out, plot):
         apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)

@@ -73,7 +73,7 @@ def explain(
     with the same DATA, and pays for nothing twice. Exit code 1: there is no
     counterfactual.
     """
-    from acex.models.labels import known_labels
+    from acex.models.adapters import known_labels
     from acex.show.pages import without
 
     for written in (out, plot):

@@ -37,7 +37,7 @@ def menu(
     command goes on where it was stopped. Exit code 1: no set was found to do.
     """
     from acex.audit.feature_subsets import WORDS
-    from acex.models.labels import known_labels
+    from acex.models.adapters import known_labels
 
     apart(out, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
     model = black_box.open()

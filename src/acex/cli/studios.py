@@ -114,7 +114,8 @@ def studio(
 
 def _desk(room: Room, black_box: OwnModel, ledger: acex.Ledger, *, scores: bool, price: float | None) -> Desk:
     """What the page is about, from files and options."""
-    from acex.models.labels import known_labels, unworded
+    from acex.models.adapters import known_labels
+    from acex.models.labels import unworded
     from acex.studio.workspace import Desk
 
     if room.data == Path() or not black_box.model:

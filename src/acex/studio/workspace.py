@@ -13,7 +13,7 @@ import pandas as pd
 
 import acex
 from acex.ledger import canonical
-from acex.models.labels import no_labels
+from acex.models.adapters import no_labels
 from acex.plan.target import Measured, Target
 from acex.space.feature import Feature
 from acex.studio.serializers import titles
