@@ -18,7 +18,7 @@ from acex.audit.groups import By
 from acex.audit.quote import Quote, plans_of, quote
 from acex.batch.explanations import Explanations, executor_for
 from acex.engine import progress as progress_bars
-from acex.engine.blackbox import BlackBox
+from acex.engine.blackbox import BlackBox, prices_of
 from acex.engine.explanation import Explanation
 from acex.engine.imported import import_answers, refuse_other_kind
 from acex.engine.metadata import named, versions
@@ -108,6 +108,9 @@ class Explainer:
         self.model_id = named(model, model_id, is_shared=ledger is not None)
         self.ledger = open_ledger(ledger)
         self.ledger.register(self.model_id, description=type(model).__name__, features=self.space.names)
+        prices = prices_of(model)
+        if prices is not None and prices.money is not None:
+            self.ledger.budget(self.model_id, money=prices.money)
         self._told: list[Label] = []
         if answers is not None:
             said: Any = {"known": self._known_labels, "by_word": self._by_word, "numbers": self._no_labels is not None}
@@ -411,6 +414,7 @@ class Explainer:
             explanation=explanation,
             timeout=self._timeout,
             read=as_numbers if is_number else as_labels,
+            prices=prices_of(self.model),
         )
 
     def _move_to_file(self) -> None:

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from typing import Any
+from decimal import Decimal
+from typing import Any, Protocol
 
 import pandas as pd
 
@@ -17,6 +18,27 @@ from acex.models.labels import Predict, Scored, as_labels, as_scores
 from acex.values import Label
 
 HANDED_OUT = "handed out to be asked"  # the holder of a claim that a person or another program will answer
+
+
+class Prices(Protocol):
+    """A model that knows what requests cost, such as an `HttpModel` with `token_prices`."""
+
+    @property
+    def money(self) -> float | None:
+        """The most that may be spent; None: no limit."""
+
+    def price_per_row(self, rows: Rows) -> Decimal:
+        """The most that one of these rows can cost."""
+
+    @property
+    def spent_in_thread(self) -> Decimal:
+        """What the requests of this thread have cost so far."""
+
+
+def prices_of(model: Any) -> Prices | None:
+    """The prices of a model; None if it has none."""
+    prices: Any = getattr(model, "wrapped", model)
+    return prices if getattr(prices, "token_prices", None) is not None else None
 
 
 class BlackBox:
@@ -30,6 +52,8 @@ class BlackBox:
         explanation: on whose behalf, if its questions are recorded.
         timeout: seconds after which a request counts as failed; None waits without a limit.
         read: from an answer and a number of rows to as many labels, or numbers; ValueError if it is something else.
+        prices: what requests cost. The most they can cost is reserved with the claim, and what they did cost recorded
+            with the answers, so that a budget in money holds for all processes together.
     """
 
     def __init__(
@@ -42,8 +66,10 @@ class BlackBox:
         explanation: str | None = None,
         timeout: float | None = None,
         read: Callable[[Any, int], list[Label]] = as_labels,
+        prices: Prices | None = None,
     ) -> None:
         self._predict, self._read, self.ledger, self.model_id = predict, read, ledger, model_id
+        self._prices = prices
         self.explanation, self._timeout = explanation, timeout
         self.budget = budget
         self.n_queries = 0  # rows sent
@@ -90,8 +116,11 @@ class BlackBox:
         first = {key: i for i, key in reversed(list(enumerate(keys)))}
         different = [questions[i] for i in sorted(first.values())]
         answers: dict[str, Answer] = {}
+        price = self._price_per_row(rows)
         while True:
-            claims = self.ledger.claim(self.model_id, different, explanation=self.explanation, most=self.remaining)
+            claims = self.ledger.claim(
+                self.model_id, different, explanation=self.explanation, most=self.remaining, price=price
+            )
             answers.update({c.row: c.answer for c in claims if c.answer is not None})
             mine = [c.row for c in claims if c.state == "mine"]
             if mine:
@@ -133,16 +162,17 @@ class BlackBox:
         n = len(rows)
         if n > self.remaining:
             raise BudgetSpent(f"{n} rows to ask, but only {self.remaining} more may be sent.")
-        self.ledger.charge(self.model_id, n)
+        price = self._price_per_row(rows)
+        self.ledger.charge(self.model_id, n, price)
         self.n_queries += n
         keys = canonical(rows)
         try:
-            labels, _ = self._answers(rows, keys)
+            labels, _, _ = self._answers(rows, keys)
         except ModelFailed as failure:
             k = len(failure.answered)
             self.ledger.record(self.model_id, keys[:k], failure.answered)
             if failure.in_doubt is not None:
-                self.ledger.charge(self.model_id, -(n - k - failure.in_doubt))  # these were certainly not sent
+                self.ledger.charge(self.model_id, -(n - k - failure.in_doubt), price)  # certainly not sent
             raise
         self.ledger.record(self.model_id, keys, labels)
         return labels
@@ -171,11 +201,11 @@ class BlackBox:
         ledger, model = self.ledger, self.model_id
         with ledger.holding(model, keys):
             try:
-                labels, scores = self._answers(rows, keys)
+                labels, scores, used = self._answers(rows, keys)
             except ModelFailed as failure:
                 k = len(failure.answered)
                 if k:
-                    ledger.record(model, keys[:k], failure.answered)
+                    ledger.record(model, keys[:k], failure.answered, used=failure.used)
                 end = len(keys) if failure.in_doubt is None else k + failure.in_doubt
                 ledger.abandon(model, keys[k:end])
                 self.n_queries -= ledger.release(model, keys[end:])
@@ -184,35 +214,53 @@ class BlackBox:
                 with suppress(LedgerFailed):
                     ledger.abandon(model, keys)
                 raise
-            return ledger.record(model, keys, labels, scores=scores)
+            return ledger.record(model, keys, labels, scores=scores, used=used)
 
-    def _answers(self, rows: Rows, keys: list[str]) -> tuple[list[Any], list[Scores] | None]:
+    def _price_per_row(self, rows: Rows) -> Decimal | None:
+        return None if self._prices is None else self._prices.price_per_row(rows)
+
+    def _answers(self, rows: Rows, keys: list[str]) -> tuple[list[Any], list[Scores] | None, Decimal | None]:
+        """Labels, scores, and what they have cost, as far as it is known."""
         try:
-            answer = self._predict(rows) if self._timeout is None else self._within(self._timeout, rows, keys)
+            answer, used = self._call(rows) if self._timeout is None else self._within(self._timeout, rows, keys)
         except ModelFailed:  # it knows what was charged
             raise
         except Exception as error:
             raise ModelFailed(f"The model raised {type(error).__name__}: {error}{row_wise_advice(error)}") from error
-        return self._checked(answer, len(rows))
+        return *self._checked(answer, len(rows)), used
 
-    def _within(self, seconds: float, rows: Rows, keys: list[str]) -> Any:
+    def _call(self, rows: Rows) -> tuple[Any, Decimal | None]:
+        """The model's answer, and what it has cost."""
+        if self._prices is None:
+            return self._predict(rows), None
+        before = self._prices.spent_in_thread
+        try:
+            answer = self._predict(rows)
+        except ModelFailed as failure:
+            failure.used = self._prices.spent_in_thread - before
+            raise
+        return answer, self._prices.spent_in_thread - before
+
+    def _within(self, seconds: float, rows: Rows, keys: list[str]) -> tuple[Any, Decimal | None]:
         """The answer, if it comes in time. A later one is paid for as well, so it is recorded, too."""
-        outcome: Future[Any] = Future()
+        outcome: Future[tuple[Any, Decimal | None]] = Future()
 
         def call() -> None:
             try:
-                outcome.set_result(self._predict(rows))
+                outcome.set_result(self._call(rows))
             except BaseException as error:
                 outcome.set_exception(error)
 
-        def record_late(late: Future[Any]) -> None:
+        def record_late(late: Future[tuple[Any, Decimal | None]]) -> None:
             with suppress(Exception):  # there is no one to report it to
                 failure = late.exception()
                 if isinstance(failure, ModelFailed):
-                    self.ledger.record(self.model_id, keys[: len(failure.answered)], failure.answered)
+                    k = len(failure.answered)
+                    self.ledger.record(self.model_id, keys[:k], failure.answered, used=failure.used)
                 elif failure is None:
-                    labels, scores = self._checked(late.result(), len(keys))
-                    self.ledger.record(self.model_id, keys, labels, scores=scores)
+                    answer, used = late.result()
+                    labels, scores = self._checked(answer, len(keys))
+                    self.ledger.record(self.model_id, keys, labels, scores=scores, used=used)
 
         threading.Thread(target=call, name="acex-request", daemon=True).start()
         if wait([outcome], seconds).not_done:

@@ -285,8 +285,10 @@ class BaseLedger(ABC):
         """
 
     @abstractmethod
-    def charge(self, model: str, rows: int) -> None:
+    def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
         """Count rows that are about to be sent again, as an audit does; a negative number gives them back.
+
+        `price` is the most that one row may cost.
 
         Raises:
             BudgetSpent: they are more than the budget allows; nothing was counted.

@@ -119,9 +119,9 @@ class MemoryLedger(BaseLedger):
         with self._model(model) as found:
             found.account = found.account.with_budget(rows, money, price_per_row)
 
-    def charge(self, model: str, rows: int) -> None:
+    def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
         with self._model(model) as found:
-            found.account = found.account.charged(rows)
+            found.account = found.account.charged(rows, price)
 
     # -- claims --------------------------------------------------------------------------------------------------
 
@@ -298,7 +298,11 @@ class MemoryLedger(BaseLedger):
                     other.correct(key, answer.row, answer.label, scores=answer.scores)
             for row, label in model.contradicted.items():
                 other.record(key, [row], [label])
-            other.charge(key, account.n_charged)
+            if account.n_charged:
+                other.charge(key, 1, account.money_used)
+                other.charge(key, account.n_charged - 1)
+            if account.money_budget is not None:
+                other.budget(key, money=float(account.money_budget))
             if account.row_budget is not None:
                 other.budget(key, rows=account.row_budget, price_per_row=account.price_per_row)
 

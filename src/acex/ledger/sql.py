@@ -163,9 +163,9 @@ class Ledger(BaseLedger):
             values = {"row_budget": account.row_budget, "price_per_row": account.price_per_row, "money_budget": cap}
             connection.execute(_UPDATE_MODEL, {"_id": model, **values})
 
-    def charge(self, model: str, rows: int) -> None:
+    def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
         with self.database.write() as connection:
-            self._save(connection, self._account(connection, model).charged(rows))
+            self._save(connection, self._account(connection, model).charged(rows, price))
 
     def _account(self, connection: Connection, model: str) -> Account:
         """The model's account, locked until the transaction ends; created if it is new."""
