@@ -135,7 +135,7 @@ class MemoryLedger(BaseLedger):
         price: Decimal | None = None,
         holder: str | None = None,
     ) -> list[Claim]:
-        me = holder or threading.get_ident()
+        me = holder or _this_thread()
         claims: list[Claim] = []
         mine: set[str] = set()
         with self._model(model) as found:
@@ -200,7 +200,7 @@ class MemoryLedger(BaseLedger):
         return len(new)
 
     def release(self, model: str, rows: Sequence[str]) -> int:
-        me, n = threading.get_ident(), 0
+        me, n = _this_thread(), 0
         with self._model(model) as found:
             for key in rows:
                 row = found.rows.get(key)
@@ -312,7 +312,11 @@ def _in_flight(row: _Row) -> bool:
         return False
     if isinstance(row.claimed_by, str):
         return True
-    return row.claimed_by != threading.get_ident() and any(t.ident == row.claimed_by for t in threading.enumerate())
+    return row.claimed_by != _this_thread() and any(t.ident == row.claimed_by for t in threading.enumerate())
+
+
+def _this_thread() -> int:
+    return threading.current_thread().ident or 0  # unlike get_ident, this makes `enumerate` know foreign threads
 
 
 def _is_free(row: _Row) -> bool:

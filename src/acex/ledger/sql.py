@@ -335,7 +335,7 @@ class Ledger(BaseLedger):
     def _me(self) -> str:
         """Who claims here: host, process, id of the owner, thread."""
         owner = self._journal.owner.id or "-"
-        return f"{socket.gethostname()} pid {os.getpid()} {owner} thread {threading.get_ident()}"
+        return f"{socket.gethostname()} pid {os.getpid()} {owner} thread {threading.current_thread().ident}"
 
     def _in_flight(self, connection: Connection, found: Iterable[_Query], now: float) -> set[str]:
         """The keys of rows whose answer is still to be expected from the one who claimed them."""
@@ -356,7 +356,7 @@ class Ledger(BaseLedger):
         owner, thread = (words[3], words[5]) if len(words) == 6 else ("", "")
         if owner and owner == self._journal.owner.id:
             # A thread that claims is not waiting for an answer of its own.
-            others = {str(t.ident) for t in threading.enumerate()} - {str(threading.get_ident())}
+            others = {str(t.ident) for t in threading.enumerate() if t is not threading.current_thread()}
             return thread in others
         if self.database.is_sqlite:
             return bool(owner) and self._journal.owner.is_alive(owner)
