@@ -72,7 +72,7 @@ class InProcess:
             yield item, task(tool, item)
 
     def refuse_file(self, path: Path) -> None:
-        """Any file will do."""
+        """Any file can be used."""
 
 
 class JoblibExecutor:
@@ -109,7 +109,7 @@ class JoblibExecutor:
                         yield item, self._alone(path, task, item)
 
     def refuse_file(self, path: Path) -> None:
-        """Any file will do: all workers are on this machine."""
+        """Any file can be used: all workers are on this machine."""
 
     def _side_by_side(self, calls: Any) -> Any:
         from joblib import Parallel
@@ -343,8 +343,8 @@ def _about(client: Client, timeout: float) -> dict[str, tuple[str | None, str]]:
 
     def ask() -> dict[str, tuple[str | None, str]]:
         client.wait_for_workers(1, timeout=timeout)
-        told = {f"worker {address}": found for address, found in client.run(look).items()}
-        return {"scheduler": client.run_on_scheduler(look), **told}
+        by_worker = {f"worker {address}": found for address, found in client.run(look).items()}
+        return {"scheduler": client.run_on_scheduler(look), **by_worker}
 
     # The calls themselves have no limit of time.
     threads = ThreadPoolExecutor(1)

@@ -47,5 +47,5 @@ class Shelf:
     def named(self, position: int, explanation: Explanation) -> Explanation:
         """The explanation with the id of this row."""
         name = self._ids[position]
-        told = explanation.about.get("id", explanation) == name
-        return explanation if told else replace(explanation, about={**explanation.about, "id": name})
+        is_named = explanation.about.get("id", explanation) == name
+        return explanation if is_named else replace(explanation, about={**explanation.about, "id": name})

@@ -28,7 +28,7 @@ from acex.values import Label
 MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
 NEWEST = 5000  # of all answers are looked at for them
 ENOUGH = 200  # so many answers, of both kinds, say more about the model than the distance to the factual does
-SELDOM, MOST_NEWS = 0.2, 500  # a hint is worked out anew when there is this share of answers more, or so many
+SELDOM, MOST_NEWS = 0.2, 500  # a hint is computed again after this share of further answers, or this many
 
 IsHit = Callable[[Answer], tuple[bool, float | None] | None]  # None: the answer does not tell
 
@@ -61,13 +61,13 @@ class _Nearest(NamedTuple):
     answers: tuple[Answer, ...]
 
     def known(self, is_hit: IsHit) -> Known | None:
-        """The same for a search, which wants to know which of them would be hits; None if there are none."""
-        told = {i: hit for i, answer in enumerate(self.answers) if (hit := is_hit(answer)) is not None}
-        if not told:
+        """The same for a search, with which of them would be hits; None without any."""
+        judged = {i: hit for i, answer in enumerate(self.answers) if (hit := is_hit(answer)) is not None}
+        if not judged:
             return None
-        odds = tuple(o for _, o in told.values() if o is not None)
-        hits = np.array([hit for hit, _ in told.values()])
-        return Known(self.X[list(told)], hits, odds if len(odds) == len(told) else ())
+        odds = tuple(o for _, o in judged.values() if o is not None)
+        hits = np.array([hit for hit, _ in judged.values()])
+        return Known(self.X[list(judged)], hits, odds if len(odds) == len(judged) else ())
 
 
 class Pool:
@@ -103,9 +103,9 @@ class Pool:
             if (seen, wanted) not in self._hints:
                 newest = self._up_to(seen)
                 part = newest.part(seen)
-                told = [is_hit(newest.answers[i]) for i in part]
-                X = newest.X[part][[i for i, hit in enumerate(told) if hit is not None]]
-                hits = np.array([hit[0] for hit in told if hit is not None], dtype=bool)
+                judged = [is_hit(newest.answers[i]) for i in part]
+                X = newest.X[part][[i for i, hit in enumerate(judged) if hit is not None]]
+                hits = np.array([hit[0] for hit in judged if hit is not None], dtype=bool)
                 hint = outcome_model(self.space, X, hits, LEAF_LEARNT) if len(hits) >= ENOUGH else None
                 self._hints = {k: v for k, v in self._hints.items() if k[0] == seen} | {(seen, wanted): hint}
             return self._hints[seen, wanted]
@@ -133,7 +133,7 @@ class Pool:
         return _Newest(first, last, answers_, numbers, keys, X, self.quantiles.coordinates(X), _repeats(keys))
 
     def _extended(self, old: _Newest, new: _Newest) -> _Newest:
-        """Both, without answers that are too old for anybody who begins now."""
+        """Both, without answers that are too old for a search that begins now."""
         first = max(old.first, new.last - 2 * NEWEST)
         cut = int(np.searchsorted(old.numbers, first, side="right"))
         keys = old.keys[cut:] + new.keys

@@ -33,7 +33,7 @@ ENDED_OLDER = (
 
 
 def recorded(ledger: BaseLedger, explanation: str) -> Explanation:
-    """The explanation of this name as it stands in the ledger; what the record lacks is said in its warnings.
+    """The explanation of this name as the ledger has it; its warnings name what the record lacks.
 
     `n_queries` is what all its runs have paid for.
 

@@ -338,7 +338,7 @@ class BaseLedger(ABC):
     ) -> list[Answer]:
         """The answers that are valid now, one a row.
 
-        The first answer to a row is valid, whoever records it. A different one is kept as a contradiction.
+        The first answer to a row is valid, no matter who records it. A different one is kept as a contradiction.
 
         Args:
             used: what these rows have cost together; None: all that was reserved for them.
