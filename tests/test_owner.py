@@ -11,7 +11,7 @@ import pytest
 
 from acex.ledger.owner import OwnerFile
 from acex.ledger.sql import Ledger
-from ledgers import MODEL, processes, questions
+from ledgers import MODEL, processes, questions, rows
 
 
 def claim_and_sleep(address: str, claimed: object) -> None:
@@ -30,13 +30,9 @@ def test_the_claims_of_a_killed_process_are_free_at_once(address: str) -> None:
     with Ledger(address, lease=1e6) as ledger:
         assert ledger.claim(MODEL, questions(1))[0].state == "in_flight"
         os.kill(child.pid, signal.SIGKILL)  # a zombie until `join`
-        assert ledger.wait(MODEL, questions_rows(), timeout=60)
+        assert ledger.wait(MODEL, rows(1), timeout=60)
         assert ledger.claim(MODEL, questions(1))[0].state == "mine"
     child.join()
-
-
-def questions_rows() -> list[str]:
-    return [question.row for question in questions(1)]
 
 
 def test_a_forked_child_that_outlives_its_parent_does_not_hold_its_claims(address: str) -> None:
@@ -46,7 +42,7 @@ def test_a_forked_child_that_outlives_its_parent_does_not_hold_its_claims(addres
     child.join(60)
     assert claimed.is_set() and child.exitcode == -signal.SIGKILL
     with Ledger(address, lease=1e6) as ledger:
-        assert ledger.wait(MODEL, questions_rows(), timeout=60)
+        assert ledger.wait(MODEL, rows(1), timeout=60)
         assert ledger.claim(MODEL, questions(1))[0].state == "mine"
 
 
@@ -87,7 +83,7 @@ def test_owners_that_an_older_acex_wrote_are_dead(address: str) -> None:
         for older in ("host pid 1 0a1b2c3d.4026531836 token started 77", "host pid 1 machine token"):
             with ledger.database.write() as connection:
                 connection.exec_driver_sql(f"UPDATE queries SET claimed_by = '{older}', lease_ends = 1e12")
-            assert ledger.free(MODEL, questions_rows()) == set()
+            assert ledger.free(MODEL, rows(1)) == set()
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0])
