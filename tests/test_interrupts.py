@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import random
 import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -174,20 +175,23 @@ def send_signals(n: int, ledger: BaseLedger, monkeypatch: pytest.MonkeyPatch, se
         return np.where(rows.sum(axis=1) > 0, "high", "low")
 
     explainer = acex.Explainer(model, DATA, ledger=ledger, model_id="m")
+    # Python drops an interrupt that comes inside a finalizer, such as those of SQLAlchemy.
+    dropped: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
     arrived = 0
     for i in range(n):
-        start = time.monotonic()
+        start, before = time.monotonic(), len(dropped)
         try:
             signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0, seconds))
-            while True:  # until the signal comes
+            while len(dropped) == before:  # until the signal comes
                 explainer.explain(DATA[rng.randrange(len(DATA))], budget=4, seed=i)
-                assert time.monotonic() - start < 60
+                assert time.monotonic() - start < 300
         except KeyboardInterrupt:
             arrived += 1
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     assert again == []
-    assert arrived == n
+    assert arrived + len(dropped) == n and len(dropped) <= n // 5
 
 
 @pytest.fixture
