@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -664,3 +666,26 @@ def test_two_models_of_one_ledger_know_nothing_of_each_other(path: Path) -> None
     assert (e.label_before, e.n_reused) == (False, 0)
     with pytest.raises(ValueError, match="has the features"):
         acex.explain(acex.Model(model, name="a"), LOW[0][:2], data=X[:, :2], ledger=path)
+
+
+def test_a_correction_changes_no_explanation_that_saw_the_old_answer(path: Path) -> None:
+    first = explainer(path).explain(LOW[0], budget=8)
+    with Ledger(path) as ledger:
+        known = ledger.answers(NAME)[2]
+        ledger.correct(NAME, known.row, "low" if known.label == "high" else "high")
+    again = explainer(path).explain(LOW[0], budget=8)
+    same(first, again)
+    assert again.n_queries == 0
+
+
+def test_without_a_ledger_sqlalchemy_is_not_imported_and_no_file_is_written(tmp_path: Path) -> None:
+    code = (
+        "import sys, numpy as np, acex\n"
+        "X = np.random.default_rng(0).normal(size=(60, 3)).round(2)\n"
+        "acex.explain(lambda rows: rows.sum(axis=1) > 0, X[X.sum(axis=1) < 0][0], data=X, budget=6)\n"
+        "assert not [m for m in sys.modules if m.startswith('sqlalchemy')]\n"
+    )
+    state = {"HOME": str(tmp_path), "ACEX_STATE": str(tmp_path / "state"), "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, **state, "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
+    assert list(tmp_path.iterdir()) == []
