@@ -1,4 +1,4 @@
-"""Explanations of the ledger as a table, whoever made them: this studio, another one, or `acex batch` in a shell."""
+"""Explanations in the ledger as a table, whether this studio, another one or `acex batch` made them."""
 
 from __future__ import annotations
 
@@ -14,68 +14,59 @@ import pandas as pd
 
 import acex
 from acex.engine.explanation import changes_as_text, labels_as_text
-from acex.studio.jobs import Message
-from acex.studio.searches import LIVE, Feed, State
-from acex.studio.worker_pool import Task
-from acex.studio.workspace import Desk
+from acex.studio.searches import Tracked
+from acex.studio.worker_pool import Message
+from acex.studio.workspace import Workspace
 from acex.values import answer_text
 
-AT_ONCE = 40  # explanations that are read from the ledger for one answer; the page asks again for the others
-MOST_LINES = 2000  # the newest
+AT_ONCE = 40  # explanations that are read from the ledger for one request; the page asks again for the others
+MAX_LINES = 2000  # the newest
 QUARTERS = 4  # into which numbers are grouped
 
 
-class Batch(Feed):
-    """Many rows in work, or the last ones that were."""
+class TrackedBatch(Tracked):
+    """The batch that is running, or the last one that was."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.state: State = "ended"
-        self.total = self.done = self.paid = self.found = 0
-        self.error = ""
-        self.task: Task | None = None
+        self.begin(0)
+        self.state = "ended"
 
     def begin(self, total: int) -> None:
-        """So many rows are about to be explained."""
-        self.state, self.total, self.done, self.paid, self.found, self.error = "waiting", total, 0, 0, 0, ""
+        """Start counting: so many rows are about to be explained."""
+        self.state, self.error = "waiting", ""
+        self.total, self.done, self.paid, self.found = total, 0, 0, 0
 
-    def take(self, message: Message) -> None:
-        """What the process that works on it says."""
+    def receive(self, message: Message) -> None:
         name, data = message
         if name == "row":
-            if self.state == "waiting":
-                self.state = "running"
             self.done += 1
             self.paid += data["paid"]
             self.found += data["outcome"] == "found"
             self.error = data["error"] or self.error
-        elif name in ("ended", "stopped"):
-            self.state = "ended" if name == "ended" else "stopped"
-        elif name == "failed":
-            self.state, self.error = "failed", data
-        self.stir()
+        super().receive(message)
 
-    def told(self) -> dict[str, Any]:
-        """Where it stands."""
+    def to_json(self) -> dict[str, Any]:
+        """Its state."""
         names = ("state", "total", "done", "paid", "found", "error")
-        return {name: getattr(self, name) for name in names} | {"live": self.state in LIVE}
+        return {name: getattr(self, name) for name in names} | {"live": self.is_live}
 
 
-class Table:
-    """A line for each explanation of the model; what has not changed is read once."""
+class ExplanationTable:
+    """A line for each explanation of the model; a line is read again only when it has changed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._lock = Lock()
         self._lines: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {}
 
     def read(self, by: str = "") -> dict[str, Any]:
-        """The lines there are, newest first, how many are still to be read, and what they have in common."""
-        ledger, model = self._desk.ledger, self._desk.explainer.model_id
+        """The lines, newest first, how many are still to be read, and a summary."""
+        ledger, model = self._workspace.ledger, self._workspace.explainer.model_id
         with self._lock:
             records = ledger.explanations(model)
-            records = records[records["asked"] > 0].iloc[::-1].head(MOST_LINES)
-            # A row that was only looked up is no explanation.
+            records = records[records["asked"] > 0].iloc[::-1].head(MAX_LINES)
+            # A row that was only queried by itself is not an explanation.
             records = records[(records["asked"] > 1) | records["finished_at"].notna()]
             lines, pending = [], 0
             fresh = 0
@@ -93,7 +84,7 @@ class Table:
 
     def _line(self, record: Any) -> dict[str, Any]:
         factual = json.loads(record.factual)
-        told: dict[str, Any] = {
+        out: dict[str, Any] = {
             "id": record.id,
             "position": self._position(factual),
             "row": {name: "" if value is None else str(value) for name, value in factual.items()},
@@ -106,26 +97,26 @@ class Table:
             "started": record.started_at,
         }
         try:
-            e = acex.recorded(self._desk.ledger, record.id)
+            e = acex.Explanation.from_ledger(self._workspace.ledger, record.id)
         except ValueError:  # no answer yet
-            return told
-        told |= {"before": answer_text(e.label_before), "outcome": told["outcome"] if not e.costs else "found"}
+            return out
+        out |= {"before": answer_text(e.label_before), "outcome": out["outcome"] if not e.costs else "found"}
         if e.costs:
-            told["before"], told["after"] = labels_as_text(e)
-            told["cost"] = e.costs[0]
-            told["changes"] = [list(change[:3]) for change in changes_as_text(e, 0)]
-        return told
+            out["before"], out["after"] = labels_as_text(e)
+            out["cost"] = e.costs[0]
+            out["changes"] = [list(change[:3]) for change in changes_as_text(e, 0)]
+        return out
 
     def _position(self, factual: dict[str, Any]) -> int | None:
         text = json.dumps(list(factual.values()))
-        form = json.dumps([int(v) if isinstance(v, float) and v.is_integer() else v for v in json.loads(text)])
-        return self._desk.places.get(form)
+        key = json.dumps([int(v) if isinstance(v, float) and v.is_integer() else v for v in json.loads(text)])
+        return self._workspace.positions.get(key)
 
     def _groups(self, lines: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-        """What came of rows with the same value of a feature; of numbers, in quarters."""
-        if by not in self._desk.space.names or not lines:
+        """A summary of the rows with each value of a feature; numbers are grouped by quartile."""
+        if by not in self._workspace.space.names or not lines:
             return []
-        feature = self._desk.space.feature(by)
+        feature = self._workspace.space.feature(by)
         values = pd.Series([line["row"][by] for line in lines])
         if feature.is_number:
             numbers = pd.to_numeric(values, errors="coerce")
@@ -134,8 +125,8 @@ class Table:
                 cut = np.clip(np.searchsorted(edges, numbers.to_numpy(), side="right") - 1, 0, len(edges) - 2)
                 missing = numbers.isna().to_numpy()
                 names = [f"{feature.text(a)} to {feature.text(b)}" for a, b in pairwise(edges)]
-                told = ["missing" if m else names[i] for i, m in zip(cut, missing, strict=True)]
-                values, order = pd.Series(told), [*names, "missing"]
+                of_row = ["missing" if m else names[i] for i, m in zip(cut, missing, strict=True)]
+                values, order = pd.Series(of_row), [*names, "missing"]
             else:
                 order = sorted(set(values))
         else:
@@ -149,7 +140,7 @@ class Table:
 
 
 def _summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What lines have in common: how they ended, what has to change most often, and what it cost."""
+    """How lines ended, what has to change most often, and what it cost."""
     found = [line for line in lines if line["outcome"] == "found"]
     often = Counter(name for line in found for name, *_ in line["changes"])
     costs = [line["cost"] for line in found]
