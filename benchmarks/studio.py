@@ -28,7 +28,7 @@ BROWSERS, SEARCHES = 8, 4
 ROUNDS = 6  # of an idle phase and a busy one
 SECONDS = 5.0  # of each phase
 PAUSE = 0.25  # seconds between two pages of a person, who is quick
-PAGES = ("/", "/static/search.js", "/api/desk", "/api/rows?q=car&page=1", "/api/rows/17")
+PAGES = ("/", "/static/search.js", "/api/workspace", "/api/rows?q=car&page=1", "/api/rows/17")
 LIVE = ("waiting", "running", "stopping")
 
 
@@ -86,15 +86,15 @@ class Lane:
 
     def _search(self) -> None:
         while not self.over.is_set():
-            body = {"row": {"position": next(self._rows)}, "wishes": {"budget": 100, "target": [], "effort": "spend"}}
-            told = json.loads(asked(self.host, "/api/searches", body)[1])
-            before, address = self.answered, f"/api/searches/{told['id']}"
-            while told["state"] in LIVE:
-                if self.over.is_set() and told["state"] != "stopping":
+            body = {"row": {"position": next(self._rows)}, "options": {"budget": 100, "target": [], "effort": "spend"}}
+            result = json.loads(asked(self.host, "/api/searches", body)[1])
+            before, address = self.answered, f"/api/searches/{result['id']}"
+            while result["state"] in LIVE:
+                if self.over.is_set() and result["state"] != "stopping":
                     asked(self.host, f"{address}/stop", {})
                 time.sleep(0.5)
-                told = json.loads(asked(self.host, address)[1])
-                self.answered = before + told["n_steps"]
+                result = json.loads(asked(self.host, address)[1])
+                self.answered = before + result["n_steps"]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ QUIET = (
 
 @contextmanager
 def browsing(folder: Path, *, width: int = 1440, height: int = 900, dark: bool = False) -> Iterator[Any]:
-    """A browser with an empty profile in the folder, and a page of this width; what its console says is kept."""
+    """A browser with an empty profile in the folder and a page of this width; it keeps its console messages."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -44,14 +44,14 @@ def look(driver: Any, *, width: int, height: int = 900, dark: bool = False) -> N
 
 
 def complaints(driver: Any) -> list[str]:
-    """What the console has said since it was last looked at, but for a server that was not there, or went away."""
+    """What the console has body since it was last looked at, but for a server that was not there, or went away."""
     gone = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_INCOMPLETE_CHUNKED_ENCODING")
-    told = [line["message"] for line in driver.get_log("browser")]
-    return [words for words in told if not any(name in words for name in gone)]
+    messages = [line["message"] for line in driver.get_log("browser")]
+    return [text for text in messages if not any(name in text for name in gone)]
 
 
 def picture(driver: Any, path: Path) -> None:
-    """The whole page, also what lies below the window."""
+    """The whole page, including what is below the window."""
     import base64
 
     whole = {"format": "png", "captureBeyondViewport": True}

@@ -18,7 +18,7 @@ import acex
 from browsers import BROWSER, DRIVER, browsing, complaints, look, picture
 from commands import set_up
 from studios import serving_studio
-from test_studio_wishes import FLATS, flats
+from test_studio_options import FLATS, flats
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,8 +27,8 @@ pytestmark = [
         reason="needs a browser and its driver (Debian: apt install chromium chromium-driver)",
     ),
 ]
-CASE = ["loans.csv", "--model", "acex_test_bank:decide", "--labels", "outcome", "--drop", "id", "--target", "good"]
-CASE += ["--ledger", "l.db", "--model-id", "v1", "--budget", "12"]
+CASE = ["loans.csv", "--model", "acex_test_bank:decide", "--outcomes", "outcome", "--drop", "id", "--target", "good"]
+CASE += ["--ledger", "l.db", "--model-name", "v1", "--budget", "12"]
 
 # Text whose contrast with what lies behind it is too small for WCAG AA; what cannot be used need not be readable.
 FAINT = """
@@ -159,10 +159,10 @@ def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver
         person = Person(driver, address)
         assert person.sees("80 rows")
         person.type("input[type=search]", "id:100")
-        assert person.sees("1 row fit")
+        assert person.sees("1 row match")
         person.type("input[type=search]", "")
         person.press("bad", ".chip")
-        assert person.sees("rows fit")
+        assert person.sees("rows match")
         person.click("tbody th a")
         assert person.sees("on file as") and person.sees("At most 12 questions, for 6.00 at most")
         assert bill(folder) == []
@@ -228,10 +228,10 @@ def test_take_it_along(folder: Path, driver: Any) -> None:
         for what in ("report.html", "letter.txt", "answers.csv", "steps.csv", "explanation.json"):
             fetched = driver.execute_async_script(
                 "const done = arguments[1]; fetch(arguments[0]).then(r => r.text().then(t => done([r.status, t])))",
-                f"/api/searches/{identity}/take/{what}",
+                f"/api/searches/{identity}/exports/{what}",
             )
             assert fetched[0] == 200 and "income" in fetched[1].lower(), what
-        driver.get(f"{address}api/searches/{identity}/take/report.html")
+        driver.get(f"{address}api/searches/{identity}/exports/report.html")
         assert "What would have to change" in driver.page_source
 
 
@@ -257,7 +257,7 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twice(folder: Path, driver: Any) -> None:
+def test_a_studio_killed_in_mid_search_resumes_and_pays_nothing_twice(folder: Path, driver: Any) -> None:
     port = free_port()
     words = (*CASE, "--port", port)
     with opened(driver, folder, *words, BANK_SECONDS="0.3") as (process, address):
@@ -320,7 +320,7 @@ def test_the_keyboard_alone_does_everything(folder: Path, driver: Any) -> None:
         assert person.sees("80 rows")
         reach(lambda e: e.get_attribute("type") == "search")
         press("id:100")
-        assert person.sees("1 row fit")
+        assert person.sees("1 row match")
         reach(lambda e: "#/row/" in (e.get_attribute("href") or ""))
         press(Keys.ENTER)
         assert person.sees("What may change?")
@@ -371,7 +371,7 @@ def test_every_page_can_be_read_and_fits(width: int, dark: bool, folder: Path, d
 def test_a_number_is_wanted_of_a_regressor_and_dates_are_limited(folder: Path, driver: Any) -> None:
     (folder / "acex_test_flats.py").write_text(FLATS, encoding="utf-8")
     flats().to_csv(folder / "flats.csv", index=False)
-    words = ("flats.csv", "--model", "acex_test_flats:agent", "--model-id", "v1", "--ledger", "l.db", "--budget", 8)
+    words = ("flats.csv", "--model", "acex_test_flats:agent", "--model-name", "v1", "--ledger", "l.db", "--budget", 8)
     with opened(driver, folder, *words, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("own")
@@ -443,4 +443,4 @@ def test_the_ledger_has_what_the_page_showed(folder: Path, driver: Any) -> None:
         shown = person.find("h1").text
         identity = person.identity
     with acex.Ledger(folder / "l.db") as ledger:
-        assert acex.sentences.one_sentence(acex.recorded(ledger, identity)) == shown
+        assert acex.sentences.one_sentence(acex.Explanation.from_ledger(ledger, identity)) == shown

@@ -18,7 +18,7 @@ from acex.plan.target import Measured, Target
 from acex.show.sentences import one_sentence, sentences
 from acex.space.feature import MISSING, Feature
 from acex.spreadsheets import write_csv
-from acex.studio.request_parsing import PLAIN, search_arguments
+from acex.studio.request_parsing import PLAIN, default_cost, search_arguments
 from acex.studio.serializers import templates
 from acex.studio.workspace import Workspace
 from acex.values import as_json, plain
@@ -71,7 +71,7 @@ def python_code(workspace: Workspace, position: int | None, row: Mapping[str, An
     strategy, cost = given["strategy"], given["cost"]
     defaults = {name: BY_NAME[name].default for name in given}
     defaults |= {"strategy": type(strategy)() if strategy.name == defaults["strategy"] else None}
-    defaults |= {"cost": strategy.default_cost}
+    defaults |= {"cost": default_cost(strategy)}
     lines = [f"    {name}={literal(value)},\n" for name, value in given.items() if value != defaults[name]]
     return f"{workspace.setup.python}\ne = explainer.explain(\n    {chosen},\n{''.join(lines)})\nprint(e)\n"
 
@@ -102,7 +102,7 @@ def shell_command(
     words += _repeated("weights", (f"{name}={weight:g}" for name, weight in (options.get("weights") or {}).items()))
     arguments = search_arguments(options)
     strategy, cost = arguments["strategy"], arguments["cost"]
-    owners = {"strategy": (strategy, type(strategy)()), "cost": (cost, strategy.default_cost)}
+    owners = {"strategy": (strategy, type(strategy)()), "cost": (cost, default_cost(strategy))}
     for name, declared in PLAIN.items():
         value, default = options.get(name), declared.default
         if declared.owner in owners:

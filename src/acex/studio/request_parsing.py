@@ -15,9 +15,9 @@ from typing import Any
 import pandas as pd
 
 import acex
-from acex.options import BY_NAME, DECLARED, Declaration
+from acex.options import BY_NAME, DECLARED, Declaration, Options
 from acex.plan.target import Measured, Target
-from acex.search.strategies import as_strategy
+from acex.search.search import as_strategy
 from acex.space.feature import Feature
 from acex.space.rules import Rule
 from acex.studio.serializers import YES_NO, titles
@@ -124,7 +124,19 @@ def search_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         {name: given.pop(name) for name in list(given) if BY_NAME[name].owner == owner}
         for owner in ("strategy", "cost")
     )
-    return given | {"strategy": replace(strategy, **of_strategy), "cost": replace(strategy.default_cost, **of_cost)}
+    return given | {"strategy": replace(strategy, **of_strategy), "cost": replace(default_cost(strategy), **of_cost)}
+
+
+def default_cost(strategy: acex.Strategy) -> acex.Cost:
+    """The cost that holds with a strategy if none is given."""
+    return Options(strategy=strategy).cost_or_default
+
+
+def options_by_name(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Options from the arguments of `Explainer.search`, or from the settings of a plan; the rest is left out."""
+    cost, strategy = (getattr(arguments.get(name), "described", arguments.get(name)) or {} for name in ("cost", "strategy"))
+    by_name = {**arguments, **cost, **strategy, "strategy": strategy.get("name")}
+    return {name: by_name[name] for name in NAMES if by_name.get(name) is not None}
 
 
 def recorded_options(settings: Mapping[str, Any], space: acex.Space, workspace: Workspace) -> dict[str, Any]:
@@ -132,12 +144,9 @@ def recorded_options(settings: Mapping[str, Any], space: acex.Space, workspace: 
 
     A recorded plan may depend on more than these options, so compare identities before continuing it.
     """
-    strategy = settings.get("strategy") or {}
-    by_name = {**settings, **(settings.get("cost") or {}), **strategy, "strategy": strategy.get("name")}
     own = {feature.name: feature for feature in workspace.space.features}
     features = [feature for feature in space.features if feature.name in own]
-    return {
-        **{name: by_name[name] for name in NAMES if by_name.get(name) is not None},
+    return options_by_name(settings) | {
         "freeze": [f.name for f in features if f.frozen and not own[f.name].frozen],
         "directions": {f.name: f.direction for f in features if f.direction != own[f.name].direction},
     }
