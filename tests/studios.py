@@ -22,7 +22,7 @@ import acex
 from acex.cli.flags import Given
 from acex.cli.studios import StudioCase, StudioModelFlags, make_workspace
 from acex.studio.app import studio_app
-from acex.studio.workspace import Workspace, SetupCode
+from acex.studio.workspace import SetupCode, Workspace
 from commands import command, environment, run
 
 PORT = 8017

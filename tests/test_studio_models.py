@@ -17,7 +17,7 @@ import acex
 from commands import set_up as set_up_bank
 from ledgers import postgres
 from servers import serving
-from studios import Bank, workspace_in, ended, loans, serving_studio, visiting
+from studios import Bank, ended, loans, serving_studio, visiting, workspace_in
 from test_docs import decide, set_up_files
 from test_studio import begin
 from test_studio_browser import CASE, bill, free_port, until

@@ -62,8 +62,14 @@ def test_labels_are_called_by_their_names_everywhere(folder: Path) -> None:
         identity = begin(client, target=["lent"])["id"]
         result = ended(client, identity)
         assert {step["label"] for step in result["steps"]} == {"lent", "refused"}
-        assert (result["explanation"]["before"], result["wanted"], result["options"]["target"]) == ("refused", ["lent"], ["lent"])
-        assert result["explanation"]["answers"][0]["label"] == "lent" and result["explanation"]["sentence"].startswith("Lent if")
+        assert (result["explanation"]["before"], result["wanted"], result["options"]["target"]) == (
+            "refused",
+            ["lent"],
+            ["lent"],
+        )
+        assert result["explanation"]["answers"][0]["label"] == "lent" and result["explanation"]["sentence"].startswith(
+            "Lent if"
+        )
         assert client.get("/api/rows/0").json()["decision"] == {"label": "refused", "source": "model"}
         assert {"position": 0}.items() <= client.get("/api/rows?decision=refused").json()["lines"][0].items()
         [line] = client.get("/api/many").json()["lines"]
@@ -137,7 +143,9 @@ def test_a_probability_can_be_wanted_where_the_model_gives_them(tmp_path: Path) 
         assert client.get("/api/workspace").json()["scores"]
         result = ended(client, begin(client, target={"at_least": 0.6, "label": "good"}, budget=15)["id"])
         commands = client.get(f"/api/searches/{result['id']}/exports/commands").json()
-    assert result["wanted"] == ["good with a probability of at least 0.6"] and result["explanation"]["outcome"] == "found"
+    assert (
+        result["wanted"] == ["good with a probability of at least 0.6"] and result["explanation"]["outcome"] == "found"
+    )
     assert "--target good --target-range 0.6.." in commands["shell"] and "acex.AtLeast(" in commands["python"]
 
 
@@ -193,7 +201,8 @@ def test_a_page_can_return_to_the_default_of_an_option_of_the_command(folder: Pa
 
 
 @pytest.mark.parametrize(
-    "options", [{"margin": 2}, {"margin": "much"}, {"margin": True}, {"effort": "none"}, {"effort": 3}, {"max_changes": 0}]
+    "options",
+    [{"margin": 2}, {"margin": "much"}, {"margin": True}, {"effort": "none"}, {"effort": 3}, {"max_changes": 0}],
 )
 def test_an_invalid_option_is_refused(folder: Path, options: Any) -> None:
     with visiting(flats_workspace("lends")) as client:

@@ -173,13 +173,11 @@ def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared, i
 
     given, table = case.given, prepared.table
     imports = ["import os"] if is_address else []
-    imports += ["import acex", "import pandas as pd"]
-    needs_path = False
-    path, is_csv = repr(str(case.data)), case.data.suffix.lower() not in (".parquet", ".pq")
-    read = f"pd.{'read_csv' if is_csv else 'read_parquet'}({path})"
-    if is_csv and (case.decimal == "," or separator(case.data) != ","):
-        imports, needs_path = [*imports, "from acex.cli.tables import read_table"], True
-        read = f"read_table(Path({path}), decimal={case.decimal!r})"
+    imports += ["from pathlib import Path", "import acex", "import pandas as pd"]
+    read = f"pd.read_csv({str(case.data)!r})"
+    if case.data.suffix.lower() in (".parquet", ".pq") or case.decimal == "," or separator(case.data) != ",":
+        imports.append("from acex.cli.tables import read_table")
+        read = f"read_table(Path({str(case.data)!r}), decimal={case.decimal!r})"
     hidden = column_names(case.drop, table.columns, "--drop")
     hidden += [name for name in (given.get("outcomes"), case.id_column) if name is not None]
     lines = [*_python_model(case, black_box, prepared), f"table = {read}"]
@@ -188,7 +186,7 @@ def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared, i
     missing = {"missing": given["missing"]} if "missing" in given else {}
     space = ""
     if case.schema is not None:
-        imports, needs_path = [*imports, "from acex.space.schema import read_schema, with_schema"], True
+        imports.append("from acex.space.schema import read_schema, with_schema")
         keep = "".join(f", {value!r}" for value in missing.values())
         lines.append(f"rows, space = with_schema(rows, read_schema(Path({str(case.schema)!r})){keep})")
         space = "space"
@@ -211,7 +209,6 @@ def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared, i
         arguments.append('ledger=os.environ["ACEX_LEDGER"]' if is_address else f"ledger={case.ledger!r}")
     arguments += ["share_answers=False"] if given.get("share_answers") else []
     arguments += [f"seed={given['seed']}"] if "seed" in given else []
-    imports += ["from pathlib import Path"] if needs_path else []
     return "\n".join([*imports, "", *lines, f"explainer = acex.Explainer({', '.join(arguments)})", ""])
 
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, TypeAlias
 
+import pandas as pd
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -82,29 +83,27 @@ class Studio:
 
     def app(self) -> Starlette:
         """All routes."""
-        get: dict[str, Endpoint] = {
-            "/": self.page,
-            "/static/{name}": self.file,
-            "/api/workspace": self.about,
-            "/api/rows": self.rows,
-            "/api/rows/{position:int}": self.row,
-            "/api/searches/{id}": self.search,
-            "/api/searches/{id}/events": self.events,
-            "/api/searches/{id}/answers": self.answers,
-            "/api/searches/{id}/exports/{name}": self.export,
-            "/api/many": self.many,
+        endpoints: dict[str, Endpoint] = {
+            "GET /": self.page,
+            "GET /static/{name}": self.file,
+            "GET /api/workspace": self.about,
+            "GET /api/rows": self.rows,
+            "GET /api/rows/{position:int}": self.row,
+            "POST /api/plan": self.plan,
+            "POST /api/ask": self.ask,
+            "POST /api/searches": self.begin,
+            "GET /api/searches/{id}": self.search,
+            "POST /api/searches/{id}/resume": self.resume,
+            "POST /api/searches/{id}/stop": self.stop,
+            "GET /api/searches/{id}/events": self.events,
+            "GET /api/searches/{id}/answers": self.answers,
+            "GET /api/searches/{id}/exports/{name}": self.export,
+            "GET /api/many": self.many,
+            "POST /api/many": self.begin_many,
+            "POST /api/many/stop": self.stop_many,
         }
-        post: dict[str, Endpoint] = {
-            "/api/plan": self.plan,
-            "/api/searches": self.begin,
-            "/api/searches/{id}/resume": self.resume,
-            "/api/searches/{id}/stop": self.stop,
-            "/api/ask": self.ask,
-            "/api/many": self.begin_many,
-            "/api/many/stop": self.stop_many,
-        }
-        routes = [Route(path, _with_errors(endpoint), methods=["GET"]) for path, endpoint in get.items()]
-        routes += [Route(path, _with_errors(endpoint), methods=["POST"]) for path, endpoint in post.items()]
+        split = [(*name.split(" "), _with_errors(endpoint)) for name, endpoint in endpoints.items()]
+        routes = [Route(path, endpoint, methods=[method]) for method, path, endpoint in split]
 
         @asynccontextmanager
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -149,10 +148,13 @@ class Studio:
     async def row(self, request: Request) -> Response:
         return JSONResponse(await run_in_threadpool(self.workspace.row_json, request.path_params["position"]))
 
+    async def _row_and_options(self, request: Request) -> tuple[pd.DataFrame, dict[str, Any]]:
+        body = await _json(request)
+        return read_row(body.get("row"), self.workspace), read_options(body.get("options", {}), self.workspace)
+
     async def plan(self, request: Request) -> Response:
         """What a search would be and cost. Nothing is sent to the model."""
-        body, workspace = await _json(request), self.workspace
-        row, options = read_row(body.get("row"), workspace), read_options(body.get("options", {}), workspace)
+        row, options = await self._row_and_options(request)
         plan = await self.searches.plan(row, options)
         return JSONResponse(await run_in_threadpool(self._plan_json, plan, row, options))
 
@@ -163,13 +165,10 @@ class Studio:
         most = max(plan.budget - paid, 0) if paid else plan.budget - (label is not None)
         most = most if left is None else min(most, left)
         return {
-            "id": plan.identity,
-            "budget": plan.budget,
             "paid": paid,
             "most": most,
             "money": workspace.price_of(most),
             "decision": label,
-            "remaining": left,
             "rules": option_sentences(options, plan.factual, workspace),
             "remarks": [remark.to_dict() for remark in plan.remarks],
         }
@@ -189,8 +188,7 @@ class Studio:
         row = read_row(body.get("row"), workspace)
         known = self._known_label(row)
         if known is not None or body.get("pay") is not True:
-            free = {"label": known, "known": known is not None, "paid": 0}
-            return free | {"price": workspace.price_per_row, "remaining": workspace.remaining}
+            return {"label": known, "known": known is not None, "paid": 0, "price": workspace.price_per_row}
         # The first query of any search is the row itself; for numbers, a search needs some range.
         target = {"at_least": 0} if workspace.gives_numbers else None
         step = next(iter(workspace.explainer.search(row, target=target, budget=2)))
@@ -200,9 +198,8 @@ class Studio:
     # -- searches ----------------------------------------------------------------------------------------------
 
     async def begin(self, request: Request) -> Response:
-        body, workspace = await _json(request), self.workspace
-        row, options = read_row(body.get("row"), workspace), read_options(body.get("options", {}), workspace)
-        return JSONResponse((await self.searches.begin(row, options)).snapshot(workspace))
+        search = await self.searches.begin(*await self._row_and_options(request))
+        return JSONResponse(search.snapshot(self.workspace))
 
     async def _search(self, request: Request) -> TrackedSearch:
         identity = request.path_params["id"]

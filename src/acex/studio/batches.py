@@ -68,8 +68,7 @@ class ExplanationTable:
             records = records[records["asked"] > 0].iloc[::-1].head(MAX_LINES)
             # A row that was only queried by itself is not an explanation.
             records = records[(records["asked"] > 1) | records["finished_at"].notna()]
-            lines, pending = [], 0
-            fresh = 0
+            lines, pending, fresh = [], 0, 0
             for line in records.itertuples(index=False):
                 mark = (line.asked, line.finished_at, line.paid)
                 known = self._lines.get(str(line.id))
@@ -94,7 +93,6 @@ class ExplanationTable:
             "cost": None,
             "changes": [],
             "paid": int(record.paid),
-            "started": record.started_at,
         }
         try:
             e = acex.Explanation.from_ledger(self._workspace.ledger, record.id)
@@ -118,25 +116,19 @@ class ExplanationTable:
             return []
         feature = self._workspace.space.feature(by)
         values = pd.Series([line["row"][by] for line in lines])
-        if feature.is_number:
-            numbers = pd.to_numeric(values, errors="coerce")
-            edges = np.unique(numbers.quantile(np.linspace(0, 1, QUARTERS + 1)).dropna().to_numpy())
-            if len(edges) > 2:
-                cut = np.clip(np.searchsorted(edges, numbers.to_numpy(), side="right") - 1, 0, len(edges) - 2)
-                missing = numbers.isna().to_numpy()
-                names = [f"{feature.text(a)} to {feature.text(b)}" for a, b in pairwise(edges)]
-                of_row = ["missing" if m else names[i] for i, m in zip(cut, missing, strict=True)]
-                values, order = pd.Series(of_row), [*names, "missing"]
-            else:
-                order = sorted(set(values))
-        else:
-            order = sorted(set(values))
-        out = []
-        for name in order:
-            mine = [line for line, value in zip(lines, values, strict=True) if value == name]
-            if mine:
-                out.append({"group": name, **_summary(mine)})
-        return out
+        order = sorted(set(values))
+        numbers = pd.to_numeric(values, errors="coerce").to_numpy() if feature.is_number else np.array([])
+        known = numbers[~np.isnan(numbers)]
+        edges = np.unique(np.quantile(known, np.linspace(0, 1, QUARTERS + 1))) if len(known) else known
+        if len(edges) > 2:
+            names = [f"{feature.text(a)} to {feature.text(b)}" for a, b in pairwise(edges)]
+            positions = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+            values = pd.Series(
+                ["missing" if np.isnan(x) else names[i] for x, i in zip(numbers, positions, strict=True)]
+            )
+            order = [*names, "missing"]
+        members = {name: [line for line, value in zip(lines, values, strict=True) if value == name] for name in order}
+        return [{"group": name, **_summary(mine)} for name, mine in members.items() if mine]
 
 
 def _summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:

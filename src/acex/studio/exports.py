@@ -15,6 +15,7 @@ import acex
 from acex.engine.explanation import single
 from acex.options import BY_NAME
 from acex.plan.target import Measured, Target
+from acex.search.search import as_strategy
 from acex.show.sentences import one_sentence, sentences
 from acex.space.feature import MISSING, Feature
 from acex.spreadsheets import write_csv
@@ -68,10 +69,8 @@ def python_code(workspace: Workspace, position: int | None, row: Mapping[str, An
     given = search_arguments(options)
     if isinstance(target := Target.of(given.get("target")), Measured):
         given["target"] = target
-    strategy, cost = given["strategy"], given["cost"]
-    defaults = {name: BY_NAME[name].default for name in given}
-    defaults |= {"strategy": type(strategy)() if strategy.name == defaults["strategy"] else None}
-    defaults |= {"cost": default_cost(strategy)}
+    strategy, defaults = given["strategy"], {name: BY_NAME[name].default for name in given}
+    defaults |= {"strategy": as_strategy(defaults["strategy"]), "cost": default_cost(strategy)}
     lines = [f"    {name}={literal(value)},\n" for name, value in given.items() if value != defaults[name]]
     return f"{workspace.setup.python}\ne = explainer.explain(\n    {chosen},\n{''.join(lines)})\nprint(e)\n"
 

@@ -1,15 +1,15 @@
 """Rows and options of requests as `Explainer.search` takes them, and options as pages show them.
 
 Options are held by name in one mapping: those of the row, of the cost and of the strategy, as `acex.options` declares
-them. A page has a control of its own for those in `READERS` and for the budget. The other plain ones (counts, numbers and
-texts) are shown, checked and passed on by their declaration alone.
+them. A page has a control of its own for those in `READERS` and for the budget. The other plain ones (counts, numbers
+and texts) are shown, checked and passed on by their declaration alone.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pandas as pd
@@ -134,7 +134,8 @@ def default_cost(strategy: acex.Strategy) -> acex.Cost:
 
 def options_by_name(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Options from the arguments of `Explainer.search`, or from the settings of a plan; the rest is left out."""
-    cost, strategy = (getattr(arguments.get(name), "described", arguments.get(name)) or {} for name in ("cost", "strategy"))
+    nested = (arguments.get("cost"), arguments.get("strategy"))
+    cost, strategy = (getattr(value, "described", value) or {} for value in nested)
     by_name = {**arguments, **cost, **strategy, "strategy": strategy.get("name")}
     return {name: by_name[name] for name in NAMES if by_name.get(name) is not None}
 
@@ -176,16 +177,8 @@ def options_json(options: Mapping[str, Any], workspace: Workspace) -> dict[str, 
 def declarations_json() -> list[dict[str, Any]]:
     """The plain options that the page has no control of its own for, for its form."""
     return [
-        {
-            "name": d.name,
-            "title": _title(d.name),
-            "help": d.help,
-            "default": d.default,
-            "kind": d.kind,
-            "group": d.group,
-            "choices": metavar.split("|") if "|" in (metavar := d.flag.partition(" ")[2]) else None,
-        }
-        for d in PLAIN.values()
+        asdict(d) | {"title": _title(d.name), "choices": metavar.split("|") if "|" in metavar else None}
+        for d, metavar in ((d, d.flag.partition(" ")[2]) for d in PLAIN.values())
         if d.name != "budget"
     ]
 
@@ -250,21 +243,13 @@ def _by_column(name: str, read: Callable[[Feature, Any], Any]) -> Callable[[Any,
     return read_all
 
 
-def _read_range(feature: Feature, given: Any) -> tuple[Any, ...]:
+def _read_limits(feature: Feature, given: Any) -> list[Any]:
+    """Both ends of a range, or allowed values; None for no limit, or for a missing value."""
     if not isinstance(given, list):
-        raise ValueError(f"{feature.name}: expected [low, high], got {given!r}.")
-    return tuple(None if end is None else _read_limit(feature, end) for end in given)
-
-
-def _read_values(feature: Feature, given: Any) -> list[Any]:
-    if not isinstance(given, list):
-        raise ValueError(f"{feature.name}: expected a list of values, got {given!r}.")
-    return [None if value is None else _read_limit(feature, value) for value in given]
-
-
-def _read_limit(feature: Feature, given: Any) -> Any:
+        raise ValueError(f"{feature.name}: expected a list, got {given!r}.")
+    values = [None if value is None else read_value(feature, value) for value in given]
     is_plain = feature.is_number or hasattr(feature, "categories")
-    return read_value(feature, given) if is_plain else feature.text(read_value(feature, given))
+    return values if is_plain else [None if value is None else feature.text(value) for value in values]
 
 
 def _read_weight(feature: Feature, given: Any) -> float:
@@ -276,8 +261,8 @@ def _read_weight(feature: Feature, given: Any) -> float:
 READERS: dict[str, Callable[[Any, Workspace], Any]] = {
     "target": _read_target,
     "freeze": _read_freeze,
-    "ranges": _by_column("ranges", _read_range),
-    "values": _by_column("values", _read_values),
+    "ranges": _by_column("ranges", _read_limits),
+    "values": _by_column("values", _read_limits),
     "directions": _by_column("directions", lambda feature, given: given),
     "weights": _by_column("weights", _read_weight),
 }

@@ -17,14 +17,7 @@ import pandas as pd
 from starlette.concurrency import run_in_threadpool
 
 import acex
-from acex.studio.request_parsing import (
-    as_frame,
-    is_same_row,
-    option_sentences,
-    options_json,
-    recorded_options,
-    search_arguments,
-)
+from acex.studio.request_parsing import as_frame, is_same_row, options_json, recorded_options, search_arguments
 from acex.studio.serializers import explanation_json, step_json
 from acex.studio.worker_pool import Message, SearchJob, SubmittedJob, WorkerPool
 from acex.studio.workspace import Workspace
@@ -257,16 +250,6 @@ class Searches:
         for identity in same:
             with suppress(ValueError):  # without an answer
                 e = acex.Explanation.from_ledger(self._workspace.ledger, identity)
-                if e.costs:
-                    out.append(self._search_json(identity, e))
-        return out
-
-    def _search_json(self, identity: str, e: acex.Explanation) -> dict[str, Any]:
-        options = self._options(e)
-        return {
-            "id": identity,
-            "explanation": explanation_json(e),
-            "options": options_json(options, self._workspace),
-            "rules": option_sentences(options, e.plan.factual, self._workspace),
-            "paid": e.n_queries,
-        }
+                options = options_json(self._options(e), self._workspace)
+                out.append({"id": identity, "explanation": explanation_json(e), "options": options})
+        return [search for search in out if search["explanation"]["answers"]]

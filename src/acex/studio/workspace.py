@@ -103,9 +103,6 @@ class Workspace:
         return {
             "title": self.title,
             "model": self.explainer.model_id,
-            "version": acex.__version__,
-            "n_rows": len(self.rows),
-            "is_kept": self.is_kept,
             "price": self.price_per_row,
             "answers": "numbers" if self.gives_numbers else "labels",
             "labels": [] if self.gives_numbers else [self.label_text(label) for label in self.labels],

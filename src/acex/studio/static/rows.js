@@ -34,7 +34,7 @@ export async function rowsPage(workspace) {
     try {
       const found = await get(`/api/rows?${asked}`);
       if (mine !== turn) return; // the search has changed meanwhile
-      put(total, `${count(found.total, "row")}${state.q || state.decision ? " match" : ""}`);
+      put(total, `${count(found.total, "row")}${state.q || state.decision ? (found.total === 1 ? " matches" : " match") : ""}`);
       put(list, table(found), pages(found));
     } catch (error) { put(list, problem(error.message)); }
   }
