@@ -183,26 +183,24 @@ def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared, i
     lines = [*_python_model(case, black_box, prepared), f"table = {read}"]
     lines += [f"rows = table.drop(columns={hidden!r})" if hidden else "rows = table"]
     has_gaps = len(prepared.rows) < len(prepared.factual)  # rows without an outcome
-    missing = {"missing": given["missing"]} if "missing" in given else {}
-    space = ""
-    if case.schema is not None:
-        imports.append("from acex.space.schema import read_schema, with_schema")
-        keep = "".join(f", {value!r}" for value in missing.values())
-        lines.append(f"rows, space = with_schema(rows, read_schema(Path({str(case.schema)!r})){keep})")
-        space = "space"
-    elif missing or has_gaps or "grid" in given or "other" in given:
-        space = f"acex.Space.infer({', '.join(['rows', *_keywords(missing)])})"
-    if "grid" in given:
-        space += f".moving_on({literal(flags.grid(given['grid'], prepared.space.names))})"
-    if "other" in given:
-        others = {f.name: f.other for f in prepared.space.features if getattr(f, "other", None) is not None}
-        space += f".adjust(other={literal(others)})"
     arguments = ["model", "rows[known]" if has_gaps else "rows"]
+    if case.schema is not None or has_gaps or {"missing", "grid", "other"} & given.keys():
+        missing = repr(given.get("missing", "drop"))
+        if case.schema is None:
+            lines.append(f"space = acex.Space.infer(rows, missing={missing})")
+        else:
+            imports.append("from acex.space.schema import read_schema, with_schema")
+            lines.append(f"rows, space = with_schema(rows, read_schema(Path({str(case.schema)!r})), {missing})")
+        if "grid" in given:
+            lines.append(f"space = space.moving_on({literal(flags.grid(given['grid'], prepared.space.names))})")
+        if "other" in given:
+            others = {f.name: getattr(f, "other", None) for f in prepared.space.features}
+            lines.append(f"space = space.adjust(other={literal({n: c for n, c in others.items() if c is not None})})")
+        arguments.append("space=space")
     if has_gaps:
         lines.append(f"known = table[{given['outcomes']!r}].notna()")
     if "outcomes" in given:
         arguments.append(f"outcomes=table[{given['outcomes']!r}]{'[known]' if has_gaps else ''}.tolist()")
-    arguments += [f"space={space}"] if space else []
     if (kind := given.get("plausibility")) is not None:
         arguments.append(f"plausibility={None if kind == 'none' else f'acex.Plausibility(kind={kind!r})'}")
     if case.ledger is not None:

@@ -64,7 +64,7 @@ class ExplanationTable:
         """The lines, newest first, how many are still to be read, and a summary."""
         ledger, model = self._workspace.ledger, self._workspace.explainer.model_id
         with self._lock:
-            records = ledger.explanations(model)
+            records = ledger.tables.explanations(model)
             records = records[records["asked"] > 0].iloc[::-1].head(MAX_LINES)
             # A row that was only queried by itself is not an explanation.
             records = records[(records["asked"] > 1) | records["finished_at"].notna()]

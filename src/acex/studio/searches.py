@@ -215,7 +215,7 @@ class Searches:
         """A search as recorded in the ledger."""
         workspace, ledger = self._workspace, self._workspace.ledger
         try:
-            record = ledger.record(identity)
+            record = ledger.explanation(identity)
         except ValueError:
             raise LookupError("There is no such search.") from None
         if record.model != workspace.explainer.model_id:
@@ -224,7 +224,7 @@ class Searches:
         try:
             e = acex.Explanation.from_ledger(ledger, identity)
         except ValueError:  # not even its own row has an answer
-            lines = ledger.explanations(record.model)
+            lines = ledger.tables.explanations(record.model)
             factual = json.loads(lines.loc[lines["id"] == identity, "factual"].iloc[0])
             space = acex.Space.from_dict(record.space) if record.space else workspace.space
             options = recorded_options(record.settings, space, workspace)
@@ -243,7 +243,7 @@ class Searches:
 
     def of_same_row(self, search: TrackedSearch) -> list[dict[str, Any]]:
         """Explanations of the same row in the ledger that have found a counterfactual."""
-        lines = self._workspace.ledger.explanations(self._workspace.explainer.model_id)
+        lines = self._workspace.ledger.tables.explanations(self._workspace.explainer.model_id)
         asked = lines[lines["asked"] > 1]
         same = [i for i, row in zip(asked["id"], asked["factual"], strict=True) if is_same_row(row, search.factual)]
         out = []

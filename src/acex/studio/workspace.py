@@ -84,9 +84,7 @@ class Workspace:
         """Price of a row; None if it is not known."""
         if self.price is not None:
             return self.price
-        prices = self.ledger.stats().set_index("model")["price_per_row"]
-        price: Any = prices.get(self.explainer.model_id)
-        return None if is_missing(price) else float(price)
+        return self.ledger.account(self.explainer.model_id).price_per_row
 
     def price_of(self, n_rows: int) -> float | None:
         """Price of so many rows; None if it is not known."""
@@ -95,7 +93,7 @@ class Workspace:
     @property
     def remaining(self) -> int | None:
         """How many rows the model's budget still allows; None without one."""
-        left = self.ledger.remaining(self.explainer.model_id)
+        left = self.ledger.account(self.explainer.model_id).remaining
         return None if np.isinf(left) else int(left)
 
     def to_json(self) -> dict[str, Any]:
