@@ -52,6 +52,7 @@ from acex.search.search import Search
 HERE = Path(__file__).parent
 BUDGETS = (10, 15, 20, 30, 40, 60, 100, 150)
 METHODS = ("feasible", "labels", "shuffled", "scores", "nearest", "settled")
+SPEND = acex.Feasible(effort="spend")
 SHORT = 60  # queries with help, and where only some methods are measured
 NONE_FOUND = 50.0  # J over the best known that stands for no hit
 Line = dict[str, Any]
@@ -65,15 +66,15 @@ def searched(
     n: int,
     seed: int,
     odds: Callable[[FloatArray], float | None] = lambda x: None,
-    tolerance: float = 0.0,
+    strategy: acex.Feasible = SPEND,
     note: list[Line] | None = None,
 ) -> tuple[Curve, Search]:
-    """The curve of strategy "feasible", and the search at its end; without a tolerance it spends the whole budget.
+    """The curve of strategy "feasible", and the search at its end; by default it spends the whole budget.
 
     Args:
         note: where to note what the search states about cheaper counterfactuals at each budget.
     """
-    search = Search.begin(problem, acex.Feasible(tolerance), seed, odds=odds(problem.factual))
+    search = Search.begin(problem, strategy, seed, odds=odds(problem.factual))
     curve = np.full(n + 1, np.inf)
     while len(search.history.queries) < n and (query := search.ask()) is not None:
         hit = bool(is_hit(query.point[None])[0])
@@ -82,7 +83,7 @@ def searched(
             asked = len(search.history.queries)
             curve[asked:] = np.minimum(curve[asked:], price(g, problem, query.point))
         if note is not None and (n_asked := len(search.history.queries)) in BUDGETS and np.isfinite(curve[n_asked]):
-            closer = acex.Feasible().closer(problem, search.history)
+            closer = acex.Feasible().improvement_odds(problem, search.history)
             chances = {f"chance{s}": chance for s, chance in zip((0.1, 0.25, 0.5), closer, strict=True)}
             note.append({"hint": problem.hint is not None, "queries": n_asked, "J": curve[n_asked], **chances})
     return curve, search
@@ -170,8 +171,7 @@ def measured(
                 case "nearest":
                     curves[method] = nearest(g, problem, is_hit, most)
                 case "settled":
-                    tolerance = acex.Feasible().tolerance
-                    curves[method], search = searched(g, problem, is_hit, most, row, tolerance=tolerance)
+                    curves[method], search = searched(g, problem, is_hit, most, row, strategy=acex.Feasible())
                     asked = len(search.history.queries)
     of = {"data": name, "row": row}
     lines = [

@@ -51,7 +51,7 @@ def of_row(name: str, seed: int, row: int, margin: float) -> dict[str, Any]:
         steady = run(g, problem, before, row, BUDGET, margin=margin)
         if one.best is None or steady.best is None:
             return {}
-        J = problem.cost(three.history.X[three.chosen])
+        J = problem.cost(three.history.X[three.counterfactuals])
         rng = np.random.default_rng(row)
         noise = 0.1 * rng.normal(size=(N_COPIES, len(problem.factual))) * problem.scale.deviations
         retrained = [_retrained(name, seed, k) for k in range(N_FORESTS)]

@@ -38,7 +38,7 @@ from acex.arrays import BoolArray, FloatArray
 from acex.search.feasible import Feasible
 from acex.search.problem import Problem
 from acex.search.search import Search
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 
 RESULTS = Path(__file__).parent / "results" / "few.csv"
 WAYS: dict[str, dict[str, Any]] = {
@@ -61,7 +61,7 @@ def line(problem: Problem, is_hit: IsHit, seed: int) -> Line:
     nominal, weights = problem.scale.is_nominal, problem.cost.weights
     of_category = (problem.cost.per_unit * (1 + problem.cost.beta))[nominal]
     crumbs = SMALL * (np.sqrt(FEW) + problem.cost.beta * FEW)
-    charge = (1 + problem.cost.beta) * problem.cost.charge
+    charge = (1 + problem.cost.beta) * problem.cost.per_change
     told: Line = {
         "found": search.best is not None,
         "queries": len(search.history.queries),
@@ -105,7 +105,7 @@ def simulated(seed: int) -> list[Line]:
             category = said.get("category_cost", 1.0)
             # The task has the paper's weights; those of `Reference.problem` besides.
             weights = p.cost.weights if category is None else np.where(nominal, p.scale.deviations, 1) * p.cost.weights
-            cost = Cost(p.scale, p.factual, weights, said.get("beta", 5.0), said.get("change_cost", 0.0))
+            cost = CostFunction(p.scale, p.factual, weights, said.get("beta", 5.0), said.get("change_cost", 0.0))
             told = line(replace(p, cost=cost), case.is_hit, seed)
             lines.append({"data": "simulated", "row": seed, "way": way, **told})
     return lines
@@ -115,7 +115,7 @@ def table(name: str, n_rows: int) -> Iterator[Line]:
     """Withheld rows of a table by all costs."""
     if name == "loan":
         known = acex.datasets.load("loan")
-        rows, outcomes = known.rows, np.asarray(known.labels)
+        rows, outcomes = known.rows, np.asarray(known.outcomes)
     else:
         whole = pd.read_csv(str(files("palmerpenguins") / "data/penguins.csv")).dropna()
         rows, outcomes = whole.drop(columns=["species", "year"]), np.asarray(whole["species"])

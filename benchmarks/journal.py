@@ -69,7 +69,7 @@ def main() -> None:
             data=loans.rows,
             target="approved",
             budget=options.budget,
-            strategy=acex.Feasible(tolerance=0.0),
+            strategy=acex.Feasible(effort="spend"),
             ledger=path,
             model_id="loans",
         )

@@ -38,13 +38,11 @@ from simulated import VALIDATION, Case, earlier_answers, least_cost, task
 from threadpoolctl import threadpool_limits
 
 from acex.arrays import FloatArray
-from acex.search import belief, feasible
-from acex.search import belief_inputs as traits
-from acex.search import stopping as outlook
-from acex.search.candidates import anywhere, everything, from_hits, from_reference, simplified
+from acex.search import belief, belief_inputs, feasible, stopping
+from acex.search.belief import MAX_INPUT, BeliefNetwork
+from acex.search.candidates import enumerate_region, from_hits, from_reference, random_points, simplified
 from acex.search.evidence import Points
 from acex.search.feasible import Feasible
-from acex.search.network import MOST, Network
 from acex.search.problem import History, Known, Problem, Query, Stop
 
 N_QUERIES = 45
@@ -83,7 +81,7 @@ def helped(case: Case, help_: str, rng: np.random.Generator) -> tuple[Problem, K
         case "known" | "learnt" if len(case.withheld):
             n_rows = int(rng.integers(1, 5) if help_ == "known" else rng.integers(9, 40))
             known, hint = earlier_answers(case, rng, n_rows)
-            return replace(case.problem, hint=hint, learnt=hint is not None), known, None
+            return replace(case.problem, hint=hint, hint_from_model=hint is not None), known, None
         case "scores" if case.gives_scores:
             return case.problem, None, lambda x: float(np.clip(case.odds(x[None])[0], -14, 14))
         case _:
@@ -93,7 +91,7 @@ def helped(case: Case, help_: str, rng: np.random.Generator) -> tuple[Problem, K
 def begun(problem: Problem, known: Known | None, odds: Odds) -> History:
     """A search's history after its first query, the factual."""
     nothing = History((), (), (), known)
-    return nothing.told(Query(problem.factual, "factual"), False, odds(problem.factual) if odds else None)
+    return nothing.with_answer(Query(problem.factual, "factual"), False, odds(problem.factual) if odds else None)
 
 
 def noted(seed: int) -> Notes | str:
@@ -110,7 +108,7 @@ def noted(seed: int) -> Notes | str:
 
 
 def _noted(case: Case, problem: Problem, known: Known | None, odds: Odds, seed: int, rng: np.random.Generator) -> Notes:
-    history, strategy = begun(problem, known, odds), Feasible(tolerance=0.0)
+    history, strategy = begun(problem, known, odds), Feasible(effort="spend")
     rows: list[FloatArray] = []
     hits: list[FloatArray] = []
     states: list[tuple[int, FloatArray]] = []
@@ -121,15 +119,17 @@ def _noted(case: Case, problem: Problem, known: Known | None, odds: Odds, seed: 
         if n < NOTED_UNTIL or (n + seed) % NOTED_EVERY == 0:
             X = _candidates(problem, round_, rng)
             if len(X):
-                rows.append(traits.traits(round_.belief.evidence, Points(round_.ground, X)).astype(np.float32))
+                rows.append(
+                    belief_inputs.belief_inputs(round_.belief.evidence, Points(round_.context, X)).astype(np.float32)
+                )
                 hits.append(case.is_hit(X).astype(float))
             if round_.success.any():
-                judged = round_.judged
-                states.append((n, outlook.described(round_.belief.evidence, judged.probability, judged.saving)))
+                judged = round_.scored
+                states.append((n, stopping.stopping_inputs(round_.belief.evidence, judged.probability, judged.saving)))
         query = round_.next()
         if isinstance(query, Stop):
             break
-        history = history.told(
+        history = history.with_answer(
             query, bool(case.is_hit(query.point[None])[0]), odds(query.point) if odds is not None else None
         )
         best.append(feasible._Round(problem, strategy, history, 0, seed).best)
@@ -137,27 +137,27 @@ def _noted(case: Case, problem: Problem, known: Known | None, odds: Odds, seed: 
     curve = np.array([*best, *[best[-1]] * 10])  # after 1, 2, ... queries
     truths = [
         [float(curve[n + 9] <= 0.95 * curve[n - 1]) if n + 9 < len(best) else np.nan]
-        + [float(least <= (1 - share) * curve[n - 1]) for share in outlook.SAVINGS[1:]]
+        + [float(least <= (1 - share) * curve[n - 1]) for share in stopping.SAVINGS[1:]]
         for n, _ in states
     ]
     return Notes(
-        np.vstack([*rows, np.zeros((0, len(traits.NAMES)))]).astype(np.float32),
+        np.vstack([*rows, np.zeros((0, len(belief_inputs.NAMES)))]).astype(np.float32),
         np.concatenate([*hits, np.zeros(0)]).astype(np.float32),
-        np.array([state for _, state in states]).reshape(-1, len(outlook.NAMES)),
-        np.array(truths).reshape(-1, len(outlook.SAVINGS)),
+        np.array([state for _, state in states]).reshape(-1, len(stopping.NAMES)),
+        np.array(truths).reshape(-1, len(stopping.SAVINGS)),
     )
 
 
 def _candidates(problem: Problem, round_: Any, rng: np.random.Generator) -> FloatArray:
     """A few candidates of each family, and the search's own favourites, (n, d)."""
-    judged = round_.judged
+    judged = round_.scored
     if round_.best < np.inf:
         liked = judged.probability * judged.saving
     else:
-        liked = judged.probability * (1 - round_.ground.rank(judged.points.costs))
+        liked = judged.probability * (1 - round_.context.rank(judged.points.costs))
     order = np.argsort(-liked, kind="stable")[:FAVOURITES]
-    families = [judged.points.X, anywhere(problem, rng, OF_EACH // 2)]
-    X = everything(problem)
+    families = [judged.points.X, random_points(problem, rng, OF_EACH // 2)]
+    X = enumerate_region(problem)
     if X is None:
         families += [problem.projected, from_reference(problem, rng, OF_EACH)]
         hits = problem_hits(problem, round_)
@@ -182,14 +182,16 @@ def problem_hits(problem: Problem, round_: Any) -> FloatArray:
 # -- training --------------------------------------------------------------------------------------------
 
 
-def trained(x: FloatArray, t: FloatArray, names: tuple[str, ...], hidden: tuple[int, ...], epochs: float) -> Network:
+def trained(
+    x: FloatArray, t: FloatArray, names: tuple[str, ...], hidden: tuple[int, ...], epochs: float
+) -> BeliefNetwork:
     """A network from inputs, (n, f), to the log odds of targets, (n, outputs); a target that is NaN is not known.
 
     Cross entropy by Adam (Kingma & Ba 2015) with decoupled weight decay; the rate rises, then falls as a cosine.
     """
     rng = np.random.default_rng(0)
     centre, spread = x.mean(axis=0), x.std(axis=0) + 1e-3
-    A, t = np.clip((x - centre) / spread, -MOST, MOST).astype(np.float32), t.astype(np.float32)
+    A, t = np.clip((x - centre) / spread, -MAX_INPUT, MAX_INPUT).astype(np.float32), t.astype(np.float32)
     sizes = (A.shape[1], *hidden, t.shape[1])
     weights = []
     for inputs, outputs in pairwise(sizes):
@@ -208,7 +210,7 @@ def trained(x: FloatArray, t: FloatArray, names: tuple[str, ...], hidden: tuple[
             step = first[i] / (1 - 0.9**k) / (np.sqrt(second[i] / (1 - 0.999**k)) + 1e-8)
             weights[i] = (weights[i] - rate * (step + DECAY * weights[i] * (weights[i].ndim == 2))).astype(np.float32)
     layers = tuple(zip(weights[::2], weights[1::2], strict=True))
-    return Network(centre.astype(np.float32), spread.astype(np.float32), layers, names, traits.REVISION)
+    return BeliefNetwork(centre.astype(np.float32), spread.astype(np.float32), layers, names, belief_inputs.REVISION)
 
 
 def _batches(rng: np.random.Generator, n: int, steps: int) -> Any:
@@ -239,7 +241,7 @@ def _gradients(weights: list[FloatArray], x: FloatArray, t: FloatArray) -> list[
     return out
 
 
-def loss(network: Network, x: FloatArray, t: FloatArray) -> list[float]:
+def loss(network: BeliefNetwork, x: FloatArray, t: FloatArray) -> list[float]:
     """Mean cross entropy of each output."""
     f = np.vstack([network.log_odds(part) for part in np.array_split(x, 1 + len(x) // 100_000)])
     return [round(float(v), 4) for v in np.nanmean(-(t * log_expit(f) + (1 - t) * log_expit(-f)), axis=0)]
@@ -252,8 +254,8 @@ def _begin(weights: str | None) -> None:
     """What each process starts with: the networks of the round before, or none."""
     threadpool_limits(1)
     path = None if weights is None else Path(weights)
-    networks = {} if path is None else {name: Network.load(path, name) for name in ("hit_", "outlook_")}
-    belief.learned = networks.get  # type: ignore[assignment]
+    networks = {} if path is None else {name: BeliefNetwork.load(path, name) for name in ("hit_", "outlook_")}
+    belief.load_network = networks.get  # type: ignore[assignment]
 
 
 def searched(seeds: range, weights: Path | None, n_jobs: int) -> list[Notes]:
@@ -288,7 +290,7 @@ def main() -> None:
     path, seed = args.out / "weights.npz", 0
     notes: list[Notes] = []
     rounds: list[dict[str, Any]] = []
-    networks: dict[str, Network] = {}
+    networks: dict[str, BeliefNetwork] = {}
     start = time.perf_counter()
     for k, n_tasks in enumerate(int(n) for n in args.tasks.split(",")):
         more = searched(range(seed, seed + n_tasks), path if k else None, args.jobs)
@@ -299,8 +301,8 @@ def main() -> None:
             line["loss before"] = loss(networks["hit_"], x, t) + loss(networks["outlook_"], states, truths)
         notes += more
         x, t, states, truths = stacked(notes)
-        networks = {"hit_": trained(x, t, traits.NAMES, HIDDEN, args.epochs)}
-        networks["outlook_"] = trained(states, truths, outlook.NAMES, HIDDEN_OUTLOOK, 4 * args.epochs)
+        networks = {"hit_": trained(x, t, belief_inputs.NAMES, HIDDEN, args.epochs)}
+        networks["outlook_"] = trained(states, truths, stopping.NAMES, HIDDEN_OUTLOOK, 4 * args.epochs)
         line["loss after"] = loss(networks["hit_"], x, t) + loss(networks["outlook_"], states, truths)
         arrays = {key: array for name, network in networks.items() for key, array in network.arrays(name).items()}
         np.savez(path, **arrays)  # type: ignore[arg-type]
@@ -308,7 +310,7 @@ def main() -> None:
         print(line, f"{time.perf_counter() - start:.0f} s", flush=True)
     record = {
         "command": f"python benchmarks/learn.py --tasks {args.tasks} --epochs {args.epochs:g}",
-        "revision of traits": traits.REVISION,
+        "revision of traits": belief_inputs.REVISION,
         "seeds": f"0 to {seed - 1}; validation begins at {VALIDATION}",
         "queries a search": N_QUERIES,
         "help": dict(HELP),

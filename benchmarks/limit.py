@@ -26,13 +26,12 @@ from sklearn.svm import SVC
 import acex
 from acex.arrays import BoolArray, FloatArray
 from acex.bench.ground import Ground, ground
-from acex.search.candidates import everything, from_hits, from_reference
+from acex.search.candidates import enumerate_region, from_hits, from_reference
 from acex.search.problem import Problem
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 
 MODELS: dict[str, Callable[[], Any]] = {
     "forest": lambda: None,  # the ground's own
@@ -59,7 +58,7 @@ class Problems:
     def of(self, row: int) -> Problem:
         x = self.g.rows[row]
         region = Region.of(self.g.space, x, constant=self.scale.deviations == 0)
-        cost = Cost(self.scale, x, self.g.space.weights)
+        cost = CostFunction(self.scale, x, self.g.space.weights)
         return Problem(region, cost, self.scale, self.g.reference, self.density, self.quantiles)
 
     def is_hit(self, row: int) -> Callable[[FloatArray], BoolArray]:
@@ -81,7 +80,7 @@ def least_cost(problem: Problem, is_hit: Callable[[FloatArray], BoolArray], seed
     """The least J of a plausible hit that was found; infinite when none was."""
     rng = np.random.default_rng(seed)
     hits = np.empty((0, len(problem.factual)))
-    X = everything(problem)
+    X = enumerate_region(problem)
     exhaustive = X is not None
     if X is None:
         X = np.vstack([problem.projected, from_reference(problem, rng, PER_ROUND)])

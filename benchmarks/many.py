@@ -52,7 +52,7 @@ RESULTS = Path(__file__).parent / "results"
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "many.png"
 DATA = ("diabetes", "breast", "kc2", "blood", "german_credit")
 N_ROWS, FEW, ENOUGH = 200, 10, 60
-KEEP_ON = acex.Feasible(tolerance=0.0)
+KEEP_ON = acex.Feasible(effort="spend")
 
 
 # -- what shared evidence saves ----------------------------------------------------------------------

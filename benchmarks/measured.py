@@ -16,7 +16,7 @@ from words import RESULTS, _csv, _listed, _number, _table, apart, fixed, mixed
 
 from acex.bench import score
 from acex.datasets import PAPER
-from acex.search import belief_inputs as traits
+from acex.search import belief_inputs
 
 USERS = ("diamonds", "weather", "loan")
 FILTERS = {"german_credit": "german credit", "tic_tac_toe": "tic-tac-toe"}
@@ -219,12 +219,12 @@ def filter_time(filter: str, what: str, which: str) -> float:
 
 # -- the belief -----------------------------------------------------------------------------------------------------
 
-WEIGHTS = Path(traits.__file__).with_name("weights.npz")
+WEIGHTS = Path(belief_inputs.__file__).with_name("weights.npz")
 
 
 def n_traits() -> int:
     """How many numbers describe a point."""
-    return len(traits.NAMES)
+    return len(belief_inputs.NAMES)
 
 
 def weights_kB() -> float:

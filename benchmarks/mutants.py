@@ -47,7 +47,7 @@ WORDS = ROOT / "benchmarks/results/mutants-words.csv"
 ROOMS = {  # the tests of each room that take seconds
     "search": (
         "acquisition", "alternatives", "belief", "feasible", "hints", "metric", "missing", "noise", "penalty",
-        "problem", "propose", "prune", "questions", "ranges", "search", "strategy", "surrogate", "wishes",
+        "problem", "maximise", "reverts", "questions", "ranges", "search", "strategy", "surrogate", "wishes",
     ),
     "bench": ("bench", "rivals", "control", "paper", "optimum"),
     "ledger": (

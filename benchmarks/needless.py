@@ -43,7 +43,7 @@ def table(name: str) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     """The rows of a table, as a user has them, and their outcomes."""
     if name in GROUND or name == "loan":
         known = acex.datasets.load(name)
-        return known.rows, np.asarray(known.labels)
+        return known.rows, np.asarray(known.outcomes)
     loaders = {
         "wine": tables.load_wine,
         "iris": tables.load_iris,
@@ -107,7 +107,7 @@ def simulated(seed: int, budget: int) -> list[dict[str, Any]]:
         if search.best is None:
             lines.append({**line, "outcome": "unlikely"})
             continue
-        undone, p = search.undoings, case.problem
+        undone, p = search.reverts, case.problem
         still = case.is_hit(undone.X) & p.region.contains(undone.X) & p.plausible(undone.X)
         steps = np.abs(p.scale.differences(search.best[None], p.factual)[0])
         lines.append(

@@ -11,7 +11,7 @@ under the ROC curve (one half is guessing), the share of mixed rows that are ref
 shares that pass at the usual threshold, and the time to fit and to judge, in that of the local outlier factor.
 
 Simulated tables, the bundled loans, and from packages diamonds (plotnine) and weather (vega_datasets); the paper's
-eight data sets (ACEX_DATA) are a test only. Constants of src/acex/space/expected.py are chosen on simulated tables from
+eight data sets (ACEX_DATA) are a test only. Constants of src/acex/space/joint.py are chosen on simulated tables from
 1,000,000 on; the figures are those from 2,000,000 on.
 """
 
@@ -40,11 +40,10 @@ from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 
 from acex import datasets
 from acex.arrays import BoolArray, FloatArray
-from acex.space import expected
-from acex.space.expected import Expected
+from acex.space import joint as joint_module
+from acex.space.joint import JointModel
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 
 RESULTS = Path(__file__).parent / "results" / "plausible.csv"
@@ -125,13 +124,13 @@ def joint(space: Space, R: FloatArray) -> Strangeness:
 
 def linear(space: Space, R: FloatArray) -> Strangeness:
     """The same without bends, products and a spread of its own for each row."""
-    usual = {name: getattr(expected, name) for name in ("MOST_TRAITS", "SPREAD_ROWS")}
+    usual = {name: getattr(joint_module, name) for name in ("MOST_BASIS", "SPREAD_ROWS")}
     try:
-        expected.MOST_TRAITS, expected.SPREAD_ROWS = 0, 1e12
-        return Expected.of(Scale.of(space, R), R).strangeness
+        joint_module.MOST_BASIS, joint_module.SPREAD_ROWS = 0, 1e12
+        return JointModel.of(Scale.of(space, R), R).strangeness
     finally:
         for name, value in usual.items():
-            setattr(expected, name, value)
+            setattr(joint_module, name, value)
 
 
 class Whitened:
@@ -216,7 +215,7 @@ def forests(space: Space, R: FloatArray) -> Strangeness:
             return out
 
         parts.append(off)
-    return lambda X: (np.array([part(X) for part in parts]) ** expected.POWER).sum(axis=0)
+    return lambda X: (np.array([part(X) for part in parts]) ** joint_module.POWER).sum(axis=0)
 
 
 def _unlikely(trees: Any, A: FloatArray, codes: FloatArray) -> FloatArray:
@@ -291,14 +290,14 @@ def main() -> None:
     parser.add_argument("--only", help="simulated, users or paper")
     parser.add_argument("--first", type=int, default=simulated.TEST, help="first of the simulated tables")
     parser.add_argument("--filters", help="some of the filters, by name: lof,joint")
-    parser.add_argument("--set", action="append", default=[], help="a constant of space/expected.py: POWER=2")
+    parser.add_argument("--set", action="append", default=[], help="a constant of space/joint.py: POWER=2")
     parser.add_argument("--table", type=Path, help="only print the table of a file")
     args = parser.parse_args()
     if args.table:
         print(told(pd.read_csv(args.table, dtype={"table": str})))
         return
     for name, value in (pair.split("=") for pair in args.set):
-        setattr(expected, name, type(getattr(expected, name))(value))
+        setattr(joint_module, name, type(getattr(joint_module, name))(value))
     chosen = args.filters.split(",") if args.filters else ["lof", "joint"] if args.set else list(FILTERS)
     records = []
     with warnings.catch_warnings():

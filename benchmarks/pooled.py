@@ -47,7 +47,7 @@ def curve(name: str, seed: int, row: int, budget: int, ledger: Path | None) -> C
             J = g.cost(e.counterfactuals.to_numpy(float)[:1], g.rows[row])[0]
             best[e.n_queries :] = np.minimum(best[e.n_queries :], J)
 
-    explainer.explain(g.rows[row], budget=budget, strategy=acex.Feasible(tolerance=0.0), callback=note, seed=row)
+    explainer.explain(g.rows[row], budget=budget, strategy=acex.Feasible(effort="spend"), callback=note, seed=row)
     explainer.ledger.close()
     return best
 

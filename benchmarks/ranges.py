@@ -103,7 +103,7 @@ def compared(
         return (low <= predict(rows)) & (predict(rows) <= high)
 
     ways = {"number": (predict, acex.Between(low, high)), "yes/no": (decide, True)}
-    keep_on = acex.Feasible(tolerance=0.0)
+    keep_on = acex.Feasible(effort="spend")
     best = {}
     for way, (model, target) in ways.items():
         e = acex.explain(model, x, data=known, space=space, target=target, budget=BUDGET, strategy=keep_on)

@@ -27,16 +27,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from acex.arrays import BoolArray, FloatArray
-from acex.search.candidates import everything, from_hits, from_reference
+from acex.search.candidates import enumerate_region, from_hits, from_reference
 from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, Problem
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.feature import Feature
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 
 VALIDATION, TEST = 1_000_000, 2_000_000  # where their seeds begin
@@ -99,7 +98,7 @@ def task(seed: int, n_rows: int = 3) -> list[Case]:
             region = Region.of(space, x, ranges=ranges, constant=scale.deviations == 0)
         except ValueError:  # nothing can move
             continue
-        problem = Problem(region, Cost(scale, x, space.weights, beta), scale, reference, density, quantiles)
+        problem = Problem(region, CostFunction(scale, x, space.weights, beta), scale, reference, density, quantiles)
         sign = -1.0 if odds(x[None])[0] > 0 else 1.0
         others = withheld[(withheld != x).any(axis=1)]
         cases.append(Case(problem, _signed(odds, sign), outcomes != (sign < 0), others, gives_scores))
@@ -366,7 +365,7 @@ def least_cost(case: Case, rounds: int = 12, n: int = 2500, parents: int = 10) -
     """The least cost of a plausible hit that a search with some 40,000 free queries finds; infinite when none is."""
     problem, rng = case.problem, np.random.default_rng(0)
     hits = np.empty((0, len(problem.factual)))
-    X = everything(problem)
+    X = enumerate_region(problem)
     exhaustive = X is not None
     if X is None:
         X = np.vstack([problem.projected, from_reference(problem, rng, n)])

@@ -31,11 +31,10 @@ from acex.bench.ground import ground
 from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 
 Decide = Callable[[FloatArray], IntArray]
@@ -59,7 +58,7 @@ def problem_of(space: Space, reference: FloatArray, x: FloatArray, plausibility:
     scale = Scale.of(space, reference)
     region = Region.of(space, x, constant=scale.deviations == 0)
     density = plausibility.fit(reference, scale)
-    cost, quantiles = Cost(scale, x, space.weights), Quantiles.of(scale, reference)
+    cost, quantiles = CostFunction(scale, x, space.weights), Quantiles.of(scale, reference)
     return Problem(region, cost, scale, reference, density, quantiles)
 
 
@@ -99,9 +98,9 @@ def mnist_problem() -> tuple[Problem, Decide]:
 def asks_of_a_new_process(n: int = 8) -> list[float]:
     """Seconds of each of the first asks of "feasible", on the loans that come with the package."""
     loans = acex.datasets.load("loan")
-    reference, approved = loans.codes, loans.labels == "approved"
+    reference, approved = loans.codes, loans.outcomes == "approved"
     x = reference[np.flatnonzero(~approved)[0]]
-    search = Search.begin(problem_of(loans.space, reference, x, Plausibility()), acex.Feasible(0.0))
+    search = Search.begin(problem_of(loans.space, reference, x, Plausibility()), acex.Feasible(effort="spend"))
     asked: list[float] = []
     decide = LogisticRegression(max_iter=1000).fit(reference, approved).predict
     while len(asked) < n:
@@ -147,7 +146,7 @@ def main() -> None:
         ):  # fmt: skip
             g = ground(name)
             problems = [problem_of(g.space, g.reference, x, Plausibility(kind="lof", scale=False)) for x in g.rows[:5]]
-            for strategy, most in ((acex.Penalty(), limit), (acex.Feasible(tolerance=0.0), "1")):
+            for strategy, most in ((acex.Penalty(), limit), (acex.Feasible(effort="spend"), "1")):
                 pairs = [p for problem in problems for p in while_searching(problem, g.predict, 60, strategy)]
                 report(f"{name}, {type(strategy).__name__.lower()} to 60 points", most, pairs)
             if name in ("kc2", "german_credit"):

@@ -36,13 +36,13 @@ Settings = dict[str, float]
 def curve(case: Case, help_: str, seed: int, n: int = max(BUDGETS)) -> FloatArray:
     """The best cost after 0, 1, ..., n queries, (n + 1,); infinite before the first hit."""
     problem, known, odds = helped(case, help_, np.random.default_rng([9, seed]))
-    history, strategy, out = begun(problem, known, odds), Feasible(tolerance=0.0), np.full(n + 1, np.inf)
+    history, strategy, out = begun(problem, known, odds), Feasible(effort="spend"), np.full(n + 1, np.inf)
     while len(history.queries) < n:
         query = strategy.next_query(problem, history, seed=seed)
         if isinstance(query, Stop):
             break
         hit = bool(case.is_hit(query.point[None])[0])
-        history = history.told(query, hit, odds(query.point) if odds else None)
+        history = history.with_answer(query, hit, odds(query.point) if odds else None)
         if hit and problem.plausible(query.point[None])[0]:
             asked = len(history.queries)
             out[asked:] = np.minimum(out[asked:], problem.cost(query.point[None])[0])

@@ -14,11 +14,11 @@ from acex.show.plots import draw_explanations
 
 loans = acex.datasets.load("loan")
 encoder = make_column_transformer((OneHotEncoder(), ["education", "purpose", "housing"]), remainder="passthrough")
-model = make_pipeline(encoder, RandomForestClassifier(50, random_state=0)).fit(loans.rows, loans.labels)
+model = make_pipeline(encoder, RandomForestClassifier(50, random_state=0)).fit(loans.rows, loans.outcomes)
 rejected = loans.rows[model.predict(loans.rows) == "rejected"].head(30)
 
 # %% All of them, for 12 queries each at most. What is asked for one tells the next where to look.
-explainer = acex.Explainer(model, loans.rows, labels=loans.labels)
+explainer = acex.Explainer(model, loans.rows, labels=loans.outcomes)
 explanations = explainer.explain_many(rejected, target="approved", freeze=["age", "education"], budget=12, n_jobs=1)
 print(explanations.summary(), "\n")
 

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import acex
 
 digits = acex.datasets.load("digits")
-classifier = SVC().fit(digits.codes, digits.labels)
+classifier = SVC().fit(digits.codes, digits.outcomes)
 
 
 def model(rows):
@@ -25,7 +25,7 @@ def model(rows):
 eights = digits.rows[model(digits.rows) == "8"]
 
 # %% beta=0: the distance alone counts, not how many pixels change. What was asked for the first helps the others.
-explainer = acex.Explainer(model, digits.rows, space=digits.space, labels=digits.labels)
+explainer = acex.Explainer(model, digits.rows, space=digits.space, labels=digits.outcomes)
 explanations = [explainer.explain(row, target="9", budget=40, beta=0.0) for _, row in eights.iloc[[0, 4, 8]].iterrows()]
 for e in explanations:
     print(e.summary())

@@ -14,7 +14,7 @@ import acex
 loans = acex.datasets.load("loan")
 texts = ["education", "purpose", "housing"]
 encoder = make_column_transformer((OneHotEncoder(), texts), remainder="passthrough")
-model = make_pipeline(encoder, RandomForestClassifier(100, random_state=0)).fit(loans.rows, loans.labels)
+model = make_pipeline(encoder, RandomForestClassifier(100, random_state=0)).fit(loans.rows, loans.outcomes)
 
 applicant = loans.rows[model.predict(loans.rows) == "rejected"].iloc[12]
 print(applicant.to_string(), "\n")
@@ -24,7 +24,7 @@ for feature in acex.Space.infer(loans.rows).features:
     print(f"{type(feature).__name__:12}{feature.name}")
 
 # %% Without any rule: the cheapest change, whether or not anybody can make it.
-explainer = acex.Explainer(model, loans.rows, labels=loans.labels)
+explainer = acex.Explainer(model, loans.rows, labels=loans.outcomes)
 print("\nAnything goes:")
 print(explainer.explain(applicant, target="approved", budget=25))
 

@@ -6,12 +6,11 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import History, Problem, Query, key
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 
 MIXED = Space(
@@ -46,7 +45,7 @@ def problem(space: Space = MIXED, *, seed: int = 0, beta: float = 5.0, plausible
     scale = Scale.of(space, reference)
     x = reference[0]
     density = Plausibility().fit(reference, scale) if plausible else None
-    cost, quantiles = Cost(scale, x, space.weights, beta), Quantiles.of(scale, reference)
+    cost, quantiles = CostFunction(scale, x, space.weights, beta), Quantiles.of(scale, reference)
     return Problem(Region.of(space, x), cost, scale, reference, density, quantiles)
 
 

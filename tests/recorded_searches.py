@@ -50,7 +50,7 @@ class Task:
     @classmethod
     def of(cls, name: str) -> Task:
         data = acex.datasets.load(name)
-        forest = RandomForestClassifier(30, random_state=0).fit(data.codes, data.labels)
+        forest = RandomForestClassifier(30, random_state=0).fit(data.codes, data.outcomes)
         labels = pd.Series(forest.predict(data.codes))
 
         def predict_proba(rows: Any) -> pd.DataFrame:
@@ -58,7 +58,7 @@ class Task:
 
         return cls(
             data.rows,
-            data.labels,
+            data.outcomes,
             data.space,
             data.target,
             lambda rows: forest.predict(data.space.encode(rows)),

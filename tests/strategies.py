@@ -137,22 +137,26 @@ def spaces_with_points(draw: Draw) -> tuple[Space, FloatArray]:
 
 @st.composite
 def regions_with_points(draw: Draw) -> tuple[Region, FloatArray]:
-    """A factual, what it may become by its features and by random ranges, and points around."""
+    """A factual, what it may become by its features, random ranges and lists of values, and points around."""
     space = draw(spaces())
     factual = space.snap(draw(points(space, max_points=1)))[0]
     ranges: dict[str | int, Any] = {}
+    values: dict[str | int, Any] = {}
     for j, feature in enumerate(space.features):
         if feature.frozen or feature.direction is not None or draw(st.booleans()):
             continue
-        if isinstance(feature, (Continuous, Integer)):
+        if isinstance(feature, (Continuous, Integer)) and draw(st.booleans()):
+            some_points = space.snap(draw(points(space)))
+            values[feature.name] = [feature.value(code) for code in some_points[:, j]]
+        elif isinstance(feature, (Continuous, Integer)):
             ends = [draw(st.floats(0, 1)) for _ in range(2)]
             low, high = (space.low[j] + end * (space.high[j] - space.low[j]) for end in sorted(ends))
             ranges[feature.name] = (np.floor(low), np.ceil(high))
         else:
             some = st.lists(st.sampled_from(feature.categories), min_size=1, unique=True)
-            ranges[feature.name] = draw(some)
+            values[feature.name] = draw(some)
     try:
-        region = Region.of(space, factual, ranges=ranges)
+        region = Region.of(space, factual, ranges=ranges, values=values)
     except ValueError as error:
         assume("No feature can change" not in str(error))
         raise

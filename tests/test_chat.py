@@ -10,7 +10,6 @@ import os
 import pickle
 import signal
 import time
-from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from decimal import Decimal
@@ -27,10 +26,10 @@ import acex
 from acex import HttpModel, ModelFailed
 from acex.engine.blackbox import BlackBox
 from acex.models import http as remote
-from acex.models.chat import Chat, _shares, _Token
-from acex.models.labels import as_predict
+from acex.models.adapters import as_predict
+from acex.models.chat import Chat, _label_probabilities, _Token
+from acex.models.labels import Scored
 from acex.models.purse import Purse
-from acex.models.scores import Scored
 from chats import chat, completion
 from commands import run
 from servers import Deed, drip_body, half, hang_up, pours, reset, says, serving
@@ -102,7 +101,6 @@ def test_a_request_is_the_form_itself_with_the_prompt_filled_in_and_the_labels_a
         ("$tone, $words words", "rude, 3 words"),
         ("${cites a source}? ${tone}!", "true? rude!"),
         ("costs $$5: $tone", "costs $5: rude"),
-        ([{"type": "text", "text": "tone: $tone"}], [{"type": "text", "text": "tone: rude"}]),
     ],
 )
 def test_a_prompt_has_places_for_columns(prompt: Any, expected: Any) -> None:
@@ -155,29 +153,29 @@ def told(content: Any, **more: Any) -> dict[str, Any]:
     ("answer", "message"),
     [
         (told("pass"), "Expecting value"),  # a plain word: the schema was not kept to
-        (told('{"label": "Pass"}'), "it says 'Pass', which is none of 'pass', 'fail'"),
-        (told('{"label": "undecided"}'), "it says 'undecided', which is none of"),
-        (told('{"label": ["pass"]}'), r"it says \['pass'\], which is none of"),
-        (told('{"label": null}'), "it says None"),
-        (told('{"label": "pass", "why": "calm"}'), "expected 'label' in the answer, got 'label', 'why'"),
-        (told('{"label": "pass", "label": "fail"}'), "the same key twice"),
-        (told('{"labels": "pass"}'), "expected 'label' in the answer, got 'labels'"),
+        (told('{"label": "Pass"}'), "'Pass', expected one of 'pass', 'fail'"),
+        (told('{"label": "undecided"}'), "'undecided', expected one of"),
+        (told('{"label": ["pass"]}'), r"\['pass'\], expected one of"),
+        (told('{"label": null}'), "the label is None"),
+        (told('{"label": "pass", "why": "calm"}'), "expected the keys 'label' in the answer, got 'label', 'why'"),
+        (told('{"label": "pass", "label": "fail"}'), "duplicate key"),
+        (told('{"labels": "pass"}'), "expected the keys 'label' in the answer, got 'labels'"),
         (told('"pass"'), "expected an object with labels, got"),
         (told('["pass"]'), "expected an object with labels, got"),
         (told("3"), "expected an object with labels, got"),
         (told('{"label": "pa', finish_reason="length"), "cut off: raise max_completion_tokens"),
-        (told('{"label": "pass"}', finish_reason="content_filter"), "withheld by a filter"),
-        (told(None), "its content is None, not a text"),
+        (told('{"label": "pass"}', finish_reason="content_filter"), "content filter"),
+        (told(None), "content is None, not text"),
         (told("", message={"role": "assistant", "content": None, "refusal": "I cannot."}), "refused: 'I cannot.'"),
-        ({"choices": []}, r"there is no choices\[0\]\.message\.content"),
-        ({"error": {"message": "overloaded"}}, r"there is no choices\[0\]\.message\.content"),
-        ([], r"there is no choices\[0\]\.message\.content"),
-        ("pass", r"there is no choices\[0\]\.message\.content"),
+        ({"choices": []}, r"no choices\[0\]\.message\.content"),
+        ({"error": {"message": "overloaded"}}, r"no choices\[0\]\.message\.content"),
+        ([], r"no choices\[0\]\.message\.content"),
+        ("pass", r"no choices\[0\]\.message\.content"),
     ],
 )
 def test_what_is_none_of_the_labels_is_no_answer_and_is_not_asked_again(answer: Any, message: str) -> None:
     with serving(says(200, json.dumps(answer))) as server:
-        with pytest.raises(ModelFailed, match=f"(?s)not with one label a row: .*{message}.*may have been charged") as e:
+        with pytest.raises(ModelFailed, match=f"(?s)one label per row: .*{message}.*may have been charged") as e:
             asking(server.url).predict(ROWS)
         assert len(server.bodies) == 1 and e.value.in_doubt == 1
 
@@ -187,7 +185,7 @@ def test_what_is_none_of_the_labels_is_no_answer_and_is_not_asked_again(answer: 
 )
 def test_several_rows_need_a_label_each(content: str) -> None:
     with serving(says(200, json.dumps(told(content)))) as server:
-        with pytest.raises(ModelFailed, match="not with one label a row: expected") as caught:
+        with pytest.raises(ModelFailed, match="one label per row: expected") as caught:
             asking(server.url, request=SEVERAL).predict(ROWS[:2])
         assert caught.value.in_doubt == 2
 
@@ -253,16 +251,15 @@ def test_labels_before_a_failure_are_not_lost() -> None:
 
 def test_a_key_comes_from_the_environment_and_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHAT_KEY", f"Bearer {TOKEN}")
-    for echo in (TOKEN, b64encode(TOKEN.encode()).decode()):
-        answer = told(json.dumps({"label": echo}))
-        with serving(says(200, json.dumps(answer)), says(401, f"Incorrect API key provided: {echo}")) as server:
-            model = asking(server.url, headers_from_env={"Authorization": "CHAT_KEY"})
-            for _ in range(2):
-                with pytest.raises(ModelFailed, match=r"\*\*\*") as caught:
-                    model.predict(ROWS)
-                assert echo not in str(caught.value) and TOKEN[4:14] not in str(caught.value)
-            assert server.headers[0]["Authorization"] == f"Bearer {TOKEN}"
-        assert TOKEN not in repr(model) + model.model_id
+    answer = told(json.dumps({"label": TOKEN}))
+    with serving(says(200, json.dumps(answer)), says(401, f"Incorrect API key provided: {TOKEN}")) as server:
+        model = asking(server.url, headers_from_env={"Authorization": "CHAT_KEY"})
+        for _ in range(2):
+            with pytest.raises(ModelFailed, match=r"\*\*\*") as caught:
+                model.predict(ROWS)
+            assert TOKEN not in str(caught.value)
+        assert server.headers[0]["Authorization"] == f"Bearer {TOKEN}"
+    assert TOKEN not in repr(model) + model.model_id
 
 
 # -- scores --------------------------------------------------------------------------------------------------
@@ -313,7 +310,7 @@ def token(text: str, p: float, **others: float) -> _Token:
 def test_each_token_gives_its_share_to_the_labels_that_it_leads_to(
     tokens: list[_Token], start: int, texts: list[str], expected: list[float] | None
 ) -> None:
-    shares = _shares(tokens, start, texts)
+    shares = _label_probabilities(tokens, start, texts)
     assert shares is None if expected is None else shares == pytest.approx(expected)
 
 
@@ -339,7 +336,7 @@ def test_shares_are_the_probabilities_of_whole_labels(case: Any) -> None:
         others = {c: math.log(p) for (begun, c), p in chances.items() if begun == written[:i] and c != letter}
         tokens.append(_Token(letter, math.log(chances[written[:i], letter]), others))
     exact = {t: math.prod(chances[f'{t}"'[:i], f'{t}"'[i]] for i in range(len(t) + 1)) for t in texts}
-    shares = _shares(tokens, 0, texts)
+    shares = _label_probabilities(tokens, 0, texts)
     assert shares is not None
     found = dict(zip(texts, shares, strict=True))
     assert sum(shares) == pytest.approx(1.0)
@@ -557,17 +554,17 @@ def prompt(text: Any, **more: Any) -> dict[str, Any]:
         ({"request": None}, "protocol 'chat' needs request="),
         ({"request": {"model": "m"}}, r"request\['messages'\] must be a list"),
         ({"request": {"model": "m", "messages": ["$record"]}}, r"request\['messages'\] must be a list"),
-        (prompt("Grade this."), "no place for the row: write \\$record"),
-        (prompt("Grade $record and $records"), "no place for the row"),
-        (prompt("It costs $5: $record"), r"a dollar is \$\$; got 'It costs \$5"),
-        (prompt("$record", stream=True), "asks for a stream or for n answers"),
-        (prompt("$record", n=3), "asks for a stream or for n answers"),
-        (prompt("$record", response_format={"type": "text"}), "leave it out, it is made from classes"),
+        (prompt("Grade this."), "no placeholder for the row: write \\$record"),
+        (prompt("Grade $record and $records"), "no placeholder for the row"),
+        (prompt("It costs $5: $record"), r"dollar sign is \$\$; got 'It costs \$5"),
+        (prompt("$record", stream=True), "request\\['stream'\\] and request\\['n'\\]"),
+        (prompt("$record", n=3), "request\\['stream'\\] and request\\['n'\\]"),
+        (prompt("$record", response_format={"type": "text"}), "response_format.* is set from classes"),
         (prompt("$record", max_tokens=0), r"request\['max_tokens'\] must be 1 or more, got 0"),
         ({"classes": None}, "needs classes, two or more different labels"),
         ({"classes": ["pass"]}, "needs classes, two or more different labels"),
         ({"classes": [1, "1"]}, "needs classes, two or more different labels"),
-        ({"labels": "choices"}, "with protocol 'chat' that is known"),
+        ({"labels": "choices"}, "labels cannot be set with protocol 'chat'"),
         ({"money": 1.0}, "money and account need token_prices"),
         ({"account": "spent.db"}, "money and account need token_prices"),
         ({"token_prices": (1.0,)}, "token_prices must be two numbers"),
@@ -594,12 +591,12 @@ def test_rows_that_a_prompt_cannot_hold_are_not_sent() -> None:
             (
                 ROWS.rename(columns={"tone": "mood"}),
                 asking(server.url, **prompt("$tone")),
-                "'tone', which are no columns",
+                "'tone', which are not columns",
             ),
             (ROWS.to_numpy(), asking(server.url), "data must be a DataFrame"),
             (ROWS.assign(words=np.inf), asking(server.url), "not JSON compliant"),
         ):
-            with pytest.raises(ModelFailed, match=f"The rows cannot be written .*{message}") as caught:
+            with pytest.raises(ModelFailed, match=f"The rows cannot be sent .*{message}") as caught:
                 model.predict(rows)
             assert not caught.value.charged
         assert server.bodies == []

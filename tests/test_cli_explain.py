@@ -236,7 +236,7 @@ def test_a_model_that_takes_too_long_is_exit_code_3(monkeypatch: pytest.MonkeyPa
         ((*ROW, "--model", "acex_test_bank:nobody"), "has no 'nobody'"),
         ((*ROW, "--model", "acex_test_bank:number"), "must have a predict method or be callable"),
         ((*ROW, "--model", "acex_test_broken:decide"), "ZeroDivisionError"),
-        ((*ROW, "--model", "loans.csv"), "is no model"),
+        ((*ROW, "--model", "loans.csv"), "is not a model"),
         ((*ROW, "--model", "http://host/score"), "needs --protocol"),
         ((*ROW, "--model", "http://host/score", "--protocol", "json"), "protocol 'json' needs request and labels"),
         (

@@ -37,12 +37,12 @@ BUNDLED: list[Callable[[], Dataset]] = [
 def check(data: Dataset) -> None:
     """Everything that holds for every data set."""
     assert list(data.rows.columns) == data.space.names
-    assert len(data.rows) == len(data.labels) == len(data.binary)
+    assert len(data.rows) == len(data.outcomes) == len(data.binary)
     assert data.codes.shape == data.rows.shape
     assert_frame_equal(data.space.decode(data.codes[:50]), data.rows[:50])
-    assert data.target in set(data.labels)
-    assert set(data.positive) < set(data.labels)
-    assert_array_equal(data.binary, [label in data.positive for label in data.labels])
+    assert data.target in set(data.outcomes)
+    assert set(data.positive) < set(data.outcomes)
+    assert_array_equal(data.binary, [label in data.positive for label in data.outcomes])
 
 
 # -- without files -----------------------------------------------------------------------------------
@@ -81,13 +81,13 @@ def test_loan_has_features_of_every_kind_and_keeps_the_age() -> None:
 def test_loan_is_the_same_for_the_same_seed_and_another_for_another() -> None:
     once, again, other = datasets.loan(seed=3), datasets.loan(seed=3), datasets.loan(seed=4)
     assert_frame_equal(once.rows, again.rows)
-    assert_series_equal(once.labels, again.labels)
+    assert_series_equal(once.outcomes, again.outcomes)
     assert not once.rows.equals(other.rows)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_loan_rejects_between_30_and_45_percent(seed: int) -> None:
-    assert 0.30 < (datasets.loan(seed=seed).labels == "rejected").mean() < 0.45
+    assert 0.30 < (datasets.loan(seed=seed).outcomes == "rejected").mean() < 0.45
 
 
 def test_loan_features_hang_together() -> None:
@@ -111,12 +111,12 @@ def test_moons_are_scikit_learns_with_zero_mean_and_unit_variance() -> None:
     assert_allclose(data.codes.mean(axis=0), 0, atol=1e-12)
     assert_allclose(data.codes.std(axis=0), 1)
     assert_allclose(data.codes * X.std(axis=0) + X.mean(axis=0), X)
-    assert_array_equal(data.labels, y)
+    assert_array_equal(data.outcomes, y)
 
 
 def test_tic_tac_toe_ends_in_958_boards_of_which_x_wins_626() -> None:
     data = datasets.tic_tac_toe()
-    assert data.labels.value_counts().to_dict() == {"positive": 626, "negative": 332}
+    assert data.outcomes.value_counts().to_dict() == {"positive": 626, "negative": 332}
     assert not data.rows.duplicated().any()
     assert "".join(data.rows.iloc[0]) == "xxxxooxoo"
 
@@ -144,12 +144,12 @@ def test_playing_every_game_of_tic_tac_toe_ends_on_the_same_boards() -> None:
 def test_breast_cancer_has_569_samples_of_30_measurements() -> None:
     data = datasets.breast_cancer()
     assert data.rows.shape == (569, 30)
-    assert data.labels.value_counts().to_dict() == {"benign": 357, "malignant": 212}
+    assert data.outcomes.value_counts().to_dict() == {"benign": 357, "malignant": 212}
 
 
 def test_digits_hold_the_two_asked_for_and_pixels_from_0_to_16() -> None:
     data = datasets.digits(3, 5)
-    assert set(data.labels) == {"3", "5"} and data.target == "5"
+    assert set(data.outcomes) == {"3", "5"} and data.target == "5"
     assert data.rows.shape[1] == 64
     assert (data.space.low == 0).all() and (data.space.high == 16).all()
 
@@ -247,7 +247,7 @@ def test_german_credit_from_openml_becomes_the_nine_columns(monkeypatch: pytest.
         }
     )
     assert_frame_equal(data.rows, expected)
-    assert data.labels.tolist() == ["good", "bad", "good", "bad"]
+    assert data.outcomes.tolist() == ["good", "bad", "good", "bad"]
     check(data)
 
 
@@ -259,7 +259,7 @@ def test_openml_rows_with_a_missing_value_are_dropped(monkeypatch: pytest.Monkey
     serve(monkeypatch, 15, openml, ["benign", "benign", "malignant"])
     data = datasets.paper("breast")
     assert data.rows["bare_nuclei"].tolist() == [1, 3]
-    assert data.rows.index.tolist() == data.labels.index.tolist() == [0, 1]
+    assert data.rows.index.tolist() == data.outcomes.index.tolist() == [0, 1]
     assert data.binary.tolist() == [0, 1]
     assert set(data.rows.dtypes) == {np.dtype("int64")}
 
@@ -286,7 +286,7 @@ def test_openml_codes_become_words_whether_numbers_or_text(
     first = [24, "medium_low", "medium_high", 3, "islam", "no", "occupation_2", "medium_high", "good"]
     second = [45, "low", "high", 10, "non_islam", "yes", "occupation_3", "high", "not_good"]
     assert data.rows.to_numpy().tolist() == [first, second]
-    assert data.labels.tolist() == ["no_use", "short_term"]
+    assert data.outcomes.tolist() == ["no_use", "short_term"]
     assert data.positive == ("long_term", "short_term")
 
 
@@ -301,8 +301,8 @@ def test_mnist_from_openml_is_split_and_filtered(monkeypatch: pytest.MonkeyPatch
     pixels = np.repeat(np.arange(6), 784).reshape(6, 784)
     serve(monkeypatch, 554, pd.DataFrame(pixels), [8, 5, 9, 8, 0, 9])
     train, test = datasets.mnist(), datasets.mnist("test")
-    assert train.labels.tolist() == ["8", "9", "8"] and train.rows["pixel_0_0"].tolist() == [0, 2, 3]
-    assert test.labels.tolist() == ["9"] and test.rows["pixel_27_27"].tolist() == [5]
+    assert train.outcomes.tolist() == ["8", "9", "8"] and train.rows["pixel_0_0"].tolist() == [0, 2, 3]
+    assert test.outcomes.tolist() == ["9"] and test.rows["pixel_27_27"].tolist() == [5]
     check(train)
 
 
@@ -348,7 +348,7 @@ def test_dtypes_of_a_published_table_say_the_kind() -> None:
 def test_enumerated_tic_tac_toe_equals_the_published_table() -> None:
     enumerated, published = datasets.tic_tac_toe(), datasets.paper("tic-tac-toe")
     assert_frame_equal(enumerated.rows, published.rows)
-    assert_series_equal(enumerated.labels, published.labels)
+    assert_series_equal(enumerated.outcomes, published.outcomes)
     assert enumerated.space == published.space
 
 
@@ -356,7 +356,7 @@ def test_enumerated_tic_tac_toe_equals_the_published_table() -> None:
 @pytest.mark.parametrize(("split", "count"), [("train", (5851, 5949)), ("test", (974, 1009))])
 def test_mnist_holds_the_official_eights_and_nines(split: Any, count: tuple[int, int]) -> None:
     data = datasets.mnist(split)
-    assert (data.labels == "8").sum() == count[0] and (data.labels == "9").sum() == count[1]
+    assert (data.outcomes == "8").sum() == count[0] and (data.outcomes == "9").sum() == count[1]
     assert set(data.rows.dtypes) == {np.dtype("uint8")} and data.rows.shape[1] == 784
     check(data)
 
@@ -370,7 +370,7 @@ def test_the_schema_agrees_with_the_description_beside_the_file(name: str) -> No
     described = json.loads(path.read_text(encoding="utf-8"))
     data = datasets.paper(name)
     assert list(data.positive) == described["target"]["positive"]
-    assert data.labels.value_counts().to_dict() == described["target"]["counts"]
+    assert data.outcomes.value_counts().to_dict() == described["target"]["counts"]
     for feature, expected in zip(data.space.features, described["features"], strict=True):
         assert (feature.name, type(feature).__name__.lower()) == (expected["name"], expected["kind"])
         assert feature.frozen == expected["immutable"]

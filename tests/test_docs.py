@@ -80,8 +80,8 @@ def set_up_files(folder: Path) -> None:
     texts = ["education", "purpose", "housing"]
     encoder = make_column_transformer((OneHotEncoder(), texts), remainder="passthrough")
     table = loans.rows.astype({"education": "str"})
-    model = make_pipeline(encoder, RandomForestClassifier(30, random_state=0)).fit(table, loans.labels)
-    table.assign(id=range(len(table)), decision=loans.labels).to_csv(folder / "loans.csv", index=False)
+    model = make_pipeline(encoder, RandomForestClassifier(30, random_state=0)).fit(table, loans.outcomes)
+    table.assign(id=range(len(table)), decision=loans.outcomes).to_csv(folder / "loans.csv", index=False)
     skops.io.dump(model, folder / "loans.skops")
     rng = np.random.default_rng(0)
     pd.DataFrame({"temperature": rng.uniform(250, 400, 60), "pressure": rng.uniform(1, 9, 60)}).assign(

@@ -41,10 +41,16 @@ def test_a_larger_budget_begins_with_the_questions_of_a_smaller_one_and_is_never
 
 
 def test_other_words_for_effort_are_refused_and_so_is_penalty() -> None:
-    with pytest.raises(ValueError, match=r"effort must be one of 'settle', 'spend', got 'all'"):
+    with pytest.raises(ValueError, match=r"effort: expected 'settle' or 'spend', got 'all'"):
         acex.explain(model, X, data=ROWS, effort="all")
-    with pytest.raises(ValueError, match=r"effort='spend' needs strategy 'feasible'"):
+    with pytest.raises(ValueError, match=r"effort: needs strategy 'feasible'"):
         acex.explain(model, X, data=ROWS, effort="spend", strategy="penalty")
+
+
+@pytest.mark.parametrize("strategy", ["feasible", acex.Penalty(n0=4, sobol=64)])
+def test_more_queries_per_round_than_the_budget_are_not_computed(strategy: Any) -> None:
+    e = acex.explain(model, X, data=ROWS, budget=6, queries_per_round=10**30, strategy=strategy)
+    assert 1 < e.n_queries <= 6
 
 
 def test_a_history_without_a_single_success_is_a_history() -> None:
@@ -54,7 +60,7 @@ def test_a_history_without_a_single_success_is_a_history() -> None:
 
 
 def test_outcomes_that_are_neither_the_target_nor_the_rows_own_label_are_refused_after_one_query() -> None:
-    with pytest.raises(ValueError, match=r"labels must use the model's words: expected some of \['yes', 'no'\]"):
+    with pytest.raises(ValueError, match=r"outcomes must use the model's words: expected some of \['yes', 'no'\]"):
         acex.explain(model, X, data=ROWS, labels=["ja"] * len(ROWS), target="yes", budget=40)
 
 
@@ -69,7 +75,7 @@ def test_known_hits_that_are_unusual_are_tried_first_and_named_in_the_end() -> N
     e = acex.explain(rare, X, data=data, labels=rare(data), target="yes", budget=30, plausibility=lof)
     assert e.outcome != "found"
     assert rare(pd.DataFrame([e.steps[1].row])) == ["yes"]  # asked although it cannot count
-    assert "plausibility excludes them" in " ".join(e.warnings)
+    assert "excluded as implausible" in " ".join(e.warnings)
     assert "give known outcomes" not in str(e)
     found = acex.explain(rare, X, data=data, labels=rare(data), target="yes", budget=30, plausibility=None)
     assert found.label_after == "yes"

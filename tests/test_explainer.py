@@ -28,7 +28,7 @@ QUICK = acex.Penalty(n0=8, sobol=256)
 def loan() -> tuple[Any, pd.DataFrame, pd.Series[Any]]:
     """A model of loans, its data and a rejected row."""
     data = acex.datasets.load("loan")
-    forest = RandomForestClassifier(30, random_state=0).fit(data.codes, data.labels)
+    forest = RandomForestClassifier(30, random_state=0).fit(data.codes, data.outcomes)
 
     def model(rows: pd.DataFrame) -> Any:
         assert isinstance(rows, pd.DataFrame) and (rows.dtypes == data.rows.dtypes).all()
@@ -161,7 +161,7 @@ def test_arrays_come_back_as_arrays() -> None:
 
 def moons() -> tuple[SVC, pd.DataFrame, float]:
     data = acex.datasets.moons()
-    svc = SVC(kernel="rbf", gamma=1).fit(data.rows.to_numpy(), data.labels)
+    svc = SVC(kernel="rbf", gamma=1).fit(data.rows.to_numpy(), data.outcomes)
     axes = [np.linspace(data.rows[c].min(), data.rows[c].max(), 601) for c in data.rows]
     grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
     z = (grid - [0.55, 0.25]) / data.rows.to_numpy().std(axis=0)
@@ -203,7 +203,7 @@ def explain_digit(data: acex.datasets.Dataset, model: Any, x: FloatArray) -> Non
 
 def test_an_image_of_64_pixels_is_explained_within_80_queries() -> None:
     data = acex.datasets.digits()
-    model = LogisticRegression(max_iter=2000).fit(data.rows.to_numpy(), data.labels).predict
+    model = LogisticRegression(max_iter=2000).fit(data.rows.to_numpy(), data.outcomes).predict
     explain_digit(data, model, data.rows.to_numpy()[0])
 
 
@@ -211,7 +211,7 @@ def test_an_image_of_64_pixels_is_explained_within_80_queries() -> None:
 @needs_data
 def test_an_image_of_784_pixels_is_explained_within_80_queries() -> None:
     data = acex.datasets.mnist()
-    network = MLPClassifier((50,), max_iter=10, random_state=0).fit(data.rows.to_numpy() / 255, data.labels)
+    network = MLPClassifier((50,), max_iter=10, random_state=0).fit(data.rows.to_numpy() / 255, data.outcomes)
     x = acex.datasets.mnist(split="test").rows.to_numpy()[0]
     explain_digit(data, lambda rows: network.predict(rows / 255), x)
 
@@ -318,7 +318,7 @@ def test_scores_of_an_estimator_and_of_a_function() -> None:
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (SVC(), TypeError, "SVC is neither"),
+        (SVC(), TypeError, "scores=True .*SVC"),
         (lambda rows: ["a"] * len(rows), acex.ModelFailed, "a DataFrame of probabilities"),
         (lambda rows: pd.DataFrame({"a": [0.3], "b": [1.7]}), acex.ModelFailed, "probabilities from 0 to 1, got 1.7"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +14,13 @@ from scipy.stats import rankdata
 
 from acex.arrays import BoolArray
 from acex.search import feasible
-from acex.search.candidates import anywhere, everything, from_hits, from_reference, simplified
-from acex.search.feasible import Feasible, _Round, _unusual_hit
+from acex.search.candidates import enumerate_region, from_hits, from_reference, random_points, simplified
+from acex.search.feasible import Feasible, _implausible_hit, _Round
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Problem, Query, Stop, key
 from acex.search.search import Search
 from acex.space.kinds import Continuous, Integer, Nominal
-from acex.space.quantiles import Quantiles
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 from problems import DISCRETE, MIXED, all_points, decide, problem, reference_rows
 
@@ -115,10 +115,10 @@ def test_of_the_variations_of_a_hit_every_third_undoes_changes_and_the_others_sh
 
 def test_a_small_region_is_listed_in_full() -> None:
     p = problem(DISCRETE)
-    X = everything(p)
+    X = enumerate_region(p)
     assert X is not None
     assert {key(x) for x in X} == {key(x) for x in all_points(DISCRETE)}
-    assert everything(problem(MIXED)) is None
+    assert enumerate_region(problem(MIXED)) is None
 
 
 def test_simpler_versions_of_a_hit_undo_each_change_and_cost_less() -> None:
@@ -139,25 +139,12 @@ def test_points_anywhere_reach_beyond_the_reference_and_keep_to_the_region() -> 
     space = Space((Continuous("a", -10, 10), Continuous("b", -10, 10), Nominal("c", ("x", "y", "z"))))
     p = problem(space, plausible=False)
     p = replace(p, reference=p.reference / np.array([4.0, 4.0, 1.0]))
-    X = anywhere(p, np.random.default_rng(0), 400)
+    X = random_points(p, np.random.default_rng(0), 400)
     assert p.region.contains(X).all()
     low, high = (end(np.vstack([p.reference, p.factual])[:, :2], axis=0) for end in (np.min, np.max))
     assert (X[:, :2].max(axis=0) > high).all()
     assert (X[:, :2] >= low - (high - low) / 4).all() and (X[:, :2] <= high + (high - low) / 4).all()
     assert set(X[:, 2]) == {0.0, 1.0, 2.0}
-
-
-def test_a_point_is_part_of_another_that_changes_the_same_further() -> None:
-    p = problem()
-    x = p.factual
-    whole = p.region.snap((x + np.array([2.0, 2, 1, 0, 900, 0]))[None])[0]
-    whole[3] = (x[3] + 1) % 3
-    half = p.region.snap(np.where(p.scale.is_nominal, whole, x + 0.5 * (whole - x))[None])
-    assert p.is_part_of(np.vstack([half, whole, x]), whole[None]).all()
-    beyond, other = whole.copy(), half[0].copy()
-    beyond[0] += 0.5
-    other[3] = 3 - x[3] - whole[3]
-    assert not p.is_part_of(np.vstack([beyond, other]), whole[None]).any()
 
 
 # -- the search ------------------------------------------------------------------------------------------
@@ -178,8 +165,8 @@ def test_the_same_answers_lead_to_the_same_questions() -> None:
 
 
 def test_a_search_is_rebuilt_from_what_it_was_told() -> None:
-    search = run(Search.begin(problem(), Feasible(tolerance=0.0)), 25)
-    rebuilt = Search.begin(problem(), Feasible(tolerance=0.0))
+    search = run(Search.begin(problem(), Feasible(effort="spend")), 25)
+    rebuilt = Search.begin(problem(), Feasible(effort="spend"))
     for query, hit in list(zip(search.history.queries, search.history.hits, strict=True))[1:]:
         rebuilt = rebuilt.tell(query, hit)
     a, b = search.ask(), rebuilt.ask()
@@ -194,7 +181,7 @@ def test_where_all_points_can_be_listed_the_cheapest_hit_is_found(seed: int) -> 
     good = decide(p, X) & p.plausible(X)
     if not good.any():
         pytest.skip("this factual has no counterfactual")
-    search = run(Search.begin(p, Feasible(tolerance=0.0)), 80)
+    search = run(Search.begin(p, Feasible(effort="spend")), 80)
     assert search.best is not None
     assert_allclose(p.cost(search.best[None])[0], p.cost(X[good]).min())
 
@@ -204,7 +191,7 @@ def test_it_comes_close_to_the_limit_within_forty_queries() -> None:
     ratios = []
     for seed in range(5):
         p = problem(space, seed=seed, plausible=False)
-        search = run(Search.begin(p, Feasible(tolerance=0.0), seed), 40)
+        search = run(Search.begin(p, Feasible(effort="spend"), seed), 40)
         # A hit is one deviation up in the first two together: cheapest along one of them alone.
         limit = (1 + p.cost.beta) * 1.0
         assert search.best is not None
@@ -214,15 +201,15 @@ def test_it_comes_close_to_the_limit_within_forty_queries() -> None:
 
 def test_the_search_settles_by_itself() -> None:
     search = run(Search.begin(problem(), Feasible()), 300)
-    assert search.settled == "settled"
-    patient = run(Search.begin(problem(), Feasible(tolerance=0.0)), len(search.history.queries) + 20)
+    assert search.stop_reason == "settled"
+    patient = run(Search.begin(problem(), Feasible(effort="spend")), len(search.history.queries) + 20)
     assert len(patient.history.queries) > len(search.history.queries)
 
 
 def test_where_nothing_is_a_hit_it_gives_up() -> None:
     space = Space((Integer("a", 0, 3), Integer("b", 0, 3)))
     search = run(Search.begin(problem(space, plausible=False), Feasible()), 100, never=True)
-    assert search.settled in ("exhausted", "unlikely")
+    assert search.stop_reason in ("exhausted", "unlikely")
     assert len(search.history.queries) <= 16
 
 
@@ -234,7 +221,7 @@ def test_it_does_not_give_up_before_half_of_the_budget_or_40_queries(budget: int
         assert isinstance(Feasible().next_query(p, history, seed=0, budget=budget), Query)
         x = p.factual.copy()
         x[0] += 1e-3 * (i + 1)
-        history = history.told(Query(x, "first", hope=0.0), False)
+        history = history.with_answer(Query(x, "first", max_p_hit=0.0), False)
     assert Feasible().next_query(p, history, seed=0, budget=budget) == Stop("unlikely")
 
 
@@ -265,7 +252,7 @@ def test_useless_outcomes_do_little_harm() -> None:
         p = problem(seed=seed)
         wrong = with_hint(p, np.random.default_rng(seed).permutation(decide(p, p.reference)))
         for q, out in ((p, plain), (wrong, misled)):
-            best = run(Search.begin(q, Feasible(tolerance=0.0)), 30).best
+            best = run(Search.begin(q, Feasible(effort="spend")), 30).best
             out.append(np.inf if best is None else float(p.cost(best[None])[0]))
     assert np.median(misled) <= 1.3 * np.median(plain)
 
@@ -274,8 +261,8 @@ def test_with_outcomes_a_search_that_has_found_the_cheapest_point_ends() -> None
     """Nothing is left that saves anything, also for the forest of the outcomes."""
     p = problem(DISCRETE, seed=1)
     told = with_hint(p, decide(p, p.reference))
-    search = run(Search.begin(told, Feasible(tolerance=0.0)), 130)
-    assert search.settled == "settled" and search.best is not None
+    search = run(Search.begin(told, Feasible(effort="spend")), 130)
+    assert search.stop_reason == "settled" and search.best is not None
 
 
 def test_outcomes_of_one_side_only_are_no_hint() -> None:
@@ -288,24 +275,35 @@ def test_labels_must_be_one_a_row() -> None:
         as_outcomes(["a", "b"], 3)
 
 
-def test_a_tolerance_that_is_no_share_is_refused() -> None:
-    for wrong in (-0.1, 1.0, np.nan, "a"):
-        with pytest.raises(ValueError, match="tolerance must be a chance"):
-            Feasible(tolerance=wrong)  # type: ignore[arg-type]
+@pytest.mark.parametrize("wrong", [-0.1, 0.0, 1.0, np.nan, "a"])
+def test_an_invalid_tolerance_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="tolerance"):
+        Feasible(tolerance=wrong)
 
 
-def test_with_a_margin_only_the_likeliest_points_have_a_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("wrong", ["all", "", None, 0.05])
+def test_an_invalid_effort_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="effort"):
+        Feasible(effort=wrong)
+
+
+def test_a_larger_tolerance_stops_earlier() -> None:
+    n_asked = [len(run(Search.begin(problem(), Feasible(tolerance=t)), 60).history.queries) for t in (0.01, 0.05, 0.9)]
+    assert n_asked == sorted(n_asked, reverse=True) and n_asked[0] > n_asked[-1]
+
+
+def test_with_a_margin_only_the_likeliest_points_have_a_p_success(monkeypatch: pytest.MonkeyPatch) -> None:
     p = problem()
     history = run(Search.begin(p, Feasible()), 12).history
     assert history.is_hit.any()
     round_ = _Round(p, Feasible(margin=0.6), history, 0, 0)
-    points = round_.ground.candidates[:40]
-    monkeypatch.setattr(feasible, "MOST_STEADY", 5)
+    points = round_.context.candidates[:40]
+    monkeypatch.setattr(feasible, "MAX_ROBUSTNESS_CHECKS", 5)
     probability = round_.belief.probability(points)
-    chance = round_._chance(points)
+    chance = round_._p_success(points)
     likeliest = probability >= sorted(probability)[-5]
     assert (chance[~likeliest] == 0).all() and (chance[likeliest] > 0).all()
-    assert_allclose(chance[likeliest], (probability * round_.belief.steadiness(points.X))[likeliest])
+    assert_allclose(chance[likeliest], (probability * round_.belief.robustness(points.X))[likeliest])
 
 
 def test_a_round_goes_on_beyond_the_budget_where_several_are_asked_at_once() -> None:
@@ -331,8 +329,8 @@ def test_the_cheapest_row_that_outcomes_call_a_hit_is_asked_where_all_of_them_ar
     limit = np.median(p.projected[:, 0])
     assert p.factual[0] > limit
     monkeypatch.setattr(Problem, "plausible", lambda self, X: X[:, 0] > limit)
-    found = _unusual_hit(replace(p, hint=lambda X: np.where(X[:, 0] > limit, 0.1, 0.9)))
+    found = _implausible_hit(replace(p, hint=lambda X: np.where(X[:, 0] > limit, 0.1, 0.9)))
     unusual = p.projected[p.projected[:, 0] <= limit]
     assert found is not None
     assert_array_equal(found, unusual[p.cost(unusual).argmin()])
-    assert _unusual_hit(replace(p, hint=lambda X: np.full(len(X), 0.9))) is None
+    assert _implausible_hit(replace(p, hint=lambda X: np.full(len(X), 0.9))) is None

@@ -85,10 +85,10 @@ def test_the_outcome_is_named_even_where_the_model_would_ignore_it() -> None:
 
 
 def test_for_a_function_a_column_that_equals_the_labels_is_the_outcome() -> None:
-    with pytest.raises(ValueError, match="The column 'y' of data equals labels: it is the outcome"):
+    with pytest.raises(ValueError, match="The column 'y' of data equals the outcomes"):
         acex.Explainer(no_query, NUMBERS.assign(y=OUTCOME), labels=OUTCOME)
     codes = (OUTCOME == "good").astype(float).to_numpy()
-    with pytest.raises(ValueError, match=r"The column number 3 \(from 0\) of data equals labels"):
+    with pytest.raises(ValueError, match=r"The column number 3 \(from 0\) of data equals the outcomes"):
         acex.Explainer(no_query, np.column_stack([NUMBERS, codes]), labels=codes)
 
 
@@ -148,7 +148,7 @@ def test_where_there_are_no_names_the_number_of_columns_tells(data: Any) -> None
 
 def test_without_names_too_the_outcome_is_named() -> None:
     codes = (OUTCOME == "good").astype(int)
-    with pytest.raises(ValueError, match=r"The column number 3 \(from 0\) of data equals labels: it is the outcome"):
+    with pytest.raises(ValueError, match=r"The column number 3 \(from 0\) of data equals the outcomes"):
         refuse_misfit(fitted(NUMBERS.to_numpy()), np.column_stack([NUMBERS, codes]), codes)
 
 

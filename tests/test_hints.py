@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from acex.search.hints import DRAWN, _Columns
+from acex.search.hints import SHRINKAGE, _Columns
 from acex.space.feature import MOST_ONE_HOT
 from acex.space.kinds import Continuous, Nominal
 from acex.space.space import Space
@@ -20,7 +20,7 @@ def test_each_of_many_categories_is_its_share_of_hits_drawn_towards_that_of_all(
     reference = np.column_stack([rng.integers(n, size=400), rng.uniform(0, 100, 400)])
     is_hit = rng.random(400) < 0.3
     towns = pd.Series(is_hit).groupby(reference[:, 0]).agg(["sum", "size"]).reindex(range(n), fill_value=0)
-    expected = (towns["sum"] + DRAWN * is_hit.mean()) / (towns["size"] + DRAWN)
+    expected = (towns["sum"] + SHRINKAGE * is_hit.mean()) / (towns["size"] + SHRINKAGE)
     X = np.column_stack([np.arange(n), np.linspace(0, 100, n)])
     columns = _Columns(space, reference, is_hit)(X)
     assert_allclose(columns, np.column_stack([expected, X[:, 1]]))

@@ -18,7 +18,7 @@ import acex
 from acex import Continuous, Integer, Nominal, Ordinal, Region, Space
 from acex.arrays import FloatArray
 from acex.show.plots import boundary_record, changes_record
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.feature import KINDS, Feature, register
 from acex.space.kinds import Numeric
 from acex.space.scale import Scale
@@ -85,10 +85,6 @@ class Hour(Feature):
 
     def value(self, code: float) -> str:
         return f"{int(code):02d}h"
-
-    def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
-        ends = (low, high) if limits is None else self.encode(pd.Series(limits)).tolist()
-        return np.array([max(ends[0], low), min(ends[1], high)])
 
     # A circle of 24 hours: two of them are as far apart as the straight line between them is long.
 
@@ -170,7 +166,7 @@ def test_a_kind_from_outside_says_how_far_its_values_are_apart() -> None:
     assert_allclose(squares, 2.0)  # as for every kind, see test_scale
     Z = scale.coordinates(POINTS)
     assert_allclose(np.linalg.norm(Z - Z[0], axis=1), np.linalg.norm(scale.differences(POINTS, POINTS[0]), axis=1))
-    cost = Cost(scale, np.array([23.0, 4.0, 30.0]), SPACE.weights)
+    cost = CostFunction(scale, np.array([23.0, 4.0, 30.0]), SPACE.weights)
     one_later, one_earlier, noon = cost(np.array([[0.0, 4.0, 30.0], [22.0, 4.0, 30.0], [11.0, 4.0, 30.0]]))
     assert one_later == pytest.approx(one_earlier)
     assert noon > 7 * one_later

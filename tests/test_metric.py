@@ -20,10 +20,8 @@ from acex.search.hints import outcome_model
 from acex.search.surrogate import fit, regress
 from acex.space.feature import MOST_ONE_HOT
 from acex.space.kinds import Continuous, Nominal
-from acex.space.metric import EUCLIDEAN, Metric
 from acex.space.plausibility import Plausibility
-from acex.space.quantiles import Quantiles
-from acex.space.scale import Scale
+from acex.space.scale import EUCLIDEAN, Metric, Quantiles, Scale
 from acex.space.space import Space
 
 N_TOWNS = 4 * MOST_ONE_HOT
@@ -83,7 +81,7 @@ def test_the_nearest_are_those_of_a_full_sort(a: int, b: int, k: int, seed: int)
 def test_nearest_are_found_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     Z = SCALE.coordinates(REFERENCE)
     at_once = SCALE.metric.nearest(Z, Z, 5)
-    monkeypatch.setattr("acex.space.metric.AT_ONCE", 1000)
+    monkeypatch.setattr("acex.space.scale.AT_ONCE", 1000)
     for part, whole in zip(SCALE.metric.nearest(Z, Z, 5), at_once, strict=True):
         assert_array_equal(part, whole)
 
@@ -109,7 +107,7 @@ def test_the_surrogate_is_that_of_one_hot_columns() -> None:
     assert_allclose(counted.kernel.ell, columns.kernel.ell, rtol=1e-6)
     assert_allclose(counted.probability(B), columns.probability(laid_out(SCALE, B)), rtol=1e-6)
     (moments, gradients), (same, others) = (
-        f.beside(z[0]).with_gradients(b)
+        f.joint(z[0]).with_gradients(b)
         for f, z, b in ((counted, Z, B), (columns, laid_out(SCALE, Z), laid_out(SCALE, B)))
     )
     assert_allclose(moments, same, rtol=1e-6, atol=1e-9)

@@ -23,13 +23,12 @@ from acex.engine.certificate import parsed
 from acex.engine.recorded import recorded
 from acex.ledger import canonical
 from acex.options import Options
-from acex.search.evidence import Ground, Points
+from acex.search.evidence import Points, SearchContext
 from acex.space.columns import holds_gaps, rows_in_form
 from acex.space.cost import Cost
-from acex.space.feature import NOTHING
-from acex.space.quantiles import Quantiles
+from acex.space.feature import MISSING_CODE
 from acex.space.rules import Rule
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from commands import run
 from strategies import frames, modest
 
@@ -233,7 +232,7 @@ def test_what_is_missing_is_never_strange_itself() -> None:
 
 def test_a_search_sees_finite_numbers_only(explainer: acex.Explainer) -> None:
     _, problem = explainer.planned(rejected("income").iloc[0], Options.of({"target": "good"}))
-    ground = problem.once(Ground)
+    ground = problem.cached(SearchContext)
     points = Points(ground, problem.reference)
     for numbers_seen in (points.Z, points.S, points.R, points.costs, points.ranks, ground.rows.Z, problem.projected):
         assert np.isfinite(numbers_seen).all()
@@ -293,7 +292,7 @@ def test_a_gap_is_made_where_one_is_asked_for(explainer: acex.Explainer, name: s
 
 def test_a_category_may_be_given_or_missing() -> None:
     space = Space((Nominal("job", ("a", "b", "c"), gaps=True), Continuous("x", 0, 1)))
-    region = Region.of(space, np.array([0.0, 0.5]), ranges={"job": ["b", None]})
+    region = Region.of(space, np.array([0.0, 0.5]), values={"job": ["b", None]})
     assert region.allowed[0].tolist() == [1.0, 3.0]
     assert space.features[0].limits(region.allowed[0]) == ["b", None]
     plain = Region.of(space, np.array([0.0, 0.5]))
@@ -306,11 +305,11 @@ def test_a_change_from_and_to_a_gap_costs_what_a_category_does_whichever_the_val
     X = space.encode(data)
     scale, x = Scale.of(space, X), X[0].copy()
     gap = x.copy()
-    gap[1] = NOTHING
-    costs = Cost.of(scale, gap, space.weights, 5.0, 1.5)(np.where(np.arange(3) == 1, X, gap))
+    gap[1] = MISSING_CODE
+    costs = Cost(per_category=1.5).function(space, scale, gap)(np.where(np.arange(3) == 1, X, gap))
     assert_allclose(costs, 6 * 1.5)
-    assert_allclose(Cost.of(scale, x, space.weights, 5.0, 1.5)(gap[None]), 6 * 1.5)
-    assert_allclose(Cost.of(scale, gap, space.weights, 5.0, None)(x[None]), 6 * 2.0)
+    assert_allclose(Cost(per_category=1.5).function(space, scale, x)(gap[None]), 6 * 1.5)
+    assert_allclose(Cost(per_category=None).function(space, scale, gap)(x[None]), 6 * 2.0)
     far = np.linalg.norm(scale.coordinates(gap[None]) - scale.coordinates(X), axis=1)
     assert (far >= 2.0).all()
 
@@ -318,7 +317,9 @@ def test_a_change_from_and_to_a_gap_costs_what_a_category_does_whichever_the_val
 def test_rules_say_nothing_where_a_value_is_missing() -> None:
     space = Space.infer(with_gaps(numbers()), missing="keep")
     rule = Rule.of("a <= b", space)
-    X = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [NOTHING, 1.0, 0.0], [1.0, NOTHING, 0.0], [2.0, 1.0, NOTHING]])
+    X = np.array(
+        [[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [MISSING_CODE, 1.0, 0.0], [1.0, MISSING_CODE, 0.0], [2.0, 1.0, MISSING_CODE]]
+    )
     assert rule.holds(X, X[0]).tolist() == [True, False, True, True, False]
 
 
@@ -364,7 +365,7 @@ def test_a_gap_where_the_column_cannot_hold_one_is_refused() -> None:
 
 def test_a_gap_cannot_be_asked_for_where_there_are_none() -> None:
     data = numbers()
-    with pytest.raises(ValueError, match=r"ranges\['a'\]: expected values, got \[None\]"):
+    with pytest.raises(ValueError, match=r"values\['a'\]: got \[None\], but this column has no gaps"):
         acex.explain(lambda rows: [0] * len(rows), data.iloc[0], data=data, ranges={"a": [None]})
 
 

@@ -15,6 +15,8 @@ from acex.engine.rarity import least_usual, unusual_row
 from acex.engine.reference import Reference
 from acex.search.problem import Problem
 from acex.show.report import words
+from acex.space.cost import Cost
+from acex.space.space import Space
 
 
 def people(n: int = 600) -> pd.DataFrame:
@@ -30,9 +32,9 @@ def problem(kind: Any = "joint", **odd: Any) -> Problem:
     """The problem of a usual person with some values replaced."""
     data = people()
     row = {"age": 40, "years": 10, "job": "cook", "school": "middle", "tall": 171.0} | odd
-    reference = Reference.of(data, None, None, None, Plausibility(kind=kind), 0)
+    reference = Reference.of(data, None, Space.infer(data), Plausibility(kind=kind), 0)
     x = reference.space.encode(row)[0]
-    return reference.problem(reference.space, x, ranges=None, constraint=None, beta=5.0, kind="joint")
+    return reference.problem(reference.space, x, cost=Cost(per_category=None), kind="joint")
 
 
 def test_a_usual_row_has_nothing_to_tell() -> None:

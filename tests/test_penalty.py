@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from acex.arrays import FloatArray
 from acex.search import penalty
-from acex.search.climb import Proposal, best_acceptable
+from acex.search.maximise import Proposal, best_acceptable
 from acex.search.penalty import Penalty
 from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
@@ -81,7 +81,7 @@ def test_the_incumbent_is_the_evidence_of_least_cost_and_penalty(weight: float) 
     J[~s.problem.plausible(s.history.X)] = np.inf
     score = s.improvement(weight)
     assert score.incumbent_cost == pytest.approx(s.problem.cost(s.history.X)[J.argmin()])
-    assert_allclose(score.beside.b, s.Z[[J.argmin()]])
+    assert_allclose(score.joint.b, s.Z[[J.argmin()]])
 
 
 def test_the_incumbent_moves_from_the_factual_to_the_boundary_as_the_penalty_grows() -> None:
@@ -180,7 +180,7 @@ def test_starts_lie_between_the_factual_and_the_cheapest_hits_too() -> None:
 def test_a_search_without_a_hit_ends_when_nothing_was_likely_for_ten_asks() -> None:
     def history(hopes: list[float]) -> History:
         points = [np.array([float(i), 0.0]) for i in range(len(hopes))]
-        queries = tuple(Query(x, "acquire", hope=h) for x, h in zip(points, hopes, strict=True))
+        queries = tuple(Query(x, "acquire", max_p_hit=h) for x, h in zip(points, hopes, strict=True))
         return History(queries, (False,) * len(queries))
 
     assert penalty._hopeless(history([0.9] + [0.01] * 10))
@@ -203,6 +203,6 @@ def test_where_a_round_finds_nothing_the_cheapest_row_that_was_not_asked_is(monk
 def test_the_incumbents_moments_are_those_of_the_delta_method(weight: float) -> None:
     s = surrogate(problem(PLANE))
     score = s.improvement(weight)
-    latent, variance = (float(v[0]) for v in s.posterior.latent(score.beside.b))
+    latent, variance = (float(v[0]) for v in s.posterior.latent(score.joint.b))
     slope = (expit(latent + 1e-5) - expit(latent - 1e-5)) / 2e-5
     assert_allclose(score._incumbent, (expit(latent), variance * slope**2, slope), rtol=1e-6)

@@ -133,6 +133,22 @@ def test_the_factual_is_no_hit_also_where_it_has_the_label_wanted() -> None:
     assert Ending.so_far(in_order([step(0, "no", 0)], Target.of("yes")), Target.of("yes")).outcome == "budget_spent"
 
 
+def test_notes_of_earlier_versions_are_read() -> None:
+    note = {
+        "first": 3,
+        "cost": 1.5,
+        "counts": True,
+        "affinity": 0.9,
+        "round": 2,
+        "penalty": 0.0,
+        "hope": 0.4,
+        "chance": 0.2,
+    }
+    read = Note.from_dict(note)
+    assert (read.max_p_hit, read.p_hit) == (0.4, 0.2)
+    assert Note.from_dict({"first": 0, "cost": 0.0, "counts": False}) == Note(0, 0.0, False)
+
+
 def test_notes_and_endings_come_back_from_json() -> None:
     note = Note(3, 1.5, True, 0.9, 2, 10.0, 0.4)
     assert Note.from_dict(json.loads(json.dumps(note.to_dict()))) == note

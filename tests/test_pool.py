@@ -12,8 +12,7 @@ from acex.engine import pool as pools
 from acex.engine.pool import ENOUGH, MOST_KNOWN, Pool, now_and_then, points_of
 from acex.ledger import Answer, Ledger, canonical
 from acex.search.problem import key
-from acex.space.quantiles import Quantiles
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from problems import MIXED, PEOPLE, reference_rows
 
 REFERENCE = reference_rows(MIXED, 200)

@@ -7,41 +7,14 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import History, Known, Problem, Query, key
-from acex.space.kinds import Continuous, Nominal
+from acex.space.kinds import Continuous
 from acex.space.space import Space
-from problems import DISCRETE, MIXED, all_points, answered, problem, reference_rows
-
-
-def by_definition(p: Problem, x: FloatArray, whole: FloatArray) -> bool:
-    """Does x change nothing that the whole does not change at least as far, the same way?"""
-    for j, feature in enumerate(p.region.space.features):
-        home, a, b = p.factual[j], x[j], whole[j]
-        if isinstance(feature, Nominal):
-            if a not in (home, b):
-                return False
-        elif not min(home, b) <= a <= max(home, b):
-            return False
-    return True
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 10_000), space=st.sampled_from([MIXED, DISCRETE]))
-def test_part_of_a_whole_is_what_the_definition_says(seed: int, space: Space) -> None:
-    p = problem(space, plausible=False)
-    rng = np.random.default_rng(seed)
-    wholes = reference_rows(space, 4, seed)
-    # Random points are hardly ever part of a whole: mix them with the factual and with wholes.
-    parts = [p.factual[None], wholes, reference_rows(space, 4, seed + 1)]
-    X = np.array([[rng.choice(np.vstack(parts)[:, j]) for j in range(len(space))] for _ in range(30)])
-    expected = [any(by_definition(p, x, whole) for whole in wholes) for x in X]
-    assert p.is_part_of(X, wholes).tolist() == expected
+from problems import DISCRETE, MIXED, all_points, answered, problem
 
 
 def test_what_was_asked_lies_outside_or_looks_unreal_may_not_be_asked() -> None:
@@ -79,7 +52,7 @@ def test_what_is_worked_out_once_lives_as_long_as_its_problem() -> None:
         return np.arange(3.0)
 
     p = problem(plausible=False)
-    assert p.once(work) is p.once(work)
+    assert p.cached(work) is p.cached(work)
     assert len(made) == 1
     gone = weakref.ref(p)
     del p
@@ -111,20 +84,20 @@ def test_alternatives_are_the_first_that_rest_on_something_of_their_own() -> Non
     X = X[np.argsort(p.cost(X), kind="stable")][1:200]
     chosen: list[int] = []
     for i, x in enumerate(X):  # by the definition, one after the other
-        mine = p.rests_on(x)
-        if all(mine - p.rests_on(X[k]) and p.rests_on(X[k]) - mine for k in chosen):
+        mine = p.main_features(x)
+        if all(mine - p.main_features(X[k]) and p.main_features(X[k]) - mine for k in chosen):
             chosen.append(i)
     assert p.alternatives(X, 3) == chosen[:3]
-    apart = p.apart_from((p.rests_on(X[0]),))
-    assert apart is p.apart_from((p.rests_on(X[0]),))
-    assert not apart.different(X[:1])[0] and apart.different(X[chosen[1:2]])[0]
+    apart = p.excluding((p.main_features(X[0]),))
+    assert apart is p.excluding((p.main_features(X[0]),))
+    assert not apart.is_different(X[:1])[0] and apart.is_different(X[chosen[1:2]])[0]
 
 
 def test_released_points_leave_a_feature_of_every_set_alone() -> None:
     p = problem(MIXED, plausible=False)
     taken = (frozenset({0, 1}), frozenset({4}))
-    apart = p.apart_from(taken)
-    for x in apart.released(p.projected[:50]):
+    apart = p.excluding(taken)
+    for x in apart.made_different(p.projected[:50]):
         for features in taken:
             assert any(x[j] == p.home[j] for j in features)
 
@@ -132,7 +105,7 @@ def test_released_points_leave_a_feature_of_every_set_alone() -> None:
 def test_a_history_is_a_value() -> None:
     p = problem(plausible=False)
     history = answered(p, 5)
-    more = history.told(Query(p.projected[-1], "row"), True)
+    more = history.with_answer(Query(p.projected[-1], "row"), True)
     assert (len(history.queries), len(more.queries)) == (5, 6)
     assert more.until(5).hits == history.hits
     assert more.is_hit[-1] and key(p.projected[-1]) in more.asked
@@ -142,7 +115,7 @@ def test_known_misses_are_useless_and_known_hits_are_not() -> None:
     p = problem(plausible=False)
     X = p.projected[:2]
     history = History((Query(p.factual, "factual"),), (False,), known=Known(X, np.array([True, False])))
-    assert history.useless == {key(p.factual), key(X[1])}
+    assert history.redundant == {key(p.factual), key(X[1])}
 
 
 def test_minus_zero_and_zero_are_one_point() -> None:

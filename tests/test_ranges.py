@@ -79,7 +79,7 @@ def test_what_is_met_already_costs_one_query() -> None:
         (lambda rows: [0.0] * len(rows), {"target": acex.Relative(0.1)}, "answer for x is 0"),
         (rent, {"target": acex.AtLeast(0.8, label="dear")}, r"say scores=True \(--scores\)"),
         (rent, {"scores": True}, "say of which one"),
-        (rent, {"labels": ["a"] * len(DATA)}, "labels must be numbers, as the answers of the model are, got 'a'"),
+        (rent, {"labels": ["a"] * len(DATA)}, "outcomes must be numbers, as the answers of the model are, got 'a'"),
         (LogisticRegression().fit(DATA, RENT > 700), {}, "a number is wanted, and the model gives the labels"),
     ],
 )
@@ -177,7 +177,7 @@ def test_a_server_of_numbers_is_asked_for_them() -> None:
             acex.explain(model, X, data=DATA, budget=6)
     with serving(lambda handler: handler.reply(200, '{"labels": ["a"]}')) as server:
         model = acex.HttpModel(server.url, protocol="json", request={"rows": "$rows"}, labels="labels")
-        with pytest.raises(ModelFailed, match="not with one number a row: got 'a'"):
+        with pytest.raises(ModelFailed, match="one number per row: got 'a'"):
             acex.explain(model, X, data=DATA, target=acex.AtLeast(800))
 
 

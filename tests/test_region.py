@@ -62,9 +62,9 @@ def test_a_nominal_code_that_is_not_allowed_becomes_the_factuals() -> None:
     space = Space((Nominal("job", tuple("abcde")), Continuous("age", 0, 9)))
     factual = np.array([1.0, 5.0])
     everywhere = np.array([[code, 5.0] for code in range(5)])
-    region = Region.of(space, factual, ranges={"job": ["a", "b", "d"]})
+    region = Region.of(space, factual, values={"job": ["a", "b", "d"]})
     assert region.snap(everywhere)[:, 0].tolist() == [0, 1, 1, 3, 1]
-    region = Region.of(space, factual, ranges={"job": ["d", "c"]})  # the factual's own is not allowed
+    region = Region.of(space, factual, values={"job": ["d", "c"]})  # the factual's own is not allowed
     assert region.snap(everywhere)[:, 0].tolist() == [2, 2, 2, 3, 2]
 
 
@@ -75,7 +75,7 @@ def test_zero_has_one_form() -> None:
 
 def test_an_ordinal_code_that_is_not_allowed_becomes_the_nearest() -> None:
     space = Space((Ordinal("school", tuple("abcdef")),))
-    region = Region.of(space, np.array([0.0]), ranges={"school": ["a", "e", "f"]})
+    region = Region.of(space, np.array([0.0]), values={"school": ["a", "e", "f"]})
     assert region.snap(np.arange(6.0)[:, None])[:, 0].tolist() == [0, 0, 0, 4, 4, 5]
 
 
@@ -96,32 +96,33 @@ def test_an_open_end_is_that_of_the_feature() -> None:
 
 def test_a_frozen_feature_outside_its_range_leaves_nothing() -> None:
     x = np.array([30.0, 5.0, 0.0])
-    for freeze, ranges in (("age", {"age": (40, 50)}), ("job", {"job": ["clerk"]})):
-        with pytest.raises(ValueError, match=f"'{freeze}': ranges allows .* it stays as it is; nothing is left"):
-            Region.of(PEOPLE.adjust(freeze=[freeze]), x, ranges=ranges)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"'age': ranges allows .* it may only increase; nothing is left"):
+    limits: dict[str, Any] = {"age": {"ranges": {"age": (40, 50)}}, "job": {"values": {"job": ["clerk"]}}}
+    for freeze, limit in limits.items():
+        with pytest.raises(ValueError, match=f"'{freeze}': ranges and values allow .* it stays as it is; nothing"):
+            Region.of(PEOPLE.adjust(freeze=[freeze]), x, **limit)
+    with pytest.raises(ValueError, match=r"'age': ranges and values allow .* it may only increase; nothing is left"):
         Region.of(PEOPLE.adjust(directions={"age": "increase"}), x, ranges={"age": (18, 20)})
 
 
 @pytest.mark.parametrize(
     ("ranges", "message"),
     [
-        ({"age": 5}, r"ranges\['age'\]: expected a pair \(low, high\), got 5"),
-        ({"age": "ab"}, r"ranges\['age'\]: expected a pair"),
-        ({"age": "19"}, r"ranges\['age'\]: expected a pair \(low, high\), got '19'"),
-        ({"age": b"19"}, r"ranges\['age'\]: expected a pair"),
-        ({"age": ("20", "30")}, r"ranges\['age'\]: expected a pair \(low, high\), got \('20', '30'\)"),
-        ({"age": {20, 30}}, r"ranges\['age'\]: expected a pair"),
-        ({"age": {20: 1, 30: 2}}, r"ranges\['age'\]: expected a pair"),
-        ({"age": (True, 30)}, r"ranges\['age'\]: expected a pair"),
-        ({"age": (20, 30, 40)}, r"ranges\['age'\]: expected a pair"),
+        ({"age": 5}, r"ranges\['age'\]: expected \(low, high\), got 5"),
+        ({"age": "ab"}, r"ranges\['age'\]: expected \(low, high\)"),
+        ({"age": "19"}, r"ranges\['age'\]: expected \(low, high\), got '19'"),
+        ({"age": b"19"}, r"ranges\['age'\]: expected \(low, high\)"),
+        ({"age": ("20", "30")}, r"ranges\['age'\]: expected \(low, high\), got \('20', '30'\)"),
+        ({"age": {20, 30}}, r"ranges\['age'\]: expected \(low, high\)"),
+        ({"age": {20: 1, 30: 2}}, r"ranges\['age'\]: expected \(low, high\)"),
+        ({"age": (True, 30)}, r"ranges\['age'\]: expected \(low, high\)"),
+        ({"age": (20, 30, 40)}, r"ranges\['age'\]: expected \(low, high\)"),
         ({"age": (50, 40)}, r"ranges\['age'\]: expected low <= high, got 50 and 40"),
         ({"age": (np.nan, 40)}, r"ranges\['age'\]: expected low <= high"),
         ({"age": (30.2, 30.8)}, r"ranges\['age'\]: no value of the feature lies within \(30.2, 30.8\)"),
         ({"age": (200, 300)}, r"ranges\['age'\]: no value of the feature lies within \(200, 300\)"),
-        ({"job": "cook"}, r"ranges\['job'\]: expected a list of the allowed categories, got 'cook'"),
-        ({"job": ["cook", "pilot"]}, r"ranges\['job'\]: 'pilot' is not a known category; there are 'cook'"),
-        ({"job": []}, r"ranges\['job'\]: expected at least one category"),
+        ({"age": [25, 33, 50]}, r"ranges\['age'\]: expected \(low, high\), got \[25, 33, 50\]; .* use values="),
+        ({"job": ["cook"]}, r"ranges\['job'\]: .*, got \['cook'\]; for a list of allowed values use values="),
+        ({"job": ("cook", "clerk")}, r"ranges\['job'\]: .* use values="),
         ({"jobs": ["cook"]}, "'jobs' is not a feature.*Did you mean 'job'"),
         ([("age", (1, 2))], "ranges takes a mapping"),
     ],
@@ -129,6 +130,52 @@ def test_a_frozen_feature_outside_its_range_leaves_nothing() -> None:
 def test_ranges_that_make_no_sense_are_refused(ranges: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), ranges=ranges)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"job": "cook"}, r"values\['job'\]: expected a list of allowed values, got 'cook'"),
+        ({"age": 5}, r"values\['age'\]: expected a list of allowed values, got 5"),
+        ({"age": {20: 1}}, r"values\['age'\]: expected a list of allowed values"),
+        ({"job": ["cook", "pilot"]}, r"values\['job'\]: 'pilot' is not a known category; there are 'cook'"),
+        ({"job": []}, r"values\['job'\]: expected at least one value"),
+        ({"age": ["old"]}, r"values\['age'\]: .* got 'old'"),
+        ({"age": [20, 30.5]}, r"values\['age'\]: .*30.5 is not a whole number"),
+        ({"age": [20, 300]}, r"values\['age'\]: 300 does not fit"),
+        ({"age": [None]}, r"values\['age'\]: .* no gaps"),
+        ({"shoe": [44]}, "'shoe' is not a feature"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused(values: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), values=values)
+
+
+def test_a_number_takes_only_its_listed_values() -> None:
+    x = np.array([30.0, 5.0, 0.0])
+    region = Region.of(PEOPLE, x, values={"age": [50, 25, 30, 33]})
+    everywhere = np.array([[age, 5.0, 0.0] for age in range(18, 99)])
+    assert set(region.snap(everywhere)[:, 0]) == {25, 30, 33, 50}
+    assert everywhere[region.contains(everywhere), 0].tolist() == [25, 30, 33, 50]
+    assert_array_equal(region.values(0), [25, 30, 33, 50])
+    two = Region.of(PEOPLE, x, values={"age": [18, 99]})  # both ends of the feature, and nothing between
+    assert set(two.snap(everywhere)[:, 0]) == {18, 99}
+    rising = Region.of(PEOPLE.adjust(directions={"age": "increase"}), x, values={"age": [25, 33, 50]})
+    assert_array_equal(rising.values(0), [33, 50])
+
+
+def test_values_beyond_the_data_widen_the_space_and_a_column_cannot_have_both_limits() -> None:
+    assert PEOPLE.widened(values={"age": [25, 120]}).features[0].high == 120
+    with pytest.raises(ValueError, match=r"values\['age'\]: also limited by ranges"):
+        PEOPLE.widened({"age": (20, 30)}, {"age": [25]})
+
+
+def test_several_functions_may_be_rules_beside_texts() -> None:
+    rules = ["age >= 20", lambda rows: rows["age"] <= 40, lambda rows: rows["job"] == "cook"]
+    region = Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), rules=rules)
+    X = np.array([[19.0, 5.0, 0.0], [30.0, 5.0, 0.0], [41.0, 5.0, 0.0], [30.0, 5.0, 1.0]])
+    assert region.contains(X).tolist() == [False, True, False, False]
 
 
 def test_a_range_may_come_as_numbers_of_any_make() -> None:
@@ -147,7 +194,7 @@ def test_a_range_may_come_as_numbers_of_any_make() -> None:
 def test_allowed_categories_may_come_as_an_array_and_twice() -> None:
     x = np.array([30.0, 5.0, 0.0])
     for wanted in (np.array(["clerk", "clerk"]), pd.Series(["clerk"]), {"clerk"}):
-        assert Region.of(PEOPLE, x, ranges={"job": wanted}).allowed[2].tolist() == [1]
+        assert Region.of(PEOPLE, x, values={"job": wanted}).allowed[2].tolist() == [1]
 
 
 def test_nothing_that_can_change_is_a_mistake() -> None:
@@ -177,7 +224,7 @@ def test_a_constraint_sees_rows_and_decides() -> None:
         seen.append(rows)
         return (rows["age"] > 40) & (rows["job"] == "cook")
 
-    region = Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), constraint=older_cooks)
+    region = Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), rules=older_cooks)
     X = np.array([[50.0, 5.0, 0.0], [50.0, 5.0, 1.0], [20.0, 5.0, 0.0], [500.0, 5.0, 0.0]])
     assert region.contains(X).tolist() == [True, False, False, False]
     assert list(seen[-1].columns) == PEOPLE.names
@@ -187,11 +234,11 @@ def test_a_constraint_sees_rows_and_decides() -> None:
 @pytest.mark.parametrize("dtype", ["Int64", "Float64"])
 def test_a_constraint_may_answer_in_pandas_own_booleans(dtype: str) -> None:
     space = Space.infer(pd.DataFrame({"a": pd.array([1, 5], dtype=dtype)}))  # type: ignore[call-overload]
-    region = Region.of(space, np.array([1.0]), constraint=lambda rows: rows["a"] > 2)
+    region = Region.of(space, np.array([1.0]), rules=[lambda rows: rows["a"] > 2])
     assert region.contains(np.array([[1.0], [3.0]])).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("answer", [True, [True, True], np.ones(1), [[True]], None, ["yes"]])
 def test_a_constraint_of_the_wrong_shape_is_refused_before_the_search(answer: Any) -> None:
-    with pytest.raises(ValueError, match="constraint must give one True or False a row: expected a boolean"):
-        Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), constraint=lambda rows: answer)
+    with pytest.raises(ValueError, match="a function must return one True or False per row: expected a boolean"):
+        Region.of(PEOPLE, np.array([30.0, 5.0, 0.0]), rules=[lambda rows: answer])

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import logging
 import pickle
 import re
 import socket
 import sys
 import tracemalloc
 import warnings
-from base64 import b64encode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
 
 import numpy as np
 import pandas as pd
@@ -26,7 +23,7 @@ import acex
 from acex import HttpModel, MissingExtra, ModelFailed
 from acex.engine.blackbox import BlackBox
 from acex.models import http as remote
-from acex.models import transport as exchange
+from acex.models import transport
 from commands import run
 from servers import Deed, drip_body, drip_headers, half, hang_up, labels, pours, raw, reset, says, serving
 
@@ -117,16 +114,16 @@ def test_retry_after_is_honoured(waits: list[float]) -> None:
 
 def test_retry_after_may_be_a_date() -> None:
     now = datetime.now(UTC)
-    assert exchange._seconds(format_datetime(now - timedelta(days=1))) == 0.0
-    assert 3000 < (exchange._seconds(format_datetime(now + timedelta(hours=1))) or 0) <= 3600
+    assert transport._seconds(format_datetime(now - timedelta(days=1))) == 0.0
+    assert 3000 < (transport._seconds(format_datetime(now + timedelta(hours=1))) or 0) <= 3600
     for garbage in ("", "-1", "1.5", "nan", "9" * 5000, "Wed, 99 Oct 2015 07:28:00 GMT"):
-        wait = exchange._seconds(garbage)
-        assert wait is None or wait > remote.PATIENCE, garbage
+        wait = transport._seconds(garbage)
+        assert wait is None or wait > remote.LONGEST_WAIT, garbage
 
 
 def test_a_server_that_asks_for_too_much_patience_is_reported(waits: list[float]) -> None:
     with serving(says(429, "quota used up", retry_after="3600")) as server:
-        with pytest.raises(ModelFailed, match=r"answered 429: 'quota used up' \(it asks to wait 3600 seconds\)") as e:
+        with pytest.raises(ModelFailed, match=r"429: 'quota used up' .*3600 seconds") as e:
             asking(server.url).predict(ROWS)
         assert (len(server.bodies), waits, e.value.charged) == (1, [], False)
 
@@ -184,13 +181,13 @@ def test_who_is_turned_away_was_not_charged_and_does_not_insist(status: int) -> 
         (raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{}"), "gave no complete answer"),
         (
             says(200, b"not zipped", content_encoding="gzip"),
-            "gave no complete answer: its body cannot be unpacked: .*incorrect header",
+            "gave no complete answer: its body cannot be decompressed: .*incorrect header",
         ),
-        (says(200, "<html>"), "not with one label a row: Expecting value.*It said: '<html>'"),
-        (says(200, ""), "not with one label a row: Expecting value"),
-        (says(200, "[" * 100_000), "not with one label a row: maximum recursion depth"),
-        (says(200, b"\xff\xfe\x00"), "not with one label a row"),
-        (says(200, "{}"), "there is no 'labels' on the way to 'labels'"),
+        (says(200, "<html>"), "one label per row: Expecting value.*The answer: '<html>'"),
+        (says(200, ""), "one label per row: Expecting value"),
+        (says(200, "[" * 100_000), "one label per row: maximum recursion depth"),
+        (says(200, b"\xff\xfe\x00"), "one label per row"),
+        (says(200, "{}"), "no 'labels'"),
         (says(200, '{"labels": ["yes"]}'), "expected 5 labels, got 1"),
         (says(200, '{"labels": "yes"}'), "expected 5 labels, got 'yes'"),
         (says(200, '{"labels": null}'), "expected 5 labels, got None"),
@@ -272,11 +269,11 @@ def test_what_unpacks_to_nothing_is_cut_too() -> None:
 @pytest.mark.parametrize(
     ("body", "encoding", "message"),
     [
-        (gzip.compress(gzip.compress(b"{}")), "gzip, gzip", "packed as 'gzip, gzip', and gzip was asked for"),
-        (b"{}", "br", "packed as 'br', and gzip was asked for"),
-        (gzip.compress(b"{}")[:-3], "gzip", "its packed body breaks off"),
-        (gzip.compress(b"{}") + b"more", "gzip", "cannot be unpacked"),
-        (b"", "gzip", "its packed body breaks off"),
+        (gzip.compress(gzip.compress(b"{}")), "gzip, gzip", "'gzip, gzip'; only gzip"),
+        (b"{}", "br", "'br'; only gzip"),
+        (gzip.compress(b"{}")[:-3], "gzip", "its compressed body is incomplete"),
+        (gzip.compress(b"{}") + b"more", "gzip", "cannot be decompressed"),
+        (b"", "gzip", "its compressed body is incomplete"),
     ],
     ids=["twice", "otherwise", "cut off", "with more behind", "empty"],  # what is packed holds the time
 )
@@ -323,18 +320,18 @@ def test_text_is_read_as_its_header_says(charset: str, content_type: str) -> Non
 @pytest.mark.parametrize(
     ("content_type", "message"),
     [
-        ("application/json", "its bytes are not UTF-8, and its content-type names no other charset"),
-        ("application/json; charset=utf-8", "its bytes are not utf-8, as its content-type says"),
-        ("application/json; charset=ascii", "its bytes are not ascii, as its content-type says"),
-        ("application/json; charset=klingon", "its charset is 'klingon', which is none that is known"),
-        ("application/json; charset=rot13", "its charset is 'rot13', which is none that is known"),
-        ("application/json; charset=unicode_escape", "its charset is 'unicode_escape', which is none that is known"),
+        ("application/json", "its bytes are not valid utf-8 .content-type names no charset"),
+        ("application/json; charset=utf-8", "its bytes are not valid utf-8"),
+        ("application/json; charset=ascii", "its bytes are not valid ascii"),
+        ("application/json; charset=klingon", "its charset is 'klingon', which is unknown"),
+        ("application/json; charset=rot13", "its charset is 'rot13', which is unknown"),
+        ("application/json; charset=unicode_escape", "its charset is 'unicode_escape', which is unknown"),
     ],
 )
 def test_text_that_is_not_what_it_says_is_no_answer(content_type: str, message: str) -> None:
     """A byte that was guessed could be another label."""
     answer = '{"labels": ["genügend"]}'.encode("latin-1")
-    what = f"{message}.*It said: .*gen.gend.*may have been charged"
+    what = f"{message}.*The answer: .*gen.gend.*may have been charged"
     with serving(says(200, answer, content_type=content_type)) as server, pytest.raises(ModelFailed, match=what):
         asking(server.url).predict(ROWS[:1])
 
@@ -377,7 +374,7 @@ def test_the_black_box_keeps_what_was_answered_before_a_failure() -> None:
 
 def test_requests_keep_their_distance(monkeypatch: pytest.MonkeyPatch, waits: list[float]) -> None:
     monkeypatch.setattr(remote, "monotonic", lambda: 100.0)
-    pace = remote._Pace(4.0)
+    pace = remote._RateLimiter(4.0)
     for _ in range(3):
         pace.wait()
     assert waits == [0.0, 0.25, 0.5]
@@ -436,66 +433,35 @@ def test_a_secret_is_nowhere(deed: Deed, monkeypatch: pytest.MonkeyPatch) -> Non
     assert b"s3cr3t" not in pickle.dumps(model) + pickle.dumps(caught.value)
 
 
-ENCODED = {
-    "as it is": TOKEN,
-    "in part": f"...{TOKEN[2:17]}...",
-    "in capitals": TOKEN.upper(),
-    "in pieces": "-".join(TOKEN),
-    "base64": b64encode(TOKEN.encode()).decode(),
-    "base64 of more": b64encode(f"Authorization: Bearer {TOKEN}".encode()).decode(),
-    "base64 in lines": "\\n".join(re.findall("..?.?.?", b64encode(TOKEN.encode()).decode())),
-    "base64 for a URL": urlsafe_b64encode(f"??>>{TOKEN}".encode()).decode().rstrip("="),
-    "base64 twice": b64encode(b64encode(TOKEN.encode())).decode(),
-    "base64 of UTF-16": b64encode(TOKEN.encode("utf-16-le")).decode(),
-    "for a URL": "".join(f"%{ord(c):02x}" for c in TOKEN),
-    "base64 for a form": quote(b64encode(TOKEN.encode()).decode(), safe=""),
-    "hexadecimal": TOKEN.encode().hex(),
-    "hexadecimal with colons": TOKEN.encode().hex(":").upper(),
-    "for JSON": "".join(f"\\u{ord(c):04x}" for c in TOKEN),
-    "for JSON twice": "".join(f"\\\\u{ord(c):04X}" for c in TOKEN),
-    "for HTML": "".join(f"&#{ord(c)};" for c in TOKEN),
-    "numbers": str(list(TOKEN.encode())),
-    "quoted printable": "".join(f"={ord(c):02X}" for c in TOKEN),
-    "wide letters": "".join(chr(ord(c) + 0xFEE0) for c in TOKEN),
-}
-
-
-@pytest.mark.parametrize("status", [200, 401])
-@pytest.mark.parametrize("echo", ENCODED.values(), ids=ENCODED)
-def test_a_secret_in_another_writing_is_nowhere_either(
-    echo: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("label", [TOKEN, f"denied for {TOKEN}"])
+def test_a_label_with_a_secret_is_refused_and_not_stored(
+    label: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Neither in messages nor in the ledger nor in logs: as a label, in an error, in a header."""
     monkeypatch.setenv("MY_TOKEN", f"Bearer {TOKEN}")
-    caplog.set_level(logging.DEBUG)
-    with serving(says(status, f'{{"labels": ["{echo}"]}}', x_echo=quote(echo, safe=" %=:-[],&#;"))) as server:
+    with serving(says(200, json.dumps({"labels": [label]}))) as server:
         model = asking(server.url, headers_from_env={"Authorization": "MY_TOKEN"}, retries=0)
-        with acex.Ledger(tmp_path / "answers.db") as ledger, pytest.raises(ModelFailed) as caught:
+        with acex.Ledger(tmp_path / "answers.db") as ledger, pytest.raises(ModelFailed, match="secret") as caught:
             BlackBox(model.predict, ledger, 10).ask(ROWS[:1])
-    words = f"{caught.value} {vars(caught.value)} {caplog.text}"
-    assert "***" in words
-    written = b"".join(path.read_bytes() for path in tmp_path.iterdir()).decode("latin-1")
-    for shown in (words, written):
-        assert echo not in shown and TOKEN[2:17] not in shown
-        assert TOKEN not in unquote(shown)
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert TOKEN not in f"{caught.value} {vars(caught.value)}" and TOKEN.encode() not in written
 
 
-def test_a_secret_in_another_charset_is_nowhere_either(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_TOKEN", f"Bearer {TOKEN}")
-    for charset in ("utf-16-le", "utf-16", "utf-32-be", "cp037", "utf-7"):
-        for content_type in ("application/json", f"application/json; charset={charset}"):
-            echo = f"denied: {TOKEN}".encode(charset)
-            with serving(says(401, echo, content_type=content_type)) as server, pytest.raises(ModelFailed) as caught:
-                asking(server.url, headers_from_env={"Authorization": "MY_TOKEN"}).predict(ROWS)
-            bare = re.sub(r"\W|x00", "", str(caught.value)).lower()
-            assert re.sub(r"\W", "", TOKEN)[:8] not in bare, (charset, content_type)
+def test_a_short_secret_does_not_make_a_label_invalid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "no")
+    with serving(labels) as server:
+        assert asking(server.url, headers_from_env={"X-Key": "MY_TOKEN"}).predict(ROWS) == RIGHT
 
 
-def test_the_password_inside_a_login_is_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_LOGIN", "Basic " + b64encode(b"me:h0rse").decode())
-    no = says(403, "me may not come in with h0rse")
-    with serving(no) as server, pytest.raises(ModelFailed, match=r"'me may not come in with \*\*\*'"):
-        asking(server.url, headers_from_env={"Authorization": "MY_LOGIN"}).predict(ROWS)
+def test_an_overlong_label_is_refused_and_not_quoted() -> None:
+    for length, match in ((1_000, None), (1_001, "1,001 characters"), (5_000_000, "5,000,000 characters")):
+        with serving(says(200, json.dumps({"labels": ["x" * length]}))) as server:
+            model = asking(server.url)
+            if match is None:
+                assert model.predict(ROWS[:1]) == ["x" * length]
+                continue
+            with pytest.raises(ModelFailed, match=match) as caught:
+                model.predict(ROWS[:1])
+            assert len(str(caught.value)) < 1_000 and caught.value.in_doubt == 1
 
 
 def test_plain_words_are_shown_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -592,7 +558,7 @@ def test_a_model_that_was_exchanged_under_way_is_not_asked(monkeypatch: pytest.M
         model = pickle.loads(pickle.dumps(selecting(server.url)))
         assert model.predict(ROWS) == RIGHT
         monkeypatch.setenv("MY_MODEL", "b")  # or a worker has another environment
-        with pytest.raises(ModelFailed, match=r"another value for 'X-Model' now than when .* Make a new one") as caught:
+        with pytest.raises(ModelFailed, match=r"'X-Model' have changed.*Create a new") as caught:
             model.predict(ROWS)
         assert len(server.bodies) == 1 and not caught.value.charged
 
@@ -606,9 +572,7 @@ def test_what_selects_the_model_is_no_secret_and_may_be_shown(monkeypatch: pytes
 
 
 def test_a_header_that_may_select_the_model_gets_a_remark() -> None:
-    with pytest.warns(
-        UserWarning, match=r"does 'X-Tenant' select the model\? Then name it in identity_headers"
-    ) as told:
+    with pytest.warns(UserWarning, match=r"does 'X-Tenant' select the model\?.*identity_headers") as told:
         asking("http://host/score", headers_from_env={"X-Tenant": "TENANT", "api-key": "KEY"})
     assert [str(w.message).split("'")[1] for w in told] == ["X-Tenant"]
     assert told[0].filename == __file__
@@ -662,27 +626,27 @@ def test_patience_is_a_number(waits: list[float]) -> None:
         ("http://", {}, r"expected http://\.\.\. or https"),
         ("http://host:port/", {}, "is not an address"),
         ("http://me:pw@host/score", {}, r"^url: a password in the address would be stored[^@]*$"),
-        ("http://host", {"protocol": "v2"}, r"the whole address, such as http://host:8080/v2/models/NAME/infer"),
-        ("http://host", {"protocol": "mlflow"}, r"the whole address, such as http://host:5000/invocations"),
+        ("http://host", {"protocol": "v2"}, r"the full address, such as http://host:8080/v2/models/NAME/infer"),
+        ("http://host", {"protocol": "mlflow"}, r"the full address, such as http://host:5000/invocations"),
         ("http://host", {"protocol": "v1"}, "protocol must be 'v2', 'mlflow', 'json' or 'chat', got 'v1'"),
         ("http://host", {"labels": None}, "protocol 'json' needs request and labels"),
-        ("http://host", {"request": {"x": 1}}, "has no place for the rows"),
+        ("http://host", {"request": {"x": 1}}, "has no placeholder for the rows"),
         ("http://host/infer", {"protocol": "v2", "inputs": "rows"}, "inputs must be 'matrix' or 'columns', got 'rows'"),
         ("http://host", {"rows_per_request": 0}, "rows_per_request must be 1 or more, got 0"),
         ("http://host", {"retries": -1}, "retries must be 0 or more, got -1"),
-        ("http://host", {"timeout": 0}, "timeout must be a number above 0, got 0"),
+        ("http://host", {"timeout": 0}, "timeout must be a positive number of seconds, got 0"),
         ("http://host", {"answer_limit": 0}, "answer_limit must be 1 byte or more, got 0"),
-        ("http://host", {"rate_limit": -2.0}, "rate_limit must be a number above 0 or None, got -2.0"),
+        ("http://host", {"rate_limit": -2.0}, "rate_limit must be a positive number or None, got -2.0"),
         (
             "http://host",
             {"identity_headers": ["X-Model"]},
-            "identity_headers: 'X-Model' is not among headers_from_env: ",
+            "identity_headers: 'X-Model' is not in headers_from_env",
         ),
-        ("http://host", {"key_headers": ["X-Acme"]}, "key_headers: 'X-Acme' is not among headers_from_env"),
+        ("http://host", {"key_headers": ["X-Acme"]}, "key_headers: 'X-Acme' is not in headers_from_env"),
         (
             "http://host",
             {"headers_from_env": {"Authorization": "V"}, "identity_headers": ["Authorization"]},
-            "identity_headers: 'Authorization' is a key: with a new one all would be paid for again",
+            "identity_headers: 'Authorization' is a key",
         ),
         (
             "http://host",
@@ -704,7 +668,7 @@ def test_wrong_settings_are_told_at_once(url: str, settings: dict[str, Any], mes
 
 def test_rows_that_cannot_be_written_are_not_sent() -> None:
     with serving(labels) as server:
-        with pytest.raises(ModelFailed, match=r"The rows cannot be written for .*not JSON compliant") as caught:
+        with pytest.raises(ModelFailed, match=r"The rows cannot be sent to .*not JSON compliant") as caught:
             asking(server.url).predict(np.array([[np.inf]]))
         assert not caught.value.charged
         assert server.bodies == []
@@ -715,7 +679,7 @@ def test_what_is_missing_is_sent_as_null() -> None:
     with serving(labels) as server:
         asking(server.url).predict(rows)
         assert server.bodies[0]["rows"] == [[1.0, None, 3.0], [2.0, 2, None]]
-        with pytest.raises(ModelFailed, match="a tensor has no place for a gap"):
+        with pytest.raises(ModelFailed, match="a tensor cannot have missing values"):
             HttpModel(f"{server.url}/v2/models/m/infer", protocol="v2").predict(np.array([[np.nan]]))
 
 

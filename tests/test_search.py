@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from acex.arrays import BoolArray, FloatArray
+from acex.search.feasible import Feasible
 from acex.search.penalty import Penalty
 from acex.search.problem import Problem, Query, key
 from acex.search.search import Search
 from acex.space.kinds import Continuous, Integer
 from acex.space.plausibility import Plausibility
+from acex.space.region import Region
 from acex.space.space import Space
 from problems import DISCRETE, MIXED, decide, problem
 
@@ -38,6 +41,17 @@ def test_every_point_asked_is_in_the_region_plausible_and_asked_once(space: Spac
     assert p.region.contains(history.X[1:]).all()
     assert p.plausible(history.X[1:]).all()
     assert len({key(x) for x in history.X}) == len(history.X)
+
+
+@pytest.mark.parametrize("strategy", [Feasible(), QUICK], ids=["feasible", "penalty"])
+def test_every_point_asked_has_the_listed_values(strategy: Any) -> None:
+    p = problem(plausible=False)
+    lists: dict[str | int, Any] = {"length": [1.25, 5.0, 7.5], "children": [0, 2, 5], "income": [1000, 2500, 4999]}
+    limited = replace(p, region=Region.of(p.region.space, p.factual, values=lists))
+    points = run(Search.begin(limited, strategy), 25).history.X[1:]
+    assert len(points) > 5
+    for name, values in lists.items():
+        assert set(points[:, p.region.space.index(name)]) <= set(values)
 
 
 def test_the_same_answers_lead_to_the_same_questions() -> None:
@@ -102,7 +116,7 @@ def test_rounds_follow_the_paper() -> None:
 
 def test_the_search_settles_after_two_rounds_without_a_closer_counterfactual() -> None:
     search = run(Search.begin(problem(), QUICK), 300)
-    assert search.settled == "settled"
+    assert search.stop_reason == "settled"
     history, p = search.history, search.problem
     rounds = np.array([q.round for q in history.queries])
     cost = np.where(history.is_hit & p.plausible(history.X), p.cost(history.X), np.inf)
@@ -112,13 +126,13 @@ def test_the_search_settles_after_two_rounds_without_a_closer_counterfactual() -
 def test_where_nothing_is_a_hit_a_small_space_is_exhausted() -> None:
     space = Space((Integer("a", 0, 3), Integer("b", 0, 3)))
     search = run(Search.begin(problem(space, plausible=False), QUICK), 100, never=True)
-    assert search.settled in ("exhausted", "unlikely")
+    assert search.stop_reason in ("exhausted", "unlikely")
     assert len(search.history.queries) <= 16
 
 
 def test_one_class_in_all_evidence_is_survived() -> None:
     search = run(Search.begin(problem(), QUICK), 30, never=True)
-    assert len(search.history.queries) == 30 or search.settled == "unlikely"
+    assert len(search.history.queries) == 30 or search.stop_reason == "unlikely"
     assert search.best is None
 
 

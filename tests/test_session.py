@@ -490,13 +490,13 @@ def test_a_known_hit_that_breaks_a_constraint_is_not_used() -> None:
 
 def known_at_each_ask(monkeypatch: pytest.MonkeyPatch) -> list[Known | None]:
     seen: list[Known | None] = []
-    knowing = Search.knowing
+    with_known = Search.with_known
 
     def watched(search: Search, known: Known | None) -> Search:
         seen.append(known)
-        return knowing(search, known)
+        return with_known(search, known)
 
-    monkeypatch.setattr(Search, "knowing", watched)
+    monkeypatch.setattr(Search, "with_known", watched)
     return seen
 
 
@@ -520,10 +520,10 @@ def test_many_answers_are_a_hint_and_the_same_one_after_a_stop(path: Path) -> No
     assert few.costs[0] < explainer().explain(LOW[0], budget=6).costs[0]
     explainer(path).explain(LOW[1], budget=8)  # others go on meanwhile
     session = explainer(path, None_of_it).search(LOW[0], budget=7)
-    assert session.ask() is not None and session.problem.learnt
+    assert session.ask() is not None and session.problem.hint_from_model
     expected = explainer(answers=told).explain(LOW[0], budget=7)
     assert canonical(session.ask()) == canonical(expected.asked.to_numpy()[-1:])
-    assert not explainer(answers=told, pool=False).search(LOW[0], budget=7).problem.learnt
+    assert not explainer(answers=told, pool=False).search(LOW[0], budget=7).problem.hint_from_model
 
 
 def test_a_question_sees_again_what_it_saw_whatever_was_written_since(

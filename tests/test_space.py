@@ -12,7 +12,8 @@ from hypothesis import given
 from numpy.testing import assert_array_equal
 from pandas.testing import assert_frame_equal
 
-from acex import Continuous, Integer, Nominal, Ordinal, Space
+import acex
+from acex import Continuous, Integer, Nominal, Ordinal, Region, Space
 from acex.arrays import FloatArray
 from acex.space.columns import rows_in_form
 from problems import PEOPLE
@@ -92,7 +93,7 @@ def test_encoding_leaves_the_rows_alone() -> None:
 
 
 def test_columns_of_an_array_are_called_by_number() -> None:
-    space = Space.infer(np.array([[1, "a", 0.5], [2, "b", 0.7]], dtype=object), freeze=[2])
+    space = Space.infer(np.array([[1, "a", 0.5], [2, "b", 0.7]], dtype=object)).adjust(freeze=[2])
     assert space.names == ["x0", "x1", "x2"]
     assert [type(f) for f in space.features] == [Integer, Nominal, Continuous]
     assert [f.frozen for f in space.features] == [False, False, True]
@@ -252,6 +253,42 @@ def test_a_space_reaches_rows_beyond_it_and_is_the_same_for_those_within() -> No
 
 
 def test_ranges_beyond_the_data_widen_the_space() -> None:
-    wide = PEOPLE.widened({"age": (10.5, 120), "income": (-np.inf, np.inf), "job": ["cook"]})
+    wide = PEOPLE.widened({"age": (10.5, 120), "income": (-np.inf, np.inf)}, {"job": ["cook"]})
     assert wide.low.tolist() == [11, 0, 0]
     assert wide.high.tolist() == [120, 1e6, 1]
+
+
+def test_a_space_carries_what_to_do_about_gaps_and_unknown_categories() -> None:
+    data = pd.DataFrame({"job": ["cook", "clerk", "other"] * 10, "age": [20.0, 30.0, None] * 10})
+    space = Space.infer(data, missing="keep", other={"job": "other"})
+    assert space.missing == "keep" and [f.gaps for f in space.features] == [True, True]
+    assert space.encode({"job": "pilot", "age": 25.0})[0, 0] == space.encode({"job": "other", "age": 25.0})[0, 0]
+    [remark] = space.unknown_categories({"job": "pilot", "age": 25.0})
+    assert (remark.code, remark.column) == ("unknown_category", "job") and "'pilot'" in str(remark)
+    [remark] = space.out_of_range(space.reaching({"job": "cook", "age": 99.0}).encode({"job": "cook", "age": 99.0})[0])
+    assert (remark.code, remark.column) == ("out_of_range", "age") and str(remark) == remark.text
+    assert Space.from_dict(json.loads(json.dumps(space.to_dict()))) == space
+    with pytest.raises(ValueError, match="missing must be 'drop' or 'keep'"):
+        Space.infer(data, missing="fill")  # type: ignore[arg-type]
+
+
+def test_a_space_written_by_0_2_can_be_read() -> None:
+    data = pd.DataFrame({"job": ["cook", "clerk"] * 10, "age": [20.0, 30.0] * 10})
+    written = Space.infer(data).to_dict()
+    assert "missing" not in written and Space.from_dict(written) == Space.infer(data)
+
+
+def test_the_explainer_drops_rows_by_its_space() -> None:
+    data = pd.DataFrame({"size": np.arange(40.0), "age": [20.0, 30.0, None, 40.0] * 10})
+    dropping, keeping = (acex.Explainer(len, data, space=Space.infer(data, missing=m)) for m in ("drop", "keep"))  # type: ignore[arg-type]
+    assert (len(dropping.reference), len(keeping.reference)) == (30, 40)
+    assert any("10 of 40 rows" in remark for remark in dropping.remarks) and not keeping.remarks
+
+
+def test_dates_take_only_their_listed_values() -> None:
+    data = pd.DataFrame({"day": pd.date_range("2026-01-01", periods=60), "size": np.arange(60.0)})
+    space = Space.infer(data)
+    x = space.encode(data.iloc[0])[0]
+    region = Region.of(space, x, values={"day": ["2026-02-01", pd.Timestamp("2026-01-15")]})
+    days = space.frame(region.snap(space.encode(data)))["day"]
+    assert sorted(set(days.dt.strftime("%Y-%m-%d"))) == ["2026-01-15", "2026-02-01"]

@@ -55,7 +55,6 @@ def test_regression_is_that_of_scikit_learn(seed: int) -> None:
     mean, deviation = theirs.predict(A, return_std=True)
     assert_allclose(ours.latent(A, 0.5)[0], mean + 0.5, atol=1e-8)
     assert_allclose(np.sqrt(ours.latent(A)[1]), deviation, atol=1e-7)
-    assert_allclose(ours.positive(A, 0.5), norm.cdf((mean + 0.5) / deviation), atol=1e-6)
 
 
 def test_gradient_of_the_regressions_marginal_likelihood_is_exact() -> None:
@@ -104,7 +103,7 @@ def test_gradient_of_the_marginal_likelihood_is_exact(name: KernelName, variance
 def test_gradients_by_the_query_point_are_exact(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     Z, t = rng.normal(size=(n, 3)), (rng.random(n) < 0.5).astype(float)
-    beside = fit(Z, t, kernel=Matern(2.0, 1.1)).beside(rng.normal(size=3))
+    beside = fit(Z, t, kernel=Matern(2.0, 1.1)).joint(rng.normal(size=3))
     x = rng.normal(size=3)
     moments, gradients = beside.with_gradients(x[None])
     assert_allclose(moments, beside.moments(x[None]), rtol=1e-10)
@@ -121,7 +120,7 @@ def test_covariance_with_itself_is_the_variance() -> None:
     Z, t = labelled(20, 2, 1)
     posterior = fit(Z, t)
     b = np.array([0.3, -0.2])
-    mean, variance, covariance = posterior.beside(b).moments(b[None])
+    mean, variance, covariance = posterior.joint(b).moments(b[None])
     assert_allclose(covariance, variance, rtol=1e-8)
     assert_allclose((mean, variance), posterior.latent(b[None]))
 

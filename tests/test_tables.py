@@ -84,20 +84,21 @@ def test_a_date_is_moved_within_its_limits_and_shown_as_a_date(form: str) -> Non
     assert_frame_equal(back.counterfactuals, e.counterfactuals)
     assert "2012" in e.to_html()
     region = Region.of(e.space, e.space.encode(data.iloc[5])[0], ranges={"day": ("2012-01-03", "2012-01-20")})
-    assert e.space.feature("day").span(["2012-01-03", "2012-01-20"]) == "2012-01-03 to 2012-01-20"
+    assert e.space.feature("day").span(("2012-01-03", "2012-01-20")) == "2012-01-03 to 2012-01-20"
     assert region.high[0] - region.low[0] == 17
 
 
 def test_limits_of_dates_can_be_said_in_the_shell() -> None:
     day = Date("day", "2012-01-01", "2012-12-31")
-    assert day.allowed(day.limits_in("2012-02-01..2012-03-01")).tolist() == [15371, 15400]
-    assert day.allowed(day.limits_in("2012-02-01:")).tolist() == [15371, np.inf]
-    with pytest.raises(ValueError, match=r"expected FIRST\.\.LAST"):
-        day.limits_in("2012-02-01")
+    assert day.ends(day.range_in("2012-02-01..2012-03-01")) == (15371, 15400)
+    assert day.ends(day.range_in("2012-02-01:")) == (15371, np.inf)
+    assert day.choices(day.values_in("2012-03-01|2012-02-01")).tolist() == [15371, 15400]
+    with pytest.raises(ValueError, match=r"expected LOW:HIGH or LOW\.\.HIGH"):
+        day.range_in("2012-02-01")
     with pytest.raises(ValueError, match="'day': expected a date such as '2026-11-30', got 'soon'"):
-        day.allowed(("soon", "later"))
-    with pytest.raises(ValueError, match="expected a pair"):
-        day.allowed("2012-01-01")
+        day.ends(("soon", "later"))
+    with pytest.raises(ValueError, match=r"expected \(low, high\)"):
+        day.ends("2012-01-01")
 
 
 def test_a_date_beyond_the_data_widens_the_range() -> None:

@@ -16,7 +16,7 @@ import acex
 from acex.audit.verify import verify
 from acex.engine.certificate import parsed
 from acex.engine.recorded import recorded
-from acex.search.candidates import anywhere, from_hits, from_reference
+from acex.search.candidates import from_hits, from_reference, random_points
 from acex.space.region import Region
 from commands import run
 from problems import MIXED, problem
@@ -56,14 +56,19 @@ def test_candidates_change_few_features_where_few_may_change(most: int, seed: in
     p = problem(MIXED)
     p = replace(p, region=Region.of(MIXED, p.factual, max_changes=most))
     rng = np.random.default_rng(seed)
-    for X in (p.projected, from_reference(p, rng, 60), from_hits(p, rng, p.projected[:4], 60), anywhere(p, rng, 60)):
+    for X in (
+        p.projected,
+        from_reference(p, rng, 60),
+        from_hits(p, rng, p.projected[:4], 60),
+        random_points(p, rng, 60),
+    ):
         assert p.region.contains(X).all()
         assert len(np.unique(X, axis=0)) > 4
 
 
 def test_few_changes_that_cannot_be_are_refused_before_anything_is_asked(rows: pd.DataFrame) -> None:
     limits = {"income": (3000, 4000), "debt": (0, 1)}
-    with pytest.raises(ValueError, match="by ranges 2 features cannot stay"):
+    with pytest.raises(ValueError, match="by ranges and values 2 features cannot stay"):
         acex.explain(approves, COOK, data=rows, max_changes=1, ranges=limits)
     with pytest.raises(ValueError, match="max_changes must be None or a whole number"):
         acex.explain(approves, COOK, data=rows, max_changes=0)
@@ -112,7 +117,7 @@ def test_a_cheaper_category_is_changed_instead_of_numbers(rows: pd.DataFrame) ->
 @settings(max_examples=20, deadline=None)
 def test_a_charge_adds_the_same_for_every_change(charge: float, seed: int) -> None:
     p = problem(MIXED, seed=seed)
-    plain, charged = p.cost, replace(p.cost, charge=charge)
+    plain, charged = p.cost, replace(p.cost, per_change=charge)
     changed = (p.reference != p.factual).sum(axis=1)
     assert_allclose(charged(p.reference) - plain(p.reference), 6 * charge * changed, rtol=1e-9, atol=1e-9)
 
@@ -141,15 +146,14 @@ def test_a_charge_that_is_none_or_that_the_strategy_does_not_know_is_refused(row
 # -- a margin --------------------------------------------------------------------------------------------
 
 
-def test_a_margin_is_said_to_explain_and_the_strategys_own_is_deprecated(rows: pd.DataFrame) -> None:
+def test_margin_as_an_argument_is_the_margin_of_the_strategy(rows: pd.DataFrame) -> None:
     e = acex.explain(approves, COOK, data=rows, budget=15, margin=0.6)
     assert e.settings["strategy"]["margin"] == 0.6 and len(e.steadiness) == 1
-    with pytest.warns(DeprecationWarning, match="margin=0.6 as an argument of explain"):
-        older = acex.explain(approves, COOK, data=rows, budget=15, strategy=acex.Feasible(margin=0.6))
-    pd.testing.assert_frame_equal(older.trace, e.trace)
-    with pytest.raises(ValueError, match="margin needs strategy 'feasible'"):
+    same = acex.explain(approves, COOK, data=rows, budget=15, strategy=acex.Feasible(margin=0.6))
+    pd.testing.assert_frame_equal(same.trace, e.trace)
+    with pytest.raises(ValueError, match="margin: needs strategy 'feasible'"):
         acex.explain(approves, COOK, data=rows, strategy="penalty", margin=0.6)
-    with pytest.raises(ValueError, match="margin must be None or a probability"):
+    with pytest.raises(ValueError, match="margin"):
         acex.explain(approves, COOK, data=rows, margin=2)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from acex.ledger.ledger import Ledger
     from acex.models.files import load_model
     from acex.models.http import HttpModel
+    from acex.models.model import Model
     from acex.plan.plan import Plan
     from acex.plan.step import Step
     from acex.plan.target import AtLeast, AtMost, Between, Relative, Target
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from acex.search.penalty import Penalty
     from acex.search.strategy import Strategy
     from acex.show import plots, sentences
+    from acex.space.cost import Cost
     from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
     from acex.space.plausibility import Plausibility
     from acex.space.region import Region
@@ -49,6 +51,7 @@ _HOMES = {
     **dict.fromkeys(("AtLeast", "AtMost", "Between", "Relative", "Target"), "acex.plan.target"),
     **dict.fromkeys(("Continuous", "Integer", "Nominal", "Ordinal"), "acex.space.kinds"),
     **dict.fromkeys(("Date", "Duration"), "acex.space.times"),
+    "Cost": "acex.space.cost",
     "DaskExecutor": "acex.batch.executors",
     "Explainer": "acex.api",
     "Explanation": "acex.engine.explanation",
@@ -56,6 +59,7 @@ _HOMES = {
     "Feasible": "acex.search.feasible",
     "HttpModel": "acex.models.http",
     "Ledger": "acex.ledger.ledger",
+    "Model": "acex.models.model",
     "Penalty": "acex.search.penalty",
     "Plan": "acex.plan.plan",
     "Plausibility": "acex.space.plausibility",
@@ -77,6 +81,7 @@ __all__ = [
     "Between",
     "BudgetSpent",
     "Continuous",
+    "Cost",
     "DaskExecutor",
     "Date",
     "Duration",
@@ -90,6 +95,7 @@ __all__ = [
     "Ledger",
     "LedgerFailed",
     "MissingExtra",
+    "Model",
     "ModelFailed",
     "NoCounterfactual",
     "Nominal",

@@ -21,23 +21,25 @@ from acex.engine.planner import Planner
 from acex.engine.reference import Reference
 from acex.engine.session import Session
 from acex.ledger import Ledger, canonical, open_ledger
+from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
 from acex.options import Options, suggests_names
 from acex.search.strategy import Strategy
+from acex.space.columns import drop_incomplete
 from acex.space.cost import Cost
 from acex.space.feature import Direction
 from acex.space.mining import MinedRule, mine
 from acex.space.plausibility import Plausibility
-from acex.space.region import RowFunction
+from acex.space.rules import RuleFunction
 from acex.space.space import Space
-from acex.values import is_count
+from acex.values import Remark, is_count
 
 if TYPE_CHECKING:
     from acex.batch.executors import Executor
 
 Callback: TypeAlias = Callable[[Explanation], object]
 Columns: TypeAlias = Iterable[str | int]
-Rules: TypeAlias = str | RowFunction | Iterable[str | RowFunction]
+Rules: TypeAlias = str | RuleFunction | Iterable[str | RuleFunction]
 DEFAULT = Plausibility()
 
 
@@ -155,15 +157,19 @@ class Explainer:
         if not is_count(seed, least=0):
             raise ValueError(f"seed: expected a whole number of at least 0, got {seed!r}.")
         self.seed = seed
+        if not (space is None or isinstance(space, Space)):
+            raise TypeError(f"space: expected an acex.Space or None, got {type(space).__name__}.")
         wrapped = Model.of(model)
-        reference, remarks = Reference.of(data, wrapped.unnamed(outcomes), space, plausibility, seed)
-        wrapped.check_fit(data, reference.outcomes)
+        space = Space.infer(data) if space is None else space
+        rows, known, remarks = drop_incomplete(data, wrapped.to_labels(outcomes), space.missing)
+        reference = Reference.of(rows, known, space, plausibility, seed)
+        wrapped.check_columns(data, reference.outcomes)
         if wrapped.labels is not None:
             reference.refuse_foreign_outcomes(wrapped.labels)
         model_id = wrapped.identity(is_shared=ledger is not None)
         self._owns_ledger = not isinstance(ledger, Ledger)
         opened = open_ledger(ledger)
-        opened.register(model_id, description=wrapped.description, features=reference.space.names)
+        opened.register(model_id, description=wrapped.kind, features=reference.space.names)
         self._planner = Planner(wrapped, reference, opened, model_id, share_answers=share_answers, remarks=remarks)
 
     @property
@@ -180,6 +186,11 @@ class Explainer:
     def model_id(self) -> str:
         """The model's name in the ledger."""
         return self._planner.model_id
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What holds for all rows, such as rows of the data that were left out."""
+        return self._planner.remarks
 
     # -- one row -------------------------------------------------------------------------------------------------
 
@@ -303,9 +314,9 @@ class Explainer:
         planner = self._planner
         space = self.space.reaching(rows)
         points = space.encode(rows)
-        read = planner.model.read_imported(labels, len(points))
+        read = planner.model.read(labels, len(points))
         for answer in self.ledger.answers(self.model_id, newest=1):
-            planner.model.refuse_other_kind(read, answer.label)
+            refuse_other_kind(read, answer.label)
         planner.imported += read
         return self.ledger.import_answers(self.model_id, canonical(space.decode(points)), read, new_labels=True)
 

@@ -1,4 +1,4 @@
-"""Types of what goes round: arrays by what they hold, and rows; and what to say to a function of one row."""
+"""Types of arrays and rows, and advice for a function that was written for one row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 IntArray: TypeAlias = npt.NDArray[np.intp]
 Rows: TypeAlias = Any  # DataFrame, Series, mapping, list of mappings, 1-D or 2-D array
 
-# What is said by pandas and numpy where a whole column stands in the place of one value.
+# Messages of pandas and numpy when a whole column is used as one value.
 COLUMN_FOR_A_VALUE = re.compile(
     r"truth value of an? \w+|cannot convert the series|only length-1 arrays|only 0-dimensional arrays|unhashable type: "
     r"'(Series|numpy\.ndarray)'|'(Series|numpy\.ndarray)' object has no attribute|, not 'Series'"
@@ -21,10 +21,10 @@ COLUMN_FOR_A_VALUE = re.compile(
 
 
 def row_wise_advice(came: Any) -> str:
-    """What to say when a function that is called with a table of rows seems to have been written for one; else "".
+    """Advice if a function that is called with a table seems to have been written for one row; otherwise "".
 
     Args:
-        came: what came of calling it: an exception, or an answer that should be a list.
+        came: the result of calling it: an exception, or an answer that should be a list.
     """
     if isinstance(came, BaseException):
         is_for_one = COLUMN_FOR_A_VALUE.search(str(came)) is not None

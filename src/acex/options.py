@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # `acex --help` reads the declarations and nothing else
     from acex.search.strategy import Strategy
     from acex.space.cost import Cost
     from acex.space.feature import Direction
-    from acex.space.region import RowFunction
+    from acex.space.rules import RuleFunction
     from acex.space.space import Space
 
 Owner: TypeAlias = Literal["row", "cost", "strategy", "model", "data"]
@@ -106,7 +106,7 @@ def _by_column(name: str, value: Any) -> Mapping[Any, Any]:
     return {} if value is None else dict(value)
 
 
-def _rules(name: str, value: Any) -> tuple[str | RowFunction, ...]:
+def _rules(name: str, value: Any) -> tuple[str | RuleFunction, ...]:
     rules = (value,) if isinstance(value, str) or callable(value) else value
     for rule in rules if isinstance(rules, Iterable) else (rules,):
         if not (callable(rule) or (isinstance(rule, str) and rule.strip())):
@@ -126,7 +126,7 @@ def _cost(name: str, value: Any) -> Cost | None:
 
 
 def _strategy(name: str, value: Any) -> Strategy:
-    from acex.search.strategies import as_strategy
+    from acex.search.search import as_strategy
 
     return as_strategy(value)
 
@@ -162,7 +162,7 @@ class Options:
     directions: Mapping[Any, Direction] = _option(
         _by_column, "by column", None, ALLOWED, "", "'increase' or 'decrease' for a column.", recorded=False
     )
-    rules: tuple[str | RowFunction, ...] = _option(
+    rules: tuple[str | RuleFunction, ...] = _option(
         _rules, "texts", (), ALLOWED, "--rule RULE", "Rule that holds in every row sent: 'duration <= 84 - age'."
     )
     max_changes: int | None = _option(
@@ -194,7 +194,9 @@ class Options:
     @property
     def cost_or_default(self) -> Cost:
         """The cost given, or the strategy's own."""
-        return self.cost or self.strategy.default_cost
+        from acex.space.cost import Cost
+
+        return self.cost or Cost(per_category=self.strategy.default_per_category)
 
     def _check_strategy(self) -> None:
         needs = {
@@ -203,7 +205,7 @@ class Options:
             "count above 1": self.count > 1,
         }
         for what, is_used in needs.items():
-            if is_used and self.strategy.name != "feasible":
+            if is_used and not self.strategy.limits_changes:
                 raise ValueError(f"{what} needs strategy 'feasible', got strategy {self.strategy.name!r}.")
 
     def settings(self, space: Space) -> dict[str, Any]:

@@ -88,7 +88,9 @@ def _mapped(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
 def _changed(column: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[Any]:
     if column.dtype != object:
         return column.map(change)
-    return pd.Series([change(v) for v in column], column.index, dtype=object)  # 2008 beside a gap is no 2008.0
+    return pd.Series(
+        [change(v) for v in column], column.index, dtype=object
+    )  # keeps 2008 an integer in a column with gaps
 
 
 def _guarded(value: Any) -> Any:
@@ -113,7 +115,7 @@ def _written(text: str) -> str | None:
     if not (text.startswith('"') and text.endswith('"') and "\\" in text):
         return None
     try:
-        told = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return None
-    return told if isinstance(told, str) and is_unicode(told) else None
+    return value if isinstance(value, str) and is_unicode(value) else None

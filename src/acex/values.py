@@ -1,6 +1,6 @@
-"""One value, of whatever make: is it what was expected, and how is it written down?
+"""Checks of single values, and how they are written down.
 
-numpy and pandas are imported where a value is looked at: the command line needs the words here before any table.
+numpy and pandas are imported inside functions: the command line uses this module before it needs either.
 """
 
 from __future__ import annotations
@@ -13,10 +13,42 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-Label: TypeAlias = Hashable  # what a model says of a row: text, a whole number or a truth value
+Label: TypeAlias = Hashable  # a model's answer for a row: text, a whole number or a truth value
 
-# What makes a terminal do something, or stand still, instead of showing it: control characters but tab and newline,
-# characters that turn the order of writing around, other ends of lines, and halves of characters.
+
+@dataclass(frozen=True)
+class Remark:
+    """Something a reader should know.
+
+    Attributes:
+        code: what it is about, for programs.
+        text: one sentence for people.
+        columns: whose values the text may mention; where one of them is redacted, so is the text.
+        is_warning: does it make the answer doubtful?
+    """
+
+    code: str
+    text: str
+    columns: tuple[str, ...] = ()
+    is_warning: bool = False
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain values, as JSON holds them."""
+        return {"code": self.code, "text": self.text, "columns": list(self.columns), "is_warning": self.is_warning}
+
+    @classmethod
+    def of(cls, written: Any) -> Remark:
+        """What `to_dict` wrote; versions 0.1 and 0.2 wrote texts."""
+        if isinstance(written, str):
+            return cls("unspecified", written, is_warning=True)
+        return cls(written["code"], written["text"], tuple(written["columns"]), written["is_warning"])
+
+
+# Characters that a terminal obeys instead of showing them: control characters except tab and newline, changes of the
+# writing direction, other line ends, and unpaired surrogates.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -56,7 +88,7 @@ def is_hashable(value: Any) -> bool:
 
 
 def is_unicode(text: str) -> bool:
-    """Can this be written to a file? Half of a character, as a broken escape leaves it, cannot."""
+    """Can this be written to a file? A text with an unpaired surrogate cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -65,7 +97,7 @@ def is_unicode(text: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A scalar of numpy's as Python's own."""
+    """A numpy scalar as a Python one."""
     import numpy as np
 
     return value.item() if isinstance(value, np.generic) else value
@@ -119,7 +151,7 @@ def answer_text(label: Any) -> str:
 
 
 def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = readable) -> tuple[str, str]:
-    """Both values as people write them, with as many digits as it takes to tell them apart."""
+    """Both values as people write them, with enough digits to differ."""
     for digits in range(4, 18):  # 17 tell any two floats apart
         pair = text(before, digits), text(after, digits)
         if pair[0] != pair[1]:
@@ -128,44 +160,13 @@ def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = rea
 
 
 def answer_texts(before: Any, after: Any) -> tuple[str, str]:
-    """Two answers of a model as people write them, so that two numbers can be told apart."""
+    """Two answers of a model as people write them, with enough digits to differ."""
     return readable_pair(before, after) if is_fraction(before) or is_fraction(after) else (str(before), str(after))
 
 
 def printable(text: str) -> str:
-    """The text as it may go to a terminal; what is no sign is written as in JSON, such as \\u001b.
+    """The text as it may go to a terminal; unprintable characters are written as in JSON, such as \\u001b.
 
     JSON stays the same value: outside of its texts it has no such characters.
     """
     return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-@dataclass(frozen=True)
-class Remark:
-    """Something a reader should know.
-
-    Attributes:
-        code: what it is about, for programs.
-        text: one sentence for people.
-        columns: whose values the text may mention; where one of them is redacted, so is the text.
-        is_warning: does it make the answer doubtful?
-    """
-
-    code: str
-    text: str
-    columns: tuple[str, ...] = ()
-    is_warning: bool = False
-
-    def __str__(self) -> str:
-        return self.text
-
-    def to_dict(self) -> dict[str, Any]:
-        """In plain values, as JSON holds them."""
-        return {"code": self.code, "text": self.text, "columns": list(self.columns), "is_warning": self.is_warning}
-
-    @classmethod
-    def of(cls, written: Any) -> Remark:
-        """What `to_dict` wrote; versions 0.1 and 0.2 wrote texts."""
-        if isinstance(written, str):
-            return cls("unspecified", written, is_warning=True)
-        return cls(written["code"], written["text"], tuple(written["columns"]), written["is_warning"])

@@ -148,20 +148,20 @@ def find_common_changes(
 
 def candidates(found: Sequence[RowResult], space: Space) -> list[Moves]:
     """Changes that are common to counterfactuals, most common first."""
-    told: dict[tuple[tuple[str, Any], ...], list[dict[str, float]]] = {}
+    steps_by_signature: dict[tuple[tuple[str, Any], ...], list[dict[str, float]]] = {}
     for line in found:
         ways = [_way(space, name, *line.changes[name]) for name in sorted(line.changes)]
         whole = [tuple(ways)] if len(ways) <= MOST_FEATURES else []
         for signature in {*whole, *((way,) for way in ways)}:
             steps = {name: _step(space, name, *line.changes[name]) for name, _ in signature}
-            told.setdefault(signature, []).append(steps)
-    often = Counter({signature: len(lines) for signature, lines in told.items()})
+            steps_by_signature.setdefault(signature, []).append(steps)
+    often = Counter({signature: len(lines) for signature, lines in steps_by_signature.items()})
     out: dict[Moves, None] = {}
     for signature, n in often.most_common():
         if n < max(LEAST_SHARE * len(found), 1):
             break
         for q in FAR:
-            out[tuple(_move(space, name, way, told[signature], q) for name, way in signature)] = None
+            out[tuple(_move(space, name, way, steps_by_signature[signature], q) for name, way in signature)] = None
     return list(out)[:MOST_CANDIDATES]
 
 

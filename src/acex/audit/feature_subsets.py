@@ -1,7 +1,7 @@
 """Which small sets of features are enough to change the decision, within one budget.
 
-Each set is an explanation of its own, in which all other features stay as they are: it has a record in the ledger, can be
-resumed, and learns from the answers to all others.
+Each set is an explanation of its own, in which all other features stay as they are: it has a record in the ledger,
+can be resumed, and learns from the answers to all others.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FeatureSubset:
 
     @property
     def asked(self) -> int:
-        """How many rows were looked at besides the factual, paid for or known."""
+        """How many rows were looked at in addition to the factual, paid for or known."""
         return 0 if self.explanation is None else max(len(self.explanation.steps) - 1, 0)
 
     @property

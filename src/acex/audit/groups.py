@@ -86,8 +86,8 @@ class Groups:
         names = sorted(dict.fromkeys(rows.group), key=str)
         table = pd.DataFrame([_line(rows.only(name), name, rng, resamples) for name in names]).set_index("group")
         differences = _differences(rows, names, rng, resamples)
-        told = (*warnings, *_remarks(table))
-        return cls(str(groups.name), table, _features(lines, rows, names), differences, told)
+        remarks = (*warnings, *_remarks(table))
+        return cls(str(groups.name), table, _features(lines, rows, names), differences, remarks)
 
     def __str__(self) -> str:
         table, shares = self.table, self.features
@@ -149,8 +149,8 @@ def grouping(by: By, rows: pd.DataFrame) -> pd.Series[Any]:
         names = ["group" if columns[0].name is None else str(columns[0].name)]
     if any(len(column) != len(rows) for column in columns):
         raise ValueError(f"by: expected one value for each of {len(rows)} rows, got {len(columns[0])}.")
-    told = [[WAITED if is_missing(v) else str(v) for v in column.tolist()] for column in columns]
-    groups = [" / ".join(values) for values in zip(*told, strict=True)]
+    texts = [[WAITED if is_missing(v) else str(v) for v in column.tolist()] for column in columns]
+    groups = [" / ".join(values) for values in zip(*texts, strict=True)]
     n = len(set(groups))
     if n > MOST_GROUPS:
         raise ValueError(
@@ -221,16 +221,16 @@ def _line(rows: _Rows, name: str, rng: np.random.Generator, resamples: int) -> d
     costs = rows.cost[rows.is_found]
     q1, q3 = np.quantile(costs, [0.25, 0.75]) if len(costs) else (np.nan, np.nan)
     n, found = int(rows.is_explained.sum()), int(rows.is_found.sum())
-    told: dict[str, Any] = {"group": name, "rows": len(rows.group), "explained": n, "found": found}
+    line: dict[str, Any] = {"group": name, "rows": len(rows.group), "explained": n, "found": found}
     estimates = {"share": wilson(found, n)}
     for measure in ("cost", "changes", "queries"):
         values = rows.values(measure)
         estimates[measure] = percentile(statistic(measure)(values), resampled(measure, values, rng, resamples))
     for what, (value, low, high) in estimates.items():
-        told |= {what: value, f"{what}_low": low, f"{what}_high": high}
+        line |= {what: value, f"{what}_low": low, f"{what}_high": high}
         if what == "cost":
-            told |= {"cost_q1": float(q1), "cost_q3": float(q3)}
-    return told
+            line |= {"cost_q1": float(q1), "cost_q3": float(q3)}
+    return line
 
 
 def _differences(rows: _Rows, names: list[str], rng: np.random.Generator, resamples: int) -> pd.DataFrame:
@@ -257,30 +257,30 @@ def _features(lines: Sequence[RowResult], rows: _Rows, names: list[str]) -> pd.D
         for feature in line.changes if line.outcome == "found" else ():
             counts[group, feature] = counts.get((group, feature), 0) + 1
     features = sorted({feature for _, feature in counts})
-    told = []
+    shares = []
     for name in names:
         for feature in features:
             n = counts.get((name, feature), 0)
-            told.append((name, feature, n, *wilson(n, of_found[name])))
-    return pd.DataFrame(told, columns=pd.Index(["group", "feature", "rows", "share", "low", "high"]))
+            shares.append((name, feature, n, *wilson(n, of_found[name])))
+    return pd.DataFrame(shares, columns=pd.Index(["group", "feature", "rows", "share", "low", "high"]))
 
 
 def _remarks(table: pd.DataFrame) -> list[str]:
     small = [f"{name} ({n})" for name, n in table["explained"].items() if n < SMALL]
-    told = []
+    remarks = []
     if len(table) < 2:
-        told.append("there is one group only: nothing to compare.")
+        remarks.append("there is one group only: nothing to compare.")
     if small:
-        told.append(
+        remarks.append(
             f"groups of fewer than {SMALL} explained rows: {', '.join(small)}. Their intervals are rough, and that no "
             f"difference was found means little."
         )
     if len(table) > 1 and table["share"].max() - table["share"].min() > APART:
-        told.append(
+        remarks.append(
             "a counterfactual was found for quite different shares of the groups; costs and changes are of those "
             "found, so they do not compare the same kinds of rows."
         )
-    return told
+    return remarks
 
 
 # -- statistics ------------------------------------------------------------------------------------------------

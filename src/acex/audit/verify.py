@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +16,8 @@ from acex.engine.certificate import canonical_form, faults, parsed, signer
 from acex.engine.explanation import Explanation, asked_rows
 from acex.engine.recorded import value_of
 from acex.engine.redaction import hash_of
-from acex.ledger import Ledger
-from acex.models.labels import as_labels, as_numbers, as_numeric, as_predict
+from acex.ledger import MemoryLedger
+from acex.models.model import Model
 from acex.plan.step import factual_label, leading
 from acex.plan.target import Measured
 from acex.space.cost import Cost, n_changed
@@ -39,7 +38,7 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True)
 class Verified:
-    """What was checked of one explanation; `row` is what its row is called, where somebody has said so."""
+    """What was checked of one explanation; `row` is the name of its row, where it has one."""
 
     row: Any
     checks: tuple[Check, ...]
@@ -56,7 +55,6 @@ def verify(
     model: Any = None,
     key: str | Path | None = None,
     left_out: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
 ) -> Verified:
     """What holds of an explanation's document, as `acex.engine.certificate.parsed` gives it.
 
@@ -66,7 +64,7 @@ def verify(
         key: a file with the public key (PEM) of the one who should have signed it.
         left_out: what was left out of the document when columns were redacted, as the one who did that kept it.
     """
-    return Verified(_name(document), tuple(_checks(document, model, key, left_out, timeout)))
+    return Verified(_name(document), tuple(_checks(document, model, key, left_out)))
 
 
 def n_queries(document: Mapping[str, Any]) -> int:
@@ -84,7 +82,6 @@ def _checks(
     model: Any,
     key: str | Path | None,
     left_out: Mapping[str, Any] | None,
-    timeout: float | None,
 ) -> Iterator[Check]:
     wrong = faults(document, key)
     yield Check("sum", not wrong, " ".join(wrong) or _sealed(document, key))
@@ -101,11 +98,13 @@ def _checks(
     names = sorted({*document, *again} - {"certificate", "page"})  # of a page, what it was made with
     differs = [name for name in names if not _same(document.get(name), again.get(name))]
     words = f"{listed(differs)} does not follow from the rows asked and their labels." if differs else ""
-    yield Check("record", not differs, words or "all that is said follows from the rows asked and their labels.")
+    yield Check(
+        "record", not differs, words or "everything that can be recomputed follows from the rows and their labels."
+    )
     if left_out is not None:
         yield _left_out(e, left_out)
     if model is not None:
-        yield from _asked_again(e, model, timeout)
+        yield from _asked_again(e, model)
 
 
 def promises(e: Explanation) -> Iterator[Check]:
@@ -193,11 +192,12 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
         if (points == x).all():  # every change is left out
             inside = True
         else:
+            ranges, values = space.split_limits(e.plan.settings.get("ranges"))
             region = Region.of(
                 space,
                 x,
-                ranges=_ranges(e),
-                values=e.plan.settings.get("values") or {},
+                ranges=ranges,
+                values=values | (e.plan.settings.get("values") or {}),
                 constant=e.plan.scale.deviations == 0,
             )
             inside = bool(region.contains(points).all())
@@ -208,7 +208,8 @@ def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
         yield Check("cost", None, "not recomputed: redacted columns are part of the cost.")
         return
-    cost = Cost.of_record(e.plan.settings["cost"])
+    written = e.plan.settings["cost"]
+    cost = Cost(written["beta"], None, written["per_category"], written["per_change"] or 0.0)
     J = cost.function(space, e.plan.scale, x)(e.plan.space.encode(asked_rows(e)))
     wrong = np.flatnonzero(~np.isclose(J, [step.cost for step in e.steps], rtol=TOLERANCE, atol=TOLERANCE))
     if len(wrong):
@@ -223,16 +224,7 @@ def _kept(e: Explanation, what: str) -> str:
     return f"{listed(names)}: respected." if names else "no column has one."
 
 
-def _ranges(e: Explanation) -> dict[str | int, Any]:
-    """The caller's limits as `Region` takes them; an open end is None in a file."""
-    out: dict[str | int, Any] = {}
-    for name, limits in (e.plan.settings.get("ranges") or {}).items():
-        is_pair = e.plan.space.feature(name).is_number and len(limits) == 2
-        out[name] = [end if v is None else v for v, end in zip(limits, (-inf, inf), strict=True)] if is_pair else limits
-    return out
-
-
-def _asked_again(e: Explanation, model: Any, timeout: float | None) -> Iterator[Check]:
+def _asked_again(e: Explanation, model: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
         raise ValueError("columns are left out of it, so that its rows cannot be asked; verify the whole document.")
     places = [0, *e.ending.counterfactuals[:1]] if e.steps else []
@@ -241,10 +233,10 @@ def _asked_again(e: Explanation, model: Any, timeout: float | None) -> Iterator[
     rows = e.plan.space.decode(e.plan.space.encode(asked_rows(e).iloc[places]))
     target = e.plan.target
     is_number = isinstance(target, Measured) and target.label is None
-    predict, read = (
-        (as_numeric(model), as_numbers) if is_number else (as_predict(model, e.plan.settings["scores"]), as_labels)
-    )
-    box = BlackBox(predict, Ledger(), len(places), model_id="verify", timeout=timeout, read=read)
+    given = Model.of(model)
+    if e.plan.settings["scores"] and not given.scores:
+        given = Model(given.wrapped, scores=True, timeout=given.timeout)
+    box = BlackBox(given, MemoryLedger(), len(places), model_id="verify", numbers=is_number)
     answers = [value_of(answer, target) for answer in box.ask(rows)]
     before = (factual_label(e.steps, target), *(e.steps[place].label for place in places[1:]))
     for what, was, now in zip(("the row", "its counterfactual"), before, answers, strict=False):
@@ -279,7 +271,7 @@ def _left_out(e: Explanation, left_out: Mapping[str, Any]) -> Check:
 def _sealed(document: Mapping[str, Any], key: str | Path | None) -> str:
     by = signer(document)
     if by is None:
-        return "nothing was changed by accident since it was written. It is not signed: who wants to forge it can."
+        return "the checksum matches. It is not signed, so it could have been forged."
     if key is None:
         return f"the sum and the signature fit. Signed with the key {by}; whose that is, only --key can tell."
     return f"the sum and the signature fit, and it was signed with the key in {key}."

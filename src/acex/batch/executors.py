@@ -24,6 +24,7 @@ import cloudpickle
 
 from acex._version import __version__
 from acex.errors import ExecutorFailed, MissingExtra
+from acex.values import is_count
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -43,7 +44,7 @@ Results: TypeAlias = Iterator[tuple[Any, Any]]  # each item with its result, or 
 
 
 class Tool(Protocol):
-    """What a task needs besides its item."""
+    """What a task needs in addition to its item."""
 
     def parts(self) -> Mapping[str, Any]:
         """What it is made of, by the names people know, to say which of them cannot travel."""
@@ -245,7 +246,7 @@ def _as_they_finish(client: Client, shared: tuple[str, Future], task: Task, wait
 
     token, tool = shared
     started: dict[str, tuple[Future, Any]] = {}  # and not finished
-    finished = as_completed(loop=client.loop)  # else it wants a client that serves all of this process
+    finished = as_completed(loop=client.loop)  # otherwise it uses the default client of this process
 
     def start() -> None:
         # A few more than there are threads, so that none waits; what starts later knows more.
@@ -343,8 +344,8 @@ def _about(client: Client, timeout: float) -> dict[str, tuple[str | None, str]]:
 
     def ask() -> dict[str, tuple[str | None, str]]:
         client.wait_for_workers(1, timeout=timeout)
-        told = {f"worker {address}": found for address, found in client.run(look).items()}
-        return {"scheduler": client.run_on_scheduler(look), **told}
+        workers = {f"worker {address}": found for address, found in client.run(look).items()}
+        return {"scheduler": client.run_on_scheduler(look), **workers}
 
     # The calls themselves have no limit of time.
     threads = ThreadPoolExecutor(1)

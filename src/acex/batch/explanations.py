@@ -54,14 +54,14 @@ class BatchJob:
     def parts(self) -> Mapping[str, Any]:
         """Its parts by their public names, to find the one that cannot be sent to another process."""
         named = {name: getattr(self.options, name) for name in ("rules", "strategy", "target")}
-        return {"model": self.planner.model.predict, **named, "ledger": self.planner.ledger}
+        return {"model": self.planner.model.wrapped, **named, "ledger": self.planner.ledger}
 
 
 class Work(NamedTuple):
     """A row to be explained.
 
     `allowance` is how many rows may be sent for it, by all runs together; None for as many as its budget says. `names`
-    are what it and the rows that are the same are called, where somebody has said so.
+    are those of the row and of identical rows, where they have any.
     """
 
     position: int
@@ -114,7 +114,7 @@ def look_up(job: BatchJob, work: Work) -> Done:
 
 
 class Explanations(Results, Sequence[Explanation]):
-    """The explanations of many rows, as lazy as they can be: a row is explained when somebody wants to see it.
+    """The explanations of many rows, computed when they are read.
 
     One for each row, in their order: `zip(X, explanations)` is right whatever happened. A row that could not be
     explained has one too, with the outcome "failed" and its error. `as_finished` gives them as they are done. What
@@ -203,7 +203,7 @@ class Explanations(Results, Sequence[Explanation]):
         if ledger.path is not None:
             self._executor.refuse_file(ledger.path)
         order, twins = self._order()
-        if not isinstance(self._index, pd.RangeIndex):  # else nobody has named them
+        if not isinstance(self._index, pd.RangeIndex):  # otherwise they have no names
             self._names = {i: tuple(str(self._ids[j]) for j in (i, *twins.get(i, []))) for i in order}
         with progress.of_rows(self._progress, len(self)) as show:
             total = self._budget_total
@@ -291,17 +291,17 @@ class Explanations(Results, Sequence[Explanation]):
         return [self._lines.get(i, NOT_DONE) for i in range(len(self))]
 
     def _remarks(self) -> list[str]:
-        told = []
+        remarks = []
         if self._groups is None:
             learn = (
                 "rows learn from those before them"
                 if self._job.planner.share_answers
                 else "what was asked is free for others"
             )
-            told.append(f"the order of work was not drawn for groups, and {learn}. Say explain_many(by=...).")
+            remarks.append(f"the order of work was not randomised over groups, and {learn}. Use explain_many(by=...).")
         if self._budget_total is not None:
-            told.append("with budget_total rows get queries where these are worth most, not the same number each.")
-        return told
+            remarks.append("with budget_total rows get different numbers of queries, where these save most.")
+        return remarks
 
     def _asked_space(self) -> Space:
         return self._job.planner.space.widened(self._job.options.ranges, self._job.options.values)

@@ -20,7 +20,7 @@ from acex.space.space import Space
 from acex.spreadsheets import write_csv, write_xlsx
 from acex.values import as_json, is_missing, listed
 
-TOLD = ("outcome", "label_before", "label_after", "cost", "n_changes", "queries", "reused", "error")
+COLUMNS = ("outcome", "label_before", "label_after", "cost", "n_changes", "queries", "reused", "error")
 
 
 def names_of(X: Rows, n: int, ids: Sequence[Any] | None) -> pd.Index[Any]:
@@ -76,12 +76,12 @@ class Results(ABC):
 
         Args:
             by: compare groups of rows, by a column of theirs, by several crossed, or by values given one a row; by
-                default those that `explain_many` was told.
+                default those given to `explain_many`.
         """
         groups = self._groups if by is None else grouping(by, self._rows)
         lines = self._all_results()
-        told = None if groups is None else Groups.of(lines, groups, seed=self._seed, warnings=self._remarks())
-        return Summary.of(lines, self._index, self._finished, told)
+        compared = None if groups is None else Groups.of(lines, groups, seed=self._seed, warnings=self._remarks())
+        return Summary.of(lines, self._index, self._finished, compared)
 
     def table(self, redact: Iterable[str] = ()) -> pd.DataFrame:
         """A row for each factual, of plain columns: as `to_csv` and the like write it, but for features left out.
@@ -91,10 +91,10 @@ class Results(ABC):
         deviations ("NAME step"). The last two are missing where there is no counterfactual.
         """
         lines, space = self._all_results(), self._asked_space()
-        told = {"id": pd.Series([as_json(name) for name in self._index], dtype=object).infer_objects()}
-        told |= {name: _column([getattr(line, name) for line in lines]) for name in TOLD}
+        table = {"id": pd.Series([as_json(name) for name in self._index], dtype=object).infer_objects()}
+        table |= {name: _column([getattr(line, name) for line in lines]) for name in COLUMNS}
         gone = [space.names[space.index(name)] for name in redact]
-        told["error"] = _column([message(line.error, gone) for line in lines])
+        table["error"] = _column([message(line.error, gone) for line in lines])
         for name, column in zip(space.names, self._features(space), strict=True):
             if name in gone:
                 continue
@@ -102,9 +102,9 @@ class Results(ABC):
             rows = list(zip(lines, column, steps, strict=True))
             after = [_after(line, name, before) if line.outcome == "found" else None for line, before, _ in rows]
             step = [of.get(name, 0.0) if line.outcome == "found" else None for line, _, of in rows]
-            told |= {f"{name} before": _column(column), f"{name} after": _column(after)}
-            told[f"{name} step"] = pd.Series(step, dtype=float)
-        return pd.DataFrame(told)
+            table |= {f"{name} before": _column(column), f"{name} after": _column(after)}
+            table[f"{name} step"] = pd.Series(step, dtype=float)
+        return pd.DataFrame(table)
 
     def counterfactuals(self) -> pd.DataFrame:
         """The best counterfactual of each row that has one, by the row's name, with the data's columns and dtypes."""

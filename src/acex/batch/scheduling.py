@@ -9,7 +9,7 @@ import numpy as np
 
 from acex.arrays import FloatArray, IntArray
 from acex.engine.explanation import Explanation
-from acex.space.metric import EUCLIDEAN, Metric
+from acex.space.scale import EUCLIDEAN, Metric
 
 SHARE = 5  # queries of the total budget that a row gets at a time
 ROUND = 4  # one in so many of the rows that could use more gets more in a round

@@ -94,7 +94,7 @@ def tell(
         try:
             labels = _told(book, filled, asked)
         except ValueError as error:
-            raise ValueError(f"{answers}: {str(error).removesuffix('.')}. Nothing was told.") from None
+            raise ValueError(f"{answers}: {str(error).removesuffix('.')}. Nothing was recorded.") from None
         _refuse_foreign(book, answers, filled, asked)
         differ = 0
         for model in dict.fromkeys(a.model for a in asked.values()):
@@ -104,9 +104,11 @@ def tell(
         waiting = sum(line["waiting"] for line in _lines(book))
     new = sum(a.answer is None for a in asked.values())
     if as_json:
-        print_json({"told": len(filled), "new": new, "differ": differ, "waiting": waiting})
+        print_json({"recorded": len(filled), "new": new, "differ": differ, "waiting": waiting})
     else:
-        console().print(f"Told: {counted(len(filled), 'label')}, {new} new. Still waiting: {counted(waiting, 'row')}.")
+        console().print(
+            f"Recorded: {counted(len(filled), 'label')}, {new} new. Still waiting: {counted(waiting, 'row')}."
+        )
     if differ:
         say(f"{counted(differ, 'row')} had another label before. The first one stands; the other is kept beside it.")
         raise typer.Exit(NOTHING_FOUND)
@@ -117,7 +119,7 @@ def status(
     model_id: Annotated[str | None, typer.Option(help="Only explanations of this model.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """How far each explanation is: rows asked, told, waiting, and the best so far.
+    """How far each explanation is: rows asked, answered, waiting, and the best so far.
 
     Example: acex status lab.db
     """
@@ -134,7 +136,7 @@ def status(
             *([shortened(line["model_id"], 12)] if several else []),
             line["outcome"] or ("waiting" if line["waiting"] else "begun"),
             line["asked"],
-            line["told"],
+            line["answered"],
             line["waiting"],
             line["paid"],
             "" if line["best"] is None else f"{line['best']['cost']:.3g}",
@@ -142,7 +144,7 @@ def status(
         for line in lines
     ]
     first = ("explanation", *(["row"] if named else []), *(["model"] if several else []))
-    console().print(table((*first, "state", "asked", "told", "waiting", "paid", "best cost"), shown))
+    console().print(table((*first, "state", "asked", "answered", "waiting", "paid", "best cost"), shown))
 
 
 def _read_answers(path: Path) -> pd.DataFrame:
@@ -163,14 +165,14 @@ def _read_answers(path: Path) -> pd.DataFrame:
 
 def _filled_in(lines: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Label and values of the lines that have a label, by key."""
-    told = lines[lines[OWN_LABEL] != ""]
-    twice = told[KEY][told[KEY].duplicated()]
+    filled = lines[lines[OWN_LABEL] != ""]
+    twice = filled[KEY][filled[KEY].duplicated()]
     if len(twice):
         raise ValueError(f"{KEY} {twice.iloc[0]!r} has a label in two lines; keep one.")
-    names = [name for name in told.columns if name not in (KEY, OWN_LABEL)]
+    names = [name for name in filled.columns if name not in (KEY, OWN_LABEL)]
     return {
         line[KEY]: {"label": line[OWN_LABEL], "values": {name: line[name] for name in names}}
-        for line in told.to_dict("records")
+        for line in filled.to_dict("records")
     }
 
 
@@ -179,11 +181,11 @@ def _told(book: acex.Ledger, filled: dict[str, dict[str, Any]], asked: dict[str,
     from acex.models.labels import as_labels, as_numbers
 
     measured = {model for model in {a.model for a in asked.values()} if gives_numbers(book, model)}
-    told: dict[str, Any] = {}
+    labels: dict[str, Any] = {}
     for key, line in filled.items():
         read = as_numbers if key in asked and asked[key].model in measured else as_labels
-        [told[key]] = read([as_label(str(line["label"]))], 1)
-    return told
+        [labels[key]] = read([as_label(str(line["label"]))], 1)
+    return labels
 
 
 def _refuse_untold(book: acex.Ledger, path: Path) -> None:
@@ -197,21 +199,23 @@ def _refuse_untold(book: acex.Ledger, path: Path) -> None:
     known = book.by_key(list(filled))
     untold = [key for key in filled if key not in known or known[key].answer is None]
     if untold:
-        raise ValueError(f"{path} holds {counted(len(untold), 'label')} not told yet: acex tell {path} first.")
+        raise ValueError(f"{path} holds {counted(len(untold), 'label')} not recorded yet: acex tell {path} first.")
 
 
 def _refuse_foreign(book: acex.Ledger, path: Path, filled: dict[str, dict[str, Any]], asked: dict[str, Asked]) -> None:
-    """Labels of rows that nobody asked, or whose values were mixed up since, would be wrong for ever."""
+    """Labels of rows that were not asked for, or whose values were changed since, would stay wrong."""
     unknown = [key for key in filled if key not in asked]
     if unknown:
-        raise ValueError(f"{path}: {listed(unknown, most=3)} in {KEY} was not asked by this ledger. Nothing was told.")
+        raise ValueError(
+            f"{path}: {listed(unknown, most=3)} in {KEY} was not asked by this ledger. Nothing was recorded."
+        )
     for key, a in asked.items():
         row = named_rows(book, a.model, [a.row]).iloc[0]
         for name, text in filled[key]["values"].items():
             if name in row.index and not _alike(row[name], text):
                 raise ValueError(
                     f"{path}: {KEY} {key} was asked with {name} = {row[name]!r}, and here it is {text!r}. "
-                    f"Nothing was told."
+                    f"Nothing was recorded."
                 )
 
 
@@ -233,8 +237,8 @@ def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any
     lines = []
     for line in records(book.explanations(model_id)):
         asks = book.asks(line["id"])
-        told = [a for a in asks if a.answer is not None]
-        found = recorded(book, line["id"]) if told and told[0].position == 0 else None
+        answered = [a for a in asks if a.answer is not None]
+        found = recorded(book, line["id"]) if answered and answered[0].position == 0 else None
         best = None
         if found is not None and found.costs:
             best = {"cost": found.costs[0], "counterfactual": found.counterfactual.to_dict()}
@@ -246,8 +250,8 @@ def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any
                 "outcome": line["outcome"],
                 "factual": json.loads(line["factual"]),
                 "asked": len(asks),
-                "told": len(told),
-                "waiting": len(asks) - len(told),
+                "answered": len(answered),
+                "waiting": len(asks) - len(answered),
                 "paid": line["paid"],
                 "best": best,
                 "started_at": line["started_at"],

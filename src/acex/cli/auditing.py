@@ -1,4 +1,4 @@
-"""`acex audit`: does the model still say what it said?"""
+"""`acex audit`: does the model still give the same answers?"""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import Annotated, Any
 import typer
 
 import acex
+from acex.cli.flags import Given
 from acex.cli.ledgers import Where, chosen, gives_numbers, opened
-from acex.cli.models import Model
-from acex.cli.program import NOTHING_FOUND, AsJson
+from acex.cli.models import ModelFlags, with_timeout
+from acex.cli.program import NOTHING_FOUND, AsJson, finite
 from acex.cli.show import console, print_json, table
 
 
 def audit(
     where: Where,
-    black_box: Model,
-    model_id: Annotated[str | None, typer.Option(help="The model's name in the ledger.")] = None,
+    black_box: ModelFlags,
+    model_id: Annotated[str | None, typer.Option("--model-name", help="The model's name in the ledger.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0.001, callback=finite, help="Seconds for a request.")] = None,
     n: Annotated[int, typer.Option("--n", min=1, help="How many rows to ask again, chosen at random.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Another seed chooses other rows.")] = 0,
     as_json: AsJson = False,
@@ -33,12 +35,11 @@ def audit(
 
     from acex.engine.blackbox import BlackBox
     from acex.ledger import canonical, is_vote
-    from acex.models.labels import as_labels, as_numbers, as_numeric, as_predict
     from acex.space.columns import rows_in_form
 
-    model = black_box.open()
+    model = with_timeout(black_box.open(Given(timeout=timeout)), timeout)
     with opened(where) as book:
-        name = chosen(book, model_id or getattr(model, "model_id", None))
+        name = chosen(book, model_id or model.name)
         answers = [answer for answer in book.answers(name) if not is_vote(answer.row)]
         if not answers:
             raise ValueError(f"{name!r} has no answer yet that could be asked again.")
@@ -47,8 +48,7 @@ def audit(
         rows = rows_in_form([json.loads(answer.row) for answer in again], _form(book, name))
         if canonical(rows) != [answer.row for answer in again]:
             raise ValueError(f"The rows of {name!r} are not all of one form and cannot be asked again.")
-        ask, read = (as_numeric(model), as_numbers) if gives_numbers(book, name) else (as_predict(model), as_labels)
-        box = BlackBox(ask, book, len(again), model_id=name, timeout=black_box.patience, read=read)
+        box = BlackBox(model, book, len(again), model_id=name, numbers=gives_numbers(book, name))
         labels = box.ask_again(rows)
     changed = [
         {"row": json.loads(answer.row), "before": answer.label, "now": label}
@@ -63,7 +63,7 @@ def audit(
         if changed:
             lines = [(json.dumps(line["row"], ensure_ascii=False), line["before"], line["now"]) for line in changed]
             out.print(table(("row", "before", "now"), lines))
-            out.print("The model was replaced or is not deterministic. A new model needs a new --model-id.")
+            out.print("The model was replaced or is not deterministic. A new model needs a new --model-version.")
     if changed:
         raise typer.Exit(NOTHING_FOUND)
 

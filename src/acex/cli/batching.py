@@ -191,11 +191,11 @@ def _records(frame: pd.DataFrame, gone: list[str]) -> list[dict[str, Any]]:
     from acex.engine.redaction import message
 
     lines = zip(frame.index, frame.to_dict(orient="records"), strict=True)
-    told = [
+    out = [
         {"row": plain(name)} | {str(key): None if is_missing(value) else value for key, value in line.items()}
         for name, line in lines
     ]
-    for line in told:
+    for line in out:
         line["changes"] = {name: change for name, change in line["changes"].items() if name not in gone}
         line["error"] = message(line["error"], gone)
-    return told
+    return out

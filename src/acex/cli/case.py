@@ -143,7 +143,7 @@ class Case:
         if "noise" in given:
             given["noise"] = flags.noise(given["noise"])
         if isinstance(model, acex.HttpModel):
-            given.pop("timeout", None)  # it limits each of its requests itself
+            given.pop("timeout", None)  # it limits its requests itself
         try:
             return acex.Model(model, **given)
         except TypeError as error:
@@ -151,7 +151,7 @@ class Case:
 
     def _strategy(self, space: acex.Space) -> dict[str, Any]:
         """The strategy and the cost, with their own options."""
-        from acex.search.strategies import as_strategy
+        from acex.search.search import as_strategy
 
         strategy: Any = as_strategy(self.given.get("strategy", "feasible"))
         own = self.given.of("strategy")
@@ -160,7 +160,7 @@ class Case:
         cost = self.given.of("cost")
         if "weights" in cost:
             cost["weights"] = self._by_column("weights", "--weight", "income=3", space, lambda name, text: float(text))
-        return {"strategy": replace(strategy, **own), "cost": replace(strategy.default_cost, **cost)}
+        return {"strategy": replace(strategy, **own), "cost": acex.Cost(**{"per_category": strategy.default_per_category, **cost})}
 
     def _by_column(self, name: str, flag: str, example: str, space: acex.Space, read: Any) -> dict[str, Any]:
         return flags.by_column(self.given.get(name, ()), space, flag, example, read)
@@ -205,7 +205,7 @@ class Case:
         names = whole[column].loc[factual.index]
         if names.isna().any():
             raise ValueError(f"--id-column {column}: a row has no name there.")
-        return cast("list[Any]", names.tolist())
+        return names.tolist()
 
     @property
     def _missing(self) -> Literal["drop", "keep"]:

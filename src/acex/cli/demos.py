@@ -161,7 +161,7 @@ def _model(name: Demo, data: Dataset) -> Predict:
         from sklearn.ensemble import RandomForestClassifier
 
         model = RandomForestClassifier(100, random_state=0)
-    model.fit(data.codes, data.labels)
+    model.fit(data.codes, data.outcomes)
     return lambda rows: model.predict(data.space.encode(rows))
 
 

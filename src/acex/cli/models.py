@@ -121,3 +121,8 @@ class ModelFlags:
                 raise ValueError(f"--header-from-env: expected HEADER=VARIABLE, got {header!r} without a variable.")
             headers[header] = variable
         return acex.HttpModel(self.model, protocol=self.protocol.value, headers_from_env=headers, **more)
+
+
+def with_timeout(model: Any, timeout: float | None) -> acex.Model:
+    """The model with a limit for each request; an endpoint limits its requests itself."""
+    return acex.Model(model, timeout=None if isinstance(model, acex.HttpModel) else timeout)

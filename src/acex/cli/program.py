@@ -1,4 +1,4 @@
-"""The program `acex`: its exit codes, how errors are told, and commands that share options.
+"""The program `acex`: its exit codes, how errors are shown, and commands that share options.
 
 A command's module imports at its top only what describes the command; what does the work is imported when it runs,
 so that help comes at once.
@@ -25,7 +25,7 @@ from acex.errors import AcexError, BudgetSpent, ExecutorFailed, LedgerFailed, Mo
 
 # 0 is an answer.
 NOTHING_FOUND = 1  # or labels that changed
-WRONG = 2  # what has to be mended in the command or its files
+WRONG = 2  # something to fix in the command or its files
 FAILED = 3  # the model, the ledger, the workers, or no budget left
 STOPPED = 130  # by Ctrl-C, as shells count it
 
@@ -35,22 +35,22 @@ SECRET = re.compile(r"([?&;]\w*(?:pass|pwd|secret|token|key)\w*=)[^&;\s'\"]*", r
 
 
 class Commands(TyperGroup):
-    """The commands, where an error a user can mend is one line and no traceback."""
+    """The commands, where an error that a user can fix is one line and no traceback."""
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
-        with _told():
+        with _errors_shown():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: Any) -> Any:
-        with _told():
+        with _errors_shown():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _errors_shown() -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         raise
     except UsageError as error:
         if not error.format_message():  # it shows the help instead

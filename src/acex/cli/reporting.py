@@ -57,23 +57,25 @@ def report(
     if source.endswith(".json"):
         if explanation is not None or model_id is not None:
             raise ValueError("--explanation and --model-id choose from a ledger, not from a .json file.")
-        told = _written(Path(source))
-        prices: dict[str, float | None] = dict.fromkeys(told)
+        explanations = _written(Path(source))
+        prices: dict[str, float | None] = dict.fromkeys(explanations)
     else:
-        told, prices = _recorded(source, explanation, model_id)
+        explanations, prices = _recorded(source, explanation, model_id)
     if row_id:
-        told = {name: e for name, e in told.items() if set(row_id) & set(str(e.settings.get("id")).split(", "))}
-        if not told:
+        explanations = {
+            name: e for name, e in explanations.items() if set(row_id) & set(str(e.settings.get("id")).split(", "))
+        }
+        if not explanations:
             raise ValueError(f"{spoken(source)}: no explanation is of a row called {listed(row_id)}.")
-    told = {name: without(e, seal.columns) for name, e in told.items()}  # of the index page too
+    explanations = {name: without(e, seal.columns) for name, e in explanations.items()}  # of the index page too
     pages = {
         name: page(e, profile, sign=seal.sign, price_per_row=prices[name], fields=fields, template=template)
-        for name, e in told.items()
+        for name, e in explanations.items()
     }
     stem = "report" if "://" in source else Path(source).stem
-    written = _one(pages, told, out, stem) if len(pages) == 1 else _several(pages, told, out, stem)
+    written = _one(pages, explanations, out, stem) if len(pages) == 1 else _several(pages, explanations, out, stem)
     if as_json:
-        outcomes = {name: e.outcome for name, e in told.items()}
+        outcomes = {name: e.outcome for name, e in explanations.items()}
         lines = [{"explanation": n or None, "outcome": outcomes[n], "file": str(p)} for n, p in written.items()]
         print_json({"reports": lines, "open": str(_entrance(written))})
     else:
@@ -95,20 +97,20 @@ def _written(path: Path) -> dict[str, acex.Explanation]:
             say(f"warning: {path}: the sum does not fit: something was changed since it was written.")
         if "rows" not in data:
             return {"": acex.Explanation.from_json(path)}
-        told = {}
+        explanations = {}
         for i, line in enumerate(data["rows"]):
             if line["explanation"] is None:
                 say(f"left out: row {line['row']}: {line['error'] or 'it was not asked'}")
             else:
                 name = f"row-{line['row']}"
                 whole = acex.Explanation.from_json(json.dumps(line["explanation"]))
-                told[f"{name}-{i}" if name in told else name] = whole
+                explanations[f"{name}-{i}" if name in explanations else name] = whole
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         why = f": {error}" if isinstance(error, ValueError) else "."
         raise ValueError(f"{path} is nothing that --out of acex explain or batch wrote{why}") from None
-    if not told:
+    if not explanations:
         raise ValueError(f"{path}: none of its {len(data['rows'])} rows has an explanation.")
-    return told
+    return explanations
 
 
 def _recorded(
@@ -124,29 +126,33 @@ def _recorded(
         if not names or (name is not None and len(names) > 1):
             wanted = "an explanation" if name is None else f"exactly one explanation whose name begins with {name!r}"
             raise ValueError(f"{spoken(where)}: expected {wanted}; there are {listed(known) or 'none'}.")
-        told = {}
+        explanations = {}
         for i in names:
             try:
-                told[i] = recorded(book, i)
+                explanations[i] = recorded(book, i)
             except ValueError as error:
                 if len(names) == 1:
                     raise
                 say(f"left out: {error}")
-        if not told:
+        if not explanations:
             raise ValueError(f"{spoken(where)}: none of its {len(names)} explanations has an answer yet.")
-        return told, {i: price_of(book, known[i]) for i in told}
+        return explanations, {i: price_of(book, known[i]) for i in explanations}
 
 
-def _one(pages: dict[str, str], told: dict[str, acex.Explanation], out: Path | None, stem: str) -> dict[str, Path]:
+def _one(
+    pages: dict[str, str], explanations: dict[str, acex.Explanation], out: Path | None, stem: str
+) -> dict[str, Path]:
     [(name, page)] = pages.items()
     path = Path(f"{stem}.html") if out is None else out
     if path.is_dir():
-        [path] = _inside(path, [_called(name or stem, told[name], 0)])
+        [path] = _inside(path, [_called(name or stem, explanations[name], 0)])
     path.write_text(page, encoding="utf-8")
     return {name: path}
 
 
-def _several(pages: dict[str, str], told: dict[str, acex.Explanation], out: Path | None, stem: str) -> dict[str, Path]:
+def _several(
+    pages: dict[str, str], explanations: dict[str, acex.Explanation], out: Path | None, stem: str
+) -> dict[str, Path]:
     from acex.show.report import index_page
 
     folder = Path(f"{stem}-report") if out is None else out
@@ -154,12 +160,12 @@ def _several(pages: dict[str, str], told: dict[str, acex.Explanation], out: Path
         raise ValueError(f"--out {folder}: expected a folder for {len(pages)} reports; --explanation chooses one.")
     folder.mkdir(exist_ok=True)
     # What the row is called, where a ledger knows it; a file of a batch has named its rows already.
-    names = [name if name.startswith("row-") else _called(name, told[name], i) for i, name in enumerate(pages)]
+    names = [name if name.startswith("row-") else _called(name, explanations[name], i) for i, name in enumerate(pages)]
     first, *others = _inside(folder, ["index", *names])
     written = dict(zip(pages, others, strict=True))
     for name, path in written.items():
         path.write_text(pages[name], encoding="utf-8")
-    first.write_text(index_page([(written[name].name, e) for name, e in told.items()]), encoding="utf-8")
+    first.write_text(index_page([(written[name].name, e) for name, e in explanations.items()]), encoding="utf-8")
     return written
 
 

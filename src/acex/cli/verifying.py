@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from acex.cli.models import Model, Protocol
+from acex.cli.flags import Given
+from acex.cli.models import ModelFlags, Protocol, with_timeout
 from acex.cli.program import NOTHING_FOUND, AsJson, finite, say
 from acex.cli.show import console, counted, print_json, table
 from acex.values import listed
@@ -58,18 +59,18 @@ def verify(
         raise ValueError(f"{file}: it is no JSON of acex explain or batch, and no page ({error}).") from None
     if not isinstance(document, dict):
         raise ValueError(f"{file}: expected an object, got {type(document).__name__}.")
-    told, whole = _documents(document, row or [], file)
+    documents, whole = _documents(document, row or [], file)
     private = None if left_out is None else parsed(left_out.read_text(encoding="utf-8"))
     box = None
     if model is not None:
-        black_box = Model(model, protocol, model_config, header_from_env, allow_pickle, timeout)
-        box, timeout = black_box.open(), black_box.patience
-        say(f"{counted(sum(n_queries(one) for one in told.values()), 'row')} will be asked, and paid for.")
+        where = ModelFlags(model, protocol, model_config, header_from_env, allow_pickle)
+        box = with_timeout(where.open(Given(timeout=timeout)), timeout)
+        say(f"{counted(sum(n_queries(one) for one in documents.values()), 'row')} will be asked, and paid for.")
     wrong = faults(document, key) if whole else []
     results = []
-    for name, one in told.items():
+    for name, one in documents.items():
         mine = private if not whole or private is None else private.get(name, {})
-        results.append(checked(one, model=box, key=key, left_out=mine, timeout=timeout))
+        results.append(checked(one, model=box, key=key, left_out=mine))
     differs = _page_fault(file, text)
     holds = not wrong and differs is None and all(result.holds for result in results)
     if as_json:

@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from acex.datasets.dataset import Dataset, images
-from acex.datasets.schema import LABEL, schemas
+from acex.datasets.dataset import OUTCOME, Dataset, images, schemas
 from acex.space.space import Space
 
 EDUCATION = ("primary", "secondary", "bachelor", "master")
@@ -75,8 +74,8 @@ def loan(n: int = 1000, seed: int = 0) -> Dataset:
     return Dataset(
         name="loan",
         rows=rows,
-        labels=pd.Series(np.where(approved, "approved", "rejected"), name=LABEL, dtype="str"),
-        space=Space.infer(rows, freeze=["age"]),
+        outcomes=pd.Series(np.where(approved, "approved", "rejected"), name=OUTCOME, dtype="str"),
+        space=Space.infer(rows).adjust(freeze=["age"]),
         target="approved",
         title="Loan applications (generated)",
         positive=("approved",),
@@ -92,7 +91,7 @@ def moons() -> Dataset:
     return Dataset(
         name="moons",
         rows=rows,
-        labels=pd.Series(y, name=LABEL),
+        outcomes=pd.Series(y, name=OUTCOME),
         space=Space.infer(rows),
         target=1,
         title="Two moons (generated)",
@@ -108,8 +107,8 @@ def tic_tac_toe() -> Dataset:
     boards = [(_outcome(board), board) for board in product("xob", repeat=9)]
     final = [(*board, outcome) for wanted in ("x", "o", "draw") for outcome, board in boards if outcome == wanted]
     schema = schemas()["tic_tac_toe"]
-    table = pd.DataFrame(final, columns=pd.Index([*(column.name for column in schema.columns), LABEL]))
-    table[LABEL] = table[LABEL].map({"x": "positive", "o": "negative", "draw": "negative"})
+    table = pd.DataFrame(final, columns=pd.Index([*(column.name for column in schema.columns), OUTCOME]))
+    table[OUTCOME] = table[OUTCOME].map({"x": "positive", "o": "negative", "draw": "negative"})
     return schema.dataset(table)
 
 
@@ -117,7 +116,7 @@ def _outcome(board: tuple[str, ...]) -> str | None:
     """Who has won, "x" or "o", or "draw"; None where no game can end."""
     lead = board.count("x") - board.count("o")
     has_line = {player: any(all(board[i] == player for i in line) for line in LINES) for player in "xo"}
-    # Whoever completes a line has just moved, and the game stops: the other has no line.
+    # The player who completes a line has just moved, and the game stops: the other has no line.
     if has_line["x"] and lead == 1 and not has_line["o"]:
         return "x"
     if has_line["o"] and lead == 0 and not has_line["x"]:
@@ -135,7 +134,7 @@ def breast_cancer() -> Dataset:
     return Dataset(
         name="breast_cancer",
         rows=bunch.data,
-        labels=pd.Series(bunch.target_names[bunch.target], name=LABEL, dtype="str"),
+        outcomes=pd.Series(bunch.target_names[bunch.target], name=OUTCOME, dtype="str"),
         space=Space.infer(bunch.data, grid=False),
         target="benign",
         title="Breast Cancer Wisconsin (Diagnostic)",

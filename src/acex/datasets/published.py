@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from acex.datasets.dataset import Dataset, images
-from acex.datasets.schema import LABEL, Schema, schemas
+from acex.datasets.dataset import OUTCOME, Dataset, PublishedTable, images, schemas
 
 PAPER = ("diabetes", "breast", "kc2", "blood", "cmc", "nursery", "german_credit", "tic_tac_toe")
 Split: TypeAlias = Literal["train", "test"]
@@ -50,12 +49,12 @@ def mnist(split: Split = "train") -> Dataset:
         raise ValueError(f"split: {split!r} is not one of {get_args(Split)}.")
     path = _file("mnist.npz")
     if path is None:
-        pixels, labels = _mnist_from_openml(split)
+        pixels, outcomes = _mnist_from_openml(split)
     else:
         with np.load(path) as arrays:
             pixels = arrays[f"X_{split}"]
-            labels = np.array(MNIST_DIGITS)[arrays[f"y_{split}"]]
-    return images("mnist", pixels, labels, brightest=255, target=MNIST_DIGITS[1], title="MNIST, 8 against 9")
+            outcomes = np.array(MNIST_DIGITS)[arrays[f"y_{split}"]]
+    return images("mnist", pixels, outcomes, brightest=255, target=MNIST_DIGITS[1], title="MNIST, 8 against 9")
 
 
 def _file(name: str) -> Path | None:
@@ -70,7 +69,7 @@ def _file(name: str) -> Path | None:
 
 
 def _fetch(data_id: int, name: str) -> tuple[pd.DataFrame, pd.Series[Any]]:
-    """Features and labels of an OpenML data set; scikit-learn keeps a copy."""
+    """Features and outcomes of an OpenML data set; scikit-learn keeps a copy."""
     from sklearn.datasets import fetch_openml
 
     try:
@@ -85,19 +84,19 @@ def _fetch(data_id: int, name: str) -> tuple[pd.DataFrame, pd.Series[Any]]:
     return bunch.data, bunch.target
 
 
-def _table_from_openml(schema: Schema) -> pd.DataFrame:
+def _table_from_openml(schema: PublishedTable) -> pd.DataFrame:
     """The same table of text as in the csv file: our columns, our words, no row with a missing value."""
-    data, labels = _fetch(schema.openml, schema.name)
+    data, outcomes = _fetch(schema.openml, schema.name)
     sources = [column.source or column.name for column in schema.columns]
     missing = [source for source in sources if source not in data.columns]
     if missing:
         raise ValueError(f"{schema.name}: OpenML {schema.openml} has {list(data.columns)}, but not {missing}.")
-    complete = data[sources].notna().all(axis=1) & labels.notna()
+    complete = data[sources].notna().all(axis=1) & outcomes.notna()
     table = {
         column.name: _in_words(data.loc[complete, source], column.words)
         for column, source in zip(schema.columns, sources, strict=True)
     }
-    table[LABEL] = _in_words(labels[complete], schema.label)
+    table[OUTCOME] = _in_words(outcomes[complete], schema.label)
     return pd.DataFrame(table).reset_index(drop=True)
 
 
@@ -111,6 +110,6 @@ def _in_words(values: pd.Series[Any], words: Mapping[str, str]) -> pd.Series[str
 def _mnist_from_openml(split: Split) -> tuple[npt.NDArray[np.uint8], npt.NDArray[Any]]:
     data, digits = _fetch(MNIST_OPENML, "mnist")
     part = slice(None, MNIST_TRAIN_ROWS) if split == "train" else slice(MNIST_TRAIN_ROWS, None)
-    labels = _in_words(digits.iloc[part], {}).to_numpy()
-    wanted = np.array([label in MNIST_DIGITS for label in labels])
-    return data.iloc[part].to_numpy()[wanted].astype(np.uint8), labels[wanted]
+    outcomes = _in_words(digits.iloc[part], {}).to_numpy()
+    wanted = np.isin(outcomes, MNIST_DIGITS)
+    return data.iloc[part].to_numpy()[wanted].astype(np.uint8), outcomes[wanted]

@@ -14,8 +14,7 @@ import pandas as pd
 from acex.arrays import Rows, row_wise_advice
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Answer, Claim, Ledger, Question, Scores, canonical
-from acex.models.labels import Predict, as_labels
-from acex.models.scores import Scored, as_scores
+from acex.models.labels import Predict, Scored, as_labels, as_scores
 from acex.values import Label
 
 HANDED_OUT = "handed out to be asked"  # who holds a claim that a person or another program will answer

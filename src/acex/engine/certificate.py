@@ -1,10 +1,10 @@
-"""A sum over a document, and a signature over the sum: what was written is what is read.
+"""A checksum over a document, and a signature over the checksum.
 
-The sum is the SHA-256 of the document's canonical form: JSON with sorted keys, without spaces, texts in ASCII, and
-every number as it is written in the file, so that a changed digit is found also where it would not change the number.
-What another program may do is to indent and to reorder; not to write numbers anew. The sum finds accidents and careless
-changes. Who changes a document on purpose can make the sum anew: only the signature protects against that, and only for
-a reader who knows the signer's public key from elsewhere.
+The checksum is the SHA-256 of the document's canonical form: JSON with sorted keys, without spaces, texts in ASCII, and
+every number as it is written in the file, so that a changed digit is detected where the number stays the same, too.
+Another program may indent and reorder it, but not rewrite numbers. The checksum detects accidents and careless
+changes. Someone who changes a document on purpose can compute it again: only the signature protects against that, and
+only for a reader who knows the signer's public key from elsewhere.
 """
 
 from __future__ import annotations

@@ -279,7 +279,7 @@ class Explanation:
             return self.advice
         answers = dict.fromkeys(self._called(step.label) for step in self.steps)
         met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
-        never = "" if met or self.target is None else f", never {self.plan.target.wish or repr(self.target)}"
+        never = "" if met or self.target is None else f", never {self.plan.target.range_text or repr(self.target)}"
         return f"{self.advice} The model answered [{listed(answers)}]{never}."
 
     def _queries(self) -> str:
@@ -294,7 +294,7 @@ class Explanation:
     def _result(self) -> str:
         if self.outcome == "found":
             sure = f"; {self.ending.sureness()}" if self.ending.votes else ""
-            wanted = f" (wanted: {self.plan.target.wish})" if self.plan.target.wish else ""
+            wanted = f" (wanted: {self.plan.target.range_text})" if self.plan.target.range_text else ""
             return (
                 f"{' -> '.join(labels_as_text(self))}{wanted} by changing {len(self.changes)} of "
                 f"{len(self.plan.space)} features (cost {self.cost:.3g}, {self._queries()}{sure})."

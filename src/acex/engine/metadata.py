@@ -1,4 +1,4 @@
-"""What is told of an explanation besides what decides it: the model's name, and the versions it ran with."""
+"""The versions that an explanation ran with."""
 
 from __future__ import annotations
 

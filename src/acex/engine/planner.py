@@ -18,6 +18,7 @@ from acex.engine.rarity import unusual_row
 from acex.engine.reference import Reference
 from acex.engine.session import Session
 from acex.ledger import Ledger
+from acex.models.labels import refuse_lookalike, refuse_other_kind
 from acex.models.model import Model
 from acex.options import BY_NAME, Options
 from acex.plan.fingerprint import fingerprint_of
@@ -26,8 +27,8 @@ from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
-from acex.space.metric import Metric
-from acex.space.rules import Rule
+from acex.space.rules import as_rules
+from acex.space.scale import Metric
 from acex.space.space import Space
 from acex.values import Label, Remark, fingerprint, is_missing
 
@@ -75,16 +76,17 @@ class Planner:
         """
         options = replace(options, target=options.target.named(self.model.labels_by_name))
         target, model = options.target, self.model
-        if model.noise is not None:
-            if model.scores or isinstance(target, Measured):
-                raise ValueError("noise needs labels: numbers and probabilities (scores=True) are not voted on.")
+        if model.voting is not None:
+            if isinstance(target, Measured):
+                raise ValueError("noise needs labels: numbers are not voted on.")
             if options.strategy.name != "feasible":
                 raise ValueError(f"noise needs strategy 'feasible', got strategy {options.strategy.name!r}.")
         self._check_target(target)
         space = self.space.widened(options.ranges, options.values).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.cost_or_default.weights
         )
-        return options, space, tuple(Rule.of(rule, space) if isinstance(rule, str) else rule for rule in options.rules)
+        rules, functions = as_rules(options.rules, space)
+        return options, space, (*rules, *functions)
 
     def _check_target(self, target: Target) -> None:
         """Raise when the model can never give what is wanted, or the outcomes are not labels of the model."""
@@ -130,8 +132,8 @@ class Planner:
             rules=rules,
             cost=options.cost_or_default,
             max_changes=options.max_changes,
-            kind=strategy.plausibility,
-            min_steps=strategy.reverts_changes,
+            kind=strategy.default_plausibility,
+            small_steps=not strategy.limits_changes,
         )
         functions, remarks = self._fingerprint_of_functions(options, problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -153,8 +155,8 @@ class Planner:
             decides=deciding | {"reference": self.reference.identity, "functions": functions},
             remarks=(
                 *self.remarks,
-                *known.beyond(encoded[0]),
-                *known.others(x),
+                *known.out_of_range(encoded[0]),
+                *known.unknown_categories(x),
                 *unusual_row(problem),
                 *remarks,
             ),
@@ -169,13 +171,13 @@ class Planner:
             **options.settings(space),
             "plausibility": None
             if plausibility is None
-            else plausibility.or_else(options.strategy.plausibility).described,
+            else plausibility.or_else(options.strategy.default_plausibility).described,
             "outcomes": self.reference.outcomes is not None,
             "n_reference": len(self.reference),
             "scores": model.scores,
             "class_names": [[label, name] for label, name in model.class_names.items()] or None,
-            "noise": 0 if model.noise is None else model.noise.share,
-            "confirm": 3 if model.noise is None else model.noise.confirm,
+            "noise": model.noise,
+            "confirm": model.confirm,
             "share_answers": self.share_answers,
         }
 
@@ -213,9 +215,9 @@ class Planner:
 
     def _learn(self, target: Target, before: Label) -> Hint | None:
         """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
-        self.model.refuse_other_kind(self.imported, before)
+        refuse_other_kind(self.imported, before)
         if isinstance(target, OneOf):
-            self.model.refuse_lookalike(before, target.labels)
+            refuse_lookalike(before, target.labels)
             self.reference.refuse_foreign_outcomes([*target.labels, before])
         target.refuse_start(before)
         return self.reference.hint(target, before)

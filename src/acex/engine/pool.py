@@ -21,14 +21,14 @@ from acex.plan.target import Target
 from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, key
 from acex.search.search import Search
-from acex.space.quantiles import Quantiles
+from acex.space.scale import Quantiles
 from acex.space.space import Space
 from acex.values import Label
 
 MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
 NEWEST = 5000  # of all answers are looked at for them
 ENOUGH = 200  # so many answers, of both kinds, say more about the model than the distance to the factual does
-SELDOM, MOST_NEWS = 0.2, 500  # a hint is worked out anew when there is this share of answers more, or so many
+SELDOM, MOST_NEWS = 0.2, 500  # a hint is computed again when there are so many more answers, as a share or a number
 
 IsHit = Callable[[Answer], tuple[bool, float | None] | None]  # None: the answer does not tell
 
@@ -58,13 +58,13 @@ class _Nearest(NamedTuple):
     answers: tuple[Answer, ...]
 
     def known(self, is_hit: IsHit) -> Known | None:
-        """The same for a search, which wants to know which of them would be hits; None if there are none."""
-        told = {i: hit for i, answer in enumerate(self.answers) if (hit := is_hit(answer)) is not None}
-        if not told:
+        """The same for a search, with which of them would be hits; None if there are none."""
+        judged = {i: hit for i, answer in enumerate(self.answers) if (hit := is_hit(answer)) is not None}
+        if not judged:
             return None
-        odds = tuple(o for _, o in told.values() if o is not None)
-        hits = np.array([hit for hit, _ in told.values()])
-        return Known(self.X[list(told)], hits, odds if len(odds) == len(told) else ())
+        odds = tuple(o for _, o in judged.values() if o is not None)
+        hits = np.array([hit for hit, _ in judged.values()])
+        return Known(self.X[list(judged)], hits, odds if len(odds) == len(judged) else ())
 
 
 class Pool:
@@ -100,9 +100,9 @@ class Pool:
             if (seen, wanted) not in self._hints:
                 newest = self._up_to(seen)
                 part = newest.part(seen)
-                told = [is_hit(answer) for answer in newest.answers[part]]
-                X = newest.X[part][[i for i, hit in enumerate(told) if hit is not None]]
-                hits = np.array([hit[0] for hit in told if hit is not None], dtype=bool)
+                judged = [is_hit(answer) for answer in newest.answers[part]]
+                X = newest.X[part][[i for i, hit in enumerate(judged) if hit is not None]]
+                hits = np.array([hit[0] for hit in judged if hit is not None], dtype=bool)
                 hint = outcome_model(self.space, X, hits, LEAF_LEARNT) if len(hits) >= ENOUGH else None
                 self._hints = {k: v for k, v in self._hints.items() if k[0] == seen} | {(seen, wanted): hint}
             return self._hints[seen, wanted]
@@ -166,12 +166,12 @@ class Lessons:
         if not self._has_begun and search.problem.hint is None and search.strategy.uses_hints:
             hint = self._pool.hint(begun, self._target.same_hits(before), is_hit)
             if hint is not None:
-                search = replace(search, problem=replace(search.problem, hint=hint, learnt=True))
+                search = replace(search, problem=replace(search.problem, hint=hint, hint_from_model=True))
         self._has_begun = True
         nearest = self._pool.nearest(self._home, seen, search.history.asked, self.own)
         if nearest.answers != self._nearest:
             self._nearest = nearest.answers
-            search = search.knowing(nearest.known(is_hit))
+            search = search.with_known(nearest.known(is_hit))
         return search
 
 

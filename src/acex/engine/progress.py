@@ -12,7 +12,7 @@ from acex.engine.session import Session
 
 @contextmanager
 def _bar(wanted: bool | None, title: str, first: str, total: int, *, timed: bool = False) -> Iterator[Any]:
-    """The bar and its task; None where nobody wants to see one."""
+    """The bar and its task; None where none is shown."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -42,7 +42,7 @@ def of_queries(wanted: bool | None, budget: int) -> Iterator[Callable[[Session],
 
 @contextmanager
 def of_rows(wanted: bool | None, n: int) -> Iterator[Callable[[Explanation, int], None]]:
-    """What shows how far a batch has got, with rate and time left; it is told each explanation and its queries."""
+    """Shows how far a batch is, with rate and time left; call it with each explanation and its queries."""
     with _bar(wanted, "explaining", "", n, timed=True) as shown:
         queries = found = failed = 0
 

@@ -1,6 +1,6 @@
 """How usual a row is, and why it is not, in words: which value does not go with which other one.
 
-What is strange follows from all columns together (see `space/expected.py`); what a person can check is a pair of them.
+What is strange follows from all columns together (see `space/joint.py`); what a person can check is a pair of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import Problem
-from acex.space.feature import NOTHING
+from acex.space.feature import MISSING_CODE
 from acex.space.plausibility import Joint
 from acex.space.space import Space
 from acex.values import Remark
@@ -33,7 +33,7 @@ class _Pair(NamedTuple):
 
 
 def affinity(problem: Problem, X: FloatArray) -> FloatArray:
-    """How much points look like the reference, 1 for all where nobody wants to know, (n,)."""
+    """How much points look like the reference, 1 for all where there is no filter, (n,)."""
     density = problem.density
     return np.ones(len(X)) if density is None or not len(X) else density.affinity(X)
 
@@ -42,14 +42,14 @@ def rarest_values(problem: Problem, x: FloatArray) -> Remark | None:
     """The pair of values of a point, (d,), that is rarest among known rows; None where none is rare."""
     if not isinstance(problem.density, Joint):
         return None
-    expected = problem.density.expected
-    judged = expected.traits.features
-    off = expected.off(x[None])[0]
+    model = problem.density.model
+    judged = model.basis.features
+    off = model.off(x[None])[0]
     strangest = [judged[i] for i in np.argsort(-off, kind="stable")[:STRANGEST] if off[i] >= OFF]
     pairs = [
         pair
         for beside in judged
-        if x[beside] != NOTHING
+        if x[beside] != MISSING_CODE
         if (near := _near(problem, x, beside)).sum() >= FEWEST
         for pair in (_pair(problem, x, j, beside, near) for j in strangest if j != beside)
         if pair.share <= RARE
@@ -86,7 +86,7 @@ def _near(problem: Problem, x: FloatArray, j: int) -> BoolArray:
 
 
 def _pair(problem: Problem, x: FloatArray, j: int, beside: int, near: BoolArray) -> _Pair:
-    values = problem.reference[near & (problem.reference[:, j] != NOTHING), j]
+    values = problem.reference[near & (problem.reference[:, j] != MISSING_CODE), j]
     if problem.scale.is_nominal[j]:
         share, beyond = float((values == x[j]).mean()), 0.0
     else:
@@ -99,7 +99,7 @@ def _pair(problem: Problem, x: FloatArray, j: int, beside: int, near: BoolArray)
 def _sentence(space: Space, reference: FloatArray, x: FloatArray, pair: _Pair) -> str:
     feature, beside = space.features[pair.feature], space.features[pair.beside]
     known, others = (reference[pair.near, j] for j in (pair.feature, pair.beside))
-    known, others = known[known != NOTHING], others[others != NOTHING]
+    known, others = known[known != MISSING_CODE], others[others != MISSING_CODE]
     value, other = (f.text(f.read(x[j])) for f, j in ((feature, pair.feature), (beside, pair.beside)))
     low, high = (beside.text(beside.read(end)) for end in (others.min(), others.max()))
     where = f" with {beside.name} {low}" if low == high else f" with {beside.name} {low} to {high}"

@@ -23,8 +23,8 @@ from acex.values import Label, Remark
 
 OLDER = Remark(
     "older_record",
-    "An older version of acex recorded this explanation without the features' ranges and standard deviations and without "
-    "what was frozen or limited: ranges are those of the rows asked, and steps are unknown. Explain the row again with "
+    "An older version of acex recorded this explanation without the features' ranges, standard deviations and "
+    "constraints: ranges are those of the rows asked, and steps are unknown. Explain the row again with "
     "the same ledger to record them; the answers are reused.",
     is_warning=True,
 )

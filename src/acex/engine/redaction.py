@@ -86,7 +86,7 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
 
 
 def message(error: str | None, gone: Sequence[str]) -> str | None:
-    """What may be said of an error where columns are left out: models like to quote the row that they stumbled over."""
+    """The error, unless columns are redacted: models often quote the row that caused it."""
     return LEFT_OUT if error and gone else error
 
 

@@ -1,4 +1,4 @@
-"""The known rows of a domain, and all that is worked out from them once for every explanation."""
+"""The known rows of a domain, and everything computed from them once for all explanations."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from acex.plan.target import Target
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Hint, Problem
 from acex.space.cost import Cost
-from acex.space.gaps import Missing
 from acex.space.plausibility import Density, Kind, Plausibility
-from acex.space.quantiles import Quantiles
-from acex.space.region import Constraint, Region
-from acex.space.rules import Rule
-from acex.space.scale import Scale
-from acex.space.space import Grids, Space
+from acex.space.region import Region
+from acex.space.scale import Quantiles, Scale
+from acex.space.space import Space
 from acex.values import Label, fingerprint, is_finite
 
-VISIBLE = 0.01  # of the spread of a feature: no decision should hang on a smaller step
+VISIBLE = 0.01  # of the spread of a feature: smaller steps should not decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,44 +38,30 @@ class Reference:
 
     @classmethod
     def of(
-        cls,
-        data: Rows,
-        labels: Any,
-        space: Space | None,
-        grid: Grids,
-        plausibility: Plausibility | None,
-        seed: int,
-        missing: Missing = "drop",
-        other: Mapping[Any, Any] | None = None,
+        cls, data: Rows, outcomes: Any, space: Space, plausibility: Plausibility | None = None, seed: int = 0
     ) -> Reference:
-        """What is known of these rows.
+        """What is known of these rows, and of their true outcomes, one per row or None.
 
         Raises:
-            ValueError: a value is missing or impossible, or the outcomes are not one a row.
+            ValueError: a value is missing or impossible, or there is not one outcome per row.
         """
-        if not (space is None or isinstance(space, Space)):
-            raise TypeError(f"space must be an acex.Space or None, got {type(space).__name__}.")
         if not (plausibility is None or isinstance(plausibility, Plausibility)):
             raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
-        if space is None:
-            space = Space.infer(data, grid=grid, missing=missing)
-        else:
-            space = (space.like(data) if missing == "drop" else space.keeping_gaps(data)).moving_on(grid)
-        space = space.adjust(other=other)
+        space = space.like(data)
         points = space.encode(data)
         scale = Scale.of(space, points)
-        outcomes = None if labels is None else as_outcomes(labels, len(points))
-        reference = cls(space, points, scale, Quantiles.of(scale, points), plausibility, outcomes, seed)
-        reference.density("joint")  # what is wrong with it is said here
+        known = None if outcomes is None else as_outcomes(outcomes, len(points))
+        reference = cls(space, points, scale, Quantiles.of(scale, points), plausibility, known, seed)
+        reference.density("joint")  # so that an error shows here
         return reference
 
     def __len__(self) -> int:
         return len(self.points)
 
     def density(self, kind: Kind) -> Density | None:
-        """What looks like these rows, by this kind of filter where nobody chose one; None: everything does."""
+        """The plausibility filter, of this kind where the settings leave it open; None without one."""
         if self.plausibility is None:
             return None
         settings = self.plausibility.or_else(kind)
@@ -93,74 +76,72 @@ class Reference:
 
     @cached_property
     def identity(self) -> str:
-        """What tells these rows and outcomes from others."""
+        """A fingerprint of these rows and outcomes."""
         outcomes = None if self.outcomes is None else fingerprint(self.outcomes)
         return fingerprint([self.points.astype("<f8").tobytes().hex(), self.points.shape, outcomes, self.seed])
 
     def refuse_foreign_outcomes(self, words: Sequence[Label], *, all_words: bool = True) -> None:
-        """Outcomes in other words than the model's would be no hint, and nobody would notice.
+        """Raise if the outcomes are not labels of the model: they would silently be of no use.
 
         Args:
             words: labels of the model.
-            all_words: these are all it gives. Else one outcome of the same type, and no other, will do: a history
-                without a single success is a history.
+            all_words: these are all its labels. Otherwise a single outcome of the same type is accepted: the data may
+                contain no success.
         """
         outcomes = list(dict.fromkeys(self.outcomes or words))
         one_sided = len(outcomes) == 1 and type(outcomes[0]) in {type(word) for word in words}
         if not (any(o in words for o in outcomes) or (one_sided and not all_words)):
             raise ValueError(
-                f"labels must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
+                f"outcomes must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
             )
 
     def refuse_outcomes_that_are_no_numbers(self) -> None:
-        """The same where a number is wanted."""
+        """Raise if an outcome is not a number, for a target that is one."""
         if foreign := [o for o in self.outcomes or () if isinstance(o, bool) or not is_finite(o)]:
-            raise ValueError(f"labels must be numbers, as the answers of the model are, got {foreign[0]!r}.")
+            raise ValueError(f"outcomes must be numbers, as the answers of the model are, got {foreign[0]!r}.")
 
     def problem(
         self,
         space: Space,
         factual: FloatArray,
         *,
-        ranges: Mapping[Any, Any] | None,
-        constraint: Constraint | None,
-        rules: Sequence[str] = (),
-        beta: float,
         kind: Kind,
-        crumbs: bool = False,
+        cost: Cost,
+        ranges: Mapping[Any, Any] | None = None,
+        values: Mapping[Any, Any] | None = None,
+        rules: Any = (),
         max_changes: int | None = None,
-        category_cost: float | None = None,
-        change_cost: float = 0.0,
+        small_steps: bool = False,
     ) -> Problem:
-        """What a search for one factual, (d,), has to know; `space` is this one with the wishes for that row.
+        """What a search for one factual, (d,), has to know.
 
         Args:
-            crumbs: may a counterfactual have steps that nobody would see?
-            max_changes: how many features may change.
-            category_cost: what a change of category counts, in standard deviations; None for 1 over its own.
-            change_cost: what every change counts besides.
+            space: that of the reference, with the options for this row.
+            kind: of the plausibility filter, where the settings leave it open.
+            ranges, values, rules, max_changes: see `Region.of`.
+            small_steps: may a counterfactual have steps too small to be visible?
         """
         region = Region.of(
             space,
             factual,
             ranges=ranges,
+            values=values,
             constant=self.scale.deviations == 0,
-            constraint=constraint,
-            rules=tuple(Rule.of(text, space) for text in rules),
-            crumb=None if crumbs else self._visible,
+            rules=rules,
+            min_step=None if small_steps else self._min_step,
             max_changes=max_changes,
             middle=self.scale.middle,
         )
-        if crumbs and (space.is_gap(factual) & region.movable).any():
-            raise ValueError("ranges asks for a value in place of a gap, which needs strategy 'feasible'.")
-        cost = Cost.of(self.scale, factual, space.weights, beta, category_cost, change_cost)
-        return Problem(region, cost, self.scale, self.points, self.density(kind), self.quantiles)
+        if small_steps and (space.is_gap(factual) & region.movable).any():
+            raise ValueError("ranges or values ask for a value in place of a gap, which needs strategy 'feasible'.")
+        function = cost.function(space, self.scale, factual)
+        return Problem(region, function, self.scale, self.points, self.density(kind), self.quantiles)
 
     @cached_property
-    def _visible(self) -> FloatArray:
-        """The least step of each feature that somebody would see, (d,).
+    def _min_step(self) -> FloatArray:
+        """The least visible step of each feature, (d,).
 
-        Where a few giants make the standard deviation, the middle half of the rows says what a step is.
+        Where a few very large values inflate the standard deviation, the interquartile range is used.
         """
         lower, upper = np.quantile(self.scale.filled(self.points), [0.25, 0.75], axis=0)
         middle = (upper - lower) / 1.349  # the standard deviation, where a feature is normal
@@ -168,7 +149,7 @@ class Reference:
         return np.where(self.scale.is_nominal, 0.0, VISIBLE * spread)
 
     def hint(self, target: Target, before: Label) -> Hint | None:
-        """P(hit) by the known outcomes; None where there are none, or they know only one side."""
+        """P(hit) by the known outcomes; None without outcomes, or where all of them are on one side."""
         if self.outcomes is None:
             return None
         wanted = target.same_hits(before)

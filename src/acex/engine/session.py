@@ -30,7 +30,7 @@ from acex.engine.rounds import Round
 from acex.engine.threads import one_blas_thread
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger import Answer, Question, as_vote, canonical, without_vote
-from acex.models.labels import unnamed
+from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
 from acex.search.hints import excluded_hits
@@ -203,7 +203,7 @@ class Session:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        told = self.box.take_in(forms, unnamed(labels, self.plan.labels_by_name))
+        told = self.box.take_in(forms, unworded(labels, self.plan.labels_by_name))
         answers = [answer for answer in told if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
@@ -260,7 +260,7 @@ class Session:
             return []
         notes = [Note.from_dict(ask.note) for ask in asks]
         return [
-            Query(x, ask.purpose, note.round, note.penalty, note.hope, note.chance)
+            Query(x, ask.purpose, note.round, note.penalty, note.max_p_hit, note.p_hit)
             for x, ask, note in zip(points, asks, notes, strict=True)
         ]
 
@@ -274,9 +274,10 @@ class Session:
             self._search = self._lessons.taught(
                 self._search, seen(1), seen(len(self.steps)), self._is_hit, self._before
             )
-        queries = self._search.propose(self.plan.settings["queries_per_round"])
+        # What is left of the budget limits the round; one query more than that may still be answered by the ledger.
+        queries = self._search.propose(min(self.plan.settings["queries_per_round"], max(self.box.remaining, 1)))
         if not queries:
-            exhausted = self._search.settled == "exhausted"
+            exhausted = self._search.stop_reason == "exhausted"
             self._end = ("exhausted", "exhausted") if exhausted else ("unlikely", "settled")
         return queries
 
@@ -295,7 +296,7 @@ class Session:
         counts = problem.plausible(X) & inside
         columns = (queries, problem.cost(X), counts, affinity(problem, X), problem.in_reference(X))
         notes = [
-            Note(first, float(cost), bool(ok), float(like), q.round, q.penalty, q.hope, bool(known), q.chance)
+            Note(first, float(cost), bool(ok), float(like), q.round, q.penalty, q.max_p_hit, bool(known), q.p_hit)
             for q, cost, ok, like, known in zip(*columns, strict=True)
         ]
         seen = self._past.seen(position)
@@ -432,9 +433,9 @@ class Session:
         search = self._search
         if search is None:
             raise ValueError("Nothing is known yet: the first row to be told is the factual itself.")
-        chosen = search.chosen
+        chosen = search.counterfactuals
         outcome, stopped_by = self._end or ("budget_spent", "budget")
-        has_robustness = self._margin is not None or (self._end is not None and not self.plan.settings["scores"])
+        has_robustness = self._strategy.margin is not None or (self._end is not None and not self.plan.settings["scores"])
         return Ending(
             "found" if len(chosen) else outcome,
             stopped_by,
@@ -450,9 +451,9 @@ class Session:
 
     def _needed(self, search: Search) -> tuple[dict[str, str], ...]:
         """For each counterfactual its changes, and whether they are needed."""
-        undone = search.undoings
-        out: tuple[dict[str, str], ...] = tuple({} for _ in search.chosen)
-        for i, j, mark in zip(undone.of, undone.features, undone.marks, strict=True):
+        reverts = search.reverts
+        out: tuple[dict[str, str], ...] = tuple({} for _ in search.counterfactuals)
+        for i, j, mark in zip(reverts.of, reverts.features, reverts.marks, strict=True):
             out[i][self.space.names[j]] = mark
         return out
 

@@ -1,1 +1,1 @@
-"""What can be asked: objects, files and endpoints."""
+"""Models: objects and functions, files, HTTP endpoints."""

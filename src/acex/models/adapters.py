@@ -1,6 +1,6 @@
-"""Models as people have them: what asks a booster, a network or a bound method in the way that it wants.
+"""Model objects: how estimators, functions, boosters and networks are queried.
 
-Packages are known by the name of a model's class; none is imported unless such a model is there.
+A package is recognised by the name of the model's class, so that none is imported unless such a model is used.
 """
 
 from __future__ import annotations
@@ -10,58 +10,210 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from acex.arrays import FloatArray, Rows
-from acex.models.scores import Scored, likeliest
-from acex.values import Label, listed
+from acex.errors import ModelFailed
+from acex.models.labels import Predict, Scored, likeliest
+from acex.values import Label, listed, plain
+
+# -- what a model answers --------------------------------------------------------------------------------
+
+
+def as_predict(model: Any, scores: bool = False) -> Predict:
+    """The function from rows to labels: the model's `predict`, or the model itself if it is a function.
+
+    With scores it returns `Scored`, and each row is still sent once: probabilities from `predict_proba` or from a
+    function that returns a DataFrame, and as labels the likeliest ones.
+
+    Raises:
+        TypeError: this is not a fitted model, or it does not return labels (or probabilities, with scores).
+    """
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted
+
+    if inspect.isclass(model):
+        raise TypeError(f"model is the class {model.__name__}; pass a fitted {model.__name__}() instead.")
+    model = adapted(model)
+    predict = getattr(model, "predict", None)
+    if callable(predict):
+        if (why := no_labels(model)) is not None:
+            raise TypeError(why)
+        if isinstance(model, BaseEstimator):
+            check_is_fitted(model)  # now, instead of with the first query
+        return _estimator_scores(model) if scores else cast("Predict", predict)
+    if callable(model):
+        return _function_scores(model) if scores else cast("Predict", model)
+    raise TypeError(f"model must have a predict method or be callable, got {type(model).__name__}.")
+
+
+def no_labels(model: Any) -> str | None:
+    """Why the model returns numbers instead of labels; None if it returns labels, as far as is known."""
+    model = adapted(model)
+    why: str | None = getattr(model, "no_labels", None)
+    if why is None and _is_regressor(model):
+        why = (
+            f"{type(model).__name__} is a regressor: it returns numbers, not labels. Use a target for numbers, such as "
+            f"target=acex.AtLeast(0.5)."
+        )
+    return why
+
+
+def as_numeric(model: Any) -> Predict:
+    """The function from rows to numbers: a regressor's `predict`, or the model itself if it is a function.
+
+    Raises:
+        TypeError: this is not a fitted model, or it returns probabilities of labels.
+    """
+    if no_labels(model) is None:
+        as_predict(model)  # raises if this is not a fitted model
+    model = adapted(model)
+    if isinstance(model, ProbabilityModel):
+        raise TypeError(
+            f"the model returns the probabilities of {listed(model.classes_)}: name the label in the target, such as "
+            f"acex.AtLeast(0.8, label={model.classes_[-1]!r}), with scores=True."
+        )
+    predict = getattr(model, "predict_numbers", None) or getattr(model, "predict", model)
+    return cast("Predict", predict)
+
+
+def known_labels(model: Any) -> list[Label] | None:
+    """The labels that the model can return, where it lists them (`classes_`); otherwise None."""
+    classes = getattr(adapted(model), "classes_", None)
+    if classes is None:
+        return None
+    array = np.asarray(classes, dtype=object)
+    if array.ndim != 1 or any(np.ndim(label) for label in array):  # several outputs, each with its own classes
+        return None
+    return [plain(label) for label in array.tolist()]
+
+
+def _estimator_scores(model: Any) -> Predict:
+    if callable(together := getattr(model, "predict_scored", None)):
+        return cast("Predict", together)
+    classes = known_labels(model)
+    if classes is None or not callable(getattr(model, "predict_proba", None)):
+        raise TypeError(
+            f"scores=True needs a model with predict_proba and classes_, or a function that returns a DataFrame of "
+            f"probabilities with a column for each label, got {type(model).__name__}."
+        )
+    if (decider := _own_decision_rule(model)) is not None:
+        raise TypeError(
+            f"{type(decider).__name__}.predict has its own decision rule, while scores=True decides by the likeliest "
+            f"label of predict_proba: the two may disagree. Leave scores out, or pass a function that returns a "
+            f"DataFrame of probabilities in which the likeliest label is the decision."
+        )
+    return partial(_likeliest_of_estimator, model, classes)
+
+
+def _likeliest_of_estimator(model: Any, classes: list[Label], rows: Rows) -> Scored:
+    return likeliest(classes, model.predict_proba(rows))
+
+
+# They decide by a threshold other than 0.5, or by margins to which probabilities were fitted afterwards.
+OWN_RULES = {"FixedThresholdClassifier", "TunedThresholdClassifierCV", "SVC", "NuSVC"}
+
+
+def _own_decision_rule(model: Any) -> Any:
+    """The inner estimator that decides, if its `predict` may differ from its likeliest label; otherwise None."""
+    while model is not None:
+        if OWN_RULES & {kind.__name__ for kind in type(model).__mro__} or _has_moved_threshold(model):
+            return model
+        model = _inside(model)
+    return None
+
+
+def _has_moved_threshold(model: Any) -> bool:
+    """Is this a CatBoost classifier with a threshold other than 0.5?"""
+    threshold = getattr(model, "get_probability_threshold", None)
+    return callable(threshold) and len(model.classes_) == 2 and threshold() != 0.5
+
+
+def _inside(model: Any) -> Any:
+    """The model that this one passes its rows to, possibly transformed; None if it decides by itself."""
+    owner = getattr(model.predict, "__self__", model)
+    if owner is not model:  # a model from a file
+        return owner
+    kinds = {kind.__name__ for kind in type(model).__mro__}
+    if "Pipeline" in kinds:
+        return model.steps[-1][1]
+    if "FrozenEstimator" in kinds:
+        return model.estimator
+    return getattr(model, "best_estimator_", None)  # of a hyperparameter search
+
+
+def _function_scores(function: Predict) -> Predict:
+    return partial(_likeliest_of_function, function)
+
+
+def _likeliest_of_function(function: Predict, rows: Rows) -> Scored:
+    answer = function(rows)
+    if not isinstance(answer, pd.DataFrame) or answer.shape[1] < 2:
+        raise ModelFailed(
+            f"scores=True needs a DataFrame of probabilities with a column for each label, and the model returned "
+            f"{type(answer).__name__}."
+        )
+    return likeliest(answer.columns.tolist(), answer)
+
+
+def _is_regressor(model: Any) -> bool:
+    from sklearn.base import is_regressor
+
+    try:
+        return bool(is_regressor(model))
+    except Exception:  # not a scikit-learn estimator
+        return False
+
+
+# -- adapters --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Probable:
-    """A model that is asked for probabilities, (n, labels): the decision is the likeliest label."""
+class ProbabilityModel:
+    """A model that returns probabilities, (n, labels); its decision is the likeliest label."""
 
     classes_: list[Label]
     predict_proba: Callable[[Rows], Any] = field(repr=False)
     feature_names_in_: list[str] | None = field(default=None, repr=False)  # the columns it was fitted with
 
     def predict(self, rows: Rows) -> Any:
-        """One label a row, (n,)."""
+        """One label per row, (n,)."""
         return likeliest(self.classes_, self.predict_proba(rows)).labels
 
 
 @dataclass(frozen=True, eq=False)
-class Outputs:
-    """A network: as many numbers a row as there are labels, whose places are the labels; or one, after a sigmoid."""
+class NetworkModel:
+    """A network with one output per label (the labels are 0, 1, ...), or with one output after a sigmoid."""
 
     outputs: Callable[[Rows], Any] = field(repr=False)  # (n, k)
     ends_in_sigmoid: bool
 
     def predict(self, rows: Rows) -> Any:
-        """One label a row, (n,): 0, 1, ..."""
+        """One label per row, (n,): 0, 1, ..."""
         return self.predict_scored(rows).labels
 
     def predict_numbers(self, rows: Rows) -> Any:
-        """What it gives, one number a row, (n, 1)."""
+        """The output itself, one number per row, (n, 1)."""
         return self._table(rows)
 
     def _table(self, rows: Rows) -> FloatArray:
         table = np.asarray(self.outputs(rows), dtype=float)
         table = table[:, None] if table.ndim == 1 else table
         if table.ndim != 2 or len(table) != len(rows):
-            raise ValueError(f"the network's output has the shape {table.shape}, not some numbers a row")
+            raise ValueError(f"the network's output has the shape {table.shape}; expected (rows, outputs)")
         return table
 
     def predict_scored(self, rows: Rows) -> Scored:
-        """The same with probabilities."""
+        """Labels with probabilities."""
         table = self._table(rows)
         k = table.shape[1]
         if self.ends_in_sigmoid != (k == 1):
             raise ValueError(
-                f"the network gives {k} numbers a row and {'ends' if k > 1 else 'does not end'} in a sigmoid: it "
-                f"cannot be told what it decides. Say so in a function, such as lambda rows: network(rows) > 0"
+                f"the network returns {k} numbers per row and {'ends' if k > 1 else 'does not end'} in a sigmoid, so "
+                f"its decision is not known. Pass a function that returns labels: lambda rows: network(rows) > 0"
             )
         if k == 1:
             return likeliest([0, 1], np.hstack([1 - table, table]))
@@ -72,19 +224,19 @@ class Outputs:
 
 
 @dataclass(frozen=True, eq=False)
-class Numeric:
-    """A model that gives a number a row, such as a booster that was trained for another purpose than labels."""
+class NumberModel:
+    """A model that returns one number per row, such as a booster trained for regression or ranking."""
 
     predict: Callable[[Rows], Any] = field(repr=False)
-    no_labels: str = field(repr=False)  # why it gives none
+    no_labels: str = field(repr=False)  # why it does not return labels
     feature_names_in_: list[str] | None = field(default=None, repr=False)  # the columns it was fitted with
 
 
 def adapted(model: Any) -> Any:
-    """What can be asked in the model's stead: the model itself, if it is an estimator, a function or unknown.
+    """An object with `predict` for the model; the model itself if it is an estimator, a function or unknown.
 
     Raises:
-        TypeError: it is known, and does not give labels.
+        TypeError: the labels of this model cannot be known.
     """
     if inspect.ismethod(model) and model.__name__ == "predict":
         model = model.__self__
@@ -97,48 +249,47 @@ def adapted(model: Any) -> Any:
         return _of_lightgbm(model)
     if "catboost.CatBoost" in kinds:
         return _of_catboost(model)
-    if "keras.Model" in kinds:  # before torch, which may be what it runs on
+    if "keras.Model" in kinds:  # before torch, which may be its backend
         return _of_keras(model)
     if "torch.Module" in kinds and not callable(getattr(model, "predict", None)):
-        return Outputs(partial(_ask_torch, model), _last_of_torch(model) == "Sigmoid")
+        return NetworkModel(partial(_ask_torch, model), _last_of_torch(model) == "Sigmoid")
     return model
 
 
-def _of_method(method: Any) -> Probable:
+def _of_method(method: Any) -> ProbabilityModel:
     owner = method.__self__
     classes = getattr(owner, "classes_", None)
     if classes is None or np.ndim(classes) != 1:
         raise TypeError(
-            f"{type(owner).__name__}.predict_proba gives probabilities, and without classes_ nobody knows of which "
-            f"labels: pass a function that gives a DataFrame of them, a column for each label."
+            f"{type(owner).__name__}.predict_proba needs classes_ to name the labels. Without it, pass a function that "
+            f"returns a DataFrame of probabilities with a column for each label."
         )
     names = getattr(owner, "feature_names_in_", None)
-    return Probable(np.asarray(classes).tolist(), method, None if names is None else list(names))
+    return ProbabilityModel(np.asarray(classes).tolist(), method, None if names is None else list(names))
 
 
 def _no_labels(package: str, objective: Any) -> str:
     return (
-        f"This {package} model was trained for {objective!r}: its answers are not labels. Say what is wanted of its "
-        f"numbers, such as target=acex.AtLeast(0.5), or what counts as a decision in a function, such as "
-        f"lambda rows: model.predict(rows) > 0.5."
+        f"This {package} model was trained for {objective!r}: it does not return labels. Use a target for numbers, "
+        f"such as target=acex.AtLeast(0.5), or pass a function that decides: lambda rows: model.predict(rows) > 0.5."
     )
 
 
 # -- boosters --------------------------------------------------------------------------------------------
 
 
-def _of_xgboost(booster: Any) -> Probable | Numeric:
+def _of_xgboost(booster: Any) -> ProbabilityModel | NumberModel:
     learner = json.loads(booster.save_config())["learner"]
     objective = learner["objective"]["name"]
-    # The estimator of XGBoost stops at its best round, a booster by itself does not.
+    # XGBoost's estimators stop at their best round; a booster alone does not.
     best = booster.attr("best_iteration") if booster.attr("scikit_learn") is not None else None
     rounds = (0, 0 if best is None else int(best) + 1)
     if objective not in ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax"):
         ask_number = partial(_ask_xgboost_number, booster, rounds)
-        return Numeric(ask_number, _no_labels("XGBoost", objective), booster.feature_names)
+        return NumberModel(ask_number, _no_labels("XGBoost", objective), booster.feature_names)
     n_classes = max(int(learner["learner_model_param"].get("num_class", 0)), 2)
     ask = partial(_ask_xgboost, booster, objective, rounds)
-    return Probable(list(range(n_classes)), ask, booster.feature_names)
+    return ProbabilityModel(list(range(n_classes)), ask, booster.feature_names)
 
 
 def _ask_xgboost(booster: Any, objective: str, rounds: tuple[int, int], rows: Rows) -> FloatArray:
@@ -163,18 +314,20 @@ def _ask_xgboost_number(booster: Any, rounds: tuple[int, int], rows: Rows) -> An
     return booster.predict(xgboost.DMatrix(rows, enable_categorical=True), iteration_range=rounds)
 
 
-def _of_lightgbm(booster: Any) -> Probable | Numeric:
+def _of_lightgbm(booster: Any) -> ProbabilityModel | NumberModel:
     about = booster.dump_model(num_iteration=1)
-    objective = about.get("objective", "a function of its own").partition(" ")[0]
+    objective = about.get("objective", "a custom objective").partition(" ")[0]
     names = booster.feature_name()
-    given = None if names == [f"Column_{j}" for j in range(len(names))] else names  # what it calls nameless columns
+    given = (
+        None if names == [f"Column_{j}" for j in range(len(names))] else names
+    )  # LightGBM's names for columns without names
     if objective not in ("binary", "multiclass", "multiclassova"):
-        return Numeric(partial(_ask_lightgbm_number, booster), _no_labels("LightGBM", objective), given)
-    return Probable(list(range(max(about["num_class"], 2))), partial(_ask_lightgbm, booster), given)
+        return NumberModel(partial(_ask_lightgbm_number, booster), _no_labels("LightGBM", objective), given)
+    return ProbabilityModel(list(range(max(about["num_class"], 2))), partial(_ask_lightgbm, booster), given)
 
 
 def _ask_lightgbm_number(booster: Any, rows: Rows) -> FloatArray:
-    # Without being told to, it takes columns in another order for those that it knows.
+    # Without validation LightGBM accepts columns in another order and mixes them up.
     return np.asarray(booster.predict(rows, validate_features=hasattr(rows, "columns")))
 
 
@@ -189,7 +342,7 @@ def _of_catboost(model: Any) -> Any:
         if not model.is_fitted():
             raise TypeError(_no_labels("CatBoost", "nothing yet"))
         why = _no_labels("CatBoost", model.get_all_params().get("loss_function"))
-        return Numeric(model.predict, why, list(model.feature_names_))
+        return NumberModel(model.predict, why, list(model.feature_names_))
     if hasattr(model, "predict_proba"):
         return model
     import catboost
@@ -207,8 +360,8 @@ def _numbers(rows: Rows) -> Any:
     except (ValueError, TypeError):
         texts = [name for name, column in rows.items() if column.dtype.kind not in "biuf"]
         raise ValueError(
-            f"a network takes numbers, and {listed(texts)} holds something else: encode the rows in a function, such "
-            f"as lambda rows: network(encode(rows))"
+            f"a network takes numbers, and {listed(texts)} holds something else: pass a function that encodes the "
+            f"rows, such as lambda rows: network(encode(rows))"
         ) from None
 
 
@@ -223,7 +376,7 @@ def _ask_torch(module: Any, rows: Rows) -> Any:
     weight = next(iter(module.parameters()), torch.zeros(0))
     table = torch.as_tensor(_numbers(rows), dtype=weight.dtype, device=weight.device)
     was_training = module.training
-    module.eval()  # dropout would answer by chance
+    module.eval()  # turns off dropout
     try:
         with torch.no_grad():
             return module(table).float().cpu().numpy()
@@ -231,15 +384,15 @@ def _ask_torch(module: Any, rows: Rows) -> Any:
         module.train(was_training)
 
 
-def _of_keras(model: Any) -> Outputs:
+def _of_keras(model: Any) -> NetworkModel:
     if len(model.inputs or [None]) > 1:
         raise TypeError(
-            f"This Keras model has {len(model.inputs)} inputs: say in a function which columns go where, such as "
-            f"lambda rows: model.predict([rows[numbers], rows[texts]]).argmax(axis=1)."
+            f"This Keras model has {len(model.inputs)} inputs: pass a function that selects the columns of each, such "
+            f"as lambda rows: model.predict([rows[numbers], rows[texts]]).argmax(axis=1)."
         )
     last = model.layers[-1]
     activation = getattr(last, "activation", None)
-    return Outputs(
+    return NetworkModel(
         partial(_ask_keras, model), getattr(activation, "__name__", type(last).__name__).lower() == "sigmoid"
     )
 

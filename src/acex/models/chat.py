@@ -1,7 +1,7 @@
-"""A language model as a classifier, in the widespread form of chat completions.
+"""A language model as a classifier, with the request format of chat completions.
 
-The request is that form itself, with a prompt that has places for the columns. The answer is held to an enumeration of
-the labels by a JSON schema; whatever does not keep to it is no label. Nothing is sent here.
+The request contains a prompt with placeholders for the columns. A JSON schema restricts the answer to the labels; any
+other answer is rejected. Nothing is sent here; `http` does that.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Template
 from typing import Any
@@ -17,101 +17,90 @@ from typing import Any
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.models.protocols import told
+from acex.models.protocols import json_value
 from acex.values import Label, as_json, is_count, listed
 
-LIMITS = ("max_completion_tokens", "max_tokens")
+TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
 
 
 class Prompt(Template):
-    """Text with places: $income, ${years at work}, $record (the row as JSON), $records (numbered rows); $$ is a $."""
+    """Text with placeholders.
+
+    $income or ${years at work} is the value of a column, $record the row as JSON, $records several numbered rows as
+    JSON, and $$ a dollar sign.
+    """
 
     braceidpattern = r"[^{}]+"
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A request with a prompt, and the labels that an answer may have.
+    """A request with a prompt, and the labels that an answer may contain.
 
     Args:
         request: the body of a request, such as {"model": "...", "temperature": 0, "messages": [...]}.
-        classes: the labels; the model sees them as texts.
+        classes: the labels; the model sees them as text.
     """
 
     request: Any
     classes: Sequence[Label]
-    _texts: dict[str, Label] = field(init=False, repr=False)
+    _placeholders: frozenset[str] = field(init=False, repr=False)
+    _by_text: dict[str, Label] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.request, Mapping):
-            raise ValueError(
-                "protocol 'chat' needs request={'model': '...', 'messages': [...]}, as the server wants it."
-            )
+            raise ValueError("protocol 'chat' needs request={'model': '...', 'messages': [...]}.")
         if "response_format" in self.request:
-            raise ValueError("request has a response_format: leave it out, it is made from classes.")
+            raise ValueError("request['response_format'] is set from classes; remove it.")
         if self.request.get("stream") or self.request.get("n", 1) != 1:
-            raise ValueError("request asks for a stream or for n answers: a row has one, which is taken whole.")
-        messages = self.request.get("messages")
-        if not (isinstance(messages, (list, tuple)) and messages and all(map(_is_message, messages))):
-            raise ValueError(
-                f"request['messages'] must be a list of {{'role': ..., 'content': ...}}, got {messages!r}."
-            )
-        texts = {_shown(label): label for label in self.classes or ()}
-        if len(texts) < 2 or len(texts) < len(self.classes):
-            raise ValueError(f"protocol 'chat' needs classes, two or more different labels; got {self.classes!r}.")
-        object.__setattr__(self, "_texts", texts)
-        for prompt in _prompts(messages):
-            if not Prompt(prompt).is_valid():
-                raise ValueError(f"request: a place is $column or ${{a column}}, and a dollar is $$; got {prompt!r}.")
-        places = self._places()
-        if not places or ("records" in places and len(places) > 1):
-            raise ValueError(
-                "request has no place for the row: write $record, or columns by name ($income, ${years at work}), in a "
-                "message; or $records alone, for several rows a request."
-            )
-        for name in LIMITS:
+            raise ValueError("request['stream'] and request['n'] above 1 are not supported: a row has one answer.")
+        for name in TOKEN_LIMITS:
             if self.request.get(name) is not None and not is_count(self.request[name]):
                 raise ValueError(f"request[{name!r}] must be 1 or more, got {self.request[name]!r}.")
-        json.dumps(self.request)  # what JSON cannot hold is told now, not at the first row
-
-    def _places(self) -> set[str]:
-        return {place for prompt in _prompts(self.request["messages"]) for place in Prompt(prompt).get_identifiers()}
+        json.dumps(self.request)  # raises now, not with the first row, if JSON cannot represent it
+        object.__setattr__(self, "_placeholders", _placeholders(self.request.get("messages")))
+        by_text = {_as_text(label): label for label in self.classes}
+        if len(by_text) < 2 or len(by_text) < len(self.classes):
+            raise ValueError(f"protocol 'chat' needs classes, two or more different labels; got {self.classes!r}.")
+        object.__setattr__(self, "_by_text", by_text)
 
     @property
     def one_by_one(self) -> bool:
-        return "records" not in self._places()
+        return "records" not in self._placeholders
 
     @property
     def most_tokens(self) -> int | None:
-        """How long an answer may be; None where the request does not say so."""
-        limits = [self.request[name] for name in LIMITS if self.request.get(name) is not None]
+        """The maximum length of an answer in tokens; None if the request sets no limit."""
+        limits = [self.request[name] for name in TOKEN_LIMITS if self.request.get(name) is not None]
         return max(limits) if limits else None
 
     @property
     def gives_scores(self) -> bool:
-        """Does the request want log probabilities?"""
+        """Does the request ask for log probabilities?"""
         return bool(self.request.get("logprobs"))
 
     def body(self, rows: Rows) -> Any:
         if not isinstance(rows, pd.DataFrame):
-            raise ValueError("protocol 'chat' needs names: data must be a DataFrame.")
-        records = [{str(name): told(value) for name, value in row.items()} for row in rows.to_dict("records")]
+            raise ValueError("protocol 'chat' needs column names: data must be a DataFrame.")
+        records = [{str(name): json_value(value) for name, value in row.items()} for row in rows.to_dict("records")]
         numbered = {str(i): record for i, record in enumerate(records, 1)}
-        values = {name: _shown(value) for name, value in records[0].items()}
-        values |= {"record": _as_text(records[0]), "records": _as_text(numbered)}
-        if unknown := self._places() - values.keys():
-            raise ValueError(f"the prompt has places for {listed(sorted(unknown))}, which are no columns of the rows")
+        values = {name: _as_text(value) for name, value in records[0].items()}
+        values |= {"record": _as_json_text(records[0]), "records": _as_json_text(numbered)}
+        if unknown := self._placeholders - values.keys():
+            raise ValueError(f"the prompt has placeholders for {listed(sorted(unknown))}, which are not columns")
         keys = ["label"] if self.one_by_one else list(numbered)
-        one = {"type": "string", "enum": list(self._texts)}
         schema = {
             "type": "object",
-            "properties": dict.fromkeys(keys, one),
+            "properties": {key: {"type": "string", "enum": list(self._by_text)} for key in keys},
             "required": keys,
             "additionalProperties": False,
         }
         return {
             **self.request,
-            "messages": [_filled(message, values) for message in self.request["messages"]],
+            "messages": [
+                {**message, "content": Prompt(message["content"]).substitute(values)}
+                for message in self.request["messages"]
+            ],
             "response_format": {
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "strict": True, "schema": schema},
@@ -119,73 +108,79 @@ class Chat:
         }
 
     def labels(self, answer: Any) -> Any:
-        said = self._said(answer)
-        if foreign := [text for text in said.values() if not (isinstance(text, str) and text in self._texts)]:
-            raise ValueError(f"it says {foreign[0]!r}, which is none of {listed(self._texts)}")
-        return [self._texts[text] for text in said.values()]
+        texts = list(self._label_texts(answer).values())
+        if invalid := [text for text in texts if not (isinstance(text, str) and text in self._by_text)]:
+            raise ValueError(f"the label is {invalid[0]!r}, expected one of {listed(self._by_text)}")
+        return [self._by_text[text] for text in texts]
 
-    def _said(self, answer: Any) -> dict[str, Any]:
-        """What the answer says of each row, in their order."""
-        said = json.loads(_content(answer), object_pairs_hook=_once)
-        if not isinstance(said, dict):
-            raise ValueError(f"expected an object with labels, got {said!r}")
-        keys = ["label"] if self.one_by_one else [str(i) for i in range(1, len(said) + 1)]
-        if set(said) != set(keys):
-            raise ValueError(f"expected {listed(keys)} in the answer, got {listed(said)}")
-        return {key: said[key] for key in keys}
+    def _label_texts(self, answer: Any) -> dict[str, Any]:
+        """The label of each row as the answer has it, in the order of the rows."""
+        texts = json.loads(_content(answer), object_pairs_hook=_unique_keys)
+        if not isinstance(texts, dict):
+            raise ValueError(f"expected an object with labels, got {texts!r}")
+        keys = ["label"] if self.one_by_one else [str(i) for i in range(1, len(texts) + 1)]
+        if set(texts) != set(keys):
+            raise ValueError(f"expected the keys {listed(keys)} in the answer, got {listed(texts)}")
+        return {key: texts[key] for key in keys}
 
     def probabilities(self, answer: Any) -> list[list[float]] | None:
-        """The probability of each label for each row, by the log probabilities of its tokens; None without them."""
+        """For each row the probability of each label, from the log probabilities of tokens; None without them."""
         try:
             content = _content(answer)
             tokens = [_Token.of(token) for token in answer["choices"][0]["logprobs"]["content"]]
-            starts = [re.search(rf'"{key}"\s*:\s*"', content) for key in self._said(answer)]
+            starts = [re.search(rf'"{key}"\s*:\s*"', content) for key in self._label_texts(answer)]
         except (KeyError, IndexError, TypeError, ValueError):
             return None
         if "".join(token.text for token in tokens) != content:
             return None
-        forms = [_as_text(text)[1:-1] for text in self._texts]
-        tables = [None if start is None else _shares(tokens, start.end(), forms) for start in starts]
+        labels = [_as_json_text(text)[1:-1] for text in self._by_text]
+        tables = [None if start is None else _label_probabilities(tokens, start.end(), labels) for start in starts]
         return None if None in tables else [table for table in tables if table is not None]
 
     def tokens(self, answer: Any) -> tuple[int, int] | None:
-        """How many tokens were read and written, as the answer tells."""
-        try:
-            read, written = answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]
-        except (KeyError, TypeError):
+        """The numbers of tokens of prompt and completion; None if the answer does not contain them."""
+        usage = answer.get("usage") if isinstance(answer, dict) else None
+        if not isinstance(usage, dict):
             return None
-        counts = [n for n in (read, written) if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
+        counts: list[Any] = [n for n in (usage.get("prompt_tokens"), usage.get("completion_tokens")) if is_count(n, 0)]
         return (counts[0], counts[1]) if len(counts) == 2 else None
 
 
 # -- the request -----------------------------------------------------------------------------------------
 
 
-def _is_message(message: Any) -> bool:
-    return isinstance(message, Mapping) and "role" in message and "content" in message
+def _placeholders(messages: Any) -> frozenset[str]:
+    """The names of the placeholders in the prompts of all messages.
 
-
-def _prompts(messages: Iterable[Any]) -> list[str]:
-    """Every text in the messages: contents, and the texts of contents in parts."""
-    contents = [message["content"] for message in messages]
-    parts = [part["text"] for content in contents if isinstance(content, list) for part in content if "text" in part]
-    return [content for content in contents if isinstance(content, str)] + parts
-
-
-def _filled(message: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
-    content = message["content"]
-    if isinstance(content, str):
-        return {**message, "content": Prompt(content).substitute(values)}
-    parts = [{**part, "text": Prompt(part["text"]).substitute(values)} if "text" in part else part for part in content]
-    return {**message, "content": parts}
-
-
-def _shown(value: Any) -> str:
-    """A value as a prompt shows it: a text without quotation marks."""
-    return value if isinstance(value, str) else _as_text(as_json(value))
+    Raises:
+        ValueError: these are not messages, a prompt is malformed, or there is no placeholder for the row.
+    """
+    is_list = isinstance(messages, (list, tuple)) and bool(messages)
+    if not (is_list and all(isinstance(m, Mapping) and {"role", "content"} <= m.keys() for m in messages)):
+        raise ValueError(f"request['messages'] must be a list of {{'role': ..., 'content': ...}}, got {messages!r}.")
+    found: set[str] = set()
+    for message in messages:
+        content = message["content"]
+        if not isinstance(content, str) or not Prompt(content).is_valid():
+            raise ValueError(
+                f"request['messages']: content must be text in which a placeholder is $column or ${{a column}} and a "
+                f"dollar sign is $$; got {content!r}."
+            )
+        found.update(Prompt(content).get_identifiers())
+    if not found or ("records" in found and len(found) > 1):
+        raise ValueError(
+            "request['messages'] has no placeholder for the row: write $record or columns ($income, ${years at work}); "
+            "or $records alone, for several rows per request."
+        )
+    return frozenset(found)
 
 
 def _as_text(value: Any) -> str:
+    """A value as a prompt shows it: text without quotation marks."""
+    return value if isinstance(value, str) else _as_json_text(as_json(value))
+
+
+def _as_json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
@@ -193,40 +188,40 @@ def _as_text(value: Any) -> str:
 
 
 def _content(answer: Any) -> str:
-    """What the model said.
+    """The text of the model's answer.
 
     Raises:
-        ValueError: it refused, was cut off, or said nothing.
+        ValueError: the model refused, or the answer is incomplete or empty.
     """
     try:
         choice = answer["choices"][0]
         message = choice["message"]
         content = message["content"]
     except (KeyError, IndexError, TypeError):
-        raise ValueError("there is no choices[0].message.content") from None
+        raise ValueError("the answer has no choices[0].message.content") from None
     if message.get("refusal"):
         raise ValueError(f"the model refused: {message['refusal']!r}")
     match choice.get("finish_reason"):
         case "length":
             raise ValueError("the answer was cut off: raise max_completion_tokens in request")
         case "content_filter":
-            raise ValueError("the answer was withheld by a filter of the server's")
+            raise ValueError("the server's content filter withheld the answer")
     if not isinstance(content, str):
-        raise ValueError(f"its content is {content!r}, not a text")
+        raise ValueError(f"choices[0].message.content is {content!r}, not text")
     return content
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; a key that comes twice has no value."""
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs as a dict; ValueError if a key occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError(f"the same key twice in {pairs!r}")
+        raise ValueError(f"duplicate key in {pairs!r}")
     return found
 
 
 @dataclass(frozen=True)
 class _Token:
-    """A token that was written, and the log probabilities of those that could have been in its place."""
+    """A token of the answer, and the log probabilities of the alternatives in its place."""
 
     text: str
     log_p: float
@@ -239,38 +234,37 @@ class _Token:
         return cls(token["token"], float(token["logprob"]), others)
 
 
-def _shares(tokens: Sequence[_Token], start: int, labels: Sequence[str]) -> list[float] | None:
-    """The probability of each label as the text that begins at this place; they sum to 1.
+def _label_probabilities(tokens: Sequence[_Token], start: int, labels: Sequence[str]) -> list[float] | None:
+    """The probability of each label at position `start` of the text; they sum to 1. None if no single label fits.
 
-    Along the tokens that were written, each token that could have been there gives its probability to the labels that
-    it would have led to, until only one label is left. A label that no token led to has none.
+    At each token, every alternative adds its probability, divided equally, to the labels that it could have started.
+    The walk ends when the text so far fits only one label, which gets the probability of the text.
     """
-    i, at = 0, 0
-    while i < len(tokens) and at + len(tokens[i].text) <= start:
-        at += len(tokens[i].text)
+    i, position = 0, 0
+    while i < len(tokens) and position + len(tokens[i].text) <= start:
+        position += len(tokens[i].text)
         i += 1
-    skipped = start - at  # what stands before the label in its first token, such as a quotation mark
-    shares = dict.fromkeys(labels, 0.0)
-    said, log_p = "", 0.0
+    skipped = start - position  # characters before the label in its first token, such as a quotation mark
+    p = dict.fromkeys(labels, 0.0)
+    text, log_p = "", 0.0
     fitting = list(labels)
     for token in tokens[i:]:
-        before = token.text[:skipped]
         for other, other_log_p in token.others.items():
-            if other.startswith(before):
-                led_to = _fitting(said + other[skipped:], labels)
-                for label in led_to:
-                    shares[label] += math.exp(log_p + other_log_p) / len(led_to)
-        said, log_p, skipped = said + token.text[skipped:], log_p + token.log_p, 0
-        fitting = _fitting(said, labels)
+            if other[:skipped] == token.text[:skipped]:
+                possible = _labels_starting(text + other[skipped:], labels)
+                for label in possible:
+                    p[label] += math.exp(log_p + other_log_p) / len(possible)
+        text, log_p, skipped = text + token.text[skipped:], log_p + token.log_p, 0
+        fitting = _labels_starting(text, labels)
         if len(fitting) <= 1:
             break
     if len(fitting) != 1:
         return None
-    shares[fitting[0]] += math.exp(log_p)
-    total = sum(shares.values())
-    return [share / total for share in shares.values()] if 0 < total < math.inf else None
+    p[fitting[0]] += math.exp(log_p)
+    total = sum(p.values())
+    return [share / total for share in p.values()] if 0 < total < math.inf else None
 
 
-def _fitting(said: str, labels: Sequence[str]) -> list[str]:
-    """The labels that a text may be the beginning of, or that it holds whole."""
-    return [label for label in labels if label.startswith(said) or said.startswith(f'{label}"')]
+def _labels_starting(text: str, labels: Sequence[str]) -> list[str]:
+    """The labels that start with the text, or that the text contains up to the closing quotation mark."""
+    return [label for label in labels if label.startswith(text) or text.startswith(f'{label}"')]

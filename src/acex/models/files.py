@@ -1,4 +1,4 @@
-"""Models from files and from code: `load_model`."""
+"""Models from files and from Python code: `load_model`."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ import pandas as pd
 
 from acex.arrays import FloatArray, Rows
 from acex.errors import MissingExtra
-from acex.models.adapters import adapted
-from acex.models.labels import Predict, as_numeric, as_predict, known_labels, no_labels
+from acex.models.adapters import adapted, as_numeric, as_predict, known_labels, no_labels
+from acex.models.labels import Predict
 from acex.values import Label, listed
 
 PICKLES = (".joblib", ".pkl", ".pickle")
-BOOSTERS = (".json", ".ubj", ".txt", ".cbm")  # XGBoost, XGBoost, LightGBM, CatBoost, as they write them themselves
+BOOSTERS = (".json", ".ubj", ".txt", ".cbm")  # native files of XGBoost (two), LightGBM, CatBoost
 TORCH = (".pt", ".pth")
 
-# Types of scikit-learn that skops does not trust by itself. They hold arrays and numbers and call nothing
+# Types of scikit-learn that skops does not trust by default. They hold arrays and numbers and call nothing
 # that the file names (as `functools.partial` would). A crafted file may still crash the process:
 # scikit-learn follows the indices in a tree without checking them.
 TRUSTED = frozenset(
@@ -46,47 +46,46 @@ TRUSTED = frozenset(
 
 @dataclass(frozen=True)
 class FileModel:
-    """A model from a file: asked like any other, and known in the ledger by the file's content."""
+    """A model from a file; its name in the ledger is the hash of the file's content."""
 
     model_id: str  # "sha256:..."
     predict: Predict = field(repr=False)
     classes_: list[Label] | None = field(repr=False)
     predict_proba: Callable[[Rows], Any] | None = field(repr=False)
-    no_labels: str | None = field(default=None, repr=False)  # why it gives numbers instead
+    no_labels: str | None = field(default=None, repr=False)  # why it returns numbers instead
 
 
 def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> Any:
-    """The model that `spec` names: a file, or "module:name" for an estimator or a function in Python code.
+    """Load a model from a file, or from Python code with "module:name".
 
-    A model from a file has a `model_id`, the hash of the file; one from code has none, unless it says so
-    itself.
+    A model from a file has a `model_id`, the hash of the file. A model from code has one only if it defines it.
 
     Args:
         spec: a path ending in .skops or .onnx; in .json or .ubj (XGBoost), .txt (LightGBM) or .cbm (CatBoost); in
-            .joblib, .pkl or .pickle; or "module:name", where the module may lie in the current folder.
-        allow_pickle: load .joblib, .pkl and .pickle too. They run any code that their author put in.
+            .joblib, .pkl or .pickle; or "module:name", where the module may be in the current folder.
+        allow_pickle: also load .joblib, .pkl and .pickle, which can run arbitrary code.
     """
     path = Path(spec)
     if path.suffix.lower() in TORCH:
         raise ValueError(
-            f"{path}: a {path.suffix} file is a pickle, which runs any code that its author put in, and mostly holds "
-            f"weights without the network. Build the network and load them in a module of your own, and name it as "
-            f"module:name; or save the model as .onnx."
+            f"{path}: a {path.suffix} file is a pickle, which can run arbitrary code, and usually holds weights "
+            f"without the network. Build the network and load its weights in a module, and pass module:name; or save "
+            f"the model as .onnx."
         )
     if path.suffix.lower() not in (".skops", ".onnx", *BOOSTERS, *PICKLES):
         module, colon, name = str(spec).partition(":")
         if colon and name:
             return _from_code(module, name)
         raise ValueError(
-            f"{str(spec)!r} is no model: expected a file ending in .skops, .onnx, {', '.join((*BOOSTERS, *PICKLES))}, "
-            f"or module:name for one in Python code."
+            f"{str(spec)!r} is not a model: expected a file ending in .skops, .onnx, "
+            f"{', '.join((*BOOSTERS, *PICKLES))}, or module:name for a model in Python code."
         )
     if path.suffix.lower() in PICKLES and not allow_pickle:
         raise ValueError(
-            f"{path}: loading {path.suffix} runs any code that its author put in, so it is not done unless "
-            f"you allow it (allow_pickle=True, --allow-pickle). Files that cannot do that: .skops and .onnx."
+            f"{path}: loading a {path.suffix} file can run arbitrary code. Allow it with allow_pickle=True "
+            f"(--allow-pickle), or save the model as .skops or .onnx, which cannot."
         )
-    content = path.read_bytes()  # once: what is hashed is what is loaded
+    content = path.read_bytes()  # read once, so that the hash is that of the loaded model
     match path.suffix.lower():
         case ".skops":
             model = _from_skops(content, path)
@@ -118,14 +117,14 @@ def _from_code(module: str, name: str) -> Any:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there, and one that it imports is not
-        raise ValueError(f"{module}:{name}: there is no module {module!r} in {folder} or installed.") from None
+            raise  # the module exists, and one that it imports does not
+        raise ValueError(f"{module}:{name}: no module {module!r} in {folder} or installed.") from None
     try:
         model = getattr(found, name)
     except AttributeError:
         raise ValueError(f"{module}:{name}: the module {module!r} has no {name!r}.") from None
     if no_labels(model) is None:
-        as_predict(model)  # a class or a number is told here, not at the first row
+        as_predict(model)  # raises if this is not a model
     return model
 
 
@@ -141,8 +140,8 @@ def _from_skops(content: bytes, path: Path) -> Any:
     unknown = sorted(set(found) - TRUSTED)
     if unknown:
         raise ValueError(
-            f"{path} holds types that are not known to be harmless: {listed(unknown)}. If you trust them, write a "
-            f"module with model = skops.io.load({path.name!r}, trusted={unknown!r}) and name it as module:model."
+            f"{path} contains types that are not known to be safe: {listed(unknown)}. If you trust them, write a "
+            f"module with model = skops.io.load({path.name!r}, trusted={unknown!r}) and pass module:model."
         )
     return skops.io.loads(content, trusted=found)
 
@@ -151,20 +150,20 @@ def _from_pickle(content: bytes, path: Path) -> Any:
     import joblib
 
     warnings.warn(
-        f"{path}: loading {path.suffix} runs any code that its author put in. Load only files from people "
-        f"you trust, or save the model as .skops or .onnx.",
+        f"{path}: loading a {path.suffix} file can run arbitrary code. Load only files from people you trust, or save "
+        f"the model as .skops or .onnx.",
         stacklevel=3,
     )
-    return joblib.load(io.BytesIO(content))  # reads plain pickles too
+    return joblib.load(io.BytesIO(content))  # also reads plain pickles
 
 
-# -- boosters, as their packages write them ----------------------------------------------------------------
+# -- native files of boosters ----------------------------------------------------------------
 
 
 def _from_xgboost(content: bytes, path: Path) -> Any:
     xgboost = _booster_package("xgboost", path)
     if path.suffix.lower() == ".json" and b'"learner"' not in content:
-        raise ValueError(f"{path} is no XGBoost model: there is no 'learner' in it.")
+        raise ValueError(f"{path} is not an XGBoost model: it has no 'learner'.")
     booster = xgboost.Booster()
     try:
         booster.load_model(bytearray(content))
@@ -176,7 +175,7 @@ def _from_xgboost(content: bytes, path: Path) -> Any:
 def _from_lightgbm(content: bytes, path: Path) -> Any:
     lightgbm = _booster_package("lightgbm", path)
     if not content.startswith(b"tree"):
-        raise ValueError(f"{path} is no LightGBM model: its first line is not 'tree'.")
+        raise ValueError(f"{path} is not a LightGBM model: its first line is not 'tree'.")
     try:
         return lightgbm.Booster(model_str=content.decode())
     except Exception as error:
@@ -214,9 +213,9 @@ SCORES = ("tensor(float)", "tensor(double)")
 
 
 class OnnxModel:
-    """A model in ONNX: a 2-D tensor of rows in, or a tensor for each column by its name."""
+    """An ONNX model whose input is a 2-D tensor of rows, or one tensor per column."""
 
-    no_labels: str | None = None  # why it gives numbers instead
+    no_labels: str | None = None  # why it returns numbers instead
 
     def __init__(self, content: bytes) -> None:
         try:
@@ -225,7 +224,7 @@ class OnnxModel:
             raise MissingExtra("An .onnx file", "files") from None
         self._content = content
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # rows come a few at a time
+        options.intra_op_num_threads = 1  # a query has few rows
         try:
             self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:
@@ -243,8 +242,8 @@ class OnnxModel:
         ):
             self._label = outputs[0].name
             self.no_labels = (
-                "This ONNX model has no output that can be a label (text or whole numbers), but a number a row. Say "
-                "what is wanted of it, such as target=acex.AtLeast(0.5)."
+                "This ONNX model returns one number per row and has no output for labels (text or whole numbers). Use "
+                "a target for numbers, such as target=acex.AtLeast(0.5)."
             )
             return
         if self._label is None:
@@ -259,7 +258,7 @@ class OnnxModel:
         return OnnxModel, (self._content,)  # a session cannot be pickled
 
     def predict(self, rows: Rows) -> Any:
-        """One label a row, or one number, (n,) or (n, 1)."""
+        """One label or one number per row, (n,) or (n, 1)."""
         return self._session.run([self._label], self._feed(rows))[0]
 
     def _predict_proba(self, rows: Rows) -> FloatArray:
@@ -275,17 +274,17 @@ class OnnxModel:
             return {name: _as_tensor(name, np.asarray(rows), kind)}
         if not isinstance(rows, pd.DataFrame):
             raise ValueError(
-                f"The ONNX model wants the columns {listed(self._inputs)} by name: data must be a DataFrame."
+                f"The ONNX model needs the columns {listed(self._inputs)} by name: data must be a DataFrame."
             )
         missing = [name for name in self._inputs if name not in rows.columns]
         if missing:
-            raise ValueError(f"The ONNX model wants {listed(missing)}, which are no columns of the rows.")
+            raise ValueError(f"The ONNX model needs {listed(missing)}, which are not columns of the rows.")
         return {name: _as_tensor(name, rows[[name]].to_numpy(), kind) for name, kind in self._inputs.items()}
 
 
 def _as_tensor(name: str, values: Any, kind: str) -> Any:
     if kind not in ELEMENTS:
-        raise ValueError(f"The input {name!r} of the ONNX model is a {kind}, which rows cannot be turned into.")
+        raise ValueError(f"The input {name!r} of the ONNX model is a {kind}, to which rows cannot be converted.")
     if kind == "tensor(string)":
         return np.array([[str(value) for value in row] for row in values], dtype=object)
     tensor = values.astype(ELEMENTS[kind])

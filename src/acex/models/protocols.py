@@ -1,4 +1,4 @@
-"""What is said to a model server: from rows to the body of a request, and from its answer to labels.
+"""Protocols of model servers: from rows to the body of a request, and from its answer to labels.
 
 Nothing is sent here; `http` does that.
 """
@@ -19,23 +19,23 @@ from acex.values import as_json, is_missing, listed
 Inputs: TypeAlias = Literal["matrix", "columns"]
 
 
-class Wire(Protocol):
-    """How a kind of server is spoken to."""
+class WireProtocol(Protocol):
+    """How requests to one kind of server are written and its answers read."""
 
     @property
     def one_by_one(self) -> bool:
-        """Does a request hold a single row?"""
+        """Does a request contain a single row?"""
 
     def body(self, rows: Rows) -> Any:
-        """The request in plain values, ready for JSON."""
+        """The request as plain values, ready for JSON."""
 
     def labels(self, answer: Any) -> Any:
-        """The part of the server's answer that holds the labels; ValueError if there is none."""
+        """The part of the server's answer that contains the labels; ValueError if it is missing."""
 
 
 # -- plain JSON, and MLflow ------------------------------------------------------------------------------
 
-PLACES = {
+PLACEHOLDERS = {
     "$rows": "a list of lists",
     "$records": "a list of objects, by column",
     "$row": "one list, a request for each row",
@@ -47,19 +47,19 @@ ONE_ROW = {"$row", "$record"}
 
 @dataclass(frozen=True)
 class JsonTemplate:
-    """A request with places for the rows (`PLACES`), and the path to the labels in the answer."""
+    """A request with placeholders for the rows (`PLACEHOLDERS`), and the path to the labels in the answer."""
 
     request: Any
     path: str
 
     def __post_init__(self) -> None:
-        if not _texts(self.request) & (PLACES.keys() - {"$columns"}):
-            places = "; ".join(f"{place}: {what}" for place, what in PLACES.items())
+        if not _texts(self.request) & (PLACEHOLDERS.keys() - {"$columns"}):
+            known = "; ".join(f"{name}: {what}" for name, what in PLACEHOLDERS.items())
             raise ValueError(
-                f"request={self.request!r} has no place for the rows: write one as in "
-                f"{{'instances': '$rows'}}. ({places}.)"
+                f"request={self.request!r} has no placeholder for the rows: write one as in "
+                f"{{'instances': '$rows'}}. ({known}.)"
             )
-        json.dumps(self.request)  # what JSON cannot hold is told now, not at the first row
+        json.dumps(self.request)  # raises now, not with the first row, if JSON cannot represent it
 
     @property
     def one_by_one(self) -> bool:
@@ -81,7 +81,7 @@ class JsonTemplate:
 
 @dataclass(frozen=True)
 class MLflow:
-    """The scoring server of MLflow: a data frame by name, an array as a tensor."""
+    """MLflow's scoring server: a DataFrame is sent with its column names, an array as a tensor."""
 
     path: str = "predictions"
     one_by_one = False
@@ -96,7 +96,7 @@ class MLflow:
 
 
 def _texts(template: Any) -> set[str]:
-    """Every text that stands as a value in the template."""
+    """Every text that is a value in the template."""
     match template:
         case str():
             return {template}
@@ -111,7 +111,7 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
     match template:
         case str() if template in values:
             return values[template]
-        case str() if template in PLACES:
+        case str() if template in PLACEHOLDERS:
             raise ValueError(f"{template!r} needs names: data must be a DataFrame, or write '$rows' instead.")
         case Mapping():
             return {key: _filled(value, values) for key, value in template.items()}
@@ -121,14 +121,14 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
 
 
 def _follow(value: Any, steps: list[str]) -> Any:
-    """What the steps lead to: keys, or positions in a list; a key at a list is looked up in each item."""
+    """The value at the end of the path: keys, or positions in a list; at a list, a key is looked up in each item."""
     for i, step in enumerate(steps):
         if isinstance(value, list) and not step.isdecimal():
             return [_follow(item, steps[i:]) for item in value]
         try:
             value = value[int(step)] if isinstance(value, list) else value[step]
         except (KeyError, IndexError, TypeError):
-            raise ValueError(f"there is no {step!r} on the way to {'.'.join(steps)!r}") from None
+            raise ValueError(f"the answer has no {step!r} (path {'.'.join(steps)!r})") from None
     return value
 
 
@@ -138,11 +138,11 @@ def _plain_rows(rows: Rows) -> list[list[Any]]:
         table = [list(row) for row in zip(*columns, strict=True)]
     else:
         table = np.asarray(rows).tolist()
-    return [[told(value) for value in row] for row in table]
+    return [[json_value(value) for value in row] for row in table]
 
 
-def told(value: Any) -> Any:
-    """A value of a row as JSON knows it; null for a gap."""
+def json_value(value: Any) -> Any:
+    """A value of a row for JSON; null if it is missing."""
     return None if is_missing(value) else as_json(value)
 
 
@@ -157,9 +157,9 @@ DATATYPES = {
 
 @dataclass(frozen=True)
 class OpenInference:
-    """Version 2 of the protocol: rows as one 2-D tensor, or as a tensor for each column.
+    """Version 2 of the protocol: rows as one 2-D tensor, or as one tensor per column.
 
-    `output` names the tensor with the labels; None: the only one there is.
+    `output` names the tensor with the labels; None for an answer with a single output.
     """
 
     inputs: Inputs = "matrix"
@@ -172,37 +172,39 @@ class OpenInference:
             if not isinstance(rows, pd.DataFrame):
                 raise ValueError("inputs='columns' needs names: data must be a DataFrame.")
             tensors = [_tensor(str(name), column.to_numpy()[:, None]) for name, column in rows.items()]
-            # Servers that build a data frame (MLServer, KServe) want to be told; others ignore it.
+            # For servers that build a DataFrame (MLServer, KServe); others ignore it.
             return {"parameters": {"content_type": "pd"}, "inputs": tensors}
         matrix = _unboxed(np.asarray(rows))
         if str(matrix.dtype) not in DATATYPES:
-            raise ValueError("the rows hold text, and a matrix does not: send them with inputs='columns'.")
+            raise ValueError("the rows contain text, which a matrix cannot: use inputs='columns'.")
         return {"inputs": [_tensor(self.input_name, matrix)]}
 
     def labels(self, answer: Any) -> Any:
         try:
             outputs = {output["name"]: output for output in answer["outputs"]}
         except (KeyError, TypeError):
-            raise ValueError("there are no 'outputs' with names") from None
+            raise ValueError("the answer has no 'outputs' with names") from None
         if self.output is None and len(outputs) != 1:
-            raise ValueError(f"it has the outputs {listed(outputs)}: say with labels= which one holds the labels")
+            raise ValueError(f"the answer has the outputs {listed(outputs)}: name the one with the labels in labels=")
         output = outputs.get(next(iter(outputs)) if self.output is None else self.output)
         if output is None or "data" not in output:
-            raise ValueError(f"there is no data for the output {self.output!r} among {listed(outputs)}")
+            raise ValueError(
+                f"the answer has no data for the output {self.output!r}; its outputs are {listed(outputs)}"
+            )
         match output.get("shape"):
             case [_] | [_, 1]:
                 return output["data"]
             case [_, _] as shape:
                 raise ValueError(f"{output['name']!r} has the shape {shape}: these look like probabilities")
             case shape:
-                raise ValueError(f"{output['name']!r} has the shape {shape!r}, not one label a row")
+                raise ValueError(f"{output['name']!r} has the shape {shape!r}, not one label per row")
 
 
 def _tensor(name: str, values: np.ndarray[Any, Any]) -> dict[str, Any]:
     values = _unboxed(values)
     tensor: dict[str, Any] = {"name": name, "shape": list(values.shape), "data": values.ravel().tolist()}
     if any(map(is_missing, tensor["data"])):
-        raise ValueError(f"{name!r}: a tensor has no place for a gap; use a protocol that sends rows as JSON.")
+        raise ValueError(f"{name!r}: a tensor cannot have missing values; use protocol 'json' or 'mlflow'.")
     if str(values.dtype) in DATATYPES:
         return {**tensor, "datatype": DATATYPES[str(values.dtype)]}
     texts = [str(value) for value in tensor["data"]]
@@ -210,5 +212,5 @@ def _tensor(name: str, values: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _unboxed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Numbers and flags that pandas gave as objects, with a dtype of their own; texts as texts."""
+    """An array of objects with the dtype of its values: numbers, Booleans or text."""
     return np.array(values.tolist()) if values.dtype.kind == "O" else values

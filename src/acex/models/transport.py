@@ -1,10 +1,19 @@
-"""One request over HTTP, and what became of it: a reply, a door that stayed shut, or a loss."""
+"""One request over HTTP: its headers, and what became of it.
+
+The question behind every failure is what may have been charged. A request ends as a `Reply`, as `NotReached` (nothing
+was sent) or as `Unanswered` (it may have arrived).
+"""
 
 from __future__ import annotations
 
 import codecs
+import hashlib
+import json
+import os
+import re
+import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -12,15 +21,104 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
 from types import ModuleType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from acex.errors import MissingExtra
-from acex.models.secrets import Secrets, keeping_logs_clean
+from acex.values import listed
 
-PIECE = 2**16  # bytes that are unpacked at once
-GZIP = zlib.MAX_WBITS | 16  # as zlib wants to be told
-# Python knows them as encodings of text; a server that claims one means something else, or no good.
+PIECE = 2**16  # bytes that are decompressed at once
+GZIP = zlib.MAX_WBITS | 16  # zlib's flag for the gzip format
+# Codecs of Python that are not charsets of JSON; a server that names one is mistaken or hostile.
 NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
+EXCERPT = 300  # characters of a server's text that an error quotes
+KEY_HEADER = re.compile(r"auth|key|token|secret|password|cookie|credential|signature|session|jwt", re.IGNORECASE)
+
+
+# -- headers and secrets ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Headers:
+    """Headers whose values come from environment variables.
+
+    A header that is in neither list and whose name does not look like a key causes a warning: if it selects the model,
+    two models would share their answers in a ledger.
+
+    Args:
+        variables: header to environment variable.
+        identity: headers that select the model.
+        keys: headers that are keys although their names do not show it.
+    """
+
+    variables: Mapping[str, str]
+    identity: Sequence[str] = ()
+    keys: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for header, variable in self.variables.items():
+            if not re.fullmatch(r"[A-Za-z_]\w*", variable):  # not shown: it may be the secret itself
+                raise ValueError(f"headers_from_env[{header!r}] must be the name of an environment variable.")
+        for name, headers in (("identity_headers", self.identity), ("key_headers", self.keys)):
+            for header in headers:
+                if header not in self.variables:
+                    known = listed(self.variables) or "it is empty"
+                    raise ValueError(f"{name}: {header!r} is not in headers_from_env ({known}).")
+        for header in self.variables:
+            is_key = header in self.keys or KEY_HEADER.search(header) is not None
+            if header in self.identity and is_key:
+                raise ValueError(
+                    f"identity_headers: {header!r} is a key; as part of the model's identity, a new key would make all "
+                    f"stored answers unusable."
+                )
+            if header not in self.identity and not is_key:
+                warnings.warn(
+                    f"headers_from_env: does {header!r} select the model? If so, add it to identity_headers; otherwise "
+                    f"two models share their answers in a ledger. If it is a key, add it to key_headers.",
+                    stacklevel=5,  # the line that creates the HttpModel
+                )
+
+    def read(self) -> dict[str, str]:
+        """The headers with the current values of their environment variables.
+
+        Raises:
+            ValueError: a variable is not set, or its value cannot be sent.
+        """
+        return {header: self._value(header) for header in self.variables}
+
+    def secrets(self, values: Mapping[str, str]) -> list[str]:
+        """The values that must not be shown, with and without a scheme such as "Bearer"; the longest first."""
+        private = [value for header, value in values.items() if header not in self.identity]
+        tokens = [value.partition(" ")[2].strip() for value in private]
+        return sorted({*private, *tokens} - {""}, key=len, reverse=True)
+
+    def identity_hash(self) -> str | None:
+        """A hash of the current values that select the model; None where no header does."""
+        if not self.identity:
+            return None
+        return short_hash(sorted((header.lower(), self._value(header)) for header in self.identity))
+
+    def _value(self, header: str) -> str:
+        variable = self.variables[header]
+        value = os.environ.get(variable, "").strip()
+        if not value or not (value.isascii() and value.isprintable()):
+            how = "is not set" if not value else "holds characters that a header cannot have"
+            raise ValueError(f"The environment variable {variable} for {header!r} {how}.")
+        return value
+
+
+def short_hash(value: Any) -> str:
+    """Twelve hexadecimal digits for a value that JSON can hold."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def excerpt(text: str, secrets: Iterable[str]) -> str:
+    """The beginning of a server's text, with every secret replaced by `***`."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text[:EXCERPT]
+
+
+# -- the exchange ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -29,30 +127,30 @@ class Reply:
 
     status: int
     content: bytes
-    charset: str | None  # as its content-type says
+    charset: str | None  # from its content-type
     retry_after: float | None = None  # seconds
 
     @property
     def text(self) -> str:
-        """The answer as text, by the charset that it names, else strictly UTF-8.
+        """The answer as text, in the charset that it names, otherwise strictly UTF-8.
 
         Raises:
-            ValueError: its bytes are something else.
+            ValueError: the charset is unknown, or the bytes are not valid in it.
         """
         charset = "utf-8" if self.charset is None else self.charset
         try:
             if codecs.lookup(charset).name in NO_CHARSETS:
                 raise LookupError
-            return self.content.decode(charset).removeprefix("\ufeff")  # a mark that JSON does not know
+            return self.content.decode(charset).removeprefix("\ufeff")  # JSON does not allow a byte order mark
         except LookupError:
-            raise ValueError(f"its charset is {self.charset!r}, which is none that is known") from None
-        except UnicodeError:  # its words would show a part of the bytes
-            says = "and its content-type names no other charset" if self.charset is None else "as its content-type says"
-            raise ValueError(f"its bytes are not {self.charset or 'UTF-8'}, {says}") from None
+            raise ValueError(f"its charset is {self.charset!r}, which is unknown") from None
+        except UnicodeError:  # whose message would show a part of the bytes
+            source = "content-type names no charset" if self.charset is None else "the charset of its content-type"
+            raise ValueError(f"its bytes are not valid {charset} ({source})") from None
 
     @property
-    def words(self) -> str:
-        """The answer as far as it can be read."""
+    def readable_text(self) -> str:
+        """The answer as text, with replacement characters where it is not valid."""
         try:
             return self.text
         except ValueError:
@@ -67,29 +165,25 @@ class NotReached:
 
 
 @dataclass(frozen=True)
-class Lost:
-    """It was sent, or may have been."""
+class Unanswered:
+    """The request may have arrived, and no complete answer came."""
 
     why: str
 
 
-Outcome: TypeAlias = Reply | NotReached | Lost
+Outcome: TypeAlias = Reply | NotReached | Unanswered
 
 
-def exchange(
-    url: str, content: bytes, headers: Mapping[str, str], *, secrets: Secrets, timeout: float, limit: int
-) -> Outcome:
-    """What became of one request, after `timeout` seconds at most; an answer has at most `limit` bytes.
+def exchange(url: str, content: bytes, headers: Mapping[str, str], *, timeout: float, limit: int) -> Outcome:
+    """Post one request and wait at most `timeout` seconds; an answer may have at most `limit` bytes.
 
-    Each has a connection of its own: on a kept one that the server has just dropped, a request fails in a
-    way that cannot be told from one that was charged.
+    Each request has its own connection: if the server has just dropped a reused one, the failure looks the same as
+    that of a request that was charged.
     """
-    return _within(timeout, lambda: _exchange(url, content, headers, secrets, timeout, limit))
+    return _within(timeout, lambda: _exchange(url, content, headers, timeout, limit))
 
 
-def _exchange(
-    url: str, content: bytes, headers: Mapping[str, str], secrets: Secrets, timeout: float, limit: int
-) -> Outcome:
+def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: float, limit: int) -> Outcome:
     httpx2 = client_library()
     headers = {
         "content-type": "application/json",
@@ -98,13 +192,10 @@ def _exchange(
         **headers,
     }
     deadline = monotonic() + timeout
-    # Connecting ends first: what fails there is known to have cost nothing.
+    # Connecting times out first: a request that fails there was not charged.
     limits = httpx2.Timeout(timeout, connect=timeout / 2)
     try:
-        with (
-            keeping_logs_clean(secrets),
-            httpx2.stream("POST", url, content=content, headers=headers, timeout=limits) as response,
-        ):
+        with httpx2.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
             received = bytearray()
             try:
                 for piece in _unpacked(response.iter_raw(), response.headers.get("content-encoding", ""), limit):
@@ -112,20 +203,21 @@ def _exchange(
                     if len(received) > limit:
                         raise ValueError(_too_long(limit))
                     if monotonic() > deadline:
-                        return Lost("out of time")  # nobody waits for it any more: see `_within`
+                        return Unanswered("out of time")  # the caller has given up: see `_within`
             except (ValueError, httpx2.TransportError) as error:
-                if response.is_success:  # whoever says no has said it with the status, whatever comes after
-                    return Lost(str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}")
+                if response.is_success:  # for an error the status is enough
+                    why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+                    return Unanswered(why)
             retry_after = _seconds(response.headers.get("retry-after"))
             return Reply(response.status_code, bytes(received[:limit]), response.charset_encoding, retry_after)
     except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
         return NotReached(str(error) or type(error).__name__)
-    except Exception as error:  # whatever it was, the request may have arrived
-        return Lost(f"{type(error).__name__}: {error}")
+    except Exception as error:  # after any other error the request may have arrived
+        return Unanswered(f"{type(error).__name__}: {error}")
 
 
 def client_library() -> ModuleType:
-    """httpx2, where it is installed."""
+    """The package httpx2; MissingExtra if it is not installed."""
     try:
         import httpx2
     except ImportError:
@@ -134,10 +226,10 @@ def client_library() -> ModuleType:
 
 
 def _unpacked(chunks: Iterable[bytes], encoding: str, limit: int) -> Iterator[bytes]:
-    """The body in small pieces. Neither what arrives nor what is held at once grows beyond the limit.
+    """The decompressed body in small pieces; never holds more than `limit` bytes.
 
     Raises:
-        ValueError: there is more, or it is not packed as it says, or in a way that was not asked for.
+        ValueError: the body is longer, damaged, or compressed with another method than gzip.
     """
     chunks = _counted(chunks, limit)
     match encoding.strip().lower():
@@ -147,9 +239,9 @@ def _unpacked(chunks: Iterable[bytes], encoding: str, limit: int) -> Iterator[by
             try:
                 yield from _unzipped(chunks)
             except zlib.error as error:
-                raise ValueError(f"its body cannot be unpacked: {error}") from None
+                raise ValueError(f"its body cannot be decompressed: {error}") from None
         case _:
-            raise ValueError(f"its body is packed as {encoding!r}, and gzip was asked for")
+            raise ValueError(f"its body is compressed with {encoding!r}; only gzip is accepted")
 
 
 def _counted(chunks: Iterable[bytes], limit: int) -> Iterator[bytes]:
@@ -165,13 +257,13 @@ def _unzipped(chunks: Iterable[bytes]) -> Iterator[bytes]:
     unzip = zlib.decompressobj(GZIP)
     for chunk in chunks:
         while chunk:
-            if unzip.eof:  # one more member
+            if unzip.eof:  # another gzip member follows
                 unzip = zlib.decompressobj(GZIP)
             yield unzip.decompress(chunk, PIECE)
             chunk = unzip.unused_data if unzip.eof else unzip.unconsumed_tail
     yield unzip.flush()
     if not unzip.eof:
-        raise ValueError("its packed body breaks off")
+        raise ValueError("its compressed body is incomplete")
 
 
 def _too_long(limit: int) -> str:
@@ -179,7 +271,7 @@ def _too_long(limit: int) -> str:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """How long to wait, from the header's number of seconds or date; None if it says neither."""
+    """How long to wait, from the header's number of seconds or date; None if it is neither."""
     if retry_after is None:
         return None
     try:
@@ -191,13 +283,13 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 def _within(seconds: float, work: Callable[[], Outcome]) -> Outcome:
-    """What the work gave; when it takes longer it is left behind, and its request is lost.
+    """The result of the work, or `Unanswered` after so many seconds; the work goes on in its thread.
 
-    A timeout of a socket starts anew with each byte, so a server that drips would hold us for ever.
+    A socket's timeout starts again with each byte, so a server that sends slowly would block for ever.
     """
     done: SimpleQueue[Outcome] = SimpleQueue()
     Thread(target=lambda: done.put(work()), daemon=True).start()
     try:
         return done.get(timeout=seconds)
     except Empty:
-        return Lost(f"out of time after {seconds:g} seconds")
+        return Unanswered(f"out of time after {seconds:g} seconds")

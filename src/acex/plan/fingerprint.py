@@ -1,8 +1,7 @@
-"""What can be told of a callable, the same in every process: its code, and all that the code depends on.
+"""A fingerprint of a callable, the same in every process: its code, and everything that the code depends on.
 
-A rule that decides what may be asked is part of an explanation's identity. Two rules with equal traits decide alike, as
-far as everything they use could be pinned down; what could not is said, and nobody goes on from such an explanation.
-No identity is perfect, and none has to be: the session asks the rule itself before it sends a row.
+A function among the rules is part of an explanation's identity. Where something that it uses has no fingerprint, the
+explanation cannot be resumed. A fingerprint need not be perfect: the session calls the function before it sends a row.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ import numpy as np
 
 from acex.values import fingerprint
 
-DEEPEST = 24  # levels of what uses what; beyond, nothing is pinned down
+DEEPEST = 24  # levels of what uses what; anything deeper has no fingerprint
 LIBRARIES = {*sys.stdlib_module_names, "numpy", "pandas", "scipy", "sklearn", "acex"}  # where a name says enough
 WRAPPED = (staticmethod, classmethod, property, cached_property)
 
 
-def pinned(rule: Any) -> tuple[str, bool]:
+def fingerprint_of(function: Any) -> tuple[str, bool]:
     """A fingerprint of a callable, and whether it covers all that the callable depends on."""
     traits = _Traits()
-    written = traits.of(rule, 0)
+    written = traits.of(function, 0)
     return fingerprint(written), traits.complete
 
 
 class _Traits:
-    """Collects what a value is made of; `complete` turns False at the first thing that cannot be told."""
+    """Collects what a value is made of; `complete` becomes False at the first value without a fingerprint."""
 
     def __init__(self) -> None:
         self.complete = True
@@ -59,8 +58,8 @@ class _Traits:
         self._open.add(id(value))
         try:
             kind = type(value)
-            told = kind.__name__ if _is_library(kind.__module__) else self.of(kind, depth + 1)
-            return [told, *self._parts(value, depth + 1)]
+            name = kind.__name__ if _is_library(kind.__module__) else self.of(kind, depth + 1)
+            return [name, *self._parts(value, depth + 1)]
         finally:
             self._open.discard(id(value))
 

@@ -1,6 +1,6 @@
 """One asked row as a value, and how an explanation ended.
 
-A *step* is what progress bars, callbacks, the ledger, reports and live pages read; nobody works out anew what is in it.
+Progress bars, callbacks, the ledger, reports and live pages all read steps.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from acex.values import Label, Remark
 
 Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "time_spent", "unlikely", "exhausted", "failed"]
 StoppedBy: TypeAlias = Literal["budget", "time", "settled", "exhausted"]
-MOST_SURE = 0.999  # what is said of a probability that is closer to 1
+NOTE_FIELDS_BEFORE_0_3 = {"hope": "max_p_hit", "chance": "p_hit"}  # names in ledgers of 0.1 and 0.2
+MOST_SURE = 0.999  # shown for a probability closer to 1
 
 
 @dataclass(frozen=True)
 class Note:
-    """What is known of a row before it is asked; the ledger keeps it with the question.
+    """What is known of a row before it is asked; the ledger stores it with the question.
 
     Args:
-        first: position of the first row of its round: rows of a round are asked at once.
-        cost: J of the row. counts: would it be a counterfactual, if it is a hit?
-        affinity: how much it looks like the reference (1: an inlier); None where nobody has recorded it.
-        reference: is it a row of the reference, as it is? None where nobody has recorded it.
-        round, penalty, hope, chance: what the strategy needs to go on from here.
+        first: position of the first row of its round; rows of a round are asked together.
+        cost: J of the row.
+        counts: whether the row is a counterfactual if it is a hit.
+        affinity: similarity to the reference (1: an inlier); None if not recorded.
+        round, penalty, max_p_hit, p_hit: what the strategy needs to continue from here (see `search.problem.Query`).
+        reference: whether it is an unchanged row of the reference; None if not recorded.
     """
 
     first: int
@@ -38,19 +40,20 @@ class Note:
     affinity: float | None = None
     round: int = 0
     penalty: float = 0.0
-    hope: float = 1.0
+    max_p_hit: float = 1.0
     reference: bool | None = None
-    chance: float = 0.5
+    p_hit: float = 0.5
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain values, as JSON holds them."""
+        """The fields as plain values, for JSON."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, written: Mapping[str, Any]) -> Note:
-        """What `to_dict` wrote, in this version or an earlier one."""
+    def from_dict(cls, note: Mapping[str, Any]) -> Note:
+        """The note that `to_dict` wrote, in this version or an earlier one."""
+        values = {NOTE_FIELDS_BEFORE_0_3.get(name, name): value for name, value in note.items()}
         known = [field.name for field in fields(cls)]
-        return cls(**{name: written[name] for name in known if name in written})
+        return cls(**{name: values[name] for name in known if name in values})
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Step:
         label: the model's answer. hit: is it wanted? The factual is none, also where it has the label wanted.
         cost: J of the row. best: cost of the best counterfactual so far; infinite before there is one.
         paid: how often it was paid for; 0: the answer was known.
-        at: when the answer was written down (ISO 8601, UTC); None where nobody noted it.
+        at: when the answer was written down (ISO 8601, UTC); None where it was not recorded.
         seen: number of the newest answer in the ledger that could influence the question.
         note: what was known of it before.
         scores: the model's probability of each label, where it gave them.

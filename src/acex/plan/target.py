@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from acex.values import Label, did_you_mean, is_finite, is_fraction, listed, plain, readable
+from acex.values import Label, did_you_mean, is_finite, is_fraction, is_missing, listed, plain, readable
 
 SURE = 1e-6  # no probability is closer to 0 or 1 than this
 
@@ -26,50 +26,52 @@ class Target(ABC):
     """Which answers are hits."""
 
     @staticmethod
-    def of(said: Any) -> Target:
-        """From what a user says, or a file: a target, a label, several of them, None, or what `Measured.described` gives."""
-        if isinstance(said, Target):
-            return said
-        if said is None:
+    def of(wanted: Any) -> Target:
+        """The target for a target, a label, several labels, None (any other), or what `described` gives."""
+        if isinstance(wanted, Target):
+            return wanted
+        if wanted is None:
             return AnyOther()
-        if isinstance(said, Mapping):
-            return _measured(said)
-        several = isinstance(said, (Sequence, Set, np.ndarray)) and not isinstance(said, (str, bytes))
-        wanted = tuple(plain(label) for label in (said if several else [said]))
-        if not wanted:
+        if isinstance(wanted, Mapping):
+            return _measured(wanted)
+        several = isinstance(wanted, (Sequence, Set, np.ndarray)) and not isinstance(wanted, (str, bytes))
+        labels = tuple(plain(label) for label in (wanted if several else [wanted]))
+        if any(is_missing(label) for label in labels):
+            raise ValueError("target: a missing value is not a label; use None for any other than the one x has.")
+        if not labels:
             raise ValueError("target is empty: name a label, or None for any other than the one x has.")
-        return OneOf(tuple(dict.fromkeys(wanted)))
+        return OneOf(tuple(dict.fromkeys(labels)))
 
     @property
     @abstractmethod
     def described(self) -> Any:
-        """As a user would say it, and as JSON holds it."""
+        """In plain values, as `Target.of` and JSON take it."""
 
     @property
     @abstractmethod
     def words(self) -> tuple[str, ...]:
-        """What would do, for people."""
+        """What is wanted, for people."""
 
     @property
-    def wish(self) -> str:
-        """The range of numbers wanted, in words; empty where labels are."""
+    def range_text(self) -> str:
+        """The range of numbers wanted, in words; empty where labels are wanted."""
         return ""
 
     def value(self, label: Label, scores: Scores | None) -> Label:
-        """What of an answer is judged; None where the answer does not tell it.
+        """The part of an answer that is judged; None where the answer does not have it.
 
         Raises:
             ValueError: the answer is of another kind.
         """
         if is_fraction(label):
             raise ValueError(
-                f"the model answered {label!r}, which is a number and not a label: say what is wanted of it, such as "
-                f"target=acex.AtLeast(...), or give a model of labels another model_id."
+                f"the model answered {label!r}, a number and not a label: use a target for numbers, such as "
+                f"acex.AtLeast(...), or give a model with labels another name."
             )
         return label
 
     def named(self, words: Mapping[Label, Label]) -> Target:
-        """The same in other words for the labels, as far as it names any."""
+        """The same with labels replaced by others, as far as it names any."""
         return self
 
     @abstractmethod
@@ -187,7 +189,7 @@ class Measured(Target):
 
     @property
     @abstractmethod
-    def _wish(self) -> Any:
+    def _limits(self) -> Any:
         """The limits as JSON holds them."""
 
     @abstractmethod
@@ -196,7 +198,7 @@ class Measured(Target):
 
     @property
     def described(self) -> dict[str, Any]:
-        return {self.key: self._wish} | ({} if self.label is None else {"label": self.label})
+        return {self.key: self._limits} | ({} if self.label is None else {"label": self.label})
 
     @property
     @abstractmethod
@@ -208,7 +210,7 @@ class Measured(Target):
         return (self._words if self.label is None else f"{self.label} with a probability of {self._words}",)
 
     @property
-    def wish(self) -> str:
+    def range_text(self) -> str:
         return self.words[0]
 
     def named(self, words: Mapping[Label, Label]) -> Target:
@@ -219,9 +221,9 @@ class Measured(Target):
             return None if scores is None else dict(scores).get(self.label, 0.0)
         if isinstance(label, bool) or not isinstance(label, (int, float)):
             raise ValueError(
-                f"the model answered {label!r}, which is no number. For the probability of a label say "
+                f"the model answered {label!r}, which is not a number. For the probability of a label use "
                 f"acex.{type(self).__name__}(..., label={label!r}) with scores=True; a model that also answers with "
-                f"labels needs another model_id for its numbers."
+                f"labels needs another name for its numbers."
             )
         return float(label)
 
@@ -244,7 +246,7 @@ class Measured(Target):
         if self.label is None and any(isinstance(label, (str, bool)) for label in known):
             raise ValueError(
                 f"target: a number is wanted, and the model gives the labels [{listed(known)}]. For the probability of "
-                f"one say acex.{type(self).__name__}(..., label={known[0]!r}), with scores=True."
+                f"one use acex.{type(self).__name__}(..., label={known[0]!r}), with scores=True."
             )
 
     def width(self, before: Label) -> float:
@@ -284,7 +286,7 @@ class Between(Measured):
             raise ValueError(f"Between({self.low!r}, {self.high!r}): the first number must not be above the second.")
 
     @property
-    def _wish(self) -> list[float]:
+    def _limits(self) -> list[float]:
         return [self.low, self.high]
 
     @property
@@ -307,7 +309,7 @@ class AtLeast(Measured):
         _check(self, least=self.least)
 
     @property
-    def _wish(self) -> float:
+    def _limits(self) -> float:
         return self.least
 
     @property
@@ -330,7 +332,7 @@ class AtMost(Measured):
         _check(self, most=self.most)
 
     @property
-    def _wish(self) -> float:
+    def _limits(self) -> float:
         return self.most
 
     @property
@@ -355,10 +357,10 @@ class Relative(Measured):
     def __post_init__(self) -> None:
         _check(self, change=self.change)
         if self.change == 0:
-            raise ValueError("Relative(0): no change is wanted; say how much, such as Relative(0.1) for 10 % more.")
+            raise ValueError("Relative(0): expected a change, such as Relative(0.1) for 10 % more.")
 
     @property
-    def _wish(self) -> float:
+    def _limits(self) -> float:
         return self.change
 
     @property
@@ -372,8 +374,8 @@ class Relative(Measured):
     def refuse_start(self, before: Label) -> None:
         if _number(before) == 0:
             raise ValueError(
-                f"target {self._words}: the model's answer for x is 0, of which no share is anything. Say the number "
-                f"itself, such as acex.AtLeast(1)."
+                f"target {self._words}: undefined, because the model's answer for x is 0. Use the number itself, "
+                f"such as acex.AtLeast(1)."
             )
 
 
@@ -397,15 +399,17 @@ def _number(label: Label) -> float:
 MEASURED: dict[str, Callable[..., Measured]] = {kind.key: kind for kind in (Between, AtLeast, AtMost, Relative)}
 
 
-def _measured(said: Mapping[str, Any]) -> Measured:
-    """The target of a number that `said` tells of, such as {"between": [100, 120]}."""
-    given = dict(said)
+def _measured(described: Mapping[str, Any]) -> Measured:
+    """The target of a number that a mapping describes, such as {"between": [100, 120]}."""
+    given = dict(described)
     label = given.pop("label", None)
     if len(given) != 1 or (key := next(iter(given))) not in MEASURED:
-        raise ValueError(f"target must have one of {listed(MEASURED)}, as in {{'between': [100, 120]}}, got {said!r}.")
-    wish = given[key]
-    wishes = wish if key == Between.key and isinstance(wish, Sequence) and len(wish) == 2 else [wish]
+        raise ValueError(
+            f"target must have one of {listed(MEASURED)}, as in {{'between': [100, 120]}}, got {described!r}."
+        )
+    limits = given[key]
+    numbers = limits if key == Between.key and isinstance(limits, Sequence) and len(limits) == 2 else [limits]
     try:
-        return MEASURED[key](*wishes, label=label)
+        return MEASURED[key](*numbers, label=label)
     except TypeError:
-        raise ValueError(f"target: {key} cannot be {wish!r}; expected as in {{'between': [100, 120]}}.") from None
+        raise ValueError(f"target: {key} cannot be {limits!r}; expected as in {{'between': [100, 120]}}.") from None

@@ -1,1 +1,1 @@
-"""Points only: which one to ask next. No frames, no column names, no labels."""
+"""Which point to ask next. Works with points only: no frames, no column names, no labels."""

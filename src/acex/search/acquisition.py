@@ -1,4 +1,4 @@
-"""Scores of a point, as plain functions of numbers.
+"""Expected improvement of a point and its upper bound.
 
 Expected improvement of the paper's J = c + lambda |f - 1/2| over the incumbent x*, section 3.3, exactly.
 Divided by lambda, and with
@@ -13,8 +13,8 @@ over a half-line of W, each of which has a closed form:
     E[T+; W > k] = p P(T > 0, W > k) + tau (phi(h) Phi((r h - k) tau/s) + r phi(k) Phi((r k - h) tau/s)),
     T = p + q W + s Z,     tau^2 = q^2 + s^2,     h = -p / tau,     r = q / tau.
 
-So there is neither Monte Carlo noise nor quadrature, and the gradients are exact. Everything is in units
-of lambda, because at lambda = 1e15 doubles would lose the cost.
+So there is no Monte Carlo noise and no quadrature, and the gradients are exact. Everything is in units of lambda,
+because at lambda = 1e15 double precision would lose the cost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scipy.special import ndtr, owens_t
 
 from acex.arrays import FloatArray
 
-LEAST_DEVIATION = 1e-9  # of V given U: at x = x* it vanishes, and h and r with it
+MIN_DEVIATION = 1e-9  # of V given U: at x = x* it is zero, and h and r would be undefined
 SIDE = np.array([1.0, -1.0])[:, None, None]  # U > 0 and U < 0
 TOWARD = np.array([1.0, 0.0, -1.0])[:, None]  # (A - V)+, (-V)+, (-A - V)+
 TIMES = np.array([1.0, -2.0, 1.0])[:, None]
@@ -56,13 +56,13 @@ def expected_improvement(
         alpha: (cost of the incumbent - cost of the point) / lambda, (n,).
         mean, variance, covariance: of f, and with f*, in probabilities, (n,) each.
     """
-    s_u = np.sqrt(max(incumbent_variance, LEAST_DEVIATION**2))
+    s_u = np.sqrt(max(incumbent_variance, MIN_DEVIATION**2))
     mu_u, mu_v = incumbent_mean - 0.5, mean - 0.5
     b = covariance / s_u
-    s = np.sqrt(np.maximum(variance - b**2, LEAST_DEVIATION**2))
-    # Axes: the sign of U (W is turned round for U < 0), the three parts, the points.
-    A = alpha + SIDE * mu_u  # alpha + |U| at W = 0; it grows by s_u a unit of W
-    k = (np.maximum(-alpha, 0.0) - SIDE * mu_u) / s_u  # from here on both |U| and alpha + |U| count
+    s = np.sqrt(np.maximum(variance - b**2, MIN_DEVIATION**2))
+    # Axes: the sign of U (W is negated for U < 0), the three parts, the points.
+    A = alpha + SIDE * mu_u  # alpha + |U| at W = 0; it grows by s_u per unit of W
+    k = (np.maximum(-alpha, 0.0) - SIDE * mu_u) / s_u  # beyond this both |U| and alpha + |U| are positive
     part = _positive_part(TOWARD * A - mu_v, TOWARD * s_u - SIDE * b, s, k)
     value, by_alpha, by_mean, by_b, by_s = (
         (TIMES * term).sum(axis=(0, 1))
@@ -91,7 +91,7 @@ def improvement_bound(
 
         EI / lambda <= E[(alpha - theta distance + |U|)+] + E[(deviation |N| - (1 - theta) distance)+].
 
-    The least over a few splits, and the plain bound E[(alpha + |U|)+], which leaves V out.
+    The result is the least over a few splits and the simple bound E[(alpha + |U|)+], which ignores V.
     """
     bound = _positive_part_of_modulus(alpha, incumbent_mean - 0.5, incumbent_variance)
     for theta in (0.25, 0.5, 0.75, 1.0):
@@ -103,7 +103,7 @@ def improvement_bound(
 
 def _positive_part_of_modulus(alpha: FloatArray, mean: float, variance: float) -> FloatArray:
     """E[(alpha + |U|)+] for U ~ N(mean, variance), (n,)."""
-    deviation = np.sqrt(max(variance, LEAST_DEVIATION**2))
+    deviation = np.sqrt(max(variance, MIN_DEVIATION**2))
     gap = np.maximum(-alpha, 0.0)
     out = np.zeros_like(alpha)
     for side in (1.0, -1.0):
@@ -147,7 +147,7 @@ def _upper_orthant(h: FloatArray, k: FloatArray, r: FloatArray, root: FloatArray
     h + k < 0]; the upper orthant at (h, k) is the lower one at (-h, -k).
     """
     h, k = -h, -k
-    h = np.where(h == 0, 1e-300, h)  # keeps k / h defined; Owen's T is continuous there
+    h = np.where(h == 0, 1e-300, h)  # keeps k / h defined; Owen's T is continuous at 0
     k = np.where(k == 0, 1e-300, k)
     with np.errstate(over="ignore"):
         T = owens_t(h, (k / h - r) / root) + owens_t(k, (h / k - r) / root)

@@ -1,9 +1,11 @@
-"""What the learned belief sees of a point: some fifty numbers that describe it in the light of the evidence.
+"""Inputs of the networks: about fifty numbers that describe a point given the evidence.
 
-None of them depends on the units of a feature, on how many there are, or on what they mean: distances are relative to
-the distance to the factual or to a typical row, costs to the best hit or to rows. So what was learned on simulated
-tasks holds elsewhere. Whoever changes what a number means, or adds one, raises `REVISION` and trains anew
-(`benchmarks/learn.py`); a test compares it with that of the weights.
+    x   points (`Points`), n of them     e   evidence     S, R   steps in units of cost and in ranks (see `evidence`)
+
+No input depends on the units, the number or the meaning of the features: distances are relative to the distance to the
+factual or to a typical row, costs to the best hit or to reference rows. So what was learned on simulated tasks applies
+to other tables. To add an input or change its meaning, increase `REVISION` and train again (`benchmarks/learn.py`); a
+test compares it with the revision of the weights. The names are stored with the weights.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from scipy.special import logit
 from acex.arrays import FloatArray
 from acex.search.evidence import HINT_CLIP, Evidence, Points, in_common
 from acex.search.surrogate import AT_ONCE, moderated
-from acex.space.metric import nearest
+from acex.space.scale import nearest
 
 REVISION = 1
 
@@ -62,20 +64,20 @@ NAMES = (
     ),
     *("since_hit", "log_features", "dependence", "log_rows", "share_nominal"),
 )
-SAME_COST = 0.4  # evidence whose log cost differs by this counts 1/e
-FAR = 3.0  # a relative distance that stands for anything beyond
+SAME_COST = 0.4  # evidence whose log cost differs by this has weight 1/e
+FAR = 3.0  # relative distances are clipped here
 ADDITIVE_VARIANCE, ADDITIVE_NOISE = 4.0, 0.3  # of the additive function at a typical row, and of a label
-MOST_LOGIT = 8.0
+MAX_LOGIT = 8.0
 
 
 Columns = dict[str, FloatArray | float]
 
 
-def traits(evidence: Evidence, points: Points) -> FloatArray:
-    """The traits of points, (n, len(NAMES))."""
+def belief_inputs(evidence: Evidence, points: Points) -> FloatArray:
+    """Inputs of the hit network, (n, len(NAMES))."""
     squared, common = evidence.squared(points), in_common(points.net_R, evidence.points.net_R)
     columns = _of_surrogate(evidence, points, squared, common) | _of_points(evidence, points)
-    columns |= _of_evidence(evidence, points, squared, common) | _of_best(evidence, points) | of_search(evidence)
+    columns |= _of_evidence(evidence, points, squared, common) | _of_best(evidence, points) | search_inputs(evidence)
     out = np.empty((len(points), len(NAMES)))
     for i, name in enumerate(NAMES):
         out[:, i] = columns[name]
@@ -94,8 +96,8 @@ def _of_surrogate(e: Evidence, x: Points, squared: FloatArray, common: FloatArra
     if e.by_hint is not None:
         hinted, hinted_variance = e.latent(x, hinted=True, squared=squared)
         out |= {"hinted_logit": _logit(moderated(hinted, hinted_variance)), "hinted_mean": np.clip(hinted, -9, 9)}
-    # Kernel ridge with min(R_i, R_j) as covariance: a function of each feature by itself, -1 at the factual.
-    unit = ADDITIVE_VARIANCE / e.ground.typical_change
+    # Kernel ridge regression with covariance min(R_i, R_j): a sum of functions of one feature, -1 at the factual.
+    unit = ADDITIVE_VARIANCE / e.context.typical_change
     among = in_common(e.points.net_R, e.points.net_R) * unit
     L = np.linalg.cholesky(among + ADDITIVE_NOISE * np.eye(len(among)))
     weights = cho_solve((L, True), e.hits.astype(float), check_finite=False)
@@ -106,36 +108,36 @@ def _of_surrogate(e: Evidence, x: Points, squared: FloatArray, common: FloatArra
 
 
 def _of_points(e: Evidence, x: Points) -> Columns:
-    p, ground = e.problem, e.ground
-    distance = ground.distance(x.Z)
+    p, context = e.problem, e.context
+    distance = context.distance(x.Z)
     changed = (p.factual != x.X).sum(axis=1)
-    k = min(10, len(ground.rows))
-    parts = np.array_split(x.Z, len(x) * len(ground.rows) // AT_ONCE + 1)
-    nearest_rows = [nearest(np.sqrt(p.scale.metric.squared(Z, ground.rows.Z)), k) for Z in parts]
+    k = min(10, len(context.rows))
+    parts = np.array_split(x.Z, len(x) * len(context.rows) // AT_ONCE + 1)
+    nearest_rows = [nearest(np.sqrt(p.scale.metric.squared(Z, context.rows.Z)), k) for Z in parts]
     to_rows, near = (np.concatenate(of_parts) for of_parts in zip(*nearest_rows, strict=True))
     rows, at = np.unique(near, return_inverse=True)
-    believed = e.by_posterior(ground.rows[rows])[at].reshape(near.shape)
+    believed = e.by_posterior(context.rows[rows])[at].reshape(near.shape)
     out: Columns = {
-        "distance": np.minimum(distance / ground.typical, FAR),
-        "log_distance": np.log(distance / ground.typical + 1e-3),
-        "cost_rank": ground.rank(x.costs),
-        "log_cost": np.log(x.costs / ground.typical_cost + 1e-4),
+        "distance": np.minimum(distance / context.typical, FAR),
+        "log_distance": np.log(distance / context.typical + 1e-3),
+        "cost_rank": context.rank(x.costs),
+        "log_cost": np.log(x.costs / context.typical_cost + 1e-4),
         "n_changed": np.log1p(changed),
         "share_changed": changed / max(int(p.region.movable.sum()), 1),
         "largest_share": x.S.max(axis=1) / (x.S.sum(axis=1) + 1e-12),
-        "to_row": np.minimum(to_rows[:, 0] / ground.typical, FAR),
-        "to_third_row": np.minimum(to_rows[:, min(2, k - 1)] / ground.typical, FAR),
+        "to_row": np.minimum(to_rows[:, 0] / context.typical, FAR),
+        "to_third_row": np.minimum(to_rows[:, min(2, k - 1)] / context.typical, FAR),
         "rows_around": believed.mean(axis=1),
     }
     if p.hint is None:
         return out | {"hint": 0.0, "hint_rank": 0.5, "hint_share": 0.5}
-    share = np.searchsorted(ground.hinted_rows, x.hint) / len(ground.hinted_rows)
-    return out | {"hint": _logit(x.hint), "hint_rank": share, "hint_share": float(ground.hinted_rows.mean())}
+    share = np.searchsorted(context.hinted_rows, x.hint) / len(context.hinted_rows)
+    return out | {"hint": _logit(x.hint), "hint_rank": share, "hint_share": float(context.hinted_rows.mean())}
 
 
 def _of_evidence(e: Evidence, x: Points, squared: FloatArray, common_ranks: FloatArray) -> Columns:
-    hit, miss, typical = np.flatnonzero(e.hits), np.flatnonzero(e.is_miss), e.ground.typical
-    distance, reach = e.ground.distance(x.Z) + 1e-9, x.S.sum(axis=1) + 1e-9
+    hit, miss, typical = np.flatnonzero(e.hits), np.flatnonzero(e.is_miss), e.context.typical
+    distance, reach = e.context.distance(x.Z) + 1e-9, x.S.sum(axis=1) + 1e-9
     reaches, rank_reaches = e.points.S.sum(axis=1) + 1e-9, e.points.R.sum(axis=1) + 1e-9
     apart, between = np.sqrt(squared), cdist(x.net_S, e.points.net_S, "cityblock")
     between_miss, between_hit, apart_hit = between[:, miss], between[:, hit], apart[:, hit]
@@ -187,24 +189,24 @@ def _of_best(e: Evidence, x: Points) -> Columns:
     }
 
 
-def of_search(e: Evidence) -> dict[str, float]:
-    """The traits that all points share: those of the state of the search."""
+def search_inputs(e: Evidence) -> dict[str, float]:
+    """The inputs that all points share: the state of the search."""
     p, n = e.problem, len(e.history.queries)
     own, known = e.hits[1:n], e.hits[n:]
     success = 0.0
     if p.hint is not None and n > 1:
-        says = np.clip(e.points.hint[1:n], HINT_CLIP, 1 - HINT_CLIP)
+        p_hint = np.clip(e.points.hint[1:n], HINT_CLIP, 1 - HINT_CLIP)
         share = float(np.clip(own.mean(), 0.1, 0.9))
-        likelihood = np.where(own, np.log(says / share), np.log((1 - says) / (1 - share)))
+        likelihood = np.where(own, np.log(p_hint / share), np.log((1 - p_hint) / (1 - share)))
         success = float(np.clip(likelihood.sum() / np.sqrt(n), -4, 4))
     since = len(own) - (int(np.flatnonzero(own)[-1]) + 1 if own.any() else 0)
-    best_rank = 1.0 if e.best is None else float(e.ground.rank(e.points.costs[e.best]))
+    best_rank = 1.0 if e.best is None else float(e.context.rank(e.points.costs[e.best]))
     return {
         "best_rank": best_rank,
         "hint_success": success,
         "has_hit": float(e.best is not None),
         "has_hint": float(p.hint is not None),
-        "is_learnt": float(p.learnt),
+        "is_learnt": float(p.hint_from_model),
         "is_scored": float(e.is_scored),
         "log_asked": float(np.log(n)),
         "log_hits": float(np.log1p(own.sum())),
@@ -213,25 +215,25 @@ def of_search(e: Evidence) -> dict[str, float]:
         "known_rate": float((known.sum() + 0.3) / (len(known) + 1)),
         "since_hit": float(np.log1p(since)),
         "log_features": float(np.log(p.region.movable.sum())),
-        "dependence": e.ground.dependence,
+        "dependence": e.context.dependence,
         "log_rows": float(np.log(len(p.reference))),
         "share_nominal": float(p.scale.is_nominal.mean()),
     }
 
 
 def _logit(probability: FloatArray) -> FloatArray:
-    log_odds: FloatArray = np.clip(logit(np.clip(probability, 1e-6, 1 - 1e-6)), -MOST_LOGIT, MOST_LOGIT)
+    log_odds: FloatArray = np.clip(logit(np.clip(probability, 1e-6, 1 - 1e-6)), -MAX_LOGIT, MAX_LOGIT)
     return log_odds
 
 
 def _least(values: FloatArray) -> FloatArray:
-    """The least value in each row, (n,); infinite without any."""
+    """The least value of each row, (n,); infinite for an empty row."""
     least: FloatArray = values.min(axis=1, initial=np.inf)
     return least
 
 
 def _two_greatest(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The greatest and the second greatest in each row, (n,) each; 0 without any."""
+    """The largest and second largest value of each row, (n,) each; at least 0."""
     values = np.hstack([np.zeros((len(values), 2)), values])
     values.partition(values.shape[1] - 2, axis=1)
     return values[:, -1], values[:, -2]

@@ -1,12 +1,12 @@
-"""What has been asked, prepared for judging points that have not: coordinates, steps, and what Gaussian processes say.
+"""The evidence of a search: coordinates and steps of points, and the posteriors of Gaussian processes.
 
-Z   points in quantile coordinates, (n, D)
-S   how far points go from the factual in each direction, in units of cost, (n, p): a number has two directions, a
-    category each of its codes. All entries are at least zero, so min(S_i, S_j) is what two changes have in common.
-R   the same in ranks
+    Z   points in quantile coordinates, (n, D)
+    S   steps from the factual in each direction, in units of cost, (n, p): a number has two directions, a category one
+        per code. All entries are at least zero, so min(S_i, S_j) is what two changes have in common.
+    R   the same in ranks
 
-A number goes one way or the other, so its two columns fit into one with a sign (net_S, net_R): changes are as far apart
-in these, and there are half as many to look at.
+A number moves in one direction only, so its two columns fit into one with a sign (net_S, net_R): the distances are the
+same, with half as many columns.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from scipy.special import logit, ndtr, ndtri
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.search.problem import History, Problem
 from acex.search.surrogate import Hyperprior, Posterior, fit, moderated, regress
-from acex.space.feature import NOTHING
+from acex.space.feature import MISSING_CODE
 
 PRIOR_FAR, PRIOR_DEPTH = -0.7, 4.0  # latent prior mean a typical distance away, and how much lower at the factual
-HYPERPRIOR = Hyperprior(variance=(9.0, 0.3))  # labels have no noise, but much larger variances are too sure
+HYPERPRIOR = Hyperprior(variance=(9.0, 0.3))  # labels have no noise, but much larger variances are overconfident
 SCORED = Hyperprior(variance=(4.0, 1.0))
-SCORE_NOISE, SCORE_LIMIT = 0.3, 4.0  # of log odds: what is smaller than the first or beyond the second says nothing
-NUMBER_NOISE = 0.1  # the same of numbers, which have no threshold of their own that a model may decide by
-NUMBER_SPREAD = 2.0  # log odds that stand for a standard deviation of the numbers seen
-TUNING = 30  # answers from elsewhere, besides the search's own, that variance and length scale are fitted to
-HINT_CLIP = 0.03  # outcomes never make a point more certain than this
-HINT_ODDS = 1.0  # log odds for the known outcomes before any evidence
-MOST_ROWS = 4000  # of the reference are looked at for a hit
-MOST_CODES = 256  # columns for the categories of a feature where changes are compared; more than these share columns
-N_ROWS = 400  # of the reference stand for all of it where points are compared with rows
+SCORE_NOISE, SCORE_LIMIT = 0.3, 4.0  # of log odds: deviation of each, and where they are clipped
+NUMBER_NOISE = 0.1  # the same for numeric answers, which have no decision threshold of their own
+NUMBER_SPREAD = 2.0  # log odds that one standard deviation of the numbers seen counts for
+TUNING = 30  # answers of other searches, in addition to its own, that variance and length scale are fitted to
+HINT_CLIP = 0.03  # the P(hit) of known outcomes is clipped to [0.03, 0.97]
+HINT_ODDS = 1.0  # prior log odds that the known outcomes are right
+MAX_ROWS = 4000  # largest number of reference rows that are candidates
+MAX_CODES = 256  # columns per feature for comparing changes; more categories than this share columns
+N_ROWS = 400  # number of reference rows that points are compared with
 
 
-class Ground:
-    """What a problem looks like before anything is asked; worked out once (`problem.once(Ground)`)."""
+class SearchContext:
+    """What depends on the problem but not on the answers; use `problem.cached(SearchContext)`."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -48,26 +48,26 @@ class Ground:
         rows = problem.reference
         if len(rows) > N_ROWS:
             rows = rows[np.random.default_rng(0).choice(len(rows), N_ROWS, replace=False)]
-        self.rows = Points(self, rows)  # some of the reference
+        self.rows = Points(self, rows)  # a sample of the reference
         self.typical = max(float(np.median(self.distance(self.rows.Z))), 1e-9)
         self.typical_change = max(float(np.median(self.rows.R.sum(axis=1))), 1e-9)  # in ranks
-        self.row_costs = np.sort(problem.cost(problem.projected))  # of all different rows of the region
+        self.row_costs = np.sort(problem.cost(problem.projected))  # of all different rows in the region
         self.typical_cost = max(float(np.median(self.row_costs)), 1e-9)
         C = np.cov(self.rows.Z.T).reshape(self.rows.Z.shape[1], -1)
-        # From 0 for independent features to 1 where one component holds everything.
+        # From 0 for independent features to 1 if one component has all the variance.
         self.dependence = float((C**2).sum() / max(np.trace(C) ** 2, 1e-12))
 
     @cached_property
     def candidates(self) -> Points:
-        """The rows that may be asked: all, or a sample of them, moved into the region."""
+        """The reference rows moved into the region, or a sample of them: candidates for a query."""
         rows = self.problem.projected
-        if len(rows) > MOST_ROWS:
-            rows = rows[np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False)]
-        return joined(Points(self, rows))  # their coordinates are worked out once
+        if len(rows) > MAX_ROWS:
+            rows = rows[np.random.default_rng(0).choice(len(rows), MAX_ROWS, replace=False)]
+        return joined(Points(self, rows))  # computes their coordinates once
 
     @cached_property
     def hinted_rows(self) -> FloatArray:
-        """P(hit) of the rows by known outcomes, ascending, (r,); none without outcomes."""
+        """P(hit) of the rows by known outcomes, ascending, (r,); empty without outcomes."""
         return np.zeros(0) if self.problem.hint is None else np.sort(self.rows.hint)
 
     def distance(self, Z: FloatArray) -> FloatArray:
@@ -75,39 +75,39 @@ class Ground:
         return self.problem.scale.metric.from_one(Z, self.factual)
 
     def rank(self, costs: FloatArray) -> FloatArray:
-        """Which share of the rows costs less, (n,)."""
+        """Share of the rows that cost less, (n,)."""
         return np.asarray(np.searchsorted(self.row_costs, costs) / len(self.row_costs))
 
     def distance_prior(self, Z: FloatArray, depth: float = PRIOR_DEPTH) -> FloatArray:
-        """The latent prior mean by distance alone, (n,): near the factual a point is a miss."""
+        """The latent prior mean by distance alone, (n,): points near the factual are misses."""
         return np.asarray(PRIOR_FAR - depth * (1 - np.minimum(self.distance(Z) / self.typical, 1.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points, (n, d), with what is worked out of them at most once."""
+    """Points, (n, d), with derived arrays that are computed at most once."""
 
-    ground: Ground
+    context: SearchContext
     X: FloatArray
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __getitem__(self, chosen: IntArray | BoolArray | slice) -> Points:
-        """Some of the points, with what is known of them."""
-        part = Points(self.ground, self.X[chosen])
-        names = ("ranks", "Z", "S", "R", "costs", "hinted_prior", "_hint")
+        """Some of the points, with the arrays computed so far."""
+        part = Points(self.context, self.X[chosen])
+        names = ("ranks", "Z", "S", "R", "costs", "hinted_prior", "hint")
         part.__dict__.update({name: self.__dict__[name][chosen] for name in names if name in self.__dict__})
         return part
 
     @cached_property
     def ranks(self) -> FloatArray:
-        return self.ground.problem.quantiles.ranks(self.X)
+        return self.context.problem.quantiles.ranks(self.X)
 
     @cached_property
     def Z(self) -> FloatArray:
         """In quantile coordinates, (n, D)."""
-        problem = self.ground.problem
+        problem = self.context.problem
         scale, nominal = problem.scale, problem.scale.is_nominal
         if not nominal.any() and not len(scale.space.gapped):
             return self.ranks / problem.quantiles.deviations
@@ -116,16 +116,16 @@ class Points:
 
     @cached_property
     def S(self) -> FloatArray:
-        """How far each goes in each direction, in units of cost, (n, p)."""
-        return self._directions(self.ground.problem.cost.steps(self.X))
+        """Steps in each direction, in units of cost, (n, p)."""
+        return self._directions(self.context.problem.cost.steps(self.X))
 
     @cached_property
     def R(self) -> FloatArray:
         """The same in ranks, (n, p)."""
-        problem = self.ground.problem
-        steps = (self.ranks - self.ground.start) / problem.quantiles.deviations
+        problem = self.context.problem
+        steps = (self.ranks - self.context.start) / problem.quantiles.deviations
         nominal = problem.scale.is_nominal
-        leaps = nominal | ((self.X == NOTHING) != (problem.factual == NOTHING))  # not along the ranks
+        leaps = nominal | ((self.X == MISSING_CODE) != (problem.factual == MISSING_CODE))  # these steps have no rank
         if leaps.any():
             steps = np.where(leaps, problem.scale.differences(self.X, problem.factual), steps)
         return self._directions(steps)
@@ -139,35 +139,31 @@ class Points:
         return self._net(self.R)
 
     def _net(self, by_direction: FloatArray) -> FloatArray:
-        up, down, codes = np.split(by_direction, np.array([1, 2]) * len(self.ground.problem.scale.numeric), axis=1)
+        up, down, codes = np.split(by_direction, np.array([1, 2]) * len(self.context.problem.scale.numeric), axis=1)
         return np.hstack([up - down, codes])
 
     @cached_property
     def costs(self) -> FloatArray:
-        return self.ground.problem.cost(self.X)
+        return self.context.problem.cost(self.X)
 
     @cached_property
-    def _hint(self) -> FloatArray:
-        assert self.ground.problem.hint is not None
-        return self.ground.problem.hint(self.X) if len(self.X) else np.zeros(0)
-
-    @property
     def hint(self) -> FloatArray:
         """P(hit) by known outcomes, (n,)."""
-        return self._hint
+        assert self.context.problem.hint is not None
+        return self.context.problem.hint(self.X) if len(self.X) else np.zeros(0)
 
     @cached_property
     def hinted_prior(self) -> FloatArray:
-        """The latent prior mean that known outcomes suggest, (n,)."""
+        """The latent prior mean by known outcomes, (n,)."""
         prior: FloatArray = logit(np.clip(self.hint, HINT_CLIP, 1 - HINT_CLIP))
         return prior
 
     def _directions(self, steps: FloatArray) -> FloatArray:
-        scale = self.ground.problem.scale
+        scale = self.context.problem.scale
         numbers = steps[:, scale.numeric]
         blocks = [np.maximum(numbers, 0.0), np.maximum(-numbers, 0.0)]
         for j in np.flatnonzero(scale.is_nominal):
-            buckets = min(scale.space.n_codes[j], MOST_CODES)
+            buckets = min(scale.space.n_codes[j], MAX_CODES)
             codes = self.X[:, j, None] % buckets == np.arange(buckets)
             blocks.append(codes * np.abs(steps[:, j, None]))
         return np.hstack(blocks)
@@ -175,7 +171,7 @@ class Points:
 
 def joined(*parts: Points) -> Points:
     """All of these points, with the coordinates and costs of each."""
-    whole = Points(parts[0].ground, np.vstack([part.X for part in parts]))
+    whole = Points(parts[0].context, np.vstack([part.X for part in parts]))
     for name in ("ranks", "Z", "costs"):
         whole.__dict__[name] = np.concatenate([getattr(part, name) for part in parts])
     return whole
@@ -184,7 +180,7 @@ def joined(*parts: Points) -> Points:
 def in_common(S: FloatArray, T: FloatArray) -> FloatArray:
     """What changes have in common, (n, m): the sum over all directions of the smaller step.
 
-    min(a, b) = (a + b - |a - b|) / 2. Of net changes the same.
+    min(a, b) = (a + b - |a - b|) / 2, which also holds for the net columns.
     """
     if len(T) == 0:
         return np.zeros((len(S), 0))
@@ -192,63 +188,64 @@ def in_common(S: FloatArray, T: FloatArray) -> FloatArray:
 
 
 def unit_of(beyond: FloatArray) -> float:
-    """What counts as log odds of 1 where numbers lie so far beyond the near end of the range, (n,), the factual first.
+    """The difference of numeric answers that counts as log odds of 1.
 
-    Numbers are compared with those seen so far: their spread, and how far the factual is off.
+    Args:
+        beyond: how far each answer lies beyond the near end of the target range, (n,), the factual's first.
     """
     spread = max(float(beyond.std()), abs(float(beyond[0])) / 2)
     return spread / NUMBER_SPREAD if spread > 0 else 1.0
 
 
 def one_sided(mean: FloatArray, variance: FloatArray, width: float) -> FloatArray:
-    """The means, (n,), for which P(f > 0) would be what P(0 < f < width) is."""
+    """The means, (n,), for which P(f > 0) equals P(0 < f < width) at the given means."""
     deviation = np.sqrt(variance + 1e-12)
     inside = ndtr((width - mean) / deviation) - ndtr(-mean / deviation)
     return np.asarray(deviation * ndtri(np.clip(inside, 1e-12, 1 - 1e-12)))
 
 
 class Evidence:
-    """The search's own queries and what is known from elsewhere, as one: the factual first, then own, then known.
+    """All answers: the factual first, then the search's own queries, then answers of other searches.
 
     Args:
-        success: which own queries were hits as wanted, (n,): plausible, different from what was found before.
+        success: which own queries are hits that count, (n,): plausible, and different from earlier counterfactuals.
     """
 
     def __init__(self, problem: Problem, history: History, success: BoolArray) -> None:
         self.problem, self.history = problem, history
-        self.ground = problem.once(Ground)
+        self.context = problem.cached(SearchContext)
         X, self.hits, odds = history.X, history.is_hit, history.odds
         if history.known is not None:
             X, self.hits = np.vstack([X, history.known.X]), np.append(self.hits, history.known.is_hit)
             odds = (*odds, *history.known.odds)
-        self.points = Points(self.ground, X)
-        self.believed = self._believed()
-        self.is_miss = ~self.hits  # the factual aside, which is one of its own kind
+        self.points = Points(self.context, X)
+        self.labels = self._labels()
+        self.is_miss = ~self.hits  # without the factual, which is treated on its own
         self.is_miss[0] = False
         self.is_scored = len(odds) == len(X)
-        self.width, self.noise = np.inf, SCORE_NOISE  # of the range of odds that are hits; of each
+        self.width, self.noise = np.inf, SCORE_NOISE  # width of the range of odds that are hits; deviation of each
         if self.is_scored and problem.width is not None:
             unit = unit_of(np.array(odds))
             odds, self.width, self.noise = tuple(np.array(odds) / unit), problem.width / unit, NUMBER_NOISE
         self.odds = np.clip(odds, -SCORE_LIMIT, SCORE_LIMIT + self.width) if self.is_scored else np.zeros(0)
-        # The first query is the factual.
+        # The first entry is the factual.
         self.depth = max(PRIOR_FAR - float(self.odds[0]), 0.0) if self.is_scored else PRIOR_DEPTH
         found = np.flatnonzero(success)
-        self.best = int(found[self.points.costs[found].argmin()]) if len(found) else None  # where the best hit is
+        self.best = int(found[self.points.costs[found].argmin()]) if len(found) else None  # position of the best hit
 
     @cached_property
     def by_distance(self) -> Posterior:
-        """What the evidence says where nothing but the distance to the factual is known before."""
-        return self._fit(self.ground.distance_prior(self.points.Z, self.depth))
+        """The posterior with a prior mean by the distance to the factual."""
+        return self._fit(self.context.distance_prior(self.points.Z, self.depth))
 
     @cached_property
     def by_hint(self) -> Posterior | None:
-        """What it says where known outcomes count as well; None where there are none."""
+        """The posterior with a prior mean by known outcomes; None without outcomes."""
         return None if self.problem.hint is None else self._fit(self.points.hinted_prior)
 
     @cached_property
     def for_hint(self) -> float:
-        """Log odds for the known outcomes in the light of the evidence; 0 without any."""
+        """Log odds that the known outcomes are right, given the evidence; 0 without outcomes."""
         if self.by_hint is None:
             return 0.0
         return self.by_hint.log_marginal_likelihood - self.by_distance.log_marginal_likelihood + HINT_ODDS
@@ -262,33 +259,33 @@ class Evidence:
         }
         if self.is_scored:
             return regress(self.points.Z, self.odds, noise=self.noise, hyperprior=SCORED, **common)
-        return fit(self.points.Z, self.believed, hyperprior=HYPERPRIOR, **common)
+        return fit(self.points.Z, self.labels, hyperprior=HYPERPRIOR, **common)
 
-    def _believed(self) -> FloatArray:
+    def _labels(self) -> FloatArray:
         """P(hit) of the evidence itself, (n,): 0 or 1, unless answers may be wrong."""
-        told, noise = self.hits.astype(float), self.history.noise
+        labels, noise = self.hits.astype(float), self.history.noise
         if noise:
-            told = noise + (1 - 2 * noise) * told
-            told[: len(self.history.certainty)] = self.history.certainty
-        return told
+            labels = noise + (1 - 2 * noise) * labels
+            labels[: len(self.history.certainty)] = self.history.certainty
+        return labels
 
     def latent(
         self, points: Points, *, hinted: bool, squared: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the latent function, above zero for a hit, (n,) each; see `Posterior.latent`."""
+        """Mean and variance of the latent function, positive for hits, (n,) each; see `Posterior.latent`."""
         if hinted and self.by_hint is not None:
             mean, variance = self.by_hint.latent(points.Z, points.hinted_prior, squared)
         else:
-            prior = self.ground.distance_prior(points.Z, self.depth)
+            prior = self.context.distance_prior(points.Z, self.depth)
             mean, variance = self.by_distance.latent(points.Z, prior, squared)
         return (mean if self.width == np.inf else one_sided(mean, variance, self.width)), variance
 
     def squared(self, points: Points) -> FloatArray:
-        """Squared distances of points from the evidence, (n, e)."""
+        """Squared distances between points and evidence, (n, e)."""
         return self.problem.scale.metric.squared(points.Z, self.points.Z)
 
     def by_posterior(self, points: Points) -> FloatArray:
-        """P(hit) by the Gaussian process alone, with the prior that the evidence prefers, (n,)."""
+        """P(hit) by the Gaussian process alone, with the prior that fits the evidence better, (n,)."""
         hinted = self.for_hint > 0
         if self.is_scored:
             mean, variance = self.latent(points, hinted=hinted)

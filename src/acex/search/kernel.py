@@ -1,4 +1,4 @@
-"""Matern covariance over coordinates (see `scale`), between which `metric` measures.
+"""Matern covariance of coordinates (see `scale`), with distances by `metric`.
 
     A   (a, D)     B   (b, D)     ell   length scale     q = |A - B|^2 / ell^2, (a, b)
 
@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from acex.arrays import FloatArray
-from acex.space.metric import EUCLIDEAN, Metric
+from acex.space.scale import EUCLIDEAN, Metric
 
 KernelName: TypeAlias = Literal["matern52", "matern32"]
 

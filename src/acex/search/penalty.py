@@ -2,11 +2,11 @@
 
     J(x) = c(x) + lambda |f(x) - 1/2|,     c = d + beta g,     f = sigma(latent), moments by the delta method
 
-Rounds follow n0 initial points. In each, lambda grows from lambda_0 by the power `growth` until lambda_max;
-for each lambda the point of greatest expected improvement of J is asked. The round ends with the Sobol step:
-among points whose posterior is closest to one half, the cheapest is asked. Rounds go on until one brings no
-closer counterfactual. Where text, pseudo-code and listing of the paper disagree, docs/readings.md says which
-reading this is; R4 below is its row 4.
+n0 initial points are followed by rounds. In each round lambda grows from lambda_0 to lambda_max as lambda^growth; for
+each lambda the point of largest expected improvement of J is asked. The round ends with the Sobol step: of the points
+whose posterior is closest to one half, the cheapest is asked. Rounds continue until they find no closer counterfactual.
+Where text, pseudo-code and listing of the paper disagree, docs/readings.md says which one is implemented; R4 below is
+its row 4.
 """
 
 from __future__ import annotations
@@ -21,43 +21,46 @@ from scipy.special import expit, ndtr, ndtri
 from acex.arrays import BoolArray, FloatArray
 from acex.search.acquisition import Improvement, expected_improvement, improvement_bound
 from acex.search.kernel import KernelName
+from acex.search.maximise import maximise
 from acex.search.problem import History, Problem, Query, Stop
-from acex.search.propose import maximise
 from acex.search.strategy import Strategy, best_cost
-from acex.search.surrogate import Beside, Posterior, fit
-from acex.space.cost import Cost
+from acex.search.surrogate import JointPosterior, Posterior, fit
+from acex.space.cost import CostFunction
 from acex.space.plausibility import Kind
-from acex.values import is_count
+from acex.values import is_count, is_finite
 
-N_STARTS = 96  # around the factual, scored together; L-BFGS-B climbs from the best
-BOX_DIMENSIONS = 2  # up to here Sobol points fill the box; beyond, rays from the factual (R5)
+N_STARTS = 96  # starts around the factual; L-BFGS-B climbs from the best
+BOX_DIMENSIONS = 2  # up to here Sobol points fill the box; with more features, rays from the factual (R5)
 BOUNDARY_BAND = 0.2  # Sobol points whose posterior is within this of one half are on the boundary (R5)
-BOUNDARY_SHARE = 0.05  # at least so many of them are, however sure the surrogate is
-PCA_FEATURES = 64  # from here on starts are drawn along principal components (R21)
-ROUNDS_IN_VAIN = 2  # after so many rounds without a closer counterfactual the search ends (R3)
-SHARE = 0.25  # of the best cost that one more query may save: no more than a guess
-UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many asks
+BOUNDARY_SHARE = 0.05  # least share of the Sobol points on the boundary, however certain the surrogate is
+PCA_FEATURES = 64  # from this number of features on, starts are drawn along principal components (R21)
+MAX_IDLE_ROUNDS = 2  # the search ends after this many rounds without a closer counterfactual (R3)
+SAVING_SHARE = 0.25  # share of the best cost that one more query may save: a guess
+UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many queries
 
 
 @dataclass(frozen=True)
 class Penalty(Strategy):
-    """The settings of ACE, with the paper's values.
+    """Settings of strategy "penalty" (ACE). The defaults are the paper's values.
 
     Args:
-        n0: initial points, the factual included (the paper: 30; 15 for blood, 4 for moons, 50 for images).
-            The search proper starts after them, so the budget should be at least twice as large.
-        lambda_0: penalty on `|f - 1/2|` at the start of each round.
-        lambda_max: penalty at which a round ends.
-        growth: power p by which the penalty grows.
+        n0: number of initial points, the factual included (the paper: 30; 15 for blood, 4 for moons, 50 for images).
+            The search starts after them, so the budget should be at least twice as large.
+        lambda_0: penalty on `|f - 1/2|` at the start of each round; above 1.
+        lambda_max: penalty at which a round ends; at least `lambda_0`.
+        growth: exponent by which the penalty grows; above 1.
         epsilon: a round also ends when the point moves no farther than this, in standard deviations.
-        sobol: points at which the posterior is looked at when a round ends.
-        kernel: "matern52" or "matern32".
+        sobol: number of points at which the posterior is evaluated when a round ends.
+        kernel: covariance of the surrogate, "matern52" or "matern32".
         initial: "reference" rows, or "normal" draws around the factual.
+
+    Raises:
+        ValueError: a setting is invalid.
     """
 
     name: ClassVar[str] = "penalty"
     revision: ClassVar[int] = 2
-    plausibility: ClassVar[Kind] = "lof"
+    default_plausibility: ClassVar[Kind] = "lof"
 
     n0: int = 30
     lambda_0: float = 10.0
@@ -71,25 +74,28 @@ class Penalty(Strategy):
     def __post_init__(self) -> None:
         for name, count in (("n0", self.n0), ("sobol", self.sobol)):
             if not is_count(count):
-                raise ValueError(f"{name} must be a whole number of at least 1, got {count!r}.")
-        if not 1 < self.lambda_0 <= self.lambda_max < np.inf:
+                raise ValueError(f"{name}: expected a whole number of at least 1, got {count!r}.")
+        for name in ("lambda_0", "lambda_max", "growth", "epsilon"):
+            if not is_finite(getattr(self, name)):
+                raise ValueError(f"{name}: expected a finite number, got {getattr(self, name)!r}.")
+        if not 1 < self.lambda_0 <= self.lambda_max:
             raise ValueError(
-                f"expected 1 < lambda_0 <= lambda_max, got {self.lambda_0!r} and {self.lambda_max!r}: "
-                f"the penalty grows as a power, so it must start above 1."
+                f"lambda_0, lambda_max: expected 1 < lambda_0 <= lambda_max, got {self.lambda_0!r} and "
+                f"{self.lambda_max!r}; the penalty grows as a power, so it must start above 1."
             )
-        if not 1 < self.growth < np.inf:
-            raise ValueError(f"growth must be a finite number above 1, got {self.growth!r}.")
-        if not 0 <= self.epsilon < np.inf:
-            raise ValueError(f"epsilon must be zero or a positive number, got {self.epsilon!r}.")
+        if not self.growth > 1:
+            raise ValueError(f"growth: expected a number above 1, got {self.growth!r}.")
+        if not self.epsilon >= 0:
+            raise ValueError(f"epsilon: expected zero or a positive number, got {self.epsilon!r}.")
         if self.kernel not in ("matern52", "matern32"):
-            raise ValueError(f"kernel must be 'matern52' or 'matern32', got {self.kernel!r}.")
+            raise ValueError(f"kernel: expected 'matern52' or 'matern32', got {self.kernel!r}.")
         if self.initial not in ("reference", "normal"):
-            raise ValueError(f"initial must be 'reference' or 'normal', got {self.initial!r}.")
+            raise ValueError(f"initial: expected 'reference' or 'normal', got {self.initial!r}.")
 
     def next_query(
         self, problem: Problem, history: History, *, seed: int, count: int = 1, budget: float = np.inf
     ) -> Query | Stop:
-        """What to ask next: initial points, then the rest of this round, then another round."""
+        """The next query: an initial point, then the rest of this round, then another round."""
         rng = np.random.default_rng([seed, len(history.queries)])
         last = history.queries[-1]
         if last.purpose in ("factual", "initial"):
@@ -103,7 +109,7 @@ class Penalty(Strategy):
             query = _rest_of_round(surrogate, last.round, last.penalty**self.growth, rng)
             if query is not None:
                 return query
-        if _rounds_were_in_vain(problem, history):
+        if _rounds_are_idle(problem, history):
             return Stop("settled")
         query = _rest_of_round(surrogate, last.round + 1, self.lambda_0, rng)
         if query is not None:
@@ -112,24 +118,24 @@ class Penalty(Strategy):
             return Stop("settled")
         return _unasked_reference_row(surrogate, last.round + 1) or Stop("exhausted")
 
-    def worth(self, problem: Problem, history: History) -> float:
-        """The paper does not say; a share of the best cost, so that rows with dearer counterfactuals go on first."""
-        return SHARE * best_cost(problem, history)
+    def expected_saving(self, problem: Problem, history: History) -> float:
+        """A fixed share of the best cost, so that rows with expensive counterfactuals come first; not in the paper."""
+        return SAVING_SHARE * best_cost(problem, history)
 
 
 def _hopeless(history: History) -> bool:
-    recent = [q.hope for q in history.queries[-PATIENCE:]]
+    recent = [q.max_p_hit for q in history.queries[-PATIENCE:]]
     return not history.is_hit.any() and len(recent) == PATIENCE and max(recent) < UNLIKELY
 
 
-def _rounds_were_in_vain(problem: Problem, history: History) -> bool:
-    """Have the last rounds ended without a closer counterfactual? (R3)"""
+def _rounds_are_idle(problem: Problem, history: History) -> bool:
+    """Did the last rounds find no closer counterfactual? (R3)"""
     rounds = np.array([q.round for q in history.queries])
     good = history.is_hit & problem.plausible(history.X)
     if not good.any():
         return False
     cost = np.where(good, problem.cost(history.X), np.inf)
-    return bool(rounds[cost.argmin()] <= rounds[-1] - ROUNDS_IN_VAIN)
+    return bool(rounds[cost.argmin()] <= rounds[-1] - MAX_IDLE_ROUNDS)
 
 
 # -- initial points ------------------------------------------------------------------------------------
@@ -141,11 +147,11 @@ def _initial(
     if len(history.queries) >= settings.n0:
         return None
     if settings.initial == "reference":
-        # One order for the whole search, so that the points do not depend on the answers.
+        # One order for the whole search: the points do not depend on the answers.
         order = np.random.default_rng(seed).permutation(len(problem.projected))
         candidates = problem.projected[order[: 10 * settings.n0]]
     else:
-        # As long as nothing was a hit the draw widens (R17).
+        # The draw widens until the first hit (R17).
         widening = 1.0 if history.is_hit.any() else 1.0 + len(history.queries) / 8
         candidates = around_factual(problem, rng, 50, np.full(50, widening), np.ones(50))
     point = _first_admissible(problem, history, candidates, at_once=50)
@@ -153,7 +159,7 @@ def _initial(
 
 
 def _first_admissible(problem: Problem, history: History, X: FloatArray, at_once: int = 400) -> FloatArray | None:
-    """The first of these points, (n, d), that may be asked, (d,); so many are judged at once."""
+    """The first admissible one of these points, (n, d); `at_once` are checked together."""
     for chunk in np.array_split(X, 1 + len(X) // at_once):
         ok = problem.admissible(chunk, history.asked)
         if ok.any():
@@ -169,20 +175,20 @@ def around_factual(
 
     Args:
         spread: deviation of each draw in the reference's standard deviations, (n,) (R16).
-        share: of the movable features that each draw moves, (n,); at least one is moved.
+        share: share of the movable features that each draw moves, (n,); at least one is moved.
     """
     region, d = problem.region, len(problem.factual)
     movable = np.flatnonzero(region.movable)
     moves = rng.random((n, d)) < share[:, None]
     moves[np.arange(n), rng.choice(movable, n)] = True
     deviation = np.maximum(spread[:, None] * problem.scale.deviations, 1e-300)
-    # A step smaller than one would be rounded away.
+    # Smaller steps would be rounded away.
     deviation = np.maximum(deviation, 0.5 * region.space.grid)
     low, high = (ndtr((b - problem.factual) / deviation) for b in (region.low, region.high))
     X = problem.factual + deviation * ndtri(low + (high - low) * rng.random((n, d)))
     for j in np.flatnonzero(region.space.is_nominal):
         values = region.values(int(j))
-        assert values is not None  # what has no order can be listed
+        assert values is not None  # a nominal feature has finitely many values
         X[:, j] = rng.choice(values, n)
     return region.snap(np.where(moves, X, problem.factual))
 
@@ -191,7 +197,7 @@ def around_factual(
 
 
 class _Surrogate:
-    """The posterior of all evidence, and the evidence that may be an incumbent."""
+    """The posterior given all answers, and the answers that may be the incumbent."""
 
     def __init__(self, problem: Problem, settings: Penalty, history: History) -> None:
         self.problem, self.settings, self.history = problem, settings, history
@@ -214,22 +220,22 @@ class _Surrogate:
         return self.history.X[np.where(good, self.costs, np.inf).argmin()] if good.any() else None
 
     def improvement(self, penalty: float) -> ImprovementScore:
-        """Expected improvement over the incumbent of this penalty (R22)."""
+        """Expected improvement over the incumbent at this penalty (R22)."""
         mean = expit(self.posterior.latent(self.Z)[0])
         usable = self.plausible.copy()
         usable[0] = True  # the factual
         J = np.where(usable, self.costs + penalty * np.abs(mean - 0.5), np.inf)
         i = int(J.argmin())
-        beside = self.posterior.beside(self.Z[i])
-        return ImprovementScore(beside, self.problem.cost, penalty, self.history.X, float(self.costs[i]))
+        joint = self.posterior.joint(self.Z[i])
+        return ImprovementScore(joint, self.problem.cost, penalty, self.history.X, float(self.costs[i]))
 
 
 @dataclass(frozen=True, eq=False)
 class ImprovementScore:
     """Expected improvement of J over the incumbent, divided by lambda (section 3.3); see `acquisition`."""
 
-    beside: Beside
-    cost: Cost
+    joint: JointPosterior
+    cost: CostFunction
     penalty: float
     evidence: FloatArray
     incumbent_cost: float
@@ -237,7 +243,7 @@ class ImprovementScore:
     @cached_property
     def _incumbent(self) -> tuple[float, float, float]:
         """Mean, variance and slope of f = sigma(latent) at the incumbent."""
-        mean, variance, _ = self.beside.moments(self.beside.b)
+        mean, variance, _ = self.joint.moments(self.joint.b)
         mu = float(expit(mean[0]))
         return mu, float(variance[0]) * (mu * (1 - mu)) ** 2, mu * (1 - mu)
 
@@ -245,7 +251,7 @@ class ImprovementScore:
         return (self.incumbent_cost - cost) / self.penalty
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        moments = self.beside.moments(self.cost.scale.coordinates(X))
+        moments = self.joint.moments(self.cost.scale.coordinates(X))
         return self._improvement(X, *moments)[0].value
 
     def _improvement(
@@ -259,7 +265,7 @@ class ImprovementScore:
         return expected_improvement(self._alpha(self.cost(X)), mu, *spread, mu_star, var_star), mu
 
     def with_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        moments, gradients = self.beside.with_gradients(self.cost.scale.coordinates(X))
+        moments, gradients = self.joint.with_gradients(self.cost.scale.coordinates(X))
         latent, variance, covariance = moments
         by_latent, by_variance, by_covariance = gradients
         ei, mu = self._improvement(X, latent, variance, covariance)
@@ -273,32 +279,32 @@ class ImprovementScore:
         return ei.value, -ei.by_alpha / self.penalty, self.cost.scale.pull_back(gradient)
 
     def bound(self, known_cost: FloatArray, nearest: FloatArray, farthest: FloatArray) -> FloatArray:
-        posterior = self.beside.posterior
+        posterior = self.joint.posterior
         most, least = (posterior.kernel.of_distance(q) for q in (nearest, farthest))
         positive, negative = np.maximum(posterior.a, 0), np.minimum(posterior.a, 0)
         low = expit(least @ positive + most @ negative)
         high = expit(most @ positive + least @ negative)
-        closest = np.clip(0.5, low, high)  # to one half that f comes
+        closest = np.clip(0.5, low, high)  # value of f closest to one half
         deviation = np.sqrt(posterior.kernel.variance) * closest * (1 - closest)
         mu_star, var_star, _ = self._incumbent
         return improvement_bound(self._alpha(known_cost), mu_star, var_star, np.abs(closest - 0.5), deviation)
 
 
 def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.random.Generator) -> Query | None:
-    """The next acquisition of this round, or its Sobol step; None when both find nothing new."""
+    """The next acquisition of this round, or its Sobol step; None if both find nothing new."""
     problem, settings, history = surrogate.problem, surrogate.settings, surrogate.history
     last = len(history.queries) - 1  # the round's iterate so far, if it has one
     is_iterate = history.queries[last].round == round_ and history.queries[last].purpose == "acquire"
-    starts, elsewhere = _starts(surrogate, rng), surrogate.Z
-    if is_iterate:  # the surroundings of the iterate may be proposed again, which is how a round converges
-        starts, elsewhere = np.vstack([starts, history.X[last]]), elsewhere[:last]
-    hope = 1.0  # only a search without a hit needs to know
+    starts, earlier = _starts(surrogate, rng), surrogate.Z
+    if is_iterate:  # a point near the iterate may be proposed again: this is how a round converges
+        starts, earlier = np.vstack([starts, history.X[last]]), earlier[:last]
+    max_p_hit = 1.0  # needed only before the first hit
     if not history.is_hit.any():
-        hope = float(surrogate.posterior.probability(problem.scale.coordinates(starts)).max())
+        max_p_hit = float(surrogate.posterior.probability(problem.scale.coordinates(starts)).max())
 
     def accept(X: FloatArray) -> BoolArray:
-        # A point within epsilon of one that was asked earlier would tell nothing new.
-        squared = problem.scale.metric.squared(problem.scale.coordinates(X), elsewhere)
+        # A point within epsilon of an earlier query brings nothing new.
+        squared = problem.scale.metric.squared(problem.scale.coordinates(X), earlier)
         apart: BoolArray = np.sqrt(squared.min(axis=1)) > settings.epsilon
         apart[apart] = problem.admissible(X[apart], history.asked)
         return apart
@@ -308,11 +314,11 @@ def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.r
         if found is not None:
             step = problem.scale.metric.from_one(problem.scale.coordinates(found.point[None]), surrogate.Z[last])
             if is_iterate and step <= settings.epsilon:
-                break  # |x_k - x_(k-1)| <= epsilon: the round has converged, and no query is spent (R2)
-            return Query(found.point, "acquire", round_, penalty, hope)
-        penalty = penalty**settings.growth  # nothing improves at this penalty: no query is spent (R19)
+                break  # |x_k - x_(k-1)| <= epsilon: the round has converged without a query (R2)
+            return Query(found.point, "acquire", round_, penalty, max_p_hit)
+        penalty = penalty**settings.growth  # no improvement at this penalty, so no query (R19)
     point = _closest_boundary_point(surrogate, rng)
-    return None if point is None else Query(point, "boundary", round_, settings.lambda_max, hope)
+    return None if point is None else Query(point, "boundary", round_, settings.lambda_max, max_p_hit)
 
 
 def _starts(surrogate: _Surrogate, rng: np.random.Generator) -> FloatArray:
@@ -345,8 +351,8 @@ def _closest_boundary_point(surrogate: _Surrogate, rng: np.random.Generator) -> 
 def _sobol_points(problem: Problem, n: int, rng: np.random.Generator) -> FloatArray:
     """Scrambled Sobol points of the region, (n, d).
 
-    One or two features: the box. In more dimensions most of the box is empty space: rays from the factual,
-    half of them to points of the box and half to reference rows.
+    With one or two features they fill the box. In more dimensions most of the box is empty, so they lie on rays from
+    the factual, half of them to points of the box and half to reference rows.
     """
     from scipy.stats import qmc
 
@@ -359,12 +365,12 @@ def _sobol_points(problem: Problem, n: int, rng: np.random.Generator) -> FloatAr
     X[:, movable] = region.low[movable] + u[:, : len(movable)] * (region.high - region.low)[movable]
     if rays:
         X[::2] = problem.projected[rng.integers(len(problem.projected), size=len(X[::2]))]
-        X = factual + u[:, -1:] * (X - factual)  # the last coordinate: how far along the ray
+        X = factual + u[:, -1:] * (X - factual)  # the last coordinate is the position on the ray
     return region.snap(X)
 
 
 def _unasked_reference_row(surrogate: _Surrogate, round_: int) -> Query | None:
-    """The cheapest row of the reference, in the region, that has not been asked."""
+    """The cheapest reference row, moved into the region, that was not asked."""
     problem = surrogate.problem
     X = problem.projected[np.argsort(problem.cost(problem.projected), kind="stable")]
     point = _first_admissible(problem, surrogate.history, X)

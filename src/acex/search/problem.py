@@ -1,4 +1,7 @@
-"""Everything that stays the same while one factual is explained."""
+"""The problem that a search solves (`Problem`), and what it has asked so far (`History`).
+
+d   features     m   reference rows     n   points
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,21 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.plausibility import Density
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 
 T = TypeVar("T")
 Hint: TypeAlias = Callable[[FloatArray], FloatArray]
 
-PCA_ROWS = 1000  # of the reference, evenly spaced, are enough for its principal components
+PCA_ROWS = 1000  # number of evenly spaced reference rows that the principal components are computed from
 PCA_COMPONENTS = 30
-CRUMB = 0.05  # a smaller share of all steps than this does not make two counterfactuals different
+MIN_STEP_SHARE = 0.05  # a feature with a smaller share of all steps does not make two counterfactuals different
 
 
 def key(x: FloatArray) -> bytes:
-    """What tells one snapped point, (d,), from another."""
+    """A hashable key of a snapped point, (d,)."""
     return (x + 0.0).tobytes()  # -0.0 and 0.0 are one value
 
 
@@ -33,28 +35,28 @@ def key(x: FloatArray) -> bytes:
 class Query:
     """One point to ask, (d,), and why.
 
-    `purpose` is a word for people and the ledger; `round`, `penalty`, `hope` and `chance` are what the strategy
-    needs to know when it goes on from here.
+    `purpose` is a word for reports and the ledger; the strategy needs `round`, `penalty`, `max_p_hit` and `p_hit` to
+    continue from here.
     """
 
     point: FloatArray
     purpose: str
     round: int = 0
     penalty: float = 0.0  # lambda of strategy "penalty"
-    hope: float = 1.0  # greatest P(hit) in sight when it was chosen
-    chance: float = 0.5  # P(hit) of the point itself then
+    max_p_hit: float = 1.0  # largest P(hit) of all candidates when the point was chosen
+    p_hit: float = 0.5  # P(hit) of the point itself when it was chosen
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Why there is nothing more to ask."""
+    """Why a search stops."""
 
     reason: Literal["settled", "exhausted", "unlikely"]
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What the same model was asked for other reasons: points, (k, d), and which of them would be hits, (k,)."""
+    """Answers of the same model in other searches: points, (k, d), and which of them would be hits, (k,)."""
 
     X: FloatArray
     is_hit: BoolArray
@@ -62,21 +64,21 @@ class Known:
 
     @cached_property
     def answers(self) -> dict[bytes, bool]:
-        """Is it a hit? By the key of the point."""
+        """Whether each point is a hit, by key."""
         return dict(zip(map(key, self.X), self.is_hit.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What one search has asked, in order, and which of it were hits."""
+    """The queries of one search, in order, and which of them were hits."""
 
     queries: tuple[Query, ...]
     hits: tuple[bool, ...]
-    # Log odds of a hit, where the model gives scores, or numbers (see `Problem.width`): for every query, or none
+    # Log odds of a hit if the model gives scores or numbers (see `Problem.width`): one per query, or empty
     odds: tuple[float, ...] = ()
-    known: Known | None = None  # from elsewhere
-    certainty: tuple[float, ...] = ()  # P(hit) of each point, where answers may be wrong (see `votes`)
-    noise: float = 0.0  # share of answers that are
+    known: Known | None = None  # answers of other searches
+    certainty: tuple[float, ...] = ()  # P(hit) of each point if answers may be wrong (see `votes`)
+    noise: float = 0.0  # share of answers that are wrong
 
     @cached_property
     def X(self) -> FloatArray:
@@ -94,23 +96,23 @@ class History:
         return frozenset(key(q.point) for q in self.queries)
 
     @cached_property
-    def useless(self) -> frozenset[bytes]:
-        """The keys of points that need not be asked: those asked, and known misses."""
+    def redundant(self) -> frozenset[bytes]:
+        """The keys of points whose answer brings nothing new: those asked, and known misses."""
         known = () if self.known is None else (k for k, hit in self.known.answers.items() if not hit)
         return self.asked.union(known)
 
-    def once(self, what: Hashable, work: Callable[[], T]) -> T:
-        """What this work makes of the history: done once, and kept as long as the history lives."""
-        if what not in self._made:
-            self._made[what] = work()
-        made: T = self._made[what]
-        return made
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """The result of `compute`, computed once per key and kept with the history."""
+        if key not in self._cache:
+            self._cache[key] = compute()
+        result: T = self._cache[key]
+        return result
 
     @cached_property
-    def _made(self) -> dict[Hashable, Any]:
+    def _cache(self) -> dict[Hashable, Any]:
         return {}
 
-    def told(self, query: Query, hit: bool, odds: float | None = None) -> History:
+    def with_answer(self, query: Query, hit: bool, odds: float | None = None) -> History:
         """The history with one more answer."""
         more = () if odds is None else (odds,)
         queries, hits = (*self.queries, query), (*self.hits, bool(hit))
@@ -124,20 +126,20 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Where the search may go, what a point costs, and what looks real."""
+    """Where a search may go, what a point costs, and what is plausible."""
 
     region: Region
-    cost: Cost
+    cost: CostFunction
     scale: Scale
     reference: FloatArray  # (m, d)
     density: Density | None  # None: everything is plausible
     quantiles: Quantiles
-    hint: Hint | None = None  # P(hit) of points by known outcomes of the reference or many answers
-    learnt: bool = False  # the hint comes from many answers of the model itself
-    # Where the model's answer is a number, hits are those in a range of this width (infinite: beyond a limit), and the
-    # odds in a history say how far beyond its near end a number is. None: they are log odds.
+    hint: Hint | None = None  # P(hit) of points, learned from known outcomes of the reference or many answers
+    hint_from_model: bool = False  # the hint was learned from many answers of the model itself
+    # For a model whose answer is a number, hits lie in a range of this width (infinite: above or below a limit), and
+    # the odds of a history are distances beyond the near end of the range. None: they are log odds.
     width: float | None = None
-    taken: tuple[frozenset[int], ...] = ()  # what counterfactuals rest on that a new one must differ from
+    taken_sets: tuple[frozenset[int], ...] = ()  # main features of earlier counterfactuals; a new one must differ
 
     @property
     def factual(self) -> FloatArray:
@@ -152,36 +154,36 @@ class Problem:
 
     @cached_property
     def origin(self) -> FloatArray:
-        """The factual with usual values in place of gaps: where the way to other numbers begins, (d,)."""
+        """The factual with typical values in place of gaps, (d,): the start of steps to other numbers."""
         return self.scale.filled(self.factual)
 
     @cached_property
     def filled(self) -> FloatArray:
-        """The reference with usual values in place of gaps, (m, d)."""
+        """The reference with typical values in place of gaps, (m, d)."""
         return self.scale.filled(self.reference)
 
     @cached_property
     def projected(self) -> FloatArray:
-        """The different points that reference rows become in the region, (k, d)."""
-        return np.unique(self.released(self.region.snap(self.reference)), axis=0)
+        """The reference rows moved into the region, without duplicates, (k, d)."""
+        return np.unique(self.made_different(self.region.snap(self.reference)), axis=0)
 
     def in_reference(self, X: FloatArray) -> BoolArray:
-        """Which points are rows of the reference as they are, (n,)."""
+        """Which points are unchanged rows of the reference, (n,)."""
         return np.array([key(x) in self._reference_keys for x in X], dtype=bool)
 
     @cached_property
     def _reference_keys(self) -> frozenset[bytes]:
         return frozenset(map(key, self.reference))
 
-    def once(self, work: Callable[[Problem], T]) -> T:
-        """What this makes of the problem: worked out once, and kept as long as the problem lives."""
-        if work not in self._made:
-            self._made[work] = work(self)
-        made: T = self._made[work]
-        return made
+    def cached(self, compute: Callable[[Problem], T]) -> T:
+        """The result of `compute(self)`, computed once and kept with the problem."""
+        if compute not in self._cache:
+            self._cache[compute] = compute(self)
+        result: T = self._cache[compute]
+        return result
 
     @cached_property
-    def _made(self) -> dict[Any, Any]:
+    def _cache(self) -> dict[Any, Any]:
         return {}
 
     @cached_property
@@ -195,7 +197,7 @@ class Problem:
         return moves * self.scale.deviations
 
     def plausible(self, X: FloatArray) -> BoolArray:
-        """Which points look like the reference, (n,). Each point is judged once and remembered."""
+        """Which points are plausible, (n,). Each point is evaluated once."""
         if self.density is None:
             return np.ones(len(X), dtype=bool)
         keys = [key(x) for x in X]
@@ -206,7 +208,7 @@ class Problem:
 
     @cached_property
     def _least(self) -> float:
-        """What the score of a plausible point has to exceed."""
+        """The score that a plausible point exceeds."""
         return -np.inf if self.density is None else self.density.least(self.factual)
 
     @cached_property
@@ -215,68 +217,50 @@ class Problem:
 
     def admissible(self, X: FloatArray, asked: Collection[bytes]) -> BoolArray:
         """Which points may be asked: in the region, plausible, different, and not among those asked, (n,)."""
-        ok = np.array([key(x) not in asked for x in X], dtype=bool) & self.region.contains(X) & self.different(X)
+        ok = np.array([key(x) not in asked for x in X], dtype=bool) & self.region.contains(X) & self.is_different(X)
         ok[ok] = self.plausible(X[ok])
         return ok
 
-    def is_part_of(self, X: FloatArray, wholes: FloatArray) -> BoolArray:
-        """Which points change nothing that one of the wholes, (w, d), does not change at least as far, (n,)."""
-        out = np.zeros(len(X), dtype=bool)
-        nominal = self.scale.is_nominal
-        # A number that moves the other way than in the whole, or moves where the whole does not, rules a pair out. One
-        # product finds these for all pairs, which are most of them.
-        steps, reach = (X - self.factual)[:, ~nominal], (wholes - self.factual)[:, ~nominal]
-        strays = np.hstack([steps > 0, steps < 0]).astype(np.float32)
-        strays = strays @ np.hstack([reach <= 0, reach >= 0]).astype(np.float32).T
-        for k in np.flatnonzero((strays == 0).any(axis=0)):
-            pair, whole = np.flatnonzero((strays[:, k] == 0) & ~out), wholes[k]
-            x, low, high = X[pair], np.minimum(self.factual, whole), np.maximum(self.factual, whole)
-            within = (low <= x) & (high >= x)
-            if nominal.any():
-                within = np.where(nominal, (x == self.factual) | (x == whole), within)
-            out[pair] = within.all(axis=1)
-        return out
-
     # -- alternatives ----------------------------------------------------------------------------------------
-    # Two counterfactuals are different when each rests on a feature that the other does not rest on. Otherwise one
-    # asks for all that the other asks for, and more: no way out for somebody who cannot make the change.
+    # Two counterfactuals are different if each has a main feature that the other has not. Otherwise one requires all
+    # that the other requires, and is no alternative for a person who cannot make that change.
 
-    def rests_on(self, x: FloatArray) -> frozenset[int]:
-        """The features that matter in a point, (d,): those with a share of its steps that is no crumb."""
+    def main_features(self, x: FloatArray) -> frozenset[int]:
+        """The features of a point, (d,), with more than a negligible share of its steps."""
         steps = np.abs(self.cost.steps(x[None])[0])
-        return frozenset(np.flatnonzero((steps > CRUMB * steps.sum()) & (x != self.home)).tolist())
+        return frozenset(np.flatnonzero((steps > MIN_STEP_SHARE * steps.sum()) & (x != self.home)).tolist())
 
-    def different(self, X: FloatArray, sets: Collection[frozenset[int]] | None = None) -> BoolArray:
-        """Which points are different from every one of these sets, by default of those taken, (n,)."""
-        sets = self.taken if sets is None else sets
+    def is_different(self, X: FloatArray, sets: Collection[frozenset[int]] | None = None) -> BoolArray:
+        """Which points are different from each of these sets of main features, by default the taken ones, (n,)."""
+        sets = self.taken_sets if sets is None else sets
         if not sets:
             return np.ones(len(X), dtype=bool)
-        return np.array([all(_differ(self.rests_on(x), s) for s in sets) for x in X], dtype=bool)
+        return np.array([all(_differ(self.main_features(x), s) for s in sets) for x in X], dtype=bool)
 
-    def released(self, X: FloatArray) -> FloatArray:
-        """The points with one feature of every set taken left alone, each point another one in turn, (n, d).
+    def made_different(self, X: FloatArray) -> FloatArray:
+        """The points with one feature of each taken set reset, a different one for each point in turn, (n, d).
 
-        Where only so many features may change, as many of the others are left alone too, whichever these are.
+        With `max_changes`, random further features are reset until the limit holds.
         """
         X = X.copy()
-        for taken in self.taken:
+        for taken in self.taken_sets:
             features = np.array(sorted(taken), dtype=int)
             covers = np.flatnonzero((X[:, features] != self.home[features]).all(axis=1))
-            left_alone = features[np.arange(len(covers)) % len(features)] if len(features) else features
-            X[covers[: len(left_alone)], left_alone] = self.home[left_alone]
+            reset = features[np.arange(len(covers)) % len(features)] if len(features) else features
+            X[covers[: len(reset)], reset] = self.home[reset]
         most = self.region.max_changes
         if most is not None:
-            # What may not stay as it is comes first, then what changes, in any order, then the rest.
+            # Features that must change come first, then those that change, in random order, then the rest.
             order = np.random.default_rng(0).random(X.shape) + (self.home == X) - 2.0 * (self.home != self.factual)
             X = np.where(order.argsort(axis=1).argsort(axis=1) < most, X, self.home)
         return X
 
     def alternatives(self, X: FloatArray, count: int) -> list[int]:
-        """Positions of up to `count` points, the first that are different from all before them."""
+        """Positions of up to `count` points: the first ones that are different from all chosen before them."""
         chosen: list[int] = []
         sets: list[frozenset[int]] = []
         for i, x in enumerate(X):
-            features = self.rests_on(x)
+            features = self.main_features(x)
             if all(_differ(features, s) for s in sets):
                 chosen.append(i)
                 sets.append(features)
@@ -284,17 +268,17 @@ class Problem:
                 break
         return chosen
 
-    def apart_from(self, sets: tuple[frozenset[int], ...]) -> Problem:
-        """The problem of finding something different from these sets; the same object each time."""
+    def excluding(self, sets: tuple[frozenset[int], ...]) -> Problem:
+        """The problem of finding something different from these sets; the same object on every call."""
         if sets not in self._apart:
-            problem = replace(self, taken=sets)
-            problem.__dict__["_judged"] = self._judged  # plausibility is the same there
+            problem = replace(self, taken_sets=sets)
+            problem.__dict__["_judged"] = self._judged  # plausibility does not depend on the sets
             self._apart[sets] = problem
         return self._apart[sets]
 
     @cached_property
     def _apart(self) -> dict[tuple[frozenset[int], ...], Problem]:
-        return {self.taken: self}
+        return {self.taken_sets: self}
 
 
 def _differ(a: frozenset[int], b: frozenset[int]) -> bool:

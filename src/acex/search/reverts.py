@@ -1,15 +1,15 @@
-"""No change that is not needed: before a counterfactual is the answer, each of its changes is undone alone, and asked.
+"""Only needed changes: before a counterfactual is returned, each of its changes is reverted alone and asked.
 
-A change is *needless* when the row without it is allowed, looks real and is still a hit: that row costs less, and takes
-the counterfactual's place. So it is *needed* when the row without it was asked and missed, also by somebody else, or
-need not be asked: it may not be, it does not look real, it is not as steady as was wished, or no longer different from
-the other counterfactuals. Everything follows from the history: a search that goes on later marks and asks the same.
+A change is not needed if the point without it is allowed, plausible and still a hit: that point costs less and replaces
+the counterfactual. A change is *needed* if the point without it was a miss, in this or another search, or cannot
+replace the counterfactual: it is not allowed, not plausible, less robust than the margin, or no longer different from
+the other counterfactuals. All of this follows from the history, so a search that is resumed marks and asks the same.
 
-The last queries of a budget are kept for it, as many as there are changes to check and a few to `SPARE`, `RESERVED` of
-the budget at most; until then a search asks what it would ask with any larger budget. It ends, with queries left over,
-where all that it would ask is a cheaper hit that could not be checked any more. After an undoing that hits, what missed
-before was asked of another row, and has to be asked again: so the likeliest come first, and some queries are spare.
-Where there are more changes than queries, several are undone together.
+The last queries of a budget are reserved for these checks: as many as there are changes to check and a few more (at
+most a share `SPARE` of the budget), but not more than a share `RESERVED`. Until then a search asks what it would ask
+with any larger budget. It stops with queries left over if all it could ask is a cheaper hit that could not be checked
+any more. After a reverted change that hits, earlier misses belong to another point and have to be asked again: so the
+likeliest come first, and some queries are spare. If there are more changes than queries, several are reverted together.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.search import answer
 from acex.search.belief import Belief
-from acex.search.climb import best_position
-from acex.search.evidence import Ground, Points
+from acex.search.evidence import Points, SearchContext
+from acex.search.maximise import best_position
 from acex.search.problem import History, Problem, Query, key
 
 Mark: TypeAlias = Literal[
@@ -36,33 +35,33 @@ Mark: TypeAlias = Literal[
     "not checked",
 ]
 
-# Shares of the budget, chosen on simulated tasks: what is kept for undoing at most, and of it for asking again.
+# Shares of the budget, chosen on simulated tasks: the most that is reserved for reverts, and what of it is spare.
 RESERVED, SPARE = 0.5, 0.15
 
 
 @dataclass(frozen=True, eq=False)
-class Undoings:
-    """The counterfactuals of a search with each change undone alone, u of them, and what is known of that.
+class Reverts:
+    """The counterfactuals of a search with each change reverted alone, u points, and what is known of these points.
 
     Args:
         chosen: positions of the counterfactuals in the history, (c,).
-        steady: with a margin, how steady a counterfactual should be.
+        margin: least robustness of a counterfactual; None: not considered.
     """
 
     problem: Problem
     history: History
     chosen: IntArray
-    steady: float | None = None
+    margin: float | None = None
 
     @cached_property
     def of(self) -> IntArray:
-        """Which counterfactual each belongs to, (u,)."""
+        """The counterfactual of each point, (u,)."""
         n_changes = (self.history.X[self.chosen] != self.problem.factual).sum(axis=1)
         return np.repeat(np.arange(len(self.chosen)), n_changes)
 
     @cached_property
     def features(self) -> IntArray:
-        """Which feature each leaves as it is in the factual, (u,)."""
+        """The feature that is reverted in each point, (u,)."""
         return np.nonzero(self.history.X[self.chosen] != self.problem.factual)[1]
 
     @cached_property
@@ -74,7 +73,7 @@ class Undoings:
 
     @cached_property
     def marks(self) -> list[Mark]:
-        """Is the change needed, and who says so? One for each."""
+        """Whether each change is needed, and why."""
         marks: list[Mark] = []
         allowed, plausible = self.problem.region.contains(self.X), self.problem.plausible(self.X)
         for i, x in enumerate(self.X):
@@ -85,9 +84,9 @@ class Undoings:
                 marks.append("needed (rules)")
             elif not plausible[i]:
                 marks.append("needed (plausibility)")
-            elif not self._steady_enough[i]:
+            elif not self._robust_enough[i]:
                 marks.append("needed (margin)")
-            elif not self._different(i):
+            elif not self._is_different(i):
                 marks.append("needed (alternatives)")
             else:
                 marks.append("not checked")
@@ -95,82 +94,82 @@ class Undoings:
 
     @property
     def open(self) -> BoolArray:
-        """Which of them nobody has asked, though they may be hits, (u,)."""
+        """Which points were not asked, though they may be hits, (u,)."""
         return np.array([mark == "not checked" for mark in self.marks], dtype=bool)
 
     def next(self, budget: float = np.inf) -> Query | None:
-        """The row that settles most changes, in expectation; None when all changes are checked.
+        """The point whose answer is expected to check most changes; None when all changes are checked.
 
-        Several that are undone together are settled by a hit alone, and a single one also by a miss: then it is needed.
-        That is worth less where not every change can be asked.
+        Several changes reverted together are checked only by a hit; a single one also by a miss, which shows that it is
+        needed. A miss counts less if the budget does not suffice to ask every change.
         """
         if not self.open.any():
             return None
         success = np.zeros(len(self.history.queries), dtype=bool)
         success[self.chosen] = True
-        belief, ground = Belief(self.problem, self.history, success), self.problem.once(Ground)
-        alone = belief.probability(Points(ground, self.X))
-        X, n_undone = self.X[self.open], np.ones(int(self.open.sum()))
-        for i in range(len(self.chosen) if self.steady is None else 0):
+        belief, context = Belief(self.problem, self.history, success), self.problem.cached(SearchContext)
+        alone = belief.probability(Points(context, self.X))
+        X, n_reverted = self.X[self.open], np.ones(int(self.open.sum()))
+        for i in range(len(self.chosen) if self.margin is None else 0):
             together = self._together(i, np.flatnonzero(self.open & (self.of == i)), alone)
-            X, n_undone = np.vstack([X, together]), np.append(n_undone, 2 + np.arange(len(together)))
-        probability = belief.probability(Points(ground, X))
-        settled = probability * n_undone
-        # A round that is proposed at once may go beyond the budget.
-        settled[n_undone == 1] += np.clip(self._left(budget) / self.open.sum(), 0, 1)
-        best = best_position(X, settled, self._may_ask, above=-1.0)
-        assert best is not None  # a change that is open may be undone
-        chance = float(probability[best])
-        return Query(X[best], "undo", self.history.queries[-1].round, hope=chance, chance=chance)
+            X, n_reverted = np.vstack([X, together]), np.append(n_reverted, 2 + np.arange(len(together)))
+        probability = belief.probability(Points(context, X))
+        n_checked = probability * n_reverted
+        # Queries proposed together may exceed the budget, hence the clip.
+        n_checked[n_reverted == 1] += np.clip(self._left(budget) / self.open.sum(), 0, 1)
+        best = best_position(X, n_checked, self._is_admissible, above=-1.0)
+        assert best is not None  # an open point is admissible
+        p_hit = float(probability[best])
+        return Query(X[best], "undo", self.history.queries[-1].round, max_p_hit=p_hit, p_hit=p_hit)
 
     def _together(self, i: int, open_: IntArray, alone: FloatArray) -> FloatArray:
-        """Counterfactual number i without the likeliest two, three, ... of its open changes, (n, d).
+        """Counterfactual number i with the likeliest two, three, ... of its open changes reverted, (n, d).
 
-        One answer then checks several of them, where there are more than can be asked one by one.
+        One answer then checks several changes, if there are more than can be asked one by one.
         """
         likeliest = self.features[open_[np.argsort(-alone[open_], kind="stable")]]
         X = np.repeat(self.history.X[self.chosen[i]][None], len(likeliest), axis=0)
         for n, j in enumerate(likeliest):
             X[n:, j] = self.problem.factual[j]
-        good = np.asarray((self.problem.factual != X).any(axis=1)) & self.problem.different(X, self._others[i])
+        good = np.asarray((self.problem.factual != X).any(axis=1)) & self.problem.is_different(X, self._others[i])
         return X[1:] if good[1:].all() else X[1 : 1 + int(good[1:].argmin())]
 
-    def _may_ask(self, X: FloatArray) -> BoolArray:
-        return self.problem.admissible(X, self.history.useless)
+    def _is_admissible(self, X: FloatArray) -> BoolArray:
+        return self.problem.admissible(X, self.history.redundant)
 
     def is_due(self, budget: float) -> bool:
-        """Is what is left of the budget wanted for them?"""
+        """Is what is left of the budget reserved for the open points?"""
         n_open = int(self.open.sum())
         return n_open > 0 and self._left(budget) <= min(n_open + min(n_open, SPARE * budget), RESERVED * budget)
 
     def is_short(self, budget: float) -> bool:
-        """Is less left of the budget than it takes to check them?"""
-        left, most = self._left(budget), RESERVED * budget
-        return left < min(len(self.X), most) and left < min(int(self.open.sum()), most)
+        """Is less left of the budget than checking the points takes?"""
+        left, reserved = self._left(budget), RESERVED * budget
+        return left < min(len(self.X), reserved) and left < min(int(self.open.sum()), reserved)
 
     def _left(self, budget: float) -> float:
         return budget - len(self.history.queries)
 
     @cached_property
     def _answers(self) -> dict[bytes, bool]:
-        """Was it a hit? For all points that were asked, here or elsewhere."""
+        """Whether each point asked in this or another search was a hit, by key."""
         own = dict(zip((key(q.point) for q in self.history.queries), self.history.hits, strict=True))
         return own if self.history.known is None else {**self.history.known.answers, **own}
 
     @cached_property
-    def _steady_enough(self) -> BoolArray:
-        if self.steady is None or not len(self.X):
+    def _robust_enough(self) -> BoolArray:
+        if self.margin is None or not len(self.X):
             return np.ones(len(self.X), dtype=bool)
-        steadiness = answer.steadiness(self.problem, self.history, np.vstack([self.X, self.history.X[self.chosen]]))
-        undone, whole = np.minimum(steadiness, self.steady)[: len(self.X)], steadiness[len(self.X) :][self.of]
-        return np.asarray(undone >= np.minimum(whole, self.steady))
+        X = np.vstack([self.X, self.history.X[self.chosen]])
+        robustness = np.minimum(Belief(self.problem, self.history).robustness(X), self.margin)
+        return np.asarray(robustness[: len(self.X)] >= robustness[len(self.X) :][self.of])
 
-    def _different(self, i: int) -> bool:
-        """Is it still different from the other counterfactuals?"""
-        return bool(self.problem.different(self.X[i : i + 1], self._others[self.of[i]])[0])
+    def _is_different(self, i: int) -> bool:
+        """Is point i still different from the other counterfactuals?"""
+        return bool(self.problem.is_different(self.X[i : i + 1], self._others[self.of[i]])[0])
 
     @cached_property
     def _others(self) -> list[list[frozenset[int]]]:
-        """For each counterfactual what the others rest on."""
-        sets = [self.problem.rests_on(x) for x in self.history.X[self.chosen]]
+        """For each counterfactual the main features of the others."""
+        sets = [self.problem.main_features(x) for x in self.history.X[self.chosen]]
         return [sets[:i] + sets[i + 1 :] for i in range(len(sets))]

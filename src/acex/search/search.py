@@ -1,27 +1,47 @@
-"""A search as a value: what was asked and answered so far, and the next question that follows from it.
+"""A search as a value: what was asked and answered so far, and the next query that follows from it.
 
-`ask` is a pure function of problem, strategy, history and seed: the same answers lead to the same next
-question, in every process. Points only; rows and labels belong to the rooms after this one.
+`ask` is a pure function of problem, strategy, history and seed: the same answers lead to the same next query in every
+process. This package works with points only; rows and labels are converted elsewhere.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from acex.arrays import FloatArray, IntArray
-from acex.search import answer
+from acex.search.belief import Belief
+from acex.search.feasible import Feasible
+from acex.search.penalty import Penalty
 from acex.search.problem import History, Known, Problem, Query, Stop
-from acex.search.reverts import Undoings
-from acex.search.strategy import Strategy
+from acex.search.reverts import Reverts
+from acex.search.strategy import Strategy, best_counterfactuals
 from acex.search.votes import Noise, Tally
+from acex.values import listed
+
+STRATEGIES: dict[str, type[Strategy]] = {kind.name: kind for kind in (Feasible, Penalty)}
+
+
+def as_strategy(strategy: Any) -> Strategy:
+    """The strategy given as an object or by name.
+
+    Raises:
+        ValueError: it is neither a strategy nor the name of one.
+    """
+    if isinstance(strategy, Strategy):
+        return strategy
+    if isinstance(strategy, str) and strategy in STRATEGIES:
+        return STRATEGIES[strategy]()
+    examples = " or ".join(f"acex.{kind.__name__}(...)" for kind in STRATEGIES.values())
+    raise ValueError(f"strategy: expected one of {listed(STRATEGIES)}, or an object {examples}, got {strategy!r}.")
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The search for counterfactuals of one factual, at one moment."""
+    """The search for counterfactuals of one factual, after a number of answers."""
 
     problem: Problem
     strategy: Strategy
@@ -43,16 +63,15 @@ class Search:
         odds: float | None = None,
         noise: Noise | None = None,
     ) -> Search:
-        """A search that knows only that the factual is not a hit.
+        """A search in which only the factual was asked, and is not a hit.
 
         Args:
-            count: how many counterfactuals, different from each other, are wanted.
-            budget: how many queries there will be at most; a search for several divides them.
-            odds: the model's log odds of a hit for the factual, where it gives scores.
-            noise: for a model that contradicts itself; a point that is told again is a vote.
+            count: number of counterfactuals to look for, different from each other.
+            budget: largest number of queries; a search for several counterfactuals divides them.
+            odds: the model's log odds of a hit for the factual, if the model gives scores.
+            noise: for a model whose answers vary; asking a point again is a vote.
         """
-        nothing = History((), ())
-        history = nothing.told(Query(problem.factual, "factual"), False, odds)
+        history = History((), ()).with_answer(Query(problem.factual, "factual"), False, odds)
         return cls(problem, strategy, seed, history, count, budget, noise)
 
     def ask(self) -> Query | None:
@@ -60,11 +79,11 @@ class Search:
         return self._next if isinstance(self._next, Query) else None
 
     def tell(self, query: Query, hit: bool, odds: float | None = None) -> Search:
-        """The search that has learnt whether the query was a hit, with the model's log odds where it gives scores."""
-        return replace(self, history=self.history.told(query, hit, odds))
+        """The search with the answer to a query, and the model's log odds of a hit if the model gives scores."""
+        return replace(self, history=self.history.with_answer(query, hit, odds))
 
     def propose(self, n: int) -> list[Query]:
-        """The next points to ask at once, n or fewer: each is chosen as if those before it were misses."""
+        """Up to n points to ask at once: each is chosen as if those before it were misses."""
         queries: list[Query] = []
         search = self
         while len(queries) < n and (query := search.ask()) is not None:
@@ -73,13 +92,13 @@ class Search:
             search = search.tell(query, False, odds)
         return queries
 
-    def knowing(self, known: Known | None) -> Search:
-        """The search with these answers from elsewhere at hand."""
+    def with_known(self, known: Known | None) -> Search:
+        """The search with these answers from other searches."""
         return replace(self, history=replace(self.history, known=known))
 
     @property
-    def settled(self) -> str | None:
-        """Why the search has stopped: "settled", "exhausted", "unlikely"; None while it goes on."""
+    def stop_reason(self) -> str | None:
+        """Why the search has stopped: "settled", "exhausted", "unlikely"; None while it continues."""
         return self._next.reason if isinstance(self._next, Stop) else None
 
     @cached_property
@@ -94,56 +113,57 @@ class Search:
 
     @cached_property
     def tally(self) -> Tally | None:
-        """The answers row by row, of a model that contradicts itself; None for others."""
+        """Answers counted by point, if the model's answers vary; otherwise None."""
         return None if self.noise is None else Tally(self.noise, self.history)
 
     @property
-    def learnt(self) -> History:
-        """What the strategy learns from: the history, each row once and with its votes where there are any."""
+    def merged_history(self) -> History:
+        """The history that the strategy reads: with noise, each point once with the result of its votes."""
         return self.history if self.tally is None else self.tally.history
 
     @cached_property
-    def worth(self) -> float:
-        """What one more query is expected to save, in cost; infinite while there is no counterfactual."""
-        return self.strategy.worth(self.problem, self.learnt)
+    def expected_saving(self) -> float:
+        """Cost that one more query is expected to save; infinite before the first counterfactual."""
+        return self.strategy.expected_saving(self.problem, self.merged_history)
 
     @cached_property
-    def closer(self) -> tuple[float, ...]:
-        """The chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where nobody can tell."""
-        return self.strategy.closer(self.problem, self.learnt)
+    def improvement_odds(self) -> tuple[float, ...]:
+        """Probabilities that a counterfactual at least 10%, 25%, 50% cheaper exists; empty if not estimated."""
+        return self.strategy.improvement_odds(self.problem, self.merged_history)
 
     @cached_property
     def best(self) -> FloatArray | None:
         """The best counterfactual so far, (d,)."""
-        chosen = self.chosen
-        return self.history.X[chosen[0]] if len(chosen) else None
+        return self.history.X[self.counterfactuals[0]] if len(self.counterfactuals) else None
 
     @cached_property
-    def chosen(self) -> IntArray:
+    def counterfactuals(self) -> IntArray:
         """Positions in the history of up to `count` counterfactuals, best first, each different from those before."""
         if self.tally is None:
-            return self._rows
-        return np.array([self.tally.position(i) for i in self._rows], dtype=int)
+            return self._merged_positions
+        return np.array([self.tally.position(i) for i in self._merged_positions], dtype=int)
 
     @cached_property
-    def _rows(self) -> IntArray:
-        """The same as positions in what was learnt."""
+    def _merged_positions(self) -> IntArray:
+        """The counterfactuals as positions in `merged_history`."""
         if self.tally is not None:
-            return self.tally.chosen(self.problem, self.count, self.strategy.steady)
-        return answer.chosen(self.problem, self.history, self.count, self.strategy.steady)
+            return self.tally.counterfactuals(self.problem, self.count, self.strategy.margin)
+        return best_counterfactuals(self.problem, self.history, self.count, self.strategy.margin)
 
     @property
     def votes(self) -> list[tuple[int, int, float]]:
-        """For each counterfactual its answers for it, all its answers, and P(hit); empty without noise."""
+        """For each counterfactual: answers for it, all its answers, P(hit); empty without noise."""
         t = self.tally
-        return [] if t is None else [(int(t.n_for[i]), int(t.n_asked[i]), float(t.certainty[i])) for i in self._rows]
+        if t is None:
+            return []
+        return [(int(t.n_for[i]), int(t.n_asked[i]), float(t.certainty[i])) for i in self._merged_positions]
 
     @cached_property
-    def undoings(self) -> Undoings:
-        """The counterfactuals with each change undone alone: is it needed?"""
-        return Undoings(self.problem, self.learnt, self._rows, self.strategy.steady)
+    def reverts(self) -> Reverts:
+        """The counterfactuals with each change reverted alone."""
+        return Reverts(self.problem, self.merged_history, self._merged_positions, self.strategy.margin)
 
     @cached_property
-    def steadiness(self) -> FloatArray:
+    def robustness(self) -> FloatArray:
         """The surrogate's P(hit) in a small neighbourhood of each counterfactual, (c,)."""
-        return answer.steadiness(self.problem, self.learnt, self.history.X[self.chosen])
+        return Belief(self.problem, self.merged_history).robustness(self.history.X[self.counterfactuals])

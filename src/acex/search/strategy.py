@@ -1,7 +1,8 @@
-"""What a strategy is: from what was asked and answered, the next question.
+"""The interface of a strategy, and which of the queried points are the counterfactuals.
 
-A strategy is a frozen dataclass of its settings with two methods, pure functions of their arguments: the same answers
-lead to the same next question, in every process. A new one is a file with such a class and a line in `strategies`.
+A strategy is a frozen dataclass whose fields are its settings. Its methods are pure functions of their arguments: the
+same answers lead to the same next query in every process. To add one, write the class and list it in
+`search.STRATEGIES`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from acex.arrays import IntArray
+from acex.search.belief import Belief
 from acex.search.problem import History, Problem, Query, Stop
+from acex.space.cost import n_changed
 from acex.space.plausibility import Kind
 
 
@@ -20,56 +24,68 @@ class Strategy(ABC):
     """How the next point is chosen. Settings are the fields of the dataclass that implements it."""
 
     name: ClassVar[str]
-    revision: ClassVar[int]  # another one as soon as the same history leads to another question
-    finds_several: ClassVar[bool] = False  # can it look for counterfactuals that differ from each other?
-    uses_hints: ClassVar[bool] = False  # does it ask `Problem.hint` where to look?
-    prunes: ClassVar[bool] = False  # does it undo changes that are not needed, and leave alone what nobody would see?
-    plausibility: ClassVar[Kind] = "joint"  # the kind of filter, where nobody chose one
+    revision: ClassVar[int]  # increased whenever the same history leads to another query
+    finds_several: ClassVar[bool] = False  # supports count > 1
+    uses_hints: ClassVar[bool] = False  # reads `Problem.hint`
+    limits_changes: ClassVar[bool] = False  # supports max_changes, a fixed cost per change and a smallest step
+    default_per_category: ClassVar[float | None] = None  # cost of a changed category; None: 1 / its deviation (paper)
+    default_plausibility: ClassVar[Kind] = "joint"
 
     @property
-    def steady(self) -> float | None:
-        """How steady a counterfactual has to be, by the surrogate, if at all."""
+    def margin(self) -> float | None:
+        """Least robustness of a counterfactual; None if the strategy has no such setting or it is not used."""
         return None
-
-    def spending(self) -> Strategy:
-        """The same strategy for somebody who wants the whole budget spent (`effort="spend"`)."""
-        raise ValueError(f"effort='spend' needs strategy 'feasible'; strategy {self.name!r} ends where it ends.")
-
-    def with_margin(self, margin: float) -> Strategy:
-        """The strategy that looks for counterfactuals this steady.
-
-        Raises:
-            ValueError: it cannot.
-        """
-        raise ValueError(f"margin needs strategy 'feasible', got strategy {self.name!r}.")
 
     @property
     def described(self) -> dict[str, Any]:
-        """Name, revision and settings, in plain values: what a plan says of it."""
+        """Name, revision and settings as plain values, as a plan records them."""
         return {"name": self.name, "revision": self.revision, **asdict(self)}  # type: ignore[call-overload]
 
     @abstractmethod
     def next_query(
         self, problem: Problem, history: History, *, seed: int, count: int = 1, budget: float = np.inf
     ) -> Query | Stop:
-        """What to ask next, or why there is nothing more to ask.
+        """The next query, or why the search stops.
 
         Args:
-            count: how many counterfactuals, different from each other, are wanted.
-            budget: how many queries there will be at most.
+            count: number of counterfactuals to look for, different from each other.
+            budget: largest number of queries, those of the history included.
         """
 
-    def closer(self, problem: Problem, history: History) -> tuple[float, ...]:
-        """The chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where nobody can tell."""
+    def improvement_odds(self, problem: Problem, history: History) -> tuple[float, ...]:
+        """Probabilities that a counterfactual at least 10%, 25%, 50% cheaper exists; empty if not estimated."""
         return ()
 
     @abstractmethod
-    def worth(self, problem: Problem, history: History) -> float:
-        """What one more query is expected to save, in cost; infinite while there is no counterfactual."""
+    def expected_saving(self, problem: Problem, history: History) -> float:
+        """Cost that one more query is expected to save; infinite before the first counterfactual."""
 
 
 def best_cost(problem: Problem, history: History) -> float:
-    """The least cost of a counterfactual in the history; infinite without one."""
+    """Least cost of a counterfactual in the history; infinite without one."""
     hits = history.X[history.is_hit]
     hits = hits[problem.plausible(hits) & problem.region.contains(hits)]
     return float(problem.cost(hits).min(initial=np.inf))
+
+
+def ranked_counterfactuals(problem: Problem, history: History, margin: float | None = None) -> IntArray:
+    """Positions of all counterfactuals in the history, cheapest first.
+
+    Of equally cheap ones the one with fewer changes comes first: steps below the resolution of a feature cost nothing.
+
+    Args:
+        margin: counterfactuals of at least this robustness come first, then the more robust ones.
+    """
+    X = history.X
+    found = np.flatnonzero(history.is_hit)
+    found = found[problem.plausible(X[found]) & problem.region.contains(X[found])]
+    order = [n_changed(X[found], problem.factual), problem.cost(X[found])]
+    if margin is not None and len(found):
+        order.append(-np.minimum(Belief(problem, history).robustness(X[found]), margin))
+    return found[np.lexsort(order)]
+
+
+def best_counterfactuals(problem: Problem, history: History, count: int, margin: float | None = None) -> IntArray:
+    """Positions of up to `count` counterfactuals, best first, each different from those before."""
+    ranked = ranked_counterfactuals(problem, history, margin)
+    return ranked[problem.alternatives(history.X[ranked], count)]

@@ -1,7 +1,7 @@
-"""Gaussian-process classifier by Laplace's approximation: labels in, a posterior over f out.
+"""Gaussian-process classifier by Laplace's approximation.
 
-Where the model gives scores, f is seen directly, with a little noise: `regress` is plain Gaussian-process regression
-with the same posterior.
+If the model gives scores, f is observed directly with a little noise: `regress` is Gaussian-process regression that
+returns the same kind of posterior.
 
 Lines refer to Rasmussen & Williams (2006): 3.1 the mode, 3.2 predictions, 5.1 the marginal likelihood
 and its gradient. The paper's section 3.2 is the same method; its W, K and a_hat are W, K and f here.
@@ -24,26 +24,26 @@ import numpy as np
 from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
-from scipy.special import expit, log_expit, ndtr
+from scipy.special import expit, log_expit
 
 from acex.arrays import FloatArray
 from acex.search.kernel import KernelName, Matern
-from acex.space.metric import EUCLIDEAN, Metric
+from acex.space.scale import EUCLIDEAN, Metric
 
-NEWTON_STEPS = 50  # it takes 5 to 10; more means that it will not converge
-NEWTON_TOLERANCE = 1e-9  # gain in the objective below which the mode stands
-AT_ONCE = 30_000  # covariances that are looked at together: they stay in the processor's cache
+NEWTON_STEPS = 50  # 5 to 10 suffice; more means that it does not converge
+NEWTON_TOLERANCE = 1e-9  # gain in the objective below which the mode is found
+AT_ONCE = 30_000  # covariances that are computed together, so that they fit into the processor's cache
 JITTER = 1e-8  # relative to the variance: keeps K positive where two points almost coincide
 
-LOG_BOUND = 4.0  # how many prior deviations the search for hyperparameters may go
+LOG_BOUND = 4.0  # bound on the hyperparameters, in deviations of their prior
 
 
 @dataclass(frozen=True)
 class Hyperprior:
     """Log-normal priors on the hyperparameters: (median, deviation of the logarithm).
 
-    With a dozen labels the marginal likelihood alone runs off to a flat or a spiky function. The length scale
-    is in units of a typical distance between points.
+    With a dozen labels, the marginal likelihood alone tends to a flat or a spiky function. The length scale is in units
+    of a typical distance between points.
     """
 
     variance: tuple[float, float] = (4.0, 1.0)
@@ -52,7 +52,7 @@ class Hyperprior:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the labels say about the latent function f."""
+    """The posterior of the latent function f."""
 
     kernel: Matern
     Z: FloatArray
@@ -67,7 +67,7 @@ class Posterior:
         """Mean and variance of f at A, (a,) each, given its prior mean there. Algorithm 3.2, lines 4 to 6.
 
         Args:
-            squared: squared distances of A from the evidence, (a, n), where they are known.
+            squared: squared distances between A and the evidence, (a, n), if already computed.
         """
         n_parts = len(A) * len(self.Z) // AT_ONCE + 1
         if squared is None:
@@ -84,23 +84,18 @@ class Posterior:
 
     @cached_property
     def _half(self) -> FloatArray:
-        """L^-1 sqrt(W), (n, n), lower triangular: products with it are faster than solving for L, time and again."""
+        """L^-1 sqrt(W), (n, n), lower triangular: multiplying by it is faster than solving for L each time."""
         return _solve(self.L, np.diag(self.sqrt_W))
 
     def probability(self, A: FloatArray, prior_mean: FloatArray | float = 0.0) -> FloatArray:
         """P(hit) at A, (a,): sigma averaged over f by the probit approximation (MacKay 1992)."""
         return moderated(*self.latent(A, prior_mean))
 
-    def positive(self, A: FloatArray, prior_mean: FloatArray | float = 0.0) -> FloatArray:
-        """P(f > 0) at A, (a,)."""
-        mean, variance = self.latent(A, prior_mean)
-        return np.asarray(ndtr(mean / np.sqrt(variance + 1e-12)))
-
-    def beside(self, b: FloatArray) -> Beside:
-        """The posterior as seen from one point b, (D,), with which it covaries."""
+    def joint(self, b: FloatArray) -> JointPosterior:
+        """The joint posterior of f at one point b, (D,), and at other points."""
         K_b = self.kernel(self.Z, b[None])
         V_b = self._whiten(K_b)
-        return Beside(self, b[None], V_b[:, 0], self._unwhiten(V_b)[:, 0])
+        return JointPosterior(self, b[None], V_b[:, 0], self._unwhiten(V_b)[:, 0])
 
     def _moments(self, K_star: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean, above the prior's, and variance of f, (a,) each, and L^-1 sqrt(W) K_star, (n, a)."""
@@ -117,7 +112,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class JointPosterior:
     """f at many points A, (a, D), together with f at one point b, for a prior mean of zero."""
 
     posterior: Posterior
@@ -132,7 +127,7 @@ class Beside:
         return mean, variance, post.kernel(A, self.b)[:, 0] - V.T @ self.V_b
 
     def with_gradients(self, A: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-        """The moments, (a,) each, and their gradients by A, (a, D) each; those by codes mean nothing."""
+        """The moments, (a,) each, and their gradients by A, (a, D) each; those by nominal codes are meaningless."""
         post = self.posterior
         squared, squared_b = (post.kernel.metric.squared(A, B) for B in (post.Z, self.b))
         mean, variance, V = post._moments(post.kernel.of_distance(squared).T)
@@ -164,16 +159,16 @@ def fit(
     n_tuning: int | None = None,
     metric: Metric = EUCLIDEAN,
 ) -> Posterior:
-    """The posterior given labels t, (n,), at Z, (n, D); one class alone will do.
+    """The posterior given labels t, (n,), at Z, (n, D); all labels may be equal.
 
     Args:
-        kernel: a `Matern` to take as it is, or a name to fit its variance and length scale by
+        kernel: a `Matern` with fixed hyperparameters, or a name, whose variance and length scale are fitted by
             marginal likelihood times `hyperprior`.
-        prior_mean: of f at Z, (n,); who predicts elsewhere says what it is there.
-        typical: distance between two points that have nothing to do with each other; by default that of Z.
-        n_tuning: how many of the points, the first ones, variance and length scale are fitted to; by default all. The
-            time that takes grows with their cube, and the two numbers need few. The mode of all begins with theirs.
-        metric: between coordinates, where a `kernel` to fit has none yet.
+        prior_mean: of f at Z, (n,); pass the one at A to predict there.
+        typical: distance between two unrelated points; by default that of Z.
+        n_tuning: variance and length scale are fitted to the first `n_tuning` points; by default to all. Fitting takes
+            time cubic in their number, and few points suffice. The mode of all points starts from theirs.
+        metric: distance between coordinates, for a kernel given by name.
     """
     m = np.broadcast_to(prior_mean, t.shape)
     squared = (kernel.metric if isinstance(kernel, Matern) else metric).squared(Z, Z)
@@ -198,7 +193,7 @@ def regress(
     n_tuning: int | None = None,
     metric: Metric = EUCLIDEAN,
 ) -> Posterior:
-    """The posterior given values y, (n,), of f at Z, (n, D), each with a deviation `noise`; arguments as for `fit`."""
+    """The posterior given values y, (n,), of f at Z, (n, D), with standard deviation `noise`; see `fit`."""
     squared = metric.squared(Z, Z)
     above = y - prior_mean
     few, tuning = squared[:n_tuning, :n_tuning], above[:n_tuning]
@@ -209,19 +204,19 @@ def regress(
 
 
 def _cholesky(B: FloatArray) -> FloatArray:
-    """The lower triangular L of B = L L', LAPACK directly as in `_solve`."""
-    L, trouble = dpotrf(B, lower=1, clean=1)
-    if trouble:
-        raise ArithmeticError(f"A matrix of {len(B)} rows is not positive definite in row {trouble}.")
+    """The lower triangular L of B = L L', calling LAPACK directly as in `_solve`."""
+    L, info = dpotrf(B, lower=1, clean=1)
+    if info:
+        raise ArithmeticError(f"A matrix of {len(B)} rows is not positive definite in row {info}.")
     out: FloatArray = L
     return out
 
 
 def _solve(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatArray:
-    """L^-1 B, or L^-T B, for a lower triangular L; LAPACK directly, since an `ask` needs thousands."""
-    X, trouble = dtrtrs(L, B, lower=1, trans=int(transposed))
-    if trouble:
-        raise ArithmeticError(f"The Cholesky factor is singular in row {trouble}.")
+    """L^-1 B, or L^-T B, for a lower triangular L; calls LAPACK directly, since an `ask` needs thousands."""
+    X, info = dtrtrs(L, B, lower=1, trans=int(transposed))
+    if info:
+        raise ArithmeticError(f"The Cholesky factor is singular in row {info}.")
     out: FloatArray = X
     return out
 
@@ -269,9 +264,9 @@ class _Mode:
         self.log_marginal_likelihood = float(objective - np.log(np.diag(self.L)).sum())  # line 10
 
     def _factor(self, f: FloatArray) -> FloatArray:
-        """W at f, (n,); pi, sqrt(W) and L are kept."""
+        """W at f, (n,); sets pi, sqrt(W) and L."""
         self.pi = expit(f)
-        W: FloatArray = np.maximum(self.pi * (1 - self.pi), 1e-12)  # a certain label still needs a finite W^-1
+        W: FloatArray = np.maximum(self.pi * (1 - self.pi), 1e-12)  # keeps W^-1 finite
         self.sqrt_W = np.sqrt(W)
         B = self.sqrt_W[:, None] * self.K * self.sqrt_W
         B.flat[:: len(B) + 1] += 1.0
@@ -296,7 +291,7 @@ class _Mode:
 
 
 class _Observed:
-    """f seen directly: what `_Mode` is for labels. Rasmussen & Williams, algorithm 2.1 and equation 5.9."""
+    """f observed with noise: the counterpart of `_Mode`. Rasmussen & Williams, algorithm 2.1 and equation 5.9."""
 
     def __init__(self, kernel: Matern, squared: FloatArray, above: FloatArray, noise: float) -> None:
         K = kernel.of_distance(squared)
@@ -313,7 +308,7 @@ class _Observed:
 
 
 def _warm_modes(squared: FloatArray, t: FloatArray, m: FloatArray, a: FloatArray) -> Callable[[Matern], _Mode]:
-    """What finds the mode for one kernel after another, each from `a`, where the one before was: they are close."""
+    """A function that finds the mode for a kernel, starting from the mode `a` of the kernel before, which is close."""
 
     def mode(kernel: Matern) -> _Mode:
         found = _Mode(kernel, squared, t, m, a)
@@ -326,7 +321,7 @@ def _warm_modes(squared: FloatArray, t: FloatArray, m: FloatArray, a: FloatArray
 def _best_kernel(
     modes: Callable[[Matern], _Mode | _Observed], typical: float, hyperprior: Hyperprior, form: Matern
 ) -> Matern:
-    """The form with the hyperparameters of greatest posterior density, by L-BFGS-B from the prior's median."""
+    """The kernel `form` with the hyperparameters of largest posterior density, by L-BFGS-B from the prior's median."""
     centre = np.log([hyperprior.variance[0], hyperprior.ell[0] * typical])
     width = np.array([hyperprior.variance[1], hyperprior.ell[1]])
 

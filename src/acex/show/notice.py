@@ -30,7 +30,7 @@ WORKED_OUT = ("before", "after", "sum")  # by acex, beside the fields
 
 @dataclass(frozen=True)
 class Fields:
-    """What a notice needs to be told, each in the words of its language.
+    """What a notice needs, each text in its language.
 
     Attributes:
         organisation: who decided. date: when. subject: about what, as in "your request for a loan".
@@ -58,36 +58,36 @@ class Fields:
     words: Mapping[str, str] | None = None
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], where: str = "fields") -> Fields:
+    def of(cls, given: Mapping[str, Any], where: str = "fields") -> Fields:
         """The fields of a mapping.
 
         Raises:
             ValueError: one is missing, unknown, or not what it should be; the message names it.
         """
         known = [f.name for f in fields(cls)]
-        for name in told:
+        for name in given:
             if name not in known:
                 hint = did_you_mean(name, known)
                 raise ValueError(f"{where}: {name!r} is not a field of a notice; there are {listed(known)}.{hint}")
-        missing = [name for name in known if name not in told and name not in ("reasons", "words")]
+        missing = [name for name in known if name not in given and name not in ("reasons", "words")]
         if missing:
-            raise ValueError(f"{where}: {listed(missing)} is missing: a notice cannot be without; see docs/audit.md.")
+            raise ValueError(f"{where}: {listed(missing)} is missing: a notice needs it; see docs/audit.md.")
         lists = {"sources", "reasons"}
-        given: dict[str, Any] = {}
-        for name, value in told.items():
+        held: dict[str, Any] = {}
+        for name, value in given.items():
             if name == "words":
                 good = isinstance(value, Mapping) and all(isinstance(word, str) for word in value.values())
-                given[name] = value
+                held[name] = value
             elif name in lists:
                 good = isinstance(value, (list, tuple)) and all(isinstance(v, str) and v.strip() for v in value)
-                given[name] = tuple(value) if good else ()
+                held[name] = tuple(value) if good else ()
             else:
-                given[name] = value if isinstance(value, str) else str(value)  # TOML has days of its own
-                good = bool(given[name].strip()) and not isinstance(value, (list, Mapping))
+                held[name] = value if isinstance(value, str) else str(value)  # TOML has days of its own
+                good = bool(held[name].strip()) and not isinstance(value, (list, Mapping))
             if not good or (name == "sources" and not value):
                 kind = "a table of texts" if name == "words" else "a list of texts" if name in lists else "a text"
                 raise ValueError(f"{where}: {name!r}: expected {kind}, got {value!r}.")
-        return cls(**given)
+        return cls(**held)
 
     @classmethod
     def read(cls, path: str | Path) -> Fields:
@@ -115,9 +115,9 @@ class Template:
         path = Path(where)
         if not path.is_file():
             raise ValueError(f"{where}: expected a file, or one of {listed(BUILT_IN)}.")
-        told = _toml(path)
-        _refuse_other(told, english, str(path))
-        return cls(told)
+        parts = _toml(path)
+        _refuse_other(parts, english, str(path))
+        return cls(parts)
 
     def fill(self, section: str, name: str = "text", **values: str) -> str:
         """A sentence with its places filled."""
@@ -125,24 +125,28 @@ class Template:
 
 
 def notice_page(
-    explanation: Explanation, told: Fields | Mapping[str, Any] | str | Path, template: Template | str | Path = "english"
+    explanation: Explanation,
+    given: Fields | Mapping[str, Any] | str | Path,
+    template: Template | str | Path = "english",
 ) -> str:
     """The notice about an explanation, as text.
 
     Args:
-        told: the fields, or a TOML file with them.
+        given: the fields, or a TOML file with them.
         template: every sentence: "english", "german" or a TOML file.
     """
-    filled = told if isinstance(told, Fields) else Fields.of(told) if isinstance(told, Mapping) else Fields.read(told)
+    fields_ = (
+        given if isinstance(given, Fields) else Fields.of(given) if isinstance(given, Mapping) else Fields.read(given)
+    )
     words = template if isinstance(template, Template) else Template.read(template)
     if not explanation.steps:
-        raise ValueError(f"there is no decision to tell of: {explanation.error}")
-    return _page(explanation, filled, words)
+        raise ValueError(f"there is no decision to explain: {explanation.error}")
+    return _page(explanation, fields_, words)
 
 
-def _page(e: Explanation, told: Fields, template: Template) -> str:
-    speech = Templates(**template.parts["sentences"], words={**template.parts["words"], **(told.words or {})})
-    values = {f.name: str(getattr(told, f.name)) for f in fields(told)}
+def _page(e: Explanation, given: Fields, template: Template) -> str:
+    speech = Templates(**template.parts["sentences"], words={**template.parts["words"], **(given.words or {})})
+    values = {f.name: str(getattr(given, f.name)) for f in fields(given)}
     values["before"] = _answer(e, 0, speech)
     values["after"] = "" if e.label_after is None else _answer(e, 1, speech)
     values["sum"] = sum_of(parsed(e.to_json()))
@@ -162,11 +166,11 @@ def _page(e: Explanation, told: Fields, template: Template) -> str:
         title,
         tag("header", tag("h1", title)),
         section("decision"),
-        section("reasons", _list(told.reasons)) if told.reasons else None,
+        section("reasons", _list(given.reasons)) if given.reasons else None,
         _changes(e, speech, section, say),
         section("fixed", _list(fixed)) if fixed else section("fixed", text="none"),
         section("role"),
-        section("data", table(header, data, class_="lines"), say("data", "sources"), _list(told.sources)),
+        section("data", table(header, data, class_="lines"), say("data", "sources"), _list(given.sources)),
         section("correct"),
         section("human"),
         section("keep"),
@@ -217,22 +221,22 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _refuse_other(told: Mapping[str, Any], like: Mapping[str, Any], where: str, section: str = "") -> None:
+def _refuse_other(parts: Mapping[str, Any], like: Mapping[str, Any], where: str, section: str = "") -> None:
     """Raise where a template has not the sentences of another, or a place that nothing fills."""
     at = f"{where}: [{section}]" if section else where
-    for name in {**like, **told}:
-        if name not in told:
+    for name in {**like, **parts}:
+        if name not in parts:
             raise ValueError(f"{at}: {name!r} is missing; the built-in template has {listed(like)}.")
         if name not in like:
             raise ValueError(f"{at}: {name!r} is no sentence of a notice; there are {listed(like)}.")
         if isinstance(like[name], dict):
-            if not isinstance(told[name], dict):
-                raise ValueError(f"{at}: {name!r}: expected a section, got {told[name]!r}.")
-            _refuse_other(told[name], like[name], where, name)
-        elif not isinstance(told[name], str):
-            raise ValueError(f"{at}: {name!r}: expected a text, got {told[name]!r}.")
+            if not isinstance(parts[name], dict):
+                raise ValueError(f"{at}: {name!r}: expected a section, got {parts[name]!r}.")
+            _refuse_other(parts[name], like[name], where, name)
+        elif not isinstance(parts[name], str):
+            raise ValueError(f"{at}: {name!r}: expected a text, got {parts[name]!r}.")
         elif section != "sentences":  # these are looked at by `Templates`
-            _refuse_strange_places(told[name], f"{at}: {name!r}")
+            _refuse_strange_places(parts[name], f"{at}: {name!r}")
 
 
 def _refuse_strange_places(text: str, at: str) -> None:

@@ -51,7 +51,7 @@ class Templates:
         hidden: the condition where every change is left out, as `redact=` does.
         label: what stands for a label that is no text, such as 1.
         measured, chance: the same where a number was wanted: the model's answer, or the probability of label `{of}`.
-        unchecked: after the sentence about a change of which nobody knows whether it is needed.
+        unchecked: after the sentence about a change that was not checked.
         already, nothing, failed: instead of the opening, when nothing had to be changed, nothing was found, or the
             row could not be explained.
         becomes, stays: what stands for a label in these sentences that is no word for a decision, such as "no".
@@ -127,7 +127,7 @@ ENGLISH = Templates()
 
 def sentences(explanation: Explanation, templates: Templates = ENGLISH) -> list[str]:
     """A sentence for each change of the best counterfactual, largest step first; none when nothing was found."""
-    known = explanation.ending.needed  # nothing is said where nobody recorded it
+    known = explanation.ending.needed  # empty where it was not recorded
     marks = explanation.changes["needed"].tolist() if known else [""] * len(explanation.changes)
     return [
         _capital(getattr(templates, kind).format(**change)) + (templates.unchecked if mark == "not checked" else "")

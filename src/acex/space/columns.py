@@ -6,24 +6,27 @@ A column's dtype limits what it can *hold*: of 0.1 the nearest float32, of 300 t
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from acex.arrays import FloatArray, Rows
+from acex.arrays import BoolArray, FloatArray, Rows
 from acex.space.feature import KINDS, Feature
 from acex.space.kinds import refuse
 from acex.space.times import Date, Duration
-from acex.values import as_json, listed, plain
+from acex.values import Remark, as_json, listed, plain
+
+T = TypeVar("T")
+Missing: TypeAlias = Literal["drop", "keep"]
 
 IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
 ENOUGH_IDS = 20  # rows that all differ, before a column of whole numbers of such a name is one of identifiers
-MOMENTS = (Date, Duration)  # known to files and to `Space.infer` since they are imported here
+TIMES = (Date, Duration)  # imported here so that they are registered
 
 
 @dataclass(frozen=True)
@@ -60,17 +63,35 @@ class Column:
         held: FloatArray = np.clip(values, float(limits.min), float(limits.max)).astype(dtype).astype(np.float64)
         return np.where(np.equal(values, self.feature.gap), values, held) if self.feature.gaps else held
 
-    def allowed(self, limits: Any) -> FloatArray:
-        """The codes that `ranges` leaves of the feature; an end such as 0.1, which has no float32, moves inwards."""
-        allowed = self.feature.allowed(limits, self.low, self.high)
-        held, number = self.nearest(allowed), self.number_dtype.type
-        if held[0] < allowed[0]:
+    @property
+    def every(self) -> FloatArray:
+        """All codes of the feature, as they are held here."""
+        return self.feature.every(self.low, self.high)
+
+    def within(self, pair: Any) -> FloatArray:
+        """The ends that `ranges` leaves of the feature; one such as 0.1, which has no float32, moves inwards."""
+        least, most = self.feature.ends(pair)
+        wanted = np.array([max(least, self.low), min(most, self.high)])
+        held, number = self.nearest(wanted), self.number_dtype.type
+        if held[0] < wanted[0]:
             held[0] = np.nextafter(number(held[0]), number(np.inf))
-        if held[-1] > allowed[-1]:
+        if held[-1] > wanted[-1]:
             held[-1] = np.nextafter(number(held[-1]), number(-np.inf))
         if held[0] > held[-1]:
-            raise ValueError(f"ranges[{self.feature.name!r}]: no value of the feature lies within {limits!r}.")
+            raise ValueError(f"ranges[{self.feature.name!r}]: no value of the feature lies within {pair!r}.")
         return held
+
+    def listed(self, values: Any) -> FloatArray:
+        """The codes of a list of `values`, ascending; of 0.1 in a column of float32 the nearest."""
+        codes = self.feature.choices(values)
+        held = self.nearest(codes)
+        lost = codes[(held < self.low) | (held > self.high) | ((held != codes) & (self.number_dtype.kind != "f"))]
+        if len(lost):
+            raise ValueError(
+                f"values[{self.feature.name!r}]: {self.feature.text(self.feature.value(lost[0]), 15)} does not fit "
+                f"the column ({self.dtype}), whose values are {self.feature.span()}."
+            )
+        return np.unique(held)
 
     def codes(self, values: pd.Series[Any]) -> FloatArray:
         """The codes of values, as they are held here, (n,); they may lie beyond the feature's ends."""
@@ -117,7 +138,7 @@ def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
 
 
 def refuse_gaps(columns: Iterable[tuple[Column, pd.Series[Any]]]) -> None:
-    """Name all columns of a row at once in which a value is missing that should be there."""
+    """Raise if a row has several missing values, and name all of their columns."""
     gaps = [c.feature.name for c, v in columns if len(v) == 1 and not c.feature.gaps and v.isna().iloc[0]]
     if len(gaps) > 1:
         what = f"the row: no value in {listed(gaps)}. Fill them in; or, for a model that takes gaps and columns that"
@@ -147,7 +168,7 @@ def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
 
 
 def _is_identifier(feature: Feature, column: pd.Series[Any]) -> bool:
-    """Is this a number for each row, by which people find it again? Nobody can change that."""
+    """Is this a distinct number for each row, by its name an identifier? Such a column is frozen."""
     is_named = IDENTIFIER.search(feature.name) is not None and feature.is_whole and feature.is_number
     return is_named and len(column) >= ENOUGH_IDS and column.is_unique
 
@@ -171,7 +192,7 @@ def as_frame(rows: Rows) -> pd.DataFrame:
 
 
 def as_data(data: Rows) -> pd.DataFrame:
-    """Many rows, of the two forms that say how a model wants them, as a new data frame."""
+    """Known rows, a DataFrame or a 2-D array, as a new data frame."""
     if not isinstance(data, pd.DataFrame) and np.ndim(data) != 2:
         raise ValueError(f"data must be a DataFrame or a 2-D array, got {type(data).__name__}.")
     return as_frame(data)
@@ -190,7 +211,7 @@ def labels_from_json(written: Iterable[Any]) -> tuple[Hashable, ...]:
 def index_of(labels: Sequence[Hashable], *, nested: bool) -> pd.Index[Any]:
     """The index that holds exactly these labels: tuples as they are, or as several levels if they are nested."""
     index: pd.Index[Any] = pd.Index(labels, tupleize_cols=nested)
-    is_same = all(a is b or a == b for a, b in zip(index, labels, strict=True))  # beside texts None becomes NaN
+    is_same = all(a is b or a == b for a, b in zip(index, labels, strict=True))  # among texts None becomes NaN
     return index if is_same else pd.Index(labels, dtype=object, tupleize_cols=False)
 
 
@@ -228,3 +249,96 @@ def rows_in_form(values: list[list[Any]], form: Mapping[str, Any]) -> Rows:
     if form["columns"] is not None:
         frame.columns = index_of(labels_from_json(form["columns"]), nested=form.get("nested", False))
     return frame
+
+
+# -- missing values, and all errors of a table at once --------------------------------------------------------
+
+
+def is_complete(data: Rows) -> BoolArray:
+    """Which rows of a frame or an array have no gap, (n,)."""
+    gaps = data.isna().to_numpy() if isinstance(data, pd.DataFrame) else pd.isna(np.asarray(data))
+    return np.asarray(~gaps.any(axis=1), dtype=bool)
+
+
+def complete_rows(data: pd.DataFrame) -> pd.DataFrame:
+    """The rows without a gap.
+
+    Raises:
+        ValueError: there are none.
+    """
+    whole = is_complete(data)
+    if whole.all() or len(data) == 0:
+        return data
+    if not whole.any():
+        what = f"every row of data has a gap: {_counted(data)}"
+        raise ValueError(
+            f"{what}. Leave out the columns that have most of them (in the shell --drop), or fill them in."
+        )
+    return data[whole]
+
+
+def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashable, pd.Series[Any]]]:
+    """The label of each column, and its values that are not missing.
+
+    Raises:
+        ValueError: there are none.
+    """
+    rows = complete_rows(data) if checked(missing) == "drop" else data
+    empty = [label for label, column in rows.items() if len(rows) and column.isna().all()]
+    if empty:
+        raise ValueError(f"{listed(empty)}: every value is missing. Leave out the column (in the shell --drop).")
+    for label, column in rows.items():
+        yield label, column.dropna().infer_objects()
+
+
+def checked(missing: Missing) -> Missing:
+    """The same, if it is "drop" or "keep"."""
+    if missing not in ("drop", "keep"):
+        raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}.")
+    return missing
+
+
+def drop_incomplete(data: Rows, outcomes: Any, missing: Missing) -> tuple[Rows, Any, tuple[Remark, ...]]:
+    """The rows that a space with this `missing` keeps, with their outcomes, and a remark about those dropped.
+
+    If every row has a gap, all are kept: `Space.infer` and `Space.encode` raise the error.
+    """
+    if checked(missing) == "keep" or not (isinstance(data, pd.DataFrame) or np.ndim(data) == 2):
+        return data, outcomes, ()
+    complete = is_complete(data)
+    if complete.all() or not complete.any():
+        return data, outcomes, ()
+    n = int((~complete).sum())
+    counts = _counted(data if isinstance(data, pd.DataFrame) else pd.DataFrame(data))
+    what = f"{n} of {len(complete)} rows of data {'has a gap and was' if n == 1 else 'have gaps and were'} left out"
+    if outcomes is not None and len(outcomes) == len(complete):
+        outcomes = [outcome for outcome, keep in zip(outcomes, complete, strict=True) if keep]
+    return data[complete], outcomes, (Remark("rows_dropped", f"{what} ({counts})."),)
+
+
+def _counted(table: pd.DataFrame, most: int = 5) -> str:
+    """In which columns values are missing, and how many."""
+    counts = table.isna().sum()
+    worst = counts[counts > 0].sort_values(ascending=False, kind="stable")
+    named = ", ".join(f"{name} {n}" for name, n in worst.iloc[:most].items())
+    return named if len(worst) <= most else f"{named} and {len(worst) - most} more columns"
+
+
+def all_at_once(work: Iterable[Callable[[], T]]) -> list[T]:
+    """The results of all functions; errors are raised together.
+
+    Raises:
+        ValueError: with the message of each function that failed.
+    """
+    done: list[T] = []
+    problems: list[str] = []
+    for piece in work:
+        try:
+            done.append(piece())
+        except ValueError as error:
+            problems.append(str(error))
+    if len(problems) == 1:
+        raise ValueError(problems[0])
+    if problems:
+        raise ValueError("\n- ".join([f"{len(problems)} columns cannot be taken as they are:", *problems]))
+    return done

@@ -1,51 +1,93 @@
 """The cost of a counterfactual: J = d + beta * g, without the term that only a surrogate knows.
 
-z   step from the factual in standard deviations, times the feature's weight, (n, d)
-d   proximity, the l2 norm of z         g   sparsity, the l1 norm of z
+    z   step from the factual in standard deviations, times the feature's weight, (n, d)
+    d   proximity, the l2 norm of z
+    g   sparsity, the l1 norm of z
 
-Who wants few changes adds a charge for each, whatever its length: the same for all features.
+With a fixed cost per change, every changed feature adds `(1 + beta) * per_change`, whatever the length of its step.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from acex.arrays import FloatArray, IntArray
 from acex.space.scale import Scale
+from acex.space.space import Space
+from acex.values import is_finite
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Settings of the cost: how much each change counts.
+
+    Args:
+        beta: weight of the l1 norm, which favours few changes, relative to the l2 norm.
+        weights: relative cost of changing a feature, by name; overrides the weights of the space.
+        per_category: cost of changing a category, or of changing between a value and a gap, in standard deviations.
+            None: 1 over the deviation of the one-hot code, as in the paper.
+        per_change: fixed cost per changed feature, in standard deviations.
+
+    Example:
+        >>> import acex
+        >>> acex.Cost(weights={"income": 2.0}, per_change=1.0).beta
+        5.0
+    """
+
+    beta: float = 5.0
+    weights: Mapping[str | int, float] | None = None
+    per_category: float | None = 1.0
+    per_change: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (is_finite(self.beta) and self.beta >= 0):
+            raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")
+        if not (self.per_category is None or (is_finite(self.per_category) and self.per_category > 0)):
+            raise ValueError(f"per_category must be None or a positive number, got {self.per_category!r}.")
+        if not (is_finite(self.per_change) and self.per_change >= 0):
+            raise ValueError(f"per_change must be zero or a positive number, got {self.per_change!r}.")
+        if not (self.weights is None or isinstance(self.weights, Mapping)):
+            raise ValueError(f"weights must map feature names to positive numbers, got {self.weights!r}.")
+        for name, weight in (self.weights or {}).items():
+            if not (is_finite(weight) and weight > 0):
+                raise ValueError(f"weights[{name!r}] must be a positive number, got {weight!r}.")
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The settings in plain values; weights are recorded with the features."""
+        return {"beta": self.beta, "per_category": self.per_category, "per_change": self.per_change}
+
+    def function(self, space: Space, scale: Scale, factual: FloatArray) -> CostFunction:
+        """J around a factual, (d,).
+
+        Raises:
+            ValueError: `weights` names a feature that the space does not have.
+        """
+        weights = space.adjust(weights=self.weights).weights
+        if self.per_category is not None:
+            weights = np.where(scale.is_nominal, self.per_category * scale.deviations * weights, weights)
+            scale = replace(scale, gap_step=self.per_category) if len(scale.space.gapped) else scale
+        return CostFunction(scale, factual, weights, self.beta, self.per_change)
 
 
 @dataclass(frozen=True, eq=False)
-class Cost:
-    """J around one factual; called with points, (n, d), it gives their cost, (n,)."""
+class CostFunction:
+    """J around one factual; called with points, (n, d), it returns their costs, (n,)."""
 
     scale: Scale
     factual: FloatArray
     weights: FloatArray
     beta: float = 5.0
-    charge: float = 0.0  # for every feature that changes, as many standard deviations of a number
-
-    @classmethod
-    def of(
-        cls,
-        scale: Scale,
-        factual: FloatArray,
-        weights: FloatArray,
-        beta: float,
-        category_cost: float | None,
-        charge: float = 0.0,
-    ) -> Cost:
-        """J where a change of category, or from or to a gap, counts `category_cost` deviations; None: as in `scale`."""
-        if category_cost is not None:
-            weights = np.where(scale.is_nominal, category_cost * scale.deviations * weights, weights)
-            scale = replace(scale, gap_step=category_cost) if len(scale.space.gapped) else scale
-        return cls(scale, factual, weights, beta, charge)
+    per_change: float = 0.0
 
     @cached_property
     def per_unit(self) -> FloatArray:
-        """What a step of one costs in each feature, (d,)."""
+        """Cost of a step of one in each feature, (d,)."""
         return self.scale.per_unit * self.weights
 
     def steps(self, X: FloatArray) -> FloatArray:
@@ -56,7 +98,7 @@ class Cost:
         """J of each point, (n,)."""
         z = self.steps(X)
         J: FloatArray = np.sqrt((z**2).sum(axis=1)) + self.beta * np.abs(z).sum(axis=1)
-        return J + (1 + self.beta) * self.charge * (z != 0).sum(axis=1) if self.charge else J
+        return J + (1 + self.beta) * self.per_change * (z != 0).sum(axis=1) if self.per_change else J
 
 
 def n_changed(X: FloatArray, factual: FloatArray) -> IntArray:

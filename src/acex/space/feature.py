@@ -1,18 +1,18 @@
-"""What every kind of feature tells the rest of the house; a kind is one class, and `kinds` has four.
+"""The interface of a kind of feature; a kind is one class, and `kinds` and `times` have six.
 
     value   what a row holds, such as "cook"        code   the float that stands for it in a point
 
-Codes of an *ordered* kind say where values lie: between two there is a way, as long as their difference. Those of any
-other kind count from 0, and it says itself how far two of them are apart. Where values may be missing (`gaps`), a gap
-has a code of its own: one that no number has, or one more category.
+The distance of two codes of an *ordered* kind is their difference. Codes of other kinds count from 0, and the kind
+defines the distance. Where values may be missing (`gaps`), a gap has its own code: one that no number has, or one more
+category.
 
-A new kind is a frozen dataclass with `register` above it. It says what raises NotImplementedError here, its `low` and
-`high`, and whatever else it does in another way.
+A new kind is a frozen dataclass with the decorator `register`. It implements what raises NotImplementedError here, its
+`low` and `high`, and overrides what differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, get_args
 
@@ -20,16 +20,17 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.space.axis import Axis
-from acex.values import as_json, is_finite, is_missing, listed, plain, readable, readable_pair
+from acex.values import as_json, is_finite, is_missing, joined_words, listed, plain, readable, readable_pair
 
 Direction: TypeAlias = Literal["increase", "decrease"]
 Way: TypeAlias = Literal["up", "down", "other"]
 
 MOST_ONE_HOT = 50  # categories, up to which each has a coordinate of its own
 LATER = ("grid", "digits", "gaps", "other")  # fields that came after 0.1.0
-NOTHING = -(2.0**500)  # the code of a gap where values have an order: beyond all numbers, and its square is a float
-MISSING = "missing"  # the word for a gap
+MISSING_CODE = -(
+    2.0**500
+)  # the code of a gap where values have an order: beyond all numbers, and its square is a float
+MISSING = "missing"  # a gap as text
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
 
 
@@ -46,6 +47,7 @@ class Feature:
     ordered = True  # is there a way between two values?
     is_number = False  # are codes the numbers that people read?
     is_whole = True  # are codes whole numbers?
+    lists_codes = False  # are the codes allowed listed one by one, as those of categories?
     grid = 1.0  # what a search moves on: multiples of it; 0 for any float
     unit = ""  # what a number counts
 
@@ -81,20 +83,20 @@ class Feature:
 
     @classmethod
     def has_own(cls, method: str) -> bool:
-        """Does the kind do this in its own way? What it does not, arrays do for all features at once."""
+        """Does the kind override this method? Otherwise it is computed for all features at once."""
         return next(c for c in cls.__mro__ if method in vars(c)) is not Feature
 
     # -- its column ------------------------------------------------------------------------------
 
     @property
     def takes_gaps(self) -> bool:
-        """Can a gap have a code of its own?"""
+        """Can a gap be encoded?"""
         return self.ordered or self.has_own("gap")
 
     @property
     def gap(self) -> float:
         """The code of a gap, where there may be some; NaN, which no code equals, where there are none."""
-        return NOTHING if self.gaps else np.nan
+        return MISSING_CODE if self.gaps else np.nan
 
     def read(self, code: float) -> Any:
         """What a code stands for; None for a gap."""
@@ -137,61 +139,88 @@ class Feature:
         return column
 
     # -- what it may become ----------------------------------------------------------------------
-    # The codes allowed are an ascending array: both ends of a box here, every single one for categories.
+    # The codes allowed are an ascending array: both ends of a box; or every code, for categories and with `values`.
 
-    def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
-        """The codes from low to high that `ranges` leaves, None all of them; descending if there are none."""
-        raise NotImplementedError
+    def every(self, low: float, high: float) -> FloatArray:
+        """All codes from low to high."""
+        return np.array([low, high])
 
-    def limits(self, allowed: FloatArray) -> Any:
-        """The codes allowed, as `ranges` would be given them."""
-        return [None] if allowed[0] == self.gap else (self.value(allowed[0]), self.value(allowed[-1]))
+    def limit(self, value: Any) -> float:
+        """The code of one end of a range."""
+        return float(self.encode(pd.Series([value]))[0])
 
-    def parted(self, limits: Any) -> tuple[Any, bool]:
-        """What `ranges` says of values, None for nothing; and whether they may be missing: [None], None in a list."""
-        if not isinstance(limits, (list, tuple, Set)) or (self.ordered and len(limits) != 1):
-            return limits, False  # of a pair, None is an end without a limit
-        known = [value for value in limits if not is_missing(value)]
-        if len(known) < len(limits) and not self.gaps:
-            what = f"ranges[{self.name!r}]: expected values, got {limits!r}"
-            raise ValueError(f"{what}. Nothing is missing in this column, or missing='keep' was not said.")
-        return (limits if len(known) == len(limits) else known or None), len(known) < len(limits)
-
-    def limits_in(self, text: str) -> Any:
-        """What `ranges` would be given for a text of the shell's, such as "5:10"."""
+    def ends(self, pair: Any) -> tuple[float, float]:
+        """The codes of a pair (low, high) of `ranges`; None and infinity are open ends."""
+        is_list = isinstance(pair, Iterable) and not isinstance(pair, (str, bytes, Set, Mapping))
+        given = [*pair] if is_list else []
+        if len(given) != 2 or self.lists_codes:
+            what = f"ranges[{self.name!r}]: expected (low, high), got {pair!r}"
+            raise ValueError(f"{what}; for a list of allowed values use values=.")
         try:
-            low, high = text.split(":")
-            ends = float(low or "-inf"), float(high or "inf")
-            if not (ends[0] < np.inf and ends[1] > -np.inf):  # also where one is no number
-                raise ValueError
-            return ends
-        except ValueError:
-            raise ValueError("expected LOW:HIGH, either of which may be left out.") from None
+            low, high = (
+                end if v is None else v if isinstance(v, float) and np.isinf(v) else self.limit(v)
+                for v, end in zip(given, (-np.inf, np.inf), strict=True)
+            )
+        except ValueError as error:
+            raise ValueError(f"ranges[{self.name!r}]: expected (low, high), got {pair!r}; {error}") from None
+        if not low <= high:
+            raise ValueError(f"ranges[{self.name!r}]: expected low <= high, got {given[0]} and {given[1]}.")
+        return (float(np.ceil(low)), float(np.floor(high))) if self.is_whole else (low, high)
 
-    def widened(self, limits: Any) -> Feature:
-        """The feature with room for what `ranges` wants, where it can have more.
+    def wanted(self, values: Any) -> list[Any]:
+        """The list of `values` that is allowed, None for a gap."""
+        where = f"values[{self.name!r}]"
+        if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Collection):
+            raise ValueError(f"{where}: expected a list of allowed values, got {values!r}.")
+        wanted = [None if is_missing(value) else value for value in values]
+        if not wanted:
+            raise ValueError(f"{where}: expected at least one value, got none.")
+        if any(value is None for value in wanted):
+            if not self.gaps:
+                raise ValueError(f'{where}: got {values!r}, but this column has no gaps, or not missing="keep".')
+            if self.ordered and len(wanted) > 1:
+                raise ValueError(f"{where}: expected values or [None] alone for a gap, got {values!r}.")
+        return wanted
 
-        Raises:
-            ValueError: nothing can be wanted in these words.
-        """
-        self.allowed(limits)
-        return self
+    def choices(self, values: Any) -> FloatArray:
+        """The codes of a list of `values`, none of which is missing, ascending."""
+        try:
+            return np.unique(self.encode(pd.Series([*values], dtype=object).infer_objects()))
+        except ValueError as error:
+            raise ValueError(f"values[{self.name!r}]: {error}") from None
+
+    def limits(self, allowed: FloatArray, *, listed: bool = False) -> tuple[Any, Any] | list[Any]:
+        """The codes allowed as people read them: (low, high), or the list of all values."""
+        if listed or self.lists_codes or allowed[0] == self.gap:
+            return [self.read(code) for code in allowed]
+        return self.value(allowed[0]), self.value(allowed[-1])
+
+    def range_in(self, text: str) -> tuple[Any, Any]:
+        """The pair (low, high) that a text such as "5:10" or, for times, "2026-01-01..2026-12-31" stands for."""
+        low, found, high = text.partition(".." if ".." in text else ":")
+        if not found:
+            raise ValueError("expected LOW:HIGH or LOW..HIGH, either of which may be left out.")
+        return (self.value_in(low) if low else None), (self.value_in(high) if high else None)
+
+    def values_in(self, text: str) -> list[Any]:
+        """The list that a text such as "25|33|50" stands for."""
+        return [None if word == MISSING and self.gaps else self.value_in(word) for word in text.split("|")]
+
+    def value_in(self, text: str) -> Any:
+        """The value that a text stands for."""
+        return text
 
     def reaching(self, x: FloatArray) -> Feature:
         """The feature with room for these codes, (n,), where it can have more."""
         return self
 
-    def between(self, allowed: FloatArray, least: float, most: float) -> FloatArray:
-        """The codes allowed from `least` to `most`; empty or descending if there are none."""
-        return np.array([max(allowed[0], least), min(allowed[-1], most)])
-
     def count(self, allowed: FloatArray) -> float:
-        """How many codes are allowed."""
+        """How many codes there are between both ends."""
         width = float(allowed[-1] - allowed[0])
         return 1.0 if width == 0 else 1.0 + round(width / self.grid) if self.grid else np.inf
 
     def codes(self, allowed: FloatArray) -> FloatArray | None:
-        """All codes allowed, ascending; None where they are too many to be listed."""
+        """All codes between both ends, ascending; None where they are too many to be listed."""
         count = self.count(allowed)
         return allowed[0] + self.grid * np.arange(count) if count <= MOST_LISTED else None
 
@@ -201,7 +230,7 @@ class Feature:
 
     @property
     def is_stepped(self) -> bool:
-        """Does a search move on fewer codes than there are? `rounded` says on which."""
+        """Does a search use only some of the codes, those of `rounded`?"""
         return False
 
     def rounded(self, x: FloatArray) -> FloatArray:
@@ -237,40 +266,35 @@ class Feature:
         one_hot: FloatArray = (x[:, None] == np.arange(self.high + 1)) * (unit / np.sqrt(2))
         return one_hot
 
-    # -- words and pictures ------------------------------------------------------------------------
+    # -- words ------------------------------------------------------------------------
 
     def text(self, value: Any, digits: int = 4) -> str:
-        """A value as people write it; a word for none."""
+        """A value as people write it; "missing" for a gap."""
         return MISSING if is_missing(value) else self.written(value, digits)
 
     def written(self, value: Any, digits: int = 4) -> str:
-        """The same of a value that is there."""
+        """The same for a value that is not missing."""
         return readable(value, digits)
 
     def texts(self, before: Any, after: Any) -> tuple[str, str]:
-        """Both values as people write them, so that they can be told apart."""
+        """Both values as people write them, with enough digits to differ."""
         return readable_pair(before, after, self.text)
 
     def way(self, step: float, *values: Any) -> Way:
-        """Which way a change between values goes; without an order, or from or to a gap, nowhere but to another."""
+        """The direction of a change between values; "other" without an order, or from or to a gap."""
         return "other" if not self.ordered or any(map(is_missing, values)) else "up" if step > 0 else "down"
 
     def verb(self, before: Any, after: Any) -> Direction | Literal["switch"]:
-        """What a sentence says of a change."""
+        """The verb for a change in a sentence."""
         return "switch"
 
-    def span(self, limits: Any = None) -> str:
-        """All values, or those that `ranges` leaves, in words; None is an end without a limit."""
+    def span(self, limits: tuple[Any, ...] | list[Any] | None = None) -> str:
+        """All values, those of a pair (low, high), or those of a list, in words; None in a pair is an open end."""
+        if isinstance(limits, list):
+            return joined_words([self.text(value) for value in limits], "or")
         ends = self.value(self.low), self.value(self.high)
         low, high = ends if limits is None else (e if m is None else m for e, m in zip(ends, limits, strict=True))
         return f"{self.text(low)} to {self.text(high)}"
-
-    def axis(self, x: FloatArray, low: float, high: float, *, whole: bool) -> Axis:
-        """An axis for these codes, (n,), of those from low to high; the first and the last are shown in any case."""
-        if self.is_number:
-            return Axis.of_numbers(self.name, x, low, high, whole=whole)
-        every = self.codes(self.allowed(None, low, high))
-        return Axis.of_words(self.name, x, x if every is None else every, lambda c: self.text(self.value(c)))
 
 
 AnyKind = TypeVar("AnyKind", bound=type[Feature])
@@ -292,10 +316,10 @@ def kind_named(name: str, kind: Any) -> type[Feature]:
 
 def feature_to_json(feature: Feature) -> dict[str, Any]:
     """The feature in plain values; those that JSON does not know become text."""
-    # What 0.1.0 did not know is said where it matters only: explanations are told apart by what is written here.
-    plain_fields = {f.name for f in fields(feature) if f.name in LATER and getattr(feature, f.name) == f.default}
-    said = [(k, v) for k, v in asdict(feature).items() if k not in plain_fields]
-    return {"kind": feature.kind, **{k: [as_json(v) for v in x] if isinstance(x, tuple) else x for k, x in said}}
+    # Fields that 0.1.0 did not have are left out at their defaults: fingerprints of explanations include this form.
+    defaults = {f.name for f in fields(feature) if f.name in LATER and getattr(feature, f.name) == f.default}
+    written = [(k, v) for k, v in asdict(feature).items() if k not in defaults]
+    return {"kind": feature.kind, **{k: [as_json(v) for v in x] if isinstance(x, tuple) else x for k, x in written}}
 
 
 def feature_from_json(written: Mapping[str, Any]) -> Feature:

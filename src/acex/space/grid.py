@@ -1,6 +1,6 @@
 """Numbers as people write them: multiples of a step, or so many digits; and what a column of numbers shows of either.
 
-A grid is what a search moves on. It is no limit: a row may hold any number, and keeps its own.
+A search moves on a grid. It is not a limit: a row may hold any number, and keeps its value.
 """
 
 from __future__ import annotations

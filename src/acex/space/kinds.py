@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -15,9 +15,9 @@ import pandas as pd
 from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.feature import MISSING, MOST_LISTED, Direction, Feature, register
+from acex.space.feature import MOST_LISTED, Direction, Feature, register
 from acex.space.grid import Grid, digits_of, step_of, with_digits
-from acex.values import is_count, is_finite, is_hashable, is_missing, joined_words, listed, plain
+from acex.values import is_count, is_finite, is_hashable, is_missing, listed, plain
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?")  # 3,5 and 1.250,75
@@ -30,7 +30,7 @@ LARGEST = 1e150  # distances are sums of squares, and the square of more than th
 class Numeric(Feature):
     """What `Continuous` and `Integer` share.
 
-    `unit` is a word for people, such as "months"; nothing is converted. With a `grid` a search moves on its multiples,
+    `unit` is shown to people, such as "months"; nothing is converted. With a `grid` a search moves on its multiples,
     such as 50 or 0.001; a row may hold what lies between.
     """
 
@@ -88,22 +88,17 @@ class Numeric(Feature):
     def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
         return pd.Series(x.astype(self.number)).astype(dtype or self.number)
 
-    def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
-        if limits is None:
-            return np.array([low, high])
-        ends = [] if isinstance(limits, (str, bytes, Set, Mapping)) or not isinstance(limits, Iterable) else [*limits]
-        if len(ends) != 2 or not all(isinstance(v, (Real, Decimal)) and not isinstance(v, bool) for v in ends):
-            raise ValueError(f"ranges[{self.name!r}]: expected a pair (low, high), got {limits!r}.")
-        least, most = (float(v) for v in ends)
-        if not least <= most:
-            raise ValueError(f"ranges[{self.name!r}]: expected low <= high, got {least:g} and {most:g}.")
-        if self.is_whole:
-            least, most = np.ceil(least), np.floor(most)
-        return np.array([max(least, low), min(most, high)])
+    def limit(self, value: Any) -> float:
+        if not isinstance(value, (Real, Decimal)) or isinstance(value, bool):
+            raise ValueError(f"{plain(value)!r} is not a number.")
+        return float(value)
 
-    def widened(self, limits: Any) -> Feature:
-        ends = [end for end in self.allowed(limits).tolist() if np.isfinite(end)]
-        return replace(self, low=min([self.low, *ends]), high=max([self.high, *ends]))
+    def value_in(self, text: str) -> Any:
+        try:
+            number = float(text)
+        except ValueError:
+            raise ValueError(f"expected a number, got {text!r}.") from None
+        return int(number) if number.is_integer() else number
 
     def reaching(self, x: FloatArray) -> Feature:
         low, high = float(x.min(initial=self.low)), float(x.max(initial=self.high))
@@ -213,11 +208,13 @@ class Integer(Numeric):
 class Categorical(Feature):
     """What `Ordinal` and `Nominal` share: codes are positions in `categories`, and those allowed are all listed.
 
-    A value that is none of them is refused, unless one of the categories, `other`, stands for all such values.
+    An unknown value is an error, unless one of the categories, `other`, stands for all unknown values.
     """
 
     categories: tuple[Hashable, ...]
     other: Hashable = field(default=None, kw_only=True)
+
+    lists_codes = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -268,7 +265,7 @@ class Categorical(Feature):
     def _codes(self) -> dict[Hashable, int]:
         return {category: code for code, category in enumerate(self.categories)}
 
-    def strangers(self, values: pd.Series[Any]) -> list[Any]:
+    def unknown(self, values: pd.Series[Any]) -> list[Any]:
         """The values that are no category, and count as `other`."""
         return [v for v in values.dropna().tolist() if self.other is not None and self._code_of(v) is None]
 
@@ -280,54 +277,35 @@ class Categorical(Feature):
 
     @cached_property
     def _truths(self) -> dict[bool | None, int]:
-        """The codes of False and True, where that is what the categories say in whichever words."""
+        """The codes of False and True, for categories such as yes and no."""
         truths = [truth(category) for category in self.categories]
         return dict(zip(truths, range(2), strict=True)) if sorted(map(str, truths)) == ["False", "True"] else {}
 
     def value(self, code: float) -> Any:
         return self.categories[int(code)]
 
-    def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
-        where, known = f"ranges[{self.name!r}]", self.categories
-        if limits is None:
-            return np.arange(len(known), dtype=float)
-        if isinstance(limits, str) or not isinstance(limits, Collection):
-            raise ValueError(f"{where}: expected a list of the allowed categories, got {limits!r}.")
-        codes = [self._code_of(c) for c in limits]
-        unknown = [c for c, code in zip(limits, codes, strict=True) if code is None]
+    def every(self, low: float, high: float) -> FloatArray:
+        return np.arange(len(self.categories), dtype=float)
+
+    def choices(self, values: Any) -> FloatArray:
+        codes = [self._code_of(value) for value in values]
+        unknown = [value for value, code in zip(values, codes, strict=True) if code is None]
         if unknown:
             what = "is not a known category" if len(unknown) == 1 else "are not known categories"
-            raise ValueError(f"{where}: {listed(unknown)} {what}; there are {listed(known)}.")
-        if len(limits) == 0:
-            raise ValueError(f"{where}: expected at least one category, got none.")
+            raise ValueError(f"values[{self.name!r}]: {listed(unknown)} {what}; there are {listed(self.categories)}.")
         return np.unique([float(code) for code in codes if code is not None])
 
-    def limits(self, allowed: FloatArray) -> Any:
-        return [self.read(code) for code in allowed]
-
-    def limits_in(self, text: str) -> Any:
-        by_text: dict[str, Any] = {MISSING: None} if self.gaps else {}
-        by_text |= {str(category): category for category in self.categories}
-        return [by_text.get(word, word) for word in text.split("|")]
-
-    def between(self, allowed: FloatArray, least: float, most: float) -> FloatArray:
-        return allowed[(allowed >= least) & (allowed <= most)]
-
-    def count(self, allowed: FloatArray) -> float:
-        return float(len(allowed))
+    def value_in(self, text: str) -> Any:
+        return {str(category): category for category in self.categories}.get(text, text)
 
     def codes(self, allowed: FloatArray) -> FloatArray | None:
         return allowed
 
-    def confined(self, x: FloatArray, allowed: FloatArray, home: float) -> FloatArray:
-        nearest: FloatArray = allowed[np.abs(x[:, None] - allowed).argmin(axis=1)]
-        return nearest
-
     def written(self, value: Any, digits: int = 4) -> str:
         return str(value)
 
-    def span(self, limits: Any = None) -> str:
-        return joined_words([self.text(c) for c in (self.categories if limits is None else limits)], "or")
+    def span(self, limits: tuple[Any, ...] | list[Any] | None = None) -> str:
+        return super().span([*(self.categories if limits is None else limits)])
 
 
 @register
@@ -395,7 +373,7 @@ class Nominal(Categorical):
 
 
 def truth(value: Any) -> bool | None:
-    """What yes, true, 1 and the like say; None for anything else."""
+    """The truth value of yes, true, 1 and the like; None for anything else."""
     return TRUTHS.get(str(value).strip().lower().removesuffix(".0"))
 
 

@@ -1,4 +1,4 @@
-"""Rules that hold for all known rows, for a person to accept or not: that nobody has broken one does not make it true.
+"""Rules that hold for all known rows, for a person to accept or not: a rule without exception may still be accidental.
 
 Looked for are columns in an order (a <= b), sums (a + b == c, a + b + c == 100), constant ratios (a == 2.5 * b), and
 what follows from a category (if housing == 'own' then rent == 0).
@@ -14,8 +14,7 @@ from itertools import combinations, permutations
 import numpy as np
 
 from acex.arrays import FloatArray
-from acex.space.grammar import codes_of, is_close
-from acex.space.rules import Rule
+from acex.space.rules import Rule, codes_of, is_close
 from acex.space.space import Space
 
 FEWEST = 20  # rows that a rule has to hold for
@@ -25,13 +24,13 @@ MOST_SUMMED, WIDEST = 12, 5  # columns that sums are looked for among, and colum
 
 
 @dataclass(frozen=True, eq=False)
-class Mined:
+class MinedRule:
     """A rule that all known rows keep.
 
     Attributes:
         rule: with its text and its sentence.
-        support: rows that it says something about, all of which keep it.
-        surprise: the share of rows that would break it, if the values of one column were dealt out anew.
+        support: rows that it applies to; it holds for all of them.
+        surprise: the share of rows that would break it after shuffling one column.
     """
 
     rule: Rule
@@ -44,22 +43,22 @@ class Mined:
     __repr__ = __str__
 
 
-def mine(space: Space, X: FloatArray) -> list[Mined]:
+def mine(space: Space, X: FloatArray) -> list[MinedRule]:
     """Rules that hold for all points, (n, d), that have no gap, the most surprising first."""
     X = X[~space.is_gap(X).any(axis=1)]
     if len(X) < FEWEST:
         return []
     numbers = [j for j, f in enumerate(space.features) if f.is_number and np.ptp(X[:, j]) > 0][:MOST_NUMBERS]
-    found: list[Mined] = []
+    found: list[MinedRule] = []
     for text, rows, column in [*_equal(space, X, numbers), *_ordered(space, X, numbers), *_implied(space, X, numbers)]:
         rule = Rule.of(text, space)
         if not rule.holds(X, X[0]).all():
             continue
-        dealt = X.copy()
-        dealt[:, column] = np.random.default_rng(0).permutation(X[:, column])
-        broken = 1 - float(rule.holds(dealt, X[0]).mean())
+        shuffled = X.copy()
+        shuffled[:, column] = np.random.default_rng(0).permutation(X[:, column])
+        broken = 1 - float(rule.holds(shuffled, X[0]).mean())
         if broken >= SURPRISE * rows / len(X):
-            found.append(Mined(rule, rows, broken))
+            found.append(MinedRule(rule, rows, broken))
     return sorted(found, key=lambda m: -m.surprise)
 
 

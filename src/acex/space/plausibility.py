@@ -1,6 +1,6 @@
 """Does a point look like the reference? A hard filter, of one of two kinds.
 
-*joint*: each value fits the others of its row, as in the reference (see `expected`). *lof*: the local outlier factor
+*joint*: each value fits the others of its row, as in the reference (see `joint`). *lof*: the local outlier factor
 (Breunig et al. 2000), as in the paper: the surroundings of a point are about as dense as those of its neighbours.
 
 Both have scikit-learn's sign, as in the paper: scores near -1 are usual, and a point is plausible when its score is
@@ -17,16 +17,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.expected import Expected
+from acex.space.joint import JointModel
 from acex.space.scale import Scale
 from acex.values import is_count, is_finite, listed
 
 Kind: TypeAlias = Literal["joint", "lof"]
 KINDS = ("joint", "lof")
 
-MOST_ROWS = 10_000  # the fit compares rows with each other; a sample of this size says the same
+MOST_ROWS = 10_000  # the fit compares rows with each other; a sample of this size is as good
 USUAL = 0.98  # share of the reference above the threshold of -1.5: about as many new rows pass as with "lof"
-LEAST_WAY = 0.5  # deviations between the median of strangeness and the threshold, however alike the rows are
+LEAST_WAY = 0.5  # deviations between the median of strangeness and the threshold, however similar the rows are
 
 
 @dataclass(frozen=True)
@@ -114,22 +114,22 @@ class Density(ABC):
 class Joint(Density):
     """Do the values of a point fit each other? Its strangeness, where -1 is the median of the reference."""
 
-    expected: Expected
+    model: JointModel
     median: float  # of the strangeness of reference rows
     way: float  # from there to what only few of them exceed
 
     @classmethod
     def of(cls, settings: Plausibility, reference: FloatArray, scale: Scale) -> Joint:
         """The filter for reference points, (m, d)."""
-        expected = Expected.of(scale, reference)
-        median, most = np.quantile(expected.own, [0.5, USUAL]).tolist()
-        return cls(settings, expected, median, max(most - median, LEAST_WAY))
+        model = JointModel.of(scale, reference)
+        median, most = np.quantile(model.own, [0.5, USUAL]).tolist()
+        return cls(settings, model, median, max(most - median, LEAST_WAY))
 
     def score(self, X: FloatArray) -> FloatArray:
-        return -1.0 - 0.5 * (self.expected.strangeness(X) - self.median) / self.way
+        return -1.0 - 0.5 * (self.model.strangeness(X) - self.median) / self.way
 
     def least(self, factual: FloatArray) -> float:
-        # A strange row is a row all the same, and much of its strangeness may be nobody's to change.
+        # An unusual row is real too, and what makes it unusual may not be changeable.
         return min(self.settings.threshold, float(self.score(factual[None])[0]))
 
 
@@ -139,7 +139,7 @@ class Neighbourhood(Density):
 
     scale: Scale
     lof: Any
-    points: FloatArray  # the reference in coordinates, (m, D), where the filter is told distances
+    points: FloatArray  # the reference in coordinates, (m, D), where the filter takes distances
 
     @classmethod
     def of(cls, settings: Plausibility, reference: FloatArray, scale: Scale) -> Neighbourhood:
@@ -150,7 +150,7 @@ class Neighbourhood(Density):
         n = min(settings.neighbours, len(reference) - 1)
         by_graph = bool(settings.scale) and len(scale.metric.squares) > 0  # scikit-learn does not know our metric then
         lof = LocalOutlierFactor(n_neighbors=n, novelty=True, metric="precomputed" if by_graph else "minkowski")
-        reference = scale.filled(reference)  # that a number is missing says nothing of the others
+        reference = scale.filled(reference)  # a gap does not make the other values unusual
         Z = scale.coordinates(reference) if settings.scale else reference
         density = cls(settings, scale, lof, Z if by_graph else Z[:0])
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""How far apart two values of a feature are, measured on the reference.
+"""How far apart values and points are, measured on the reference.
 
     s   standard deviation of each feature over the reference, (d,). A nominal feature with shares p_c
         has that of its one-hot code, sqrt((1 - sum p_c^2) / 2): the usual value for two categories.
@@ -6,22 +6,81 @@
 A numeric step counts (x - y) / s, a change of category 1 / s. Features that never vary have s = 0 and
 count nothing. Gaps of the reference are left out of s; from a gap to a number, and back, it is `gap_step` standard
 deviations, whichever number it is.
+
+`Scale` has the coordinates in which these distances are Euclidean, `Metric` compares them, and `Quantiles` has
+coordinates in which each numeric feature is its quantile: on a heavy-tailed feature a few very large values dominate
+the standard deviation and nearly all rows look alike; in quantiles they spread evenly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.space.feature import NOTHING
-from acex.space.metric import Metric
+from acex.space.feature import MISSING_CODE
 from acex.space.space import Space
 
 GAP_STEP = 2.0  # deviations, as between two categories that are equally frequent
 CONSTANT = 1e-10  # a standard deviation below this share of the largest value is rounding, not variation
+AT_ONCE = 4_000_000  # distances that are looked at together
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """Euclidean distances between points in coordinates; the last columns may hold codes of categories.
+
+    A feature of thousands of categories would need as many one-hot columns; here it is one column, and whether two
+    points differ in it is counted. The distances are the same. A is (a, D), B is (b, D).
+    """
+
+    squares: FloatArray  # what a difference adds to the squared distance, (w,)
+
+    def squared(self, A: FloatArray, B: FloatArray) -> FloatArray:
+        """Squared distances, (a, b)."""
+        from scipy.spatial.distance import cdist
+
+        w = len(self.squares)
+        squared: FloatArray = cdist(A[:, : A.shape[1] - w], B[:, : B.shape[1] - w], "sqeuclidean")
+        for j, square in enumerate(self.squares, start=-w):
+            squared += square * (A[:, j, None] != B[:, j])
+        return squared
+
+    def from_one(self, A: FloatArray, b: FloatArray) -> FloatArray:
+        """Distances of points from one, (D,), (a,)."""
+        if len(self.squares) == 0:
+            return np.asarray(np.linalg.norm(A - b, axis=1))
+        return np.sqrt(self.squared(A, b[None])[:, 0])
+
+    def total_variance(self, Z: FloatArray) -> float:
+        """The sum of the variances of all coordinates, one-hot columns in place of codes."""
+        w = len(self.squares)
+        total = float(Z[:, : Z.shape[1] - w].var(axis=0).sum())
+        for j, square in enumerate(self.squares, start=-w):
+            shares = np.unique(Z[:, j], return_counts=True)[1] / len(Z)
+            total += float(square) / 2 * (1.0 - float((shares**2).sum()))
+        return total
+
+    def nearest(self, A: FloatArray, B: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
+        """For each of A its distances to the k nearest of B, ascending, and which these are, (a, k) each."""
+        at_once = np.array_split(A, len(A) * len(B) // AT_ONCE + 1)
+        parts = [nearest(self.squared(part, B), k) for part in at_once]
+        squared, which = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return np.sqrt(squared), which
+
+
+def nearest(distances: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
+    """In each row of distances, (a, b), the k least, ascending, and where they are, (a, k) each."""
+    some = np.argpartition(distances, k - 1, axis=1)[:, :k]
+    order = np.take_along_axis(distances, some, axis=1).argsort(axis=1, kind="stable")
+    some = np.take_along_axis(some, order, axis=1)
+    return np.take_along_axis(distances, some, axis=1), some
+
+
+EUCLIDEAN = Metric(np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +98,9 @@ class Scale:
         middle, gapped = None, space.gapped
         if len(gapped):
             middle = (space.low + space.high) / 2
-            known = [np.sort(reference[reference[:, j] != NOTHING, j]) for j in gapped]
+            known = [np.sort(reference[reference[:, j] != MISSING_CODE, j]) for j in gapped]
             middle[gapped] = [x[len(x) // 2] if len(x) else middle[j] for j, x in zip(gapped, known, strict=True)]
-            reference = np.where(reference == NOTHING, middle, reference)
+            reference = np.where(reference == MISSING_CODE, middle, reference)
         deviations = reference.std(axis=0)
         if len(gapped):
             deviations[gapped] = [x.std() if len(x) else 0.0 for x in known]
@@ -57,7 +116,7 @@ class Scale:
 
     def filled(self, X: FloatArray) -> FloatArray:
         """The points with usual values in place of gaps, as far as features have an order; of the same shape."""
-        return np.where(X == NOTHING, self.middle, X) if len(self.space.gapped) else X
+        return np.where(X == MISSING_CODE, self.middle, X) if len(self.space.gapped) else X
 
     @property
     def is_nominal(self) -> BoolArray:
@@ -78,7 +137,7 @@ class Scale:
             steps[:, j] = self.space.features[j].steps(X[:, j], x[j])
         gapped = self.space.gapped
         if len(gapped):
-            differ = (X[:, gapped] == NOTHING) != (x[gapped] == NOTHING)
+            differ = (X[:, gapped] == MISSING_CODE) != (x[gapped] == MISSING_CODE)
             steps[:, gapped] = np.where(differ, self.gap_step * self.deviations[gapped], steps[:, gapped])
         return steps
 
@@ -99,8 +158,8 @@ class Scale:
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Points between which the distance, by `metric`, is the length of `differences`, (n, D).
 
-        Numeric features come first, then a block for each nominal one. A gap lies at the middle, and `gap_step` beside
-        all numbers.
+        Numeric features come first, then a block for each nominal one. A gap lies at the middle, and `gap_step` away
+        from all numbers.
         """
         return np.hstack([self.filled(X)[:, self.numeric] * self.per_unit[self.numeric], *self.blocks(X)])
 
@@ -109,7 +168,7 @@ class Scale:
 
         Two categories lie 1 / s apart. Those of features with very many categories come last, and are the codes.
         """
-        beside = [self.gap_step * (X[:, self.space.gapped] == NOTHING)] if len(self.space.gapped) else []
+        beside = [self.gap_step * (X[:, self.space.gapped] == MISSING_CODE)] if len(self.space.gapped) else []
         blocks = (self.space.features[j].block(X[:, j], self.per_unit[j]) for j in self._few)
         return [*beside, *blocks, *(X[:, [j]] for j in self._many)]
 
@@ -133,3 +192,63 @@ class Scale:
         out = np.zeros((*gradient.shape[:-1], len(self.deviations)))
         out[..., self.numeric] = gradient[..., : len(self.numeric)] * self.per_unit[self.numeric]
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """For each feature its values in the reference, ascending, and the middle of the ranks they hold.
+
+    Every feature has unit variance over the reference; nominal ones keep the scaled one-hot blocks of `Scale`.
+    """
+
+    scale: Scale
+    knots: tuple[tuple[FloatArray, FloatArray], ...]  # (values, ranks in 0..1), (v,) each
+    deviations: FloatArray  # standard deviation of the ranks over the reference, (d,); 1 where constant
+
+    @classmethod
+    def of(cls, scale: Scale, reference: FloatArray) -> Quantiles:
+        """The quantiles of reference points, (m, d)."""
+        knots, deviations = [], []
+        for column in (known[known != MISSING_CODE] for known in reference.T):
+            values, counts = np.unique(column, return_counts=True)
+            shares = counts / len(column)
+            ranks = np.cumsum(shares) - shares / 2
+            knots.append((values, ranks))
+            deviations.append(np.sqrt((shares * (ranks - 0.5) ** 2).sum()))  # their mean is one half
+        return cls(scale, tuple(knots), np.where(scale.deviations > 0, deviations, 1.0))
+
+    def ranks(self, X: FloatArray) -> FloatArray:
+        """Rank of each value among the reference, 0 to 1, interpolated between its values, (n, d)."""
+        X = self.scale.filled(X)
+        return np.column_stack([np.interp(x, *knots) for x, knots in zip(X.T, self.knots, strict=True)])
+
+    def coordinates(self, X: FloatArray) -> FloatArray:
+        """Points in which the kernel measures distance, (n, D)."""
+        numeric = (self.ranks(X) / self.deviations)[:, self.scale.numeric]
+        return np.hstack([numeric, *self.scale.blocks(X)])
+
+    def between(
+        self,
+        x: FloatArray,
+        X: FloatArray,
+        share: FloatArray,
+        in_ranks: BoolArray,
+        wanted: BoolArray | Literal[True] = True,
+    ) -> FloatArray:
+        """Points a share of the way from x to each of X, (n, d); share broadcasts against (n, d).
+
+        Args:
+            in_ranks: where the way is measured in ranks instead of values, (n, 1). A nominal feature takes
+                the new category from half of the way on.
+            wanted: which values are needed, (n, d); the way in ranks takes time.
+        """
+        x, X = self.scale.filled(x), self.scale.filled(X)
+        share = np.broadcast_to(share, X.shape)
+        moved = x + share * (X - x)
+        curved = in_ranks & wanted & (share != 0) & (share != 1)
+        for j in self.scale.numeric:
+            i, (values, ranks) = np.flatnonzero(curved[:, j]), self.knots[j]
+            start, end = np.interp(x[j], values, ranks), np.interp(X[i, j], values, ranks)
+            moved[i, j] = np.interp(start + share[i, j] * (end - start), ranks, values)
+        moved = np.where(share == 0, x, np.where(share == 1, X, moved))  # the ends exactly
+        return np.where(self.scale.is_nominal, np.where(share >= 0.5, X, x), moved)

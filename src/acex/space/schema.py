@@ -1,4 +1,4 @@
-"""What the columns of a table hold, as a TOML file says it: one format for users' files and the published tables."""
+"""What the columns of a table hold, as a TOML file: one format for users' files and the published tables."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
-from acex.space.columns import infer_feature
+from acex.space.columns import Missing, all_at_once, infer_feature, known_values
 from acex.space.feature import Feature, kind_named
-from acex.space.gaps import Missing, all_at_once, known_values
 from acex.space.space import Space
 from acex.values import listed
 
@@ -26,11 +25,11 @@ HEADER = """\
 #   categories  the values there are; for an ordinal column in their order
 #   frozen      true: stays as it is in every counterfactual
 #   direction   "increase" or "decrease": may go one way only
-#   weight      how dear a change is relative to other columns; 1 by default
-#   unit        what a number counts, such as "months": a word for sentences and reports
+#   weight      relative cost of changing this column; 1 by default
+#   unit        of a number, such as "months", for sentences and reports
 #   grid        the step in which a number is moved, such as 50 or 0.001; any number without it
 #   digits      the significant digits of a number that has no step
-#   other       the category that stands for all values that are none of them
+#   other       the category that stands for all unknown values
 #   gaps        true: values may be missing, for a model that takes gaps; see --missing keep
 # Rules over several columns stand before the features: rules = ["duration <= 84 - age"]
 """
@@ -43,7 +42,7 @@ WRITTEN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class FeatureSchema:
-    """What a file says about one column: its kind, and some of the kind's fields."""
+    """One column of a file: its kind, and some of the kind's fields."""
 
     name: str
     kind: type[Feature]
@@ -55,12 +54,12 @@ class FeatureSchema:
         return [f.name for f in fields(self.kind)[1:] if f.default is MISSING and f.name not in self.given]
 
     def feature(self, values: pd.Series[Any]) -> Feature:
-        """The feature; where the file does not say so, with the range or categories of these values."""
+        """The feature; a range or categories that the file leaves out are those of these values."""
         if self.kind.is_number and not types.is_numeric_dtype(values.dtype):
             word = self.kind.__name__.lower()
             raise ValueError(f"{self.name!r}: kind {word!r} is for numbers, and the column is {values.dtype}.")
-        said = self.kind.fields_of(values) if self.missing else {}
-        return self.kind(self.name, **{**said, **self.given})
+        inferred = self.kind.fields_of(values) if self.missing else {}
+        return self.kind(self.name, **{**inferred, **self.given})
 
 
 def described(entry: Any) -> FeatureSchema:
@@ -89,10 +88,10 @@ def described(entry: Any) -> FeatureSchema:
     for key in ("unit", "grid", "digits"):
         if key in given and not kind.is_number:
             raise ValueError(f"{name!r}: only numbers have a {key}, got {key} = {given[key]!r} for kind {word!r}.")
-    strange = [key for key in given if key not in keys]
-    if strange:
+    unknown = [key for key in given if key not in keys]
+    if unknown:
         known = ["name", "kind", *dict.fromkeys("range" if key in ("low", "high") else key for key in keys)]
-        raise ValueError(f"features: {entry}: unknown {listed(strange)}; there are {listed(known)}.")
+        raise ValueError(f"features: {entry}: unknown {listed(unknown)}; there are {listed(known)}.")
     schema = FeatureSchema(name, kind, given)
     if schema.missing and not kind.has_own("fields_of"):
         raise ValueError(f"{name!r}: an {word} column needs {', '.join(schema.missing)}, from lowest to highest.")
@@ -135,27 +134,26 @@ def _rules(written: Mapping[str, Any]) -> list[str]:
 def with_schema(
     frame: pd.DataFrame, schema: Iterable[FeatureSchema], missing: Missing = "drop"
 ) -> tuple[pd.DataFrame, Space]:
-    """The data and their space: columns as the schema says, the others as their values suggest.
+    """The data and their space: columns by the schema, the others inferred from their values.
 
     Whole numbers that are declared continuous become floats.
     """
     by_name = {column.name: column for column in schema}
-    strange = [name for name in by_name if name not in frame.columns]
-    if strange:
-        raise ValueError(f"schema: {listed(strange)} is not a column of the data; there are {listed(frame.columns)}.")
+    unknown = [name for name in by_name if name not in frame.columns]
+    if unknown:
+        raise ValueError(f"schema: {listed(unknown)} is not a column of the data; there are {listed(frame.columns)}.")
     frame = frame.copy(deep=False)
     for name, column in by_name.items():
         frame[name] = column.kind.adopted(frame[name])
     features = all_at_once(
         partial(_feature, by_name.get(str(name)), name, c) for name, c in known_values(frame, missing)
     )
-    space = Space(tuple(features))
-    return frame, space.like(frame) if missing == "drop" else space.keeping_gaps(frame)
+    return frame, Space(tuple(features), missing=missing).like(frame)
 
 
-def _feature(said: FeatureSchema | None, name: Any, column: pd.Series[Any]) -> Feature:
-    """What the schema says of a column, or what its values suggest."""
-    return infer_feature(str(name), column).as_written(column) if said is None else said.feature(column)
+def _feature(schema: FeatureSchema | None, name: Any, column: pd.Series[Any]) -> Feature:
+    """The feature by its schema, or inferred from its values."""
+    return infer_feature(str(name), column).as_written(column) if schema is None else schema.feature(column)
 
 
 def schema_text(space: Space) -> str:
@@ -165,9 +163,9 @@ def schema_text(space: Space) -> str:
 
 
 def _entry(feature: Feature) -> list[str]:
-    """What is as by default goes without saying; what has no default comes first."""
-    said = sorted(fields(feature)[1:], key=lambda f: f.default is not MISSING)
-    entry = {f.name: getattr(feature, f.name) for f in said if getattr(feature, f.name) != f.default}
+    """Its fields that differ from their defaults; those without a default come first."""
+    ordered = sorted(fields(feature)[1:], key=lambda f: f.default is not MISSING)
+    entry = {f.name: getattr(feature, f.name) for f in ordered if getattr(feature, f.name) != f.default}
     if "low" in entry:
         entry = {"range": (entry.pop("low"), entry.pop("high")), **entry}
     return [f"{key} = {_toml(value)}" for key, value in {"name": feature.name, "kind": feature.kind, **entry}.items()]

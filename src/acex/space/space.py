@@ -7,7 +7,7 @@ or the position in `categories`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
@@ -18,21 +18,24 @@ import pandas as pd
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
 from acex.space.columns import (
     Column,
+    Missing,
+    all_at_once,
     as_data,
     as_frame,
+    checked,
     dtype_from_json,
     dtype_to_json,
     holds_gaps,
     index_of,
     infer_feature,
+    known_values,
     labels_from_json,
     labels_to_json,
     refuse_gaps,
 )
-from acex.space.feature import NOTHING, Direction, Feature, feature_from_json, feature_to_json
-from acex.space.gaps import Missing, all_at_once, known_values
+from acex.space.feature import MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
 from acex.space.kinds import Categorical, Numeric
-from acex.values import is_missing, joined_words, listed
+from acex.values import Remark, is_missing, joined_words, listed
 
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
 
@@ -43,7 +46,8 @@ class Space:
 
     `columns` and `dtypes` are those of the data frame that rows come from, `nested` says whether the columns have
     several levels; `array_dtype` is set instead when rows come as a 2-D array. `Space.infer(data)` and
-    `space.like(data)` fill them in, so that `decode` gives back exactly what the model is used to.
+    `space.like(data)` fill them in, so that `decode` gives back exactly what the model is used to. `missing` says what
+    happens to known rows with gaps: "drop" leaves them out, "keep" is for models that accept gaps.
 
     Example:
         >>> import acex
@@ -59,9 +63,11 @@ class Space:
     array_dtype: Any = field(default=None, kw_only=True)
     nested: bool = field(default=False, kw_only=True)
     nones: tuple[int, ...] = field(default=(), kw_only=True)  # columns of objects in which a gap is None
+    missing: Missing = field(default="drop", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
+        checked(self.missing)
         if not self.features:
             raise ValueError("A space needs at least one feature.")
         for feature in self.features:
@@ -128,26 +134,22 @@ class Space:
     @cached_property
     def gapped(self) -> IntArray:
         """The features with an order in which there may be gaps."""
-        return np.flatnonzero(self.gap_codes == NOTHING)
+        return np.flatnonzero(self.gap_codes == MISSING_CODE)
 
     def is_gap(self, X: FloatArray) -> BoolArray:
         """Which values are missing, of the shape of the points."""
         return np.asarray(self.gap_codes == X)
 
-    def keeping_gaps(self, data: Rows) -> Space:
-        """The same space, with room for gaps wherever a column of the data can hold them."""
-        space = self.like(data)
-        holding = [c.feature.takes_gaps and holds_gaps(c.dtype) for c in space.held]
-        features = tuple(replace(f, gaps=True) if h else f for f, h in zip(self.features, holding, strict=True))
-        columns = [] if space.columns is None else [data[c] for c in space.columns]
-        nones = (j for j, column in enumerate(columns) if column.dtype == object and any(v is None for v in column))
-        return replace(space, features=features, nones=tuple(nones))
-
     # -- making one ------------------------------------------------------------------------------
 
     @classmethod
     def infer(
-        cls, data: Rows, freeze: Iterable[str | int] = (), *, grid: Grids = None, missing: Missing = "drop"
+        cls,
+        data: Rows,
+        *,
+        grid: Grids = None,
+        missing: Missing = "drop",
+        other: Mapping[str | int, Any] | None = None,
     ) -> Space:
         """The space that `data` lives in: kinds from its dtypes, ranges and categories from its values.
 
@@ -155,11 +157,12 @@ class Space:
         other categoricals nominal. The columns of an array are called x0, x1, ...
 
         Args:
-            freeze: features that stay as they are.
             grid: the steps in which numbers are moved, such as {"loan": 50, "rate": None} (None: any number); for the
                 others, the steps in which the data come. False for none at all.
-            missing: "drop" looks at rows without gaps only; "keep" at the known values of each column, and where a
-                column can hold gaps, so can the feature.
+            missing: "drop" leaves out rows with gaps; "keep" is for models that accept gaps: where a column can hold
+                gaps, so can the feature.
+            other: for features with categories, the category that stands for all unknown values, such as
+                {"job": "other"}.
         """
         frame = as_data(data)
         if frame.empty:
@@ -168,11 +171,12 @@ class Space:
         columns = [(f"{prefix}{label}", column) for label, column in known_values(frame, missing)]
         features = all_at_once(partial(infer_feature, name, column) for name, column in columns)
         features = [feature.as_written(column) for feature, (_, column) in zip(features, columns, strict=True)]
-        space = cls(tuple(features)).like(data) if missing == "drop" else cls(tuple(features)).keeping_gaps(data)
-        return space.adjust(freeze=freeze).moving_on(grid)
+        return cls(tuple(features), missing=missing).like(data).adjust(other=other).moving_on(grid)
 
     def like(self, data: Rows) -> Space:
         """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
+
+        With missing="keep", every feature whose column can hold gaps may have them.
 
         Raises:
             ValueError: a column is missing or unknown, or of a dtype that cannot hold the feature's values.
@@ -187,7 +191,13 @@ class Space:
                 raise ValueError(f"data has {frame.shape[1]} columns, the space {len(self)} features.")
             written = replace(self, columns=None, dtypes=None, nested=False, array_dtype=np.asarray(data).dtype)
         all_at_once(partial(column.feature.check, column.dtype) for column in written.held)
-        return written
+        if self.missing == "drop":
+            return written
+        takes = [column.feature.takes_gaps and holds_gaps(column.dtype) for column in written.held]
+        features = tuple(replace(f, gaps=True) if t else f for f, t in zip(self.features, takes, strict=True))
+        values = [] if written.columns is None else [frame[column] for column in written.columns]
+        nones = (j for j, column in enumerate(values) if column.dtype == object and any(v is None for v in column))
+        return replace(written, features=features, nones=tuple(nones))
 
     def adjust(
         self,
@@ -245,16 +255,38 @@ class Space:
         stepped = [f for f in self.features if isinstance(f, Numeric) and f.grid and f.is_stepped]
         return joined_words([f"{f.name} {f.grid:.15g}" for f in stepped]) if stepped else ""
 
-    def widened(self, ranges: Mapping[str | int, Any] | None) -> Space:
-        """The same space, its numeric ranges widened to hold those of `ranges`.
+    def widened(
+        self, ranges: Mapping[str | int, Any] | None = None, values: Mapping[str | int, Any] | None = None
+    ) -> Space:
+        """The same space with room for what `ranges` and `values` allow; an open end widens nothing.
 
-        An infinite end widens nothing.
+        Raises:
+            ValueError: a range is not a pair, values are not a list, or both name the same feature.
         """
+        pairs, lists = self.by_index("ranges", ranges), self.by_index("values", values)
         features = list(self.features)
-        for j, wanted in self.by_index("ranges", ranges).items():
-            values, may_be_missing = features[j].parted(wanted)
-            features[j] = features[j] if may_be_missing and values is None else features[j].widened(values)
+        for j in pairs.keys() & lists.keys():
+            raise ValueError(f"values[{features[j].name!r}]: also limited by ranges; use one of the two.")
+        for j, pair in pairs.items():
+            ends = np.array(features[j].ends(pair))
+            features[j] = features[j].reaching(ends[np.isfinite(ends)])
+        for j, wanted in lists.items():
+            known = [value for value in features[j].wanted(wanted) if value is not None]
+            features[j] = features[j].reaching(features[j].choices(known)) if known else features[j]
         return replace(self, features=tuple(features))
+
+    def split_limits(self, limits: Mapping[Any, Any] | None) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Ranges and values from one mapping that holds both, as acex 0.2 wrote it.
+
+        Lists of categories, and [None] for a gap, are values; everything else is a range.
+        """
+        ranges: dict[Any, Any] = {}
+        values: dict[Any, Any] = {}
+        for j, wanted in self.by_index("ranges", limits).items():
+            is_gap = isinstance(wanted, (list, tuple, Set)) and len(wanted) == 1 and all(map(is_missing, wanted))
+            target = values if self.features[j].lists_codes or is_gap else ranges
+            target[self.names[j]] = wanted
+        return ranges, values
 
     def reaching(self, rows: Rows) -> Space:
         """The same space, its numeric ranges widened to hold these rows: what is there is possible."""
@@ -264,20 +296,27 @@ class Space:
         features = [c.feature.reaching(x[x != c.feature.gap]) for (c, _), x in zip(pairs, codes, strict=True)]
         return self if features == list(self.features) else replace(self, features=tuple(features))
 
-    def beyond(self, x: FloatArray) -> tuple[str, ...]:
-        """Which values of a point, (d,), lie beyond the space, in words."""
+    def out_of_range(self, x: FloatArray) -> tuple[Remark, ...]:
+        """A remark for each value of a point, (d,), that lies outside the space."""
         is_outside = ((x < self.low) | (x > self.high)) & ~self.is_gap(x)
         outside = [(self.features[j], x[j]) for j in np.flatnonzero(is_outside)]
         return tuple(
-            f"{f.name!r}: {f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it."
+            Remark(
+                "out_of_range",
+                f"{f.name!r}: {f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it.",
+                (f.name,),
+            )
             for f, code in outside
         )
 
-    def others(self, rows: Rows) -> tuple[str, ...]:
-        """Which values of rows are no category and count as another, in words."""
+    def unknown_categories(self, rows: Rows) -> tuple[Remark, ...]:
+        """A remark for each value of rows that is no known category and counts as `other`."""
         pairs = zip(self.features, self._columns_of(rows), strict=True)
-        told = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.strangers(values)]
-        return tuple(f"{f.name!r}: {v!r} is not a known category and counts as {f.other!r}." for f, v in told)
+        found = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.unknown(values)]
+        return tuple(
+            Remark("unknown_category", f"{f.name!r}: {v!r} is not a known category and counts as {f.other!r}.", (f.name,))
+            for f, v in found
+        )
 
     def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
         """What a mapping from names gives, such as `ranges`, by position of the feature."""
@@ -399,7 +438,8 @@ class Space:
 
         Categories that JSON does not know, such as intervals, are written as text and come back as text.
         """
-        return {"features": [feature_to_json(f) for f in self.features], **self.form()}
+        features = [feature_to_json(f) for f in self.features]
+        return {"features": features, **({} if self.missing == "drop" else {"missing": self.missing}), **self.form()}
 
     def form(self) -> dict[str, Any]:
         """How rows are written down, in plain values; `rows_in_form` follows it."""
@@ -420,6 +460,7 @@ class Space:
             columns=None if columns is None else labels_from_json(columns),
             nested=data.get("nested", False),
             nones=tuple(data.get("nones", ())),
+            missing=data.get("missing", "drop"),
             dtypes=None if dtypes is None else tuple(dtype_from_json(d) for d in dtypes),
             array_dtype=None if array_dtype is None else np.dtype(array_dtype),
         )

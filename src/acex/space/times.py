@@ -5,7 +5,6 @@ Codes count units (days, hours, ...) from the first of January 1970 on; of a dur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -30,7 +29,7 @@ EITHER = ("%m/%d/%Y", "%d/%m/%Y")
 
 
 @dataclass(frozen=True)
-class Moment(Feature):
+class TimeFeature(Feature):
     """What `Date` and `Duration` share: the first and the last there is, and the unit in which they are counted."""
 
     first: Any
@@ -54,7 +53,7 @@ class Moment(Feature):
         return self.text(self._parsed(value))
 
     def _parsed(self, value: Any) -> Any:
-        """A value of any make as pandas' own."""
+        """A value of any type as a pandas scalar."""
         try:
             parsed = self.scalar(plain(value)) if not isinstance(value, (bool, int, float)) else None
         except (ValueError, TypeError, OverflowError):
@@ -88,29 +87,11 @@ class Moment(Feature):
             raise ValueError(f"{self.name!r}: {plain(odd)} is finer than the data, which are counted in {self.step}.")
         return whole
 
-    def allowed(self, limits: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
-        if limits is None:
-            return np.array([low, high])
-        no_pair = isinstance(limits, (str, bytes, Set, Mapping)) or not isinstance(limits, Iterable)
-        ends = [] if no_pair else [*limits]
-        if len(ends) != 2:
-            raise ValueError(f"ranges[{self.name!r}]: expected a pair (first, last), got {limits!r}.")
-        least, most = (None if e is None or e in (-np.inf, np.inf) else self._counted(self._parsed(e)) for e in ends)
-        least, most = -np.inf if least is None else np.ceil(least), np.inf if most is None else np.floor(most)
-        if least > most:
-            raise ValueError(f"ranges[{self.name!r}]: expected first <= last, got {ends[0]} and {ends[1]}.")
-        return np.array([max(least, low), min(most, high)])
+    def limit(self, value: Any) -> float:
+        return self._counted(self._parsed(value))
 
-    def limits_in(self, text: str) -> Any:
-        first, dots, last = text.partition("..")
-        if not dots:
-            first, dots, last = text.partition(":")
-        if not dots:
-            raise ValueError("expected FIRST..LAST, either of which may be left out.")
-        return [self._parsed(end) if end else None for end in (first, last)]
-
-    def widened(self, limits: Any) -> Feature:
-        return self.reaching(np.array([end for end in self.allowed(limits).tolist() if np.isfinite(end)]))
+    def value_in(self, text: str) -> Any:
+        return self._parsed(text)
 
     def reaching(self, x: FloatArray) -> Feature:
         low, high = float(x.min(initial=self.low)), float(x.max(initial=self.high))
@@ -135,7 +116,7 @@ def _unit_of(microseconds: Any) -> TimeUnit:
 
 @register
 @dataclass(frozen=True)
-class Duration(Moment):
+class Duration(TimeFeature):
     """A length of time between `first`, the shortest, and `last`, the longest."""
 
     scalar = pd.Timedelta
@@ -163,7 +144,7 @@ class Duration(Moment):
 
 @register
 @dataclass(frozen=True)
-class Date(Moment):
+class Date(TimeFeature):
     """A day, or a moment of it, from `first` to `last`.
 
     `form` says how the column writes it: "" as dates of pandas, "date" as Python's, or as text such as "%d.%m.%Y".
@@ -230,7 +211,7 @@ class Date(Moment):
 
 
 def _form_of(texts: list[str]) -> str:
-    """How all of these texts write dates; "" if they do not, or if it cannot be told which is the month."""
+    """How all of these texts write dates; "" if they do not, or if day and month cannot be distinguished."""
     if not texts or not texts[0][:1].isdigit():
         return ""
     if any(fitting := [form for form in FORMS if _fits(form, texts)]):

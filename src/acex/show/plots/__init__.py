@@ -5,6 +5,7 @@ the figures of others alone. Colours are those that the colour-blind tell apart,
 colour differs in shape too.
 """
 
+from acex.show.plots.axis import Axis
 from acex.show.plots.batch import Batch, Changed, batch_record, draw_batch
 from acex.show.plots.boundary import Boundary, boundary_record, draw_boundary
 from acex.show.plots.changes import Change, Changes, changes_record, draw_changes
@@ -21,7 +22,6 @@ from acex.show.plots.numbers import Numbers, draw_numbers, numbers_record
 from acex.show.plots.plane import Plane, draw_plane, plane_record
 from acex.show.plots.trace import Trace, draw_trace, trace_record
 from acex.show.plots.whole import Kind, Picture, draw_explanation, draw_explanations, draw_kind
-from acex.space.axis import Axis
 
 __all__ = [
     "Axis",

@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from acex.arrays import BoolArray, FloatArray
 from acex.engine.explanation import Explanation, asked_rows
+from acex.show.plots.axis import Axis
 from acex.show.plots.slices import Slice, Surrogate
 from acex.show.plots.style import (
     AFTER,
@@ -28,7 +29,6 @@ from acex.show.plots.style import (
     short,
     wrapped,
 )
-from acex.space.axis import Axis
 
 FAINT = 0.3
 GOLDEN = 0.618034  # its multiples fill an interval evenly
@@ -71,7 +71,7 @@ def boundary_record(explanation: Explanation, features: Sequence[str | int] | No
     pair = _chosen(explanation, features, surrogate, end, X)
     plane = Slice(scale, factual, end, pair)
     first, second = (
-        space.features[j].axis(np.append(X[:, j], end[j]), space.low[j], space.high[j], whole=len(space) == 2)
+        Axis.of(space.features[j], np.append(X[:, j], end[j]), space.low[j], space.high[j], whole=len(space) == 2)
         for j in pair
     )
     grid = np.stack(np.meshgrid(first.values, second.values), axis=-1).reshape(-1, 2)

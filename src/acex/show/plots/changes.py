@@ -13,7 +13,7 @@ from acex.show.plots.style import AFTER, BEFORE, BLUE, DARK_GREY, LIGHT_GREY, le
 from acex.space.feature import Way
 from acex.values import is_missing
 
-MOST_CHANGES = 20  # of the changes are shown; more rows than this nobody reads
+MOST_CHANGES = 20  # of the changes are shown; more would not be readable
 LEAST_ROWS = 4  # with fewer changes than these, rows come no further apart
 
 SIGN: dict[Way, str] = {"up": "▲", "down": "▼", "other": "●"}

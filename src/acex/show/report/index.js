@@ -5,7 +5,7 @@
   const NAMES = ["id", "explanation", "model", "outcome", "changes", "cost", "queries"];
   const lines = JSON.parse(document.querySelector("script[type='application/json']").textContent);
   const tools = document.querySelector(".tools"), place = document.querySelector(".wide");
-  const find = tools.querySelector("input"), outcome = tools.querySelector("select"), told = tools.querySelector("span");
+  const find = tools.querySelector("input"), outcome = tools.querySelector("select"), status = tools.querySelector("span");
   const [earlier, later] = tools.querySelectorAll("button");
   let sorted = null, falls = false, from = 0, chosen = lines;
   const make = (name, text) => {
@@ -72,7 +72,7 @@
     table.append(top, body);
     place.replaceChildren(table);
     const last = Math.min(from + SHOWN, chosen.length);
-    told.textContent = chosen.length ? ` ${from + 1} to ${last} of ${chosen.length} ` : " none ";
+    status.textContent = chosen.length ? ` ${from + 1} to ${last} of ${chosen.length} ` : " none ";
     earlier.disabled = from === 0;
     later.disabled = last === chosen.length;
   };

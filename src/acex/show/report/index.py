@@ -77,9 +77,9 @@ def _tools(outcomes: list[str]) -> Markup:
 def _plain(lines: list[dict[str, Any]]) -> Markup:
     cells: list[tuple[Child, ...]] = []
     for line in lines:
-        told = [_text(line[name]) for name in HEADER]
+        texts = [_text(line[name]) for name in HEADER]
         model = tag("span", shortened(line["model"]), title=line["model"])
-        cells.append((told[0], tag("a", told[1], href=line["address"]), model, *told[3:]))
+        cells.append((texts[0], tag("a", texts[1], href=line["address"]), model, *texts[3:]))
     return table(HEADER, cells, class_="lines")
 
 

@@ -41,7 +41,7 @@ def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_ro
     Args:
         n_rows: how many there will be when all are done.
     """
-    told = [e for _, e in explanations]
+    explained = [e for _, e in explanations]
     rows = [
         (
             str(name),
@@ -53,9 +53,9 @@ def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_ro
         )
         for name, e in explanations
     ]
-    found = sum(e.outcome == "found" for e in told)
-    done = f"{n_rows} rows" if len(told) == n_rows else f"{len(told)} of {n_rows} rows explained"
-    title = f"{done}: {found} found, {sum(e.n_queries for e in told)} queries paid"
+    found = sum(e.outcome == "found" for e in explained)
+    done = f"{n_rows} rows" if len(explained) == n_rows else f"{len(explained)} of {n_rows} rows explained"
+    title = f"{done}: {found} found, {sum(e.n_queries for e in explained)} queries paid"
     header = ("row", "outcome", "label", "what has to change", "cost", "queries")
     return _block(tag("p", tag("strong", title)), _table(header, rows))
 

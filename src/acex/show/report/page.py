@@ -23,7 +23,7 @@ from acex.space.feature import Feature
 from acex.values import answer_text
 
 MOST_OPEN = 12  # lines of a table that stand open; longer ones are folded on a screen, and printed in full
-MOST_TOLD = 12  # changes of a query that are listed
+MOST_SHOWN = 12  # changes of a query that are listed
 
 FACTS = {
     "id": "row",
@@ -174,9 +174,9 @@ def _queries(explanation: Explanation, price_per_row: float | None) -> Markup:
     picture = tag("figure", drawing.costs(trace)) if len(trace.query) > 1 else None
     asked = _queries_table(explanation)
     n = len(explanation.steps)
-    told = f"Every row that was asked ({n})" if n > 1 else "The row that was asked"
+    title = f"Every row that was asked ({n})" if n > 1 else "The row that was asked"
     full = "Listed is what differs from the row itself; the rows in full are in the explanation's JSON and its ledger."
-    folded = tag("details", tag("summary", told), tag("p", full, class_="note"), scrolling(asked, told))
+    folded = tag("details", tag("summary", title), tag("p", full, class_="note"), scrolling(asked, title))
     return _section(
         "What was asked, and what it cost",
         tag("p", words.price(explanation, price_per_row)),
@@ -204,9 +204,9 @@ def _queries_table(explanation: Explanation) -> Markup:
 
 def _differences(features: Sequence[Feature], columns: list[list[Any]], changed: list[int], i: int) -> Child:
     """What is different in row i, the largest step first."""
-    told = [(features[j], columns[j][0], columns[j][i]) for j in changed[:MOST_TOLD]]
-    parts = [joined(feature.name, " ", tag("b", feature.texts(before, after)[1])) for feature, before, after in told]
-    more = [Markup(f"and {len(changed) - MOST_TOLD} more")] if len(changed) > MOST_TOLD else []
+    shown = [(features[j], columns[j][0], columns[j][i]) for j in changed[:MOST_SHOWN]]
+    parts = [joined(feature.name, " ", tag("b", feature.texts(before, after)[1])) for feature, before, after in shown]
+    more = [Markup(f"and {len(changed) - MOST_SHOWN} more")] if len(changed) > MOST_SHOWN else []
     return Markup(", ".join([*parts, *more])) if parts else "nothing"
 
 
@@ -233,8 +233,8 @@ def _held_fixed(explanation: Explanation) -> Markup:
 
 
 def _certainty(explanation: Explanation) -> Markup:
-    told = [(tag("dt", title), tag("dd", text)) for title, text in words.certainty(explanation)]
-    return _section("How sure we are", tag("dl", told))
+    parts = [(tag("dt", title), tag("dd", text)) for title, text in words.certainty(explanation)]
+    return _section("How sure we are", tag("dl", parts))
 
 
 def _record(explanation: Explanation) -> Markup:
@@ -255,9 +255,8 @@ def _certificate(text: str) -> Markup:
     certificate = json.loads(text)["certificate"]
     signed = f"Signed with the key {certificate['public_key']}." if "signature" in certificate else "It is not signed."
     words = (
-        "The sum of all that is said here finds a change by accident. Only a signature protects against one on "
-        "purpose, and only if you know the signer's key from elsewhere. acex verify checks both, and can ask the model "
-        f"again. {signed}"
+        "The checksum detects accidental changes. Only a signature protects against deliberate ones, and only if you "
+        f"know the signer's key from elsewhere. acex verify checks both, and can query the model again. {signed}"
     )
     return _section(
         "How to check it",

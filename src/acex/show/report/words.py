@@ -9,7 +9,7 @@ from acex.plan.target import Measured
 from acex.space.rules import Rule
 from acex.values import answer_text, is_missing, joined_words, readable
 
-LATELY = 10  # queries at the end, over which progress is told
+LATELY = 10  # queries at the end, over which progress is shown
 
 ENDED = {
     "budget": "The budget was spent.",
@@ -63,7 +63,7 @@ def may_become(explanation: Explanation, j: int) -> str:
         return "stays missing: no value was asked for"
     if limits is not None and all(map(is_missing, limits)) and len(limits) == 1:
         return "missing, as asked for"
-    bounds = feature.span(limits) if limits is None else f"limited to {feature.span(limits)}"
+    bounds = feature.span() if limits is None else f"limited to {feature.span(tuple(limits))}"
     if feature.direction is not None:
         way = "more" if feature.direction == "increase" else "less"
         return f"{bounds}; only {way} than {feature.text(now)}"
@@ -100,10 +100,10 @@ def held_fixed(explanation: Explanation) -> list[str]:
 
 def certainty(explanation: Explanation) -> list[tuple[str, str]]:
     """What is known and what is not, each with a heading of a few words."""
-    told = [("Whose word it is", _whose_word(explanation)), ("Is there less to change?", _progress(explanation))]
+    parts = [("Who decided", _whose_word(explanation)), ("Is there less to change?", _progress(explanation))]
     if explanation.outcome == "found":
-        told += [("Does it look real?", _plausibility(explanation)), ("Does it stay?", _steadiness(explanation))]
-    told.append(
+        parts += [("Does it look real?", _plausibility(explanation)), ("Does it stay?", _steadiness(explanation))]
+    parts.append(
         (
             "What it is not",
             "A counterfactual says how this model would decide, not what would happen in the world. It is no causal "
@@ -111,7 +111,7 @@ def certainty(explanation: Explanation) -> list[tuple[str, str]]:
             "else by then.",
         )
     )
-    return told
+    return parts
 
 
 def _whose_word(explanation: Explanation) -> str:
@@ -135,7 +135,7 @@ def _votes(explanation: Explanation) -> str:
     if not explanation.ending.votes:
         return ""
     share = explanation.settings.get("noise")
-    assumed = "it was learnt from rows asked again how often" if share == "auto" else f"it was told that {share:.3g} of"
+    assumed = "repeated queries showed how often" if share == "auto" else f"it was assumed that {share:.3g} of"
     return (
         f" The model contradicts itself, and {assumed} its answers are wrong. By that the row is "
         f"{explanation.ending.sureness()}."
@@ -152,7 +152,7 @@ def _progress(explanation: Explanation) -> str:
     n, last = len(best), int(np.argmax(best == best[-1])) + 1
     earlier = best[max(n - 1 - LATELY, 0)]
     if np.isfinite(best).sum() == 1:
-        trend = "The first hit came with the very last query: nobody has tried to make it smaller."
+        trend = "The first hit came with the very last query: no smaller change was tried."
     elif last == n:
         trend = "The very last query still brought an improvement, so more queries may well bring another."
     elif np.isfinite(earlier) and earlier > best[-1]:
@@ -165,7 +165,7 @@ def _progress(explanation: Explanation) -> str:
 def _closer(explanation: Explanation) -> str:
     closer = explanation.ending.improvement_odds
     if not closer:
-        return "A smaller change may exist: nobody has asked for every row."
+        return "A smaller change may exist: not every row was tried."
     tenth, quarter, half = (f"{chance:.0%}" for chance in closer)
     return (
         f"The chance that a counterfactual at least 10% cheaper exists, among what the search could reach, is about "
@@ -203,7 +203,7 @@ def _steadiness(explanation: Explanation) -> str:
     if not explanation.robustness:
         return own + (
             "No margin was asked for. The changed row may lie close to where the model changes its mind: a slightly "
-            "different row, or the model trained anew, may be decided otherwise."
+            "different row, or the retrained model, may be decided otherwise."
         )
     margin = (explanation.settings.get("strategy") or {}).get("margin")
     asked = " No margin was asked for." if is_missing(margin) else f" A margin of {margin:g} was asked for."

@@ -1,20 +1,20 @@
-"""What the other features of a row let expect of each one, and how far points are from it.
+"""Plausibility of kind "joint": what the other features of a row predict for each one, and how far points are from it.
 
-    y     (n, q)   what is expected: the normal score of a number, and 1 or 0 for each category
-    phi   (n, p)   traits of points, from which it is expected: y, some more functions of numbers, products of two
-    S              the traits that a feature has a part in: it is expected from all others
-    K     (p, p)   inverse of phi' phi + ridge, with traits of mean zero
+    y     (n, q)   what is predicted: the normal score of a number, and 1 or 0 for each category
+    phi   (n, p)   basis functions of points: y, some more functions of numbers, products of two columns of y
+    S              the basis functions that depend on a feature; the feature is predicted from all others
+    K     (p, p)   inverse of phi' phi + ridge, with basis functions of mean zero
 
-Each column of y is a ridge regression on the traits outside S, and one inverse has them all: e = inv(K_SS) K_S phi is
-what remains of the traits in S, and the leverage of a row is phi' K phi - e' K_SS e. So each row of the reference can
-be judged as if it had not been there, which is what a new point is compared with.
+Each column of y is a ridge regression on the basis functions outside S, and one inverse gives all of them:
+e = inv(K_SS) K_S phi is the residual of the basis functions in S, and the leverage of a row is phi' K phi - e' K_SS e.
+So each row of the reference gets its leave-one-out error, with which a new point is compared.
 
-How far off one has to be is expected too, from the same traits: the price of a small diamond is known to fifty dollars,
-that of a large one to thousands. And a number where no row has one, in a gap or beyond the ends, is off by its distance
-to the nearest known one, beyond what is usual there.
+The size of the error is predicted from the same basis functions: the price of a small diamond is known to fifty
+dollars, that of a large one to thousands. A number far from every known one, in a gap or beyond the ends, is off by its
+distance to the nearest known one, less what is usual there.
 
-A number that is missing is taken for what is expected of it, and is never off; missing numbers of the reference are
-filled in so, `ROUNDS` times, and no error is learnt from them. A category that is missing is one more category.
+A missing number is replaced by its prediction and is never off; missing numbers of the reference are filled in the same
+way, `ROUNDS` times, and no error is learnt from them. A missing category is one more category.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from typing import Any
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.space.feature import NOTHING
+from acex.space.feature import MISSING_CODE
 from acex.space.scale import Scale
 
 # Chosen on simulated tables (benchmarks/plausible.py --only simulated --set ...); neighbouring values do as well.
-MOST_LEVELS = 20  # categories of a feature that are told apart, the most frequent ones
-MOST_TRAITS = 200
-BENDS = (0.25, 0.5, 0.75)  # ranks at which what follows from a number may take another turn
-BEND, PRODUCT = 0.5, 0.1  # how large these traits are where a plain one has size 1: small ones are used less
+MOST_LEVELS = 20  # categories of a feature that are distinguished, the most frequent ones
+MOST_BASIS = 200
+BENDS = (0.25, 0.5, 0.75)  # ranks at which the slope may change
+BEND, PRODUCT = 0.5, 0.1  # scale of these basis functions relative to y: smaller ones are used less
 RIDGES = (0.0003, 0.003, 0.03, 0.3)  # in shares of the rows: for each feature the one with the least error
 RIDGE_ROWS, SPREAD_ROWS = 1.0, 300.0  # rows' worth that is added to each ridge; that of the spread
 NO_ERROR = 0.1  # of the usual one; a smaller error is as good as none
 LEAST_ERROR = 1e-3  # of a normal score: where nothing is ever off, this is
-LEAST_CHANCE = 0.003  # of a category, where the regression says none; less where it is hardly ever wrong
+LEAST_CHANCE = 0.003  # of a category, where the regression predicts none; less where it is hardly ever wrong
 SURE = 0.1  # of the squared error: how much less
-FARTHEST = 4.0  # deviations; beyond them, as a trait, everything is alike
+FARTHEST = 4.0  # deviations: basis functions are clipped here
 GAP, NEIGHBOURS = 3.0, 5  # deviations that a standard deviation counts for where no value is in reach of a known one
 ROUNDS = 2  # in which missing numbers of the reference are filled in
 POWER = 3.0  # the greater, the more the strangest feature decides alone
 
 
 @dataclass(frozen=True, eq=False)
-class Traits:
-    """How points become y and phi."""
+class Basis:
+    """Basis functions: how points become y and phi."""
 
     numbers: IntArray  # the features that are numbers and vary
     knots: tuple[tuple[FloatArray, FloatArray, FloatArray], ...]  # of each: values, their normal scores, their ranks
@@ -57,20 +57,20 @@ class Traits:
     middle: FloatArray  # mean of each
     per_unit: FloatArray  # 1 / s of each
     categories: IntArray  # the other features that vary
-    levels: tuple[FloatArray, ...]  # of each: the codes that are told apart
+    levels: tuple[FloatArray, ...]  # of each: the codes that are distinguished
     n_bends: int
-    pairs: IntArray  # columns of y whose products are traits, (2, k)
-    plain: bool  # are the numbers as they are traits too?
+    pairs: IntArray  # columns of y whose products are basis functions, (2, k)
+    plain: bool  # are the numbers themselves basis functions too?
 
     @classmethod
-    def of(cls, scale: Scale, reference: FloatArray) -> Traits:
-        """Those for a reference, (m, d); bends and products as far as there is room."""
+    def of(cls, scale: Scale, reference: FloatArray) -> Basis:
+        """The basis for a reference, (m, d); bends and products up to `MOST_BASIS`."""
         from scipy.special import ndtri
 
         varies = scale.deviations > 0
         numbers, categories = np.flatnonzero(varies & ~scale.is_nominal), np.flatnonzero(varies & scale.is_nominal)
         knots = []
-        for column in (known[known != NOTHING] for known in reference[:, numbers].T):
+        for column in (known[known != MISSING_CODE] for known in reference[:, numbers].T):
             values, counts = np.unique(column, return_counts=True)
             ranks = (np.cumsum(counts) - counts / 2) / len(column)
             knots.append((values, ndtri(ranks), ranks))
@@ -79,7 +79,7 @@ class Traits:
             codes, counts = np.unique(column, return_counts=True)
             levels.append(np.sort(codes[np.argsort(-counts, kind="stable")[:MOST_LEVELS]]))
         n, q = len(numbers), len(numbers) + sum(map(len, levels))
-        room = MOST_TRAITS - q
+        room = MOST_BASIS - q
         plain = room >= n
         room -= n * plain
         n_bends = max(min(len(BENDS), room // max(n, 1)), 0)
@@ -92,7 +92,7 @@ class Traits:
             pairs = pairs[:, np.sort(np.random.default_rng(0).choice(pairs.shape[1], room, replace=False))]
         reaches = tuple(_reach(values) for values, _, _ in knots)
         known = reference[:, numbers]
-        middle, per_unit = known.mean(axis=0, where=_where(known != NOTHING)), scale.per_unit[numbers]
+        middle, per_unit = known.mean(axis=0, where=_where(known != MISSING_CODE)), scale.per_unit[numbers]
         return cls(numbers, tuple(knots), reaches, middle, per_unit, categories, tuple(levels), n_bends, pairs, plain)
 
     @cached_property
@@ -108,7 +108,7 @@ class Traits:
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """How large traits are made, (p,)."""
+        """Scale of each basis function, (p,)."""
         n = len(self.numbers)
         kinds = ((1.0, len(self.owners)), (BEND, n * (self.plain + self.n_bends)), (PRODUCT, self.pairs.shape[1]))
         return np.concatenate([np.full(count, size) for size, count in kinds])
@@ -147,7 +147,7 @@ class Traits:
         """The same for each row of the reference, had it not been there, (m, numbers)."""
         gaps = np.zeros((len(reference), len(self.numbers)))
         for i, (x, reach) in enumerate(zip(reference[:, self.numbers].T, self.reaches, strict=True)):
-            known = x != NOTHING
+            known = x != MISSING_CODE
             values, where, counts = np.unique(x[known], return_inverse=True, return_counts=True)
             steps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
             at = np.arange(len(values))
@@ -158,7 +158,7 @@ class Traits:
 
     def missing(self, X: FloatArray) -> BoolArray:
         """Which numbers of points are missing, (n, numbers)."""
-        return np.asarray(X[:, self.numbers] == NOTHING)
+        return np.asarray(X[:, self.numbers] == MISSING_CODE)
 
     def __call__(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """phi of points whose y is known, (n, p)."""
@@ -175,10 +175,10 @@ class Traits:
 
 
 @dataclass(frozen=True, eq=False)
-class Expected:
+class JointModel:
     """The regressions of a reference: what is expected of a point is centre + (phi - mean) * per * slopes."""
 
-    traits: Traits
+    basis: Basis
     mean: FloatArray  # of each trait, (p,)
     per: FloatArray  # what it is multiplied by, (p,)
     centre: FloatArray  # mean of y, (q,)
@@ -188,26 +188,26 @@ class Expected:
     own: FloatArray  # strangeness of each reference row, had it not been there, (m,)
 
     @classmethod
-    def of(cls, scale: Scale, reference: FloatArray) -> Expected:
+    def of(cls, scale: Scale, reference: FloatArray) -> JointModel:
         """Those for reference points, (m, d)."""
-        traits = Traits.of(scale, reference)
-        out = cls._of(traits, reference, scale.filled(reference))
-        for _ in range(ROUNDS if traits.missing(reference).any() else 0):
-            out = cls._of(traits, reference, out.filled(reference))
+        basis = Basis.of(scale, reference)
+        out = cls._of(basis, reference, scale.filled(reference))
+        for _ in range(ROUNDS if basis.missing(reference).any() else 0):
+            out = cls._of(basis, reference, out.filled(reference))
         return out
 
     @classmethod
-    def _of(cls, traits: Traits, reference: FloatArray, filled: FloatArray) -> Expected:
-        y = traits.expected(filled)
-        phi = traits(filled, y)
+    def _of(cls, basis: Basis, reference: FloatArray, filled: FloatArray) -> JointModel:
+        y = basis.expected(filled)
+        phi = basis(filled, y)
         q = y.shape[1]
         missing = np.zeros(y.shape, dtype=bool)
-        missing[:, : len(traits.numbers)] = traits.missing(reference)
+        missing[:, : len(basis.numbers)] = basis.missing(reference)
         known = _where(~missing)
         mean, deviations = phi.mean(axis=0), phi.std(axis=0)
-        per = np.where(deviations > LEAST_ERROR**2, traits.sizes / np.maximum(deviations, LEAST_ERROR**2), 0.0)
+        per = np.where(deviations > LEAST_ERROR**2, basis.sizes / np.maximum(deviations, LEAST_ERROR**2), 0.0)
         phi = (phi - mean) * per
-        groups = list(traits.groups())
+        groups = list(basis.groups())
         errors, slopes = _regressions(phi, deviations[:q], groups)
         usual = np.sqrt((errors**2).mean(axis=0, where=known)) + LEAST_ERROR
         logarithms = np.log(np.abs(errors) / usual + NO_ERROR)
@@ -216,51 +216,51 @@ class Expected:
         wider, widening = _spreads(phi, logarithms, groups)
         wider = np.exp(wider)
         spreads = usual * np.sqrt(((errors / usual / wider) ** 2).mean(axis=0, where=known)) + LEAST_ERROR
-        out = cls(traits, mean, per, y.mean(axis=0), slopes, spreads, widening, np.zeros(0))
-        off = out._off(y, y - errors, spreads * wider, traits.gaps_without(reference))
-        off[:, : len(traits.numbers)][traits.missing(reference)] = 0.0
+        out = cls(basis, mean, per, y.mean(axis=0), slopes, spreads, widening, np.zeros(0))
+        off = out._off(y, y - errors, spreads * wider, basis.gaps_without(reference))
+        off[:, : len(basis.numbers)][basis.missing(reference)] = 0.0
         own = _together(off)
-        return cls(traits, mean, per, y.mean(axis=0), slopes, spreads, widening, own)
+        return cls(basis, mean, per, y.mean(axis=0), slopes, spreads, widening, own)
 
     def off(self, X: FloatArray) -> FloatArray:
-        """How many deviations each feature of `traits.features` is from what is expected of it, (n, f)."""
-        missing, X = self.traits.missing(X), self.filled(X)
-        y = self.traits.expected(X)
-        told = ((self.traits(X, y) - self.mean) * self.per) @ np.hstack([self.slopes, self.widening])
+        """How many deviations each feature of `basis.features` is from what is expected of it, (n, f)."""
+        missing, X = self.basis.missing(X), self.filled(X)
+        y = self.basis.expected(X)
+        predicted = ((self.basis(X, y) - self.mean) * self.per) @ np.hstack([self.slopes, self.widening])
         q = y.shape[1]
-        off = self._off(y, self.centre + told[:, :q], self.spreads * np.exp(told[:, q:]), self.traits.gaps(X))
+        off = self._off(y, self.centre + predicted[:, :q], self.spreads * np.exp(predicted[:, q:]), self.basis.gaps(X))
         off[:, : missing.shape[1]][missing] = 0.0
         return off
 
     def filled(self, X: FloatArray) -> FloatArray:
         """The points with what is expected in place of numbers that are missing, (n, d)."""
-        missing = self.traits.missing(X)
+        missing = self.basis.missing(X)
         if not missing.any():
             return X
         X = X.copy()
-        places = [(missing[:, i], j, self.traits.knots[i]) for i, j in enumerate(self.traits.numbers)]
+        places = [(missing[:, i], j, self.basis.knots[i]) for i, j in enumerate(self.basis.numbers)]
         for gaps, j, (values, scores, _) in places:
             X[gaps, j] = np.interp(0.0, scores, values)
-        y = self.traits.expected(X)
-        told = self.centre + ((self.traits(X, y) - self.mean) * self.per) @ self.slopes
+        y = self.basis.expected(X)
+        predicted = self.centre + ((self.basis(X, y) - self.mean) * self.per) @ self.slopes
         for i, (gaps, j, (values, scores, _)) in enumerate(places):
-            X[gaps, j] = np.interp(told[gaps, i], scores, values)
+            X[gaps, j] = np.interp(predicted[gaps, i], scores, values)
         return X
 
     def strangeness(self, X: FloatArray) -> FloatArray:
         """One number for all features of a point, of which the strangest counts most, (n,)."""
         return _together(self.off(X))
 
-    def _off(self, y: FloatArray, told: FloatArray, spreads: FloatArray, gaps: FloatArray) -> FloatArray:
-        n = len(self.traits.numbers)
-        off = np.empty((len(y), len(self.traits.features)))
-        off[:, :n] = np.abs(y - told)[:, :n] / spreads[:, :n] + GAP * gaps
+    def _off(self, y: FloatArray, predicted: FloatArray, spreads: FloatArray, gaps: FloatArray) -> FloatArray:
+        n = len(self.basis.numbers)
+        off = np.empty((len(y), len(self.basis.features)))
+        off[:, :n] = np.abs(y - predicted)[:, :n] / spreads[:, :n] + GAP * gaps
         at = n
-        for j, codes in enumerate(self.traits.levels, start=n):
+        for j, codes in enumerate(self.basis.levels, start=n):
             least = np.clip(SURE * spreads[:, at : at + len(codes)] ** 2, LEAST_ERROR**2, LEAST_CHANCE)
-            chances = np.clip(told[:, at : at + len(codes)], least, 1.0)
+            chances = np.clip(predicted[:, at : at + len(codes)], least, 1.0)
             is_it = y[:, at : at + len(codes)] > 0
-            rare = np.clip(1.0 - chances.sum(axis=1), LEAST_CHANCE, 1.0)  # one of those that are not told apart
+            rare = np.clip(1.0 - chances.sum(axis=1), LEAST_CHANCE, 1.0)  # one of those that are not distinguished
             chance = np.where(is_it.any(axis=1), (chances * is_it).sum(axis=1), rare)
             # As unlikely, next to the likeliest one, as a number that is so many deviations off.
             off[:, j] = np.sqrt(2 * np.log(np.maximum(chances.max(axis=1), chance) / chance))
@@ -298,7 +298,7 @@ def _regressions(phi: FloatArray, units: FloatArray, groups: Groups) -> tuple[Fl
     """Errors of y in the reference, each row left out in turn, (m, q), and slopes, (p, q).
 
     Args:
-        units: standard deviations of y, which is the first q traits in them.
+        units: standard deviations of y, which is the first q basis in them.
     """
     (m, p), q = phi.shape, len(units)
     errors, slopes, least = np.empty((m, q)), np.zeros((p, q)), np.full(len(groups), np.inf)
@@ -322,10 +322,10 @@ def _regressions(phi: FloatArray, units: FloatArray, groups: Groups) -> tuple[Fl
 
 
 def _spreads(phi: FloatArray, wanted: FloatArray, groups: Groups) -> tuple[FloatArray, FloatArray]:
-    """What the traits outside S say of each column of wanted, each row left out in turn, (m, q), and slopes, (p, q)."""
+    """Leave-one-out predictions of each column of wanted from outside S, (m, q), and slopes, (p, q)."""
     gram, products = phi.T @ phi, phi.T @ wanted
     K, slopes = np.linalg.inv(gram + SPREAD_ROWS * np.eye(len(gram))), np.zeros_like(products)
-    seen, told = phi @ K, np.empty_like(wanted)
+    seen, predicted = phi @ K, np.empty_like(wanted)
     leverage = np.einsum("ij,ij->i", seen, phi)
     for columns, S in groups:
         v = products[:, columns]
@@ -336,5 +336,5 @@ def _spreads(phi: FloatArray, wanted: FloatArray, groups: Groups) -> tuple[Float
         slopes[:, columns] = v
         own = leverage - np.einsum("ij,ij->i", np.linalg.solve(K[np.ix_(S, S)], seen[:, S].T).T, seen[:, S])
         rest = (wanted[:, columns] - phi @ v) / (1.0 - np.clip(own + 1 / len(phi), 0.0, 0.95))[:, None]
-        told[:, columns] = wanted[:, columns] - rest
-    return told, slopes
+        predicted[:, columns] = wanted[:, columns] - rest
+    return predicted, slopes

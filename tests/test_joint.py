@@ -16,8 +16,8 @@ from sklearn.metrics import roc_auc_score
 
 import acex
 from acex.arrays import FloatArray
-from acex.space import expected
-from acex.space.expected import MOST_TRAITS, Expected, Traits
+from acex.space import joint as joint_module
+from acex.space.joint import MOST_BASIS, Basis, JointModel
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.plausibility import Joint, Plausibility
 from acex.space.scale import Scale
@@ -52,15 +52,15 @@ def joint(space: Space, R: FloatArray, threshold: float = -1.5) -> Joint:
 def test_the_regressions_are_those_of_scikit_learn_also_with_a_row_left_out(
     ridge: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expected, "RIDGES", (ridge,))
+    monkeypatch.setattr(joint_module, "RIDGES", (ridge,))
     R = rows(40)
-    traits = Traits.of(Scale.of(SPACE, R), R)
-    y = traits.expected(R)
-    phi = traits(R, y)
+    basis = Basis.of(Scale.of(SPACE, R), R)
+    y = basis.expected(R)
+    phi = basis(R, y)
     units = phi.std(axis=0)[: y.shape[1]]
-    phi = (phi - phi.mean(axis=0)) * traits.sizes / phi.std(axis=0)
-    groups = list(traits.groups())
-    errors, slopes = expected._regressions(phi, units, groups)
+    phi = (phi - phi.mean(axis=0)) * basis.sizes / phi.std(axis=0)
+    groups = list(basis.groups())
+    errors, slopes = joint_module._regressions(phi, units, groups)
     assert len(groups) == 4  # the column that never varies is not judged
     for columns, S in groups:
         others = np.setdiff1d(np.arange(phi.shape[1]), S)
@@ -79,10 +79,10 @@ def test_the_spread_is_a_ridge_regression_of_the_errors_on_the_other_traits() ->
     phi, wanted = rng.normal(size=(50, 6)), rng.normal(size=(50, 2))
     phi, wanted = phi - phi.mean(axis=0), wanted - wanted.mean(axis=0)
     groups = [(np.array([0]), np.array([0, 3])), (np.array([1]), np.array([1, 2, 3]))]
-    told, slopes = expected._spreads(phi, wanted, groups)
+    told, slopes = joint_module._spreads(phi, wanted, groups)
     for columns, S in groups:
         others = np.setdiff1d(np.arange(6), S)
-        theirs = Ridge(alpha=expected.SPREAD_ROWS).fit(phi[:, others], wanted[:, columns].ravel())
+        theirs = Ridge(alpha=joint_module.SPREAD_ROWS).fit(phi[:, others], wanted[:, columns].ravel())
         assert_allclose(slopes[others, columns[0]], theirs.coef_, atol=1e-10)
         assert_array_equal(slopes[S, columns[0]], 0)
         without = np.arange(50) != 7
@@ -103,8 +103,8 @@ def test_a_value_that_does_not_fit_the_others_is_noticed_though_each_by_itself_i
     both = np.vstack([X, mixed])
     assert auc(-density.score(both)) > 0.85 > 0.7 > auc(-lof.score(both))
     assert density.plausible(X).mean() > 0.93
-    off = density.expected.off(mixed)
-    assert [SPACE.names[j] for j in density.expected.traits.features] == ["size", "money", "school", "colour"]
+    off = density.model.off(mixed)
+    assert [SPACE.names[j] for j in density.model.basis.features] == ["size", "money", "school", "colour"]
     strange = ~density.plausible(mixed)
     assert np.isin(off[strange].argmax(axis=1), [0, 1]).mean() > 0.95  # size or money, which do not fit each other
 
@@ -127,7 +127,7 @@ def test_where_numbers_spread_more_they_may_be_farther_off() -> None:
     space = Space((Continuous("a", -9, 9), Continuous("b", -99, 99)))
     a = rng.uniform(0, 3, 2000)
     R = np.column_stack([a, a + rng.normal(size=2000) * np.exp(a - 2)])
-    off = joint(space, R).expected.off(np.array([[0.5, 2.5], [2.8, 4.8]]))[:, 1]
+    off = joint(space, R).model.off(np.array([[0.5, 2.5], [2.8, 4.8]]))[:, 1]
     assert off[0] > 2 * off[1]
 
 
@@ -143,18 +143,18 @@ def test_a_number_in_a_gap_or_beyond_the_ends_is_as_strange_as_it_is_far_away() 
         nearest = R[np.abs(R[:, 0] - x).argmin(), 0]
         reach = np.sort(np.abs(R[:, 0] - nearest))[5]
         gap = max(abs(x - nearest) - reach, 0) / R[:, 0].std()
-        assert_allclose(density.expected.traits.gaps(np.array([[x, 0.0]]))[0, 0], gap)
+        assert_allclose(density.model.basis.gaps(np.array([[x, 0.0]]))[0, 0], gap)
     for i in np.argsort(R[:, 0])[[0, 1, 100, -1]]:  # a known row, had it not been there
         distance = np.abs(np.delete(R[:, 0], i) - R[i, 0])
         nearest = np.delete(R[:, 0], i)[distance.argmin()]
         gap = max(distance.min() - np.sort(np.abs(R[:, 0] - nearest))[5], 0) / R[:, 0].std()
-        assert_allclose(density.expected.traits.gaps_without(R)[i, 0], gap)
+        assert_allclose(density.model.basis.gaps_without(R)[i, 0], gap)
 
 
 def test_the_threshold_is_what_two_of_a_hundred_known_rows_exceed() -> None:
     R = rows(500)
     density = joint(SPACE, R)
-    own = -1 - 0.5 * (density.expected.own - density.median) / density.way
+    own = -1 - 0.5 * (density.model.own - density.median) / density.way
     assert np.median(own) == pytest.approx(-1)
     assert (own > -1.5).mean() == pytest.approx(0.98, abs=0.003)
     assert joint(SPACE, R, threshold=-1.2).plausible(rows(300, 1)).mean() < density.plausible(rows(300, 1)).mean()
@@ -192,11 +192,11 @@ def test_very_many_categories_and_very_many_columns_have_room() -> None:
     town = Nominal("town", tuple(range(10_000)))
     space = Space((Continuous("a", -9, 9), town, *(Continuous(f"b{j}", -9, 9) for j in range(300))))
     R = np.column_stack([rng.normal(size=300), rng.integers(0, 10_000, 300), rng.normal(size=(300, 300))])
-    found = Expected.of(Scale.of(space, R), R)
+    found = JointModel.of(Scale.of(space, R), R)
     assert found.slopes.shape == (301 + 20, 301 + 20)  # no room for more than one trait a column
     assert np.isfinite(found.strangeness(R)).all()
-    few = Traits.of(Scale.of(SPACE, rows(100)), rows(100))
-    assert len(few.sizes) == few(rows(100), few.expected(rows(100))).shape[1] <= MOST_TRAITS
+    few = Basis.of(Scale.of(SPACE, rows(100)), rows(100))
+    assert len(few.sizes) == few(rows(100), few.expected(rows(100))).shape[1] <= MOST_BASIS
 
 
 # -- diamonds ------------------------------------------------------------------------------------------------

@@ -10,11 +10,19 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
 from acex.arrays import BoolArray, FloatArray
-from acex.search.branch import MOST_NODES, _added, _expand, _levels, _Node
-from acex.search.climb import along_climbs, climb
+from acex.search.maximise import (
+    MAX_NODES,
+    _added,
+    _expand,
+    _levels,
+    _Node,
+    along_climbs,
+    climb,
+    maximise,
+    relaxed_features,
+)
 from acex.search.penalty import ImprovementScore, Penalty, _Surrogate, around_factual
 from acex.search.problem import Problem
-from acex.search.propose import maximise, relaxed_features
 from acex.space.feature import MOST_ONE_HOT
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.space import Space
@@ -160,7 +168,7 @@ def test_the_cost_of_what_is_fixed_cuts_branches_off() -> None:
 def test_too_large_a_tree_is_said_not_to_be_exhaustive() -> None:
     space = Space(tuple(Nominal(f"f{j}", tuple("abcd")) for j in range(9)))
     p = problem(space, plausible=False)
-    assert p.region.size > MOST_NODES
+    assert p.region.size > MAX_NODES
     found = maximise(score_of(p, 1e12), p.cost, p.region, starts_of(p), anything)
     assert found is not None and not found.exhaustive
 

@@ -14,10 +14,10 @@ from numpy.testing import assert_array_equal
 import acex
 from acex.arrays import BoolArray, FloatArray
 from acex.search.belief import Belief
-from acex.search.evidence import Ground, Points
+from acex.search.evidence import Points, SearchContext
 from acex.search.feasible import Feasible
 from acex.search.problem import History, Known, Problem, Query, key
-from acex.search.reverts import RESERVED, Undoings
+from acex.search.reverts import RESERVED, Reverts
 from acex.search.search import Search
 from acex.space.kinds import Continuous
 from acex.space.region import Region
@@ -39,9 +39,9 @@ def run(search: Search, n: int, is_hit: object = first_two) -> Search:
 
 
 def asked(p: Problem, *points: FloatArray, hits: tuple[bool, ...], known: Known | None = None) -> History:
-    history = History((), (), known=known).told(Query(p.factual, "factual"), False)
+    history = History((), (), known=known).with_answer(Query(p.factual, "factual"), False)
     for x, hit in zip(points, hits, strict=True):
-        history = history.told(Query(x, "test"), hit)
+        history = history.with_answer(Query(x, "test"), hit)
     return history
 
 
@@ -54,7 +54,7 @@ def moved(p: Problem, *features: int) -> FloatArray:
 
 
 def marks(p: Problem, history: History, at: int = 1, steady: float | None = None) -> list[str]:
-    return list(Undoings(p, history, np.array([at]), steady).marks)
+    return list(Reverts(p, history, np.array([at]), steady).marks)
 
 
 # -- marks -----------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_what_may_not_be_undone_or_would_not_look_real_need_not_be_asked() -> No
         def least(self, x: FloatArray) -> float:
             return 0.0
 
-    third = replace(p.region, constraint=lambda rows: np.asarray(rows)[:, 2] != p.factual[2])
+    third = replace(p.region, functions=(lambda rows: np.asarray(rows)[:, 2] != p.factual[2],))
     limited = replace(p, region=third, density=OnlyTogether())  # type: ignore[arg-type]
     told = marks(limited, asked(limited, moved(p, 0, 1, 2, 3), hits=(True,)))
     assert told == ["needed (plausibility)", "needed (plausibility)", "needed (rules)", "not checked"]
@@ -99,7 +99,7 @@ def test_what_may_not_be_undone_or_would_not_look_real_need_not_be_asked() -> No
 def test_a_change_without_which_two_ways_would_be_one_is_needed() -> None:
     p = problem(CUBE, plausible=False)
     history = asked(p, moved(p, 0, 1), moved(p, 1, 2), hits=(True, True))
-    undone = Undoings(p, history, np.array([1, 2]))
+    undone = Reverts(p, history, np.array([1, 2]))
     assert_array_equal(undone.of, [0, 0, 1, 1])
     assert_array_equal(undone.features, [0, 1, 1, 2])
     # Without the first feature the first way is part of the second.
@@ -127,8 +127,8 @@ def test_when_a_search_ends_by_itself_every_change_is_needed(seed: int, count: i
         return np.asarray(first_two(p, X) | third)
 
     search = run(Search.begin(p, Feasible(), seed, count=count, budget=100), 100, first_two_or_third)
-    assert search.settled == "settled" and len(search.chosen) == count
-    undone = search.undoings
+    assert search.stop_reason == "settled" and len(search.counterfactuals) == count
+    undone = search.reverts
     assert "not checked" not in undone.marks
     still = first_two_or_third(p, undone.X) & p.plausible(undone.X)
     assert all(mark == "needed (alternatives)" for mark, hit in zip(undone.marks, still, strict=True) if hit)
@@ -146,7 +146,7 @@ def test_the_questions_of_a_larger_budget_begin_with_those_of_a_smaller_one(seed
 
 def test_the_end_of_the_budget_is_kept_for_undoing() -> None:
     p = problem(CUBE, plausible=False)
-    searches = [run(Search.begin(p, Feasible(tolerance=0.0), seed, budget=10), 10) for seed in range(6)]
+    searches = [run(Search.begin(p, Feasible(effort="spend"), seed, budget=10), 10) for seed in range(6)]
     purposes = [[q.purpose for q in search.history.queries] for search in searches]
     assert any("undo" in told[-2:] for told in purposes)
     assert all("undo" not in told[: 10 - int(RESERVED * 10)] for told in purposes)
@@ -154,7 +154,7 @@ def test_the_end_of_the_budget_is_kept_for_undoing() -> None:
 
 def test_beyond_the_budget_undoing_goes_on_as_rounds_of_several_queries_want_it() -> None:
     p = problem(CUBE, plausible=False)
-    undone = Undoings(p, asked(p, moved(p, 0, 1, 2), hits=(True,)), np.array([1]))
+    undone = Reverts(p, asked(p, moved(p, 0, 1, 2), hits=(True,)), np.array([1]))
     assert [getattr(undone.next(budget), "purpose", None) for budget in (1, 2, 60)] == ["undo"] * 3
 
 
@@ -169,17 +169,17 @@ def test_pruning_goes_on_from_the_history_alone() -> None:
 def test_an_undoing_has_the_chance_that_the_answers_give_it() -> None:
     p = problem(CUBE, plausible=False)
     history = asked(p, moved(p, 0, 1, 2), moved(p, 3), hits=(True, False))
-    query = Undoings(p, history, np.array([1])).next()
+    query = Reverts(p, history, np.array([1])).next()
     assert query is not None
-    believed = Belief(p, history).probability(Points(p.once(Ground), query.point[None]))
-    assert query.chance == pytest.approx(believed[0])
+    believed = Belief(p, history).probability(Points(p.cached(SearchContext), query.point[None]))
+    assert query.p_hit == pytest.approx(believed[0])
 
 
 def test_of_rows_that_cost_the_same_the_one_with_fewer_changes_is_the_answer() -> None:
     p = problem(CUBE, plausible=False)
     p = replace(p, cost=replace(p.cost, weights=np.array([1, 1, 1, 1, 1e-300])))  # the last one changes for nothing
     history = asked(p, moved(p, 0, 1, 4), moved(p, 0, 1), hits=(True, True))
-    assert_array_equal(Search(p, Feasible(), 0, history).chosen, [2])
+    assert_array_equal(Search(p, Feasible(), 0, history).counterfactuals, [2])
     assert marks(p, history, at=2) == ["not checked", "not checked"]
 
 
@@ -191,22 +191,22 @@ def test_nothing_cheaper_is_looked_for_that_could_not_be_checked_any_more() -> N
             left = 16 - len(search.history.queries) - 1
             after = search.tell(query, True)
             if query.purpose == "refine":
-                new = Undoings(p, after.history, np.array([len(after.history.queries) - 1]))
+                new = Reverts(p, after.history, np.array([len(after.history.queries) - 1]))
                 assert left >= min(new.open.sum(), RESERVED * 16)
             search = search.tell(query, bool(first_two(p, query.point[None])[0]))
-        assert len(search.history.queries) == 16 or "not checked" not in search.undoings.marks
+        assert len(search.history.queries) == 16 or "not checked" not in search.reverts.marks
 
 
 # -- steps that nobody would see -------------------------------------------------------------------------
 
 
 def test_a_step_that_nobody_would_see_is_none() -> None:
-    x, crumb = np.array([1.0, 1.0, 1.0, 1.0, 1.0]), np.full(5, 0.1)
-    region = Region.of(CUBE, x, crumb=crumb)
+    x, min_step = np.array([1.0, 1.0, 1.0, 1.0, 1.0]), np.full(5, 0.1)
+    region = Region.of(CUBE, x, min_step=min_step)
     assert_array_equal(region.snap(np.array([[1.05, 0.95, 1.2, 0.85, 1.0]])), [[1.0, 1.0, 1.2, 0.85, 1.0]])
     assert region.contains(np.array([[1.05, 1, 1, 1, 1], [1.2, 1, 1, 1, 1]])).tolist() == [False, True]
     # Where the factual's own value is not allowed, there is no way back to it.
-    region = Region.of(CUBE, x, ranges={"f0": (1.05, 2.0)}, crumb=crumb)
+    region = Region.of(CUBE, x, ranges={"f0": (1.05, 2.0)}, min_step=min_step)
     assert_array_equal(region.snap(x[None]), [[1.05, 1.0, 1.0, 1.0, 1.0]])
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
+from acex.space.feature import Feature
 
 STEPS = 101  # values of a number that an axis has
 MARGIN = 0.15  # around the points, as a share of what they span
@@ -24,21 +24,23 @@ class Axis:
     words: tuple[str, ...] = ()  # one a value; empty for numbers
 
     @classmethod
-    def of_numbers(cls, name: str, x: FloatArray, low: float, high: float, *, whole: bool) -> Axis:
-        """The numbers around x, (n,), or all from low to high."""
+    def of(cls, feature: Feature, x: FloatArray, low: float, high: float, *, whole: bool) -> Axis:
+        """An axis for codes x, (n,), of a feature, among those from low to high; the first and the last are shown.
+
+        Args:
+            whole: show all numbers from low to high, not only those around x.
+        """
+        if not feature.is_number:
+            codes = feature.codes(feature.every(low, high))
+            often = [code for code, _ in Counter([x[0], x[-1]] * len(x) + x.tolist()).most_common()]
+            shown = sorted([*often, *np.setdiff1d(x if codes is None else codes, often)][:MOST_WORDS])
+            return cls(feature.name, np.array(shown, dtype=float), tuple(feature.text(feature.value(c)) for c in shown))
         if not whole:
             room = MARGIN * float(np.ptp(x)) or MARGIN * (high - low)
             low, high = max(low, float(x.min()) - room), min(high, float(x.max()) + room)
         if low == high:
             low, high = low - 0.5, high + 0.5
-        return cls(name, np.linspace(low, high, STEPS))
-
-    @classmethod
-    def of_words(cls, name: str, x: FloatArray, every: FloatArray, word: Callable[[float], str]) -> Axis:
-        """All codes there are, or the first and the last of x, (n,), and those that it holds most often."""
-        often = [code for code, _ in Counter([x[0], x[-1]] * len(x) + x.tolist()).most_common()]
-        codes = sorted([*often, *np.setdiff1d(every, often)][:MOST_WORDS])
-        return cls(name, np.array(codes, dtype=float), tuple(word(code) for code in codes))
+        return cls(feature.name, np.linspace(low, high, STEPS))
 
     def places(self, values: FloatArray) -> FloatArray:
         """Where values lie on the axis: numbers as they are, categories by their position among those shown."""

@@ -1,0 +1,207 @@
+"""`acex.Model`: a model with its name, class names and noise, and everything that the engine needs to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from acex.arrays import Rows, row_wise_advice
+from acex.errors import ModelFailed
+from acex.models.adapters import adapted, as_numeric, as_predict, known_labels, no_labels
+from acex.models.fit_check import refuse_misfit
+from acex.models.http import HttpModel
+from acex.models.labels import (
+    Predict,
+    Scored,
+    as_labels,
+    as_numbers,
+    as_scores,
+    class_words,
+    has_fractions,
+    unworded,
+)
+from acex.search.votes import Noise, Share
+from acex.values import Label, is_finite, listed
+
+Scores: TypeAlias = list[tuple[Label, float]]  # the probability of each label, for one row
+
+
+class Model:
+    """A model that needs a name, class names, probabilities, repeated queries or a time limit.
+
+    Wherever a `Model` is accepted, a plain object or function is accepted too and gets the defaults.
+
+    Args:
+        predict: a function from rows to one label per row, an object with `predict` (and `predict_proba` for
+            `scores`), an `HttpModel`, or a model from `load_model`; None if all labels come from `Session.tell`.
+        name: the name of the model in a ledger; by default the `model_id` of a file or an `HttpModel`.
+        version: the version of the model; a part of its name in a ledger, so that a new version has its own answers.
+        class_names: what the labels mean: a mapping such as {0: "rejected", 1: "approved"}, or a list in the order of
+            the model's `classes_`.
+        scores: use and record the probability of each label; the decision is then the likeliest label.
+        noise: the share of answers that are wrong by chance, below 0.5; "auto" estimates it from repeated queries.
+        confirm: with noise, how many more answers for than against a returned row has.
+        timeout: seconds after which a query counts as failed; None waits for ever.
+
+    Example:
+        >>> import acex
+        >>> model = acex.Model(lambda rows: rows["income"] > 3000, name="loans", version="2026-11")
+        >>> model.identity(is_shared=True)
+        'loans@2026-11'
+    """
+
+    def __init__(
+        self,
+        predict: Any,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        class_names: Mapping[Any, str] | Iterable[str] | None = None,
+        scores: bool = False,
+        noise: Share = 0,
+        confirm: int = 3,
+        timeout: float | None = None,
+    ) -> None:
+        if isinstance(predict, Model):
+            raise TypeError("predict is already an acex.Model; set name, version and the rest there.")
+        if isinstance(predict, HttpModel):
+            _refuse_set_twice(predict, version=version, timeout=timeout)
+        if not (timeout is None or (is_finite(timeout) and timeout > 0)):
+            raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
+        self.wrapped, self.scores, self.timeout = predict, bool(scores), timeout
+        self.noise, self.confirm = noise, confirm
+        self.voting = Noise.of(noise, confirm)  # None without noise
+        if self.voting is not None and scores:
+            raise ValueError("noise needs labels: it cannot be combined with scores=True.")
+        self.name, self.version = _name_and_version(predict, name, version)
+        self._adapted = None if predict is None else adapted(predict)
+        self.no_labels: str | None = no_labels(self._adapted)  # why it returns numbers; None for labels
+        if self.no_labels is not None and scores:
+            raise TypeError(f"scores=True needs a model with labels. {self.no_labels}")
+        self._predict = self._checked_predict()
+        self.labels: list[Label] | None = known_labels(self._adapted)  # None if they are not known
+        self.class_names = {} if class_names is None else class_words(class_names, self.labels)
+
+    @classmethod
+    def of(cls, model: Any) -> Model:
+        """The model itself if it is a `Model`, otherwise a `Model` with the defaults."""
+        return model if isinstance(model, Model) else cls(model)
+
+    def __repr__(self) -> str:
+        return f"Model({self.wrapped!r}, name={self.name!r}, version={self.version!r})"
+
+    @property
+    def kind(self) -> str:
+        """The type of the model, as a description."""
+        return type(self.wrapped).__name__
+
+    @property
+    def gives_labels(self) -> bool:
+        """Does the model return labels, as far as is known? Otherwise it returns numbers."""
+        return self.no_labels is None
+
+    @property
+    def labels_by_name(self) -> dict[Label, Label]:
+        """The label of each class name."""
+        return {name: label for label, name in self.class_names.items()}
+
+    def identity(self, *, is_shared: bool) -> str:
+        """The key of the model in a ledger: its name, with "@" and the version if it has one.
+
+        Args:
+            is_shared: will others use the ledger, so that the key must be unique to this model?
+
+        Raises:
+            ValueError: the ledger is shared, and the model has no name.
+        """
+        if self.name is None and is_shared:
+            raise ValueError(
+                f"A ledger needs a name for this {self.kind}, such as acex.Model(model, name='loans', "
+                f"version='2026-11'); change the version whenever the model changes."
+            )
+        name = self.name or "model"
+        return name if self.version is None else f"{name}@{self.version}"
+
+    def check_columns(self, data: Rows, outcomes: Any = None) -> None:
+        """Raise ValueError when the model was fitted with other columns than data has, or a column is the outcome."""
+        refuse_misfit(self.wrapped, data, outcomes)
+
+    def to_labels(self, values: Any) -> Any:
+        """The values with class names replaced by the labels that they stand for; None stays None."""
+        return unworded(values, self.labels_by_name)
+
+    def read(self, answers: Any, n: int) -> list[Label]:
+        """The answers to n rows that the model gave elsewhere, as labels or numbers; class names are allowed.
+
+        Raises:
+            ValueError: they are not one answer per row, or not labels of this model.
+        """
+        as_answers = as_labels if self.gives_labels and not has_fractions(answers) else as_numbers
+        labels = as_answers(self.to_labels(answers), n)
+        if self.labels is not None and (unknown := [label for label in labels if label not in self.labels]):
+            raise ValueError(f"{unknown[0]!r} is not a label of the model; its labels are {listed(self.labels)}")
+        return labels
+
+    def send(self, rows: Rows, *, numbers: bool = False) -> tuple[list[Label], list[Scores] | None]:
+        """Query the model: one label (or number) per row, and with `scores` the probabilities of each row's labels.
+
+        Raises:
+            ModelFailed: the model raised, or did not return one label (or number) per row.
+        """
+        predict = self._predict_numbers if numbers else self._predict
+        try:
+            answer = predict(rows)
+        except ModelFailed:  # an HttpModel knows what was charged
+            raise
+        except Exception as error:
+            raise ModelFailed(f"The model raised {type(error).__name__}: {error}{row_wise_advice(error)}") from error
+        n = len(rows)
+        try:
+            if isinstance(answer, Scored):
+                return as_labels(answer.labels, n), as_scores(answer, n)
+            return (as_numbers if numbers else as_labels)(answer, n), None
+        except ValueError as error:
+            what = "number" if numbers else "label"
+            advice = row_wise_advice(answer)
+            raise ModelFailed(f"The model's answer is not one {what} per row: {error}.{advice}") from None
+
+    def _checked_predict(self) -> Predict:
+        if self._adapted is None:
+            return _refuse_query
+        return as_predict(self._adapted, self.scores) if self.gives_labels else self._predict_numbers
+
+    @cached_property
+    def _predict_numbers(self) -> Predict:
+        return _refuse_query if self._adapted is None else as_numeric(self._adapted)
+
+
+def _refuse_query(rows: Rows) -> Any:
+    raise ModelFailed("There is no model to query; labels come from tell.", in_doubt=0)
+
+
+def _refuse_set_twice(model: HttpModel, **given: Any) -> None:
+    defaults = {field.name: field.default for field in fields(HttpModel)}
+    for name, value in given.items():
+        own = getattr(model, name)
+        if value is not None and own != defaults[name]:
+            raise ValueError(f"{name} is set in Model ({value!r}) and in HttpModel ({own!r}); set it in one of them.")
+
+
+def _name_and_version(predict: Any, name: str | None, version: str | None) -> tuple[str | None, str | None]:
+    """Name and version in the ledger.
+
+    The `model_id` of an `HttpModel` contains its version; another name does not, so that the version is added to it.
+    """
+    if name is not None and version is None and isinstance(predict, HttpModel):
+        version = predict.version
+    name = getattr(predict, "model_id", None) if name is None else name
+    for what, value in (("name", name), ("version", version)):
+        if not (value is None or isinstance(value, str)):
+            raise TypeError(f"{what} must be text, got {value!r}.")
+        if value is not None and not value.strip():
+            raise ValueError(f"{what} must not be empty.")
+    if name is not None and version is not None and "@" in name:
+        raise ValueError(f"name {name!r} must not contain '@' when a version is given: the ledger key is name@version.")
+    return name, version
