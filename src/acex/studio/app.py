@@ -102,8 +102,10 @@ class Studio:
             "POST /api/many": self.begin_many,
             "POST /api/many/stop": self.stop_many,
         }
-        split = [(*name.split(" "), _with_errors(endpoint)) for name, endpoint in endpoints.items()]
-        routes = [Route(path, endpoint, methods=[method]) for method, path, endpoint in split]
+        routes = [
+            Route(name.split(" ")[1], _with_errors(endpoint), methods=[name.split(" ")[0]])
+            for name, endpoint in endpoints.items()
+        ]
 
         @asynccontextmanager
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -298,7 +300,7 @@ class Studio:
 
     def _matching(self, given: Any) -> list[int]:
         """The positions of the first rows that match the filters of a page."""
-        most = given.get("most") if isinstance(given, dict) else None
+        most: Any = given.get("most") if isinstance(given, dict) else None
         if not is_count(most) or most > MAX_ROWS:
             raise ValueError(f"rows: expected filters and a number from 1 to {MAX_ROWS}, got {given!r}.")
         found = self.workspace.matching(str(given.get("text", ""))[:MAX_TEXT], str(given.get("decision", "")))

@@ -153,10 +153,8 @@ def _with_equals(words: list[str]) -> list[str]:
 
 
 def _range_text(feature: Feature, limits: Any) -> str:
-    ends = ["" if end is None or (isinstance(end, float) and np.isinf(end)) else end for end in limits]
-    if feature.is_number:
-        return ":".join("" if end == "" else _number(end) for end in ends)
-    return "..".join("" if end == "" else feature.text(end) for end in ends)
+    write, between = (_number, ":") if feature.is_number else (feature.text, "..")
+    return between.join("" if end is None or end in (-np.inf, np.inf) else write(end) for end in limits)
 
 
 def _values_text(feature: Feature, values: Any) -> str | None:

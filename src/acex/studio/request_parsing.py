@@ -22,7 +22,7 @@ from acex.space.feature import Feature
 from acex.space.rules import Rule
 from acex.studio.serializers import YES_NO, titles
 from acex.studio.workspace import Workspace
-from acex.values import as_json, did_you_mean, is_count, is_finite, is_missing, joined_words, listed
+from acex.values import as_json, did_you_mean, is_count, is_finite, is_missing, listed
 
 MAX_BUDGET = 10_000  # of one search
 NAMES = [d.name for d in DECLARED if d.owner in ("row", "cost", "strategy") and d.kind != "object"]
@@ -47,7 +47,7 @@ def read_row(given: Any, workspace: Workspace) -> pd.DataFrame:
         raise ValueError("row: expected a position or values.")
     if set(values) != set(names):
         raise ValueError(f"row: expected the columns {listed(names)}, got {listed(values)}.")
-    return as_frame({f.name: read_value(f, values[f.name]) for f in workspace.space.features}, workspace)
+    return as_frame({f.name: _read_value(f, values[f.name]) for f in workspace.space.features}, workspace)
 
 
 def as_frame(row: Mapping[str, Any], workspace: Workspace) -> pd.DataFrame:
@@ -58,31 +58,14 @@ def as_frame(row: Mapping[str, Any], workspace: Workspace) -> pd.DataFrame:
     return decoded if isinstance(decoded, pd.DataFrame) else frame
 
 
-def read_value(feature: Feature, given: Any) -> Any:
-    """The value that a text or a number of a page stands for.
-
-    Raises:
-        ValueError: the feature cannot hold it.
-    """
+def _read_value(feature: Feature, given: Any) -> Any:
+    """The value that a text or a number of a page stands for; None and "" for a missing value."""
     if feature.gaps and given in (None, ""):
         return None
-    if feature.is_number:
-        try:
-            number = float(given) if not isinstance(given, bool) else None
-        except (TypeError, ValueError):
-            number = None
-        if number is None or not is_finite(number):
-            raise ValueError(f"{feature.name}: expected a number, got {given!r}.")
-        if feature.grid == 1 and number != round(number):
-            raise ValueError(f"{feature.name}: expected a whole number, got {given!r}.")
-        return int(number) if number == round(number) and feature.grid else number
-    if not hasattr(feature, "categories"):
-        return feature.value(feature.encode(pd.Series([str(given)]))[0])
-    categories: Any = feature.categories
-    by_text = {feature.text(category): category for category in categories}
-    if str(given) not in by_text:
-        raise ValueError(f"{feature.name}: expected one of {listed(by_text)}, got {given!r}.")
-    return by_text[str(given)]
+    try:
+        return feature.value_in("" if given is None else str(given))
+    except ValueError as error:
+        raise ValueError(f"{feature.name}: {error}") from None
 
 
 # -- options -----------------------------------------------------------------------------------------------------
@@ -243,13 +226,11 @@ def _by_column(name: str, read: Callable[[Feature, Any], Any]) -> Callable[[Any,
     return read_all
 
 
-def _read_limits(feature: Feature, given: Any) -> list[Any]:
+def _read_limits(feature: Feature, given: Any) -> tuple[Any, ...]:
     """Both ends of a range, or allowed values; None for no limit, or for a missing value."""
     if not isinstance(given, list):
         raise ValueError(f"{feature.name}: expected a list, got {given!r}.")
-    values = [None if value is None else read_value(feature, value) for value in given]
-    is_plain = feature.is_number or hasattr(feature, "categories")
-    return values if is_plain else [None if value is None else feature.text(value) for value in values]
+    return tuple(None if value is None else _read_value(feature, value) for value in given)
 
 
 def _read_weight(feature: Feature, given: Any) -> float:
@@ -290,10 +271,9 @@ def option_sentences(options: Mapping[str, Any], row: Mapping[str, Any], workspa
             out.append(f"{title} stays {YES_NO.get(now, now)}{unit}.")
             continue
         if name in values:
-            texts = [feature.text(value) for value in values[name]]
-            out.append(f"{title} may become {joined_words(texts, 'or')}, nothing else.")
+            out.append(f"{title} may become {feature.span([*values[name]])}{unit}, nothing else.")
         if name in ranges:
-            ends = [None if isinstance(v, float) and not is_finite(v) else v for v in ranges[name]]
+            ends = tuple(None if isinstance(v, float) and not is_finite(v) else v for v in ranges[name])
             out.append(f"{title} may become {feature.span(ends)}{unit}, nothing else.")
         if (way := directions.get(name, feature.direction)) is not None:
             out.append(f"{title} may only {'rise' if way == 'increase' else 'fall'}.")

@@ -72,6 +72,7 @@ class Workspace:
     @property
     def ledger(self) -> acex.Ledger:
         """Where answers are recorded."""
+        assert isinstance(self.explainer.ledger, acex.Ledger)
         return self.explainer.ledger
 
     @property
