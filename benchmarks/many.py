@@ -235,13 +235,13 @@ def with_answers(path: Path, n: int) -> acex.Explainer:
     """An explainer over a ledger of n answers, about points between rows."""
     reference = generated(600, 0)
     explainer = acex.Explainer(decide, reference, ledger=path, model_id="generated")
-    rng, done = np.random.default_rng(3), explainer.ledger.last_sequence("generated")
+    rng, done = np.random.default_rng(3), explainer.ledger.account("generated").last_sequence
     while done < n:
         k = min(n - done, 20_000)
         pairs = reference[rng.integers(len(reference), size=(2, k))]
         X = explainer.space.snap(pairs[0] + rng.random((k, 1)) * (pairs[1] - pairs[0]) + rng.normal(size=(k, 1)) / 1e3)
         explainer.ledger.import_answers("generated", canonical(X), decide(X).tolist())
-        done = explainer.ledger.last_sequence("generated")
+        done = explainer.ledger.account("generated").last_sequence
     return explainer
 
 
@@ -350,7 +350,7 @@ def turns(n: int) -> None:
             for i in range(n):
                 row = f"[{i}]"
                 ledger.claim(model, [Question(row)])
-                ledger.settle(model, [row], [0])
+                ledger.record(model, [row], [0])
             print(f"{ledger}: {n / (time.perf_counter() - start):.0f} questions a second from one process")
 
 

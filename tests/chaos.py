@@ -35,8 +35,9 @@ import pytest
 
 import acex
 from acex.arrays import FloatArray
-from acex.ledger import Ledger, canonical
+from acex.ledger import canonical
 from acex.ledger.journal import Entry, Journal
+from acex.ledger.sql import Ledger
 from ledgers import Bill
 from servers import Handler, Server
 

@@ -21,14 +21,6 @@ def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["ACEX_STATE"] = str(tmp_path_factory.mktemp("state"))
 
 
-@pytest.fixture(autouse=True)
-def _nobody_elses_answers(_state_of_its_own: None) -> Iterator[None]:
-    """A test finds no answers that another one has left after a failure."""
-    yield
-    for left in Path(os.environ["ACEX_STATE"]).glob("memory-*"):
-        left.unlink(missing_ok=True)
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Where a new ledger may be made: a file, and a PostgreSQL server."""

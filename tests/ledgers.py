@@ -10,8 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,9 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import make_url
 
-from acex.ledger import Ledger, Question, canonical
-from acex.ledger.owner import Moment
-from acex.ledger.store import Store
+from acex.ledger import Question, canonical
+from acex.ledger.database import Database
+from acex.ledger.sql import Ledger
 
 MODEL = "loans-v1"
 
@@ -49,22 +48,15 @@ def postgres() -> Iterator[str]:
 
 @dataclass
 class Clock:
-    """The time of every ledger, to be moved by hand."""
+    """The clock of every ledger's leases, to be moved by hand."""
 
-    now: datetime = field(default_factory=lambda: datetime(2030, 1, 1, tzinfo=UTC))
-    ticks: float = 0.0
-    machine: str = "this machine"
+    now: float = 1000.0
 
-    def __call__(self, store: Store, connection: Connection) -> Moment:
-        return Moment(self.now, None if connection.dialect.name == "postgresql" else self.machine, self.ticks)
+    def __call__(self, database: Database, connection: Connection) -> float:
+        return self.now
 
     def forward(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
-        self.ticks += seconds
-
-    def set(self, seconds: float) -> None:
-        """What happens to the time of day when somebody sets the clock."""
-        self.now += timedelta(seconds=seconds)
+        self.now += seconds
 
 
 def questions(*numbers: int) -> list[Question]:
@@ -126,8 +118,8 @@ def ask(ledger: Ledger, wanted: Sequence[str], bill: Bill, seconds: float = 0.0)
         if mine:
             bill.add(mine)
             time.sleep(seconds)
-            ledger.settle(MODEL, mine, [true_label(row) for row in mine])
-        if all(claim.state == "settled" for claim in claims):
+            ledger.record(MODEL, mine, [true_label(row) for row in mine])
+        if all(claim.state == "answered" for claim in claims):
             return {claim.row: claim.answer.label for claim in claims if claim.answer}
         assert ledger.wait(MODEL, wanted)
 

@@ -10,7 +10,7 @@ import pytest
 
 import acex
 from acex.engine.blackbox import BlackBox
-from acex.ledger import canonical, query_id
+from acex.ledger import MemoryLedger, canonical, query_id
 from acex.space.columns import rows_in_form
 
 DATA = pd.DataFrame(np.random.default_rng(0).uniform(size=(60, 2)).round(3), columns=["a", "b"])
@@ -41,7 +41,7 @@ def test_each_round_may_be_asked_and_told_by_another_process_and_the_budget_is_u
         asked += canonical(rows)
         session(ledger).tell(rows, decide(rows))
     assert len(asked) == len(set(asked)) == 4
-    [line] = acex.Ledger(ledger).explanations().to_dict("records")
+    [line] = acex.Ledger(ledger).tables.explanations().to_dict("records")
     assert line["paid"] == 4
     alone = acex.explain(decide, ROW, data=DATA, target="yes", budget=4)
     assert line["outcome"] == alone.outcome
@@ -56,10 +56,10 @@ def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Pat
     assert isinstance(rows, pd.DataFrame)
     [form] = canonical(rows)
     key = query_id("laboratory", form)
-    assert ledger.by_key([key, "strange"]) == {key: ("laboratory", form, None)}
+    assert ledger.find([key, "strange"]) == {key: ("laboratory", form, None)}
     assert ledger.free("laboratory", [form, "[9]"]) == {form}
-    assert ledger.features("laboratory") == ["a", "b"]
-    assert ledger.features("unknown") is None
+    assert ledger.account("laboratory").features == ("a", "b")
+    assert ledger.account("unknown").features is None
     search.tell(rows, ["no"])
     rows = search.ask()
     assert isinstance(rows, pd.DataFrame)
@@ -70,14 +70,14 @@ def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Pat
 
 
 def test_asking_again_counts_and_keeps_what_differs() -> None:
-    ledger = acex.Ledger()
+    ledger = MemoryLedger()
     rows = DATA[:3]
     ledger.import_answers("m", canonical(rows), ["no", "no", "no"])
     ledger.budget("m", rows=3)
     box = BlackBox(lambda rows: ["no", "yes", "no"], ledger, 5, model_id="m")
     assert box.ask_again(rows) == ["no", "yes", "no"]
-    assert ledger.contradictions("m")["other_label"].tolist() == ["yes"]
-    assert ledger.remaining("m") == 0
+    assert ledger.contradicted("m") == set(canonical(rows[1:2]))
+    assert ledger.account("m").remaining == 0
     with pytest.raises(acex.BudgetSpent):
         box.ask_again(rows[:1])
     with pytest.raises(acex.BudgetSpent, match="only 2 more"):
@@ -88,12 +88,12 @@ def test_what_was_not_sent_when_asking_again_is_not_charged() -> None:
     def fail(rows: Any) -> Any:
         raise acex.ModelFailed("unplugged", answered=["no"], in_doubt=0)
 
-    ledger = acex.Ledger()
+    ledger = MemoryLedger()
     ledger.import_answers("m", canonical(DATA[:3]), ["no", "no", "no"])
     ledger.budget("m", rows=3)
     with pytest.raises(acex.ModelFailed):
         BlackBox(fail, ledger, 5, model_id="m").ask_again(DATA[:3])
-    assert ledger.remaining("m") == 2
+    assert ledger.account("m").remaining == 2
 
 
 @pytest.mark.parametrize("data", [DATA.astype("float32"), DATA.to_numpy(), DATA.assign(c="x", d=range(60))])

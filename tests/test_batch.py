@@ -335,8 +335,7 @@ def test_a_lifetime_budget_set_in_memory_holds_in_the_file_too(bill: Bill, optio
     one.ledger.budget(NAME, rows=12, price_per_row=0.5)
     list(one.explain_many(LOW[1:5], budget=10, **options))
     assert len(bill.lines()) == 12
-    [line] = one.ledger.stats().to_dict("records")
-    assert (line["charged"], line["spent"], one.ledger.remaining(NAME)) == (12, 6.0, 0)
+    assert (one.ledger.account(NAME).n_charged, one.ledger.account(NAME).remaining) == (12, 0)
 
 
 def test_what_was_known_in_memory_is_known_to_the_processes(bill: Bill) -> None:
@@ -346,12 +345,6 @@ def test_what_was_known_in_memory_is_known_to_the_processes(bill: Bill) -> None:
     many = own.explain_many(LOW[:2], budget=8, n_jobs=2)
     assert list(many)[0].n_reused >= 1  # noqa: RUF015 (all of them; the factual itself was known)
     assert max(Counter(bill.lines()).values()) == 1 and len(bill.lines()) > n
-
-
-def test_a_ledger_of_the_caller_stays_where_it_is() -> None:
-    with pytest.raises(ValueError, match="in memory cannot be shared"):
-        explainer(acex.Ledger()).explain_many(LOW, n_jobs=2)
-    assert explainer(acex.Ledger()).explain_many(LOW[:1], budget=3, n_jobs=1)[0].n_queries > 1
 
 
 def test_a_model_that_cannot_travel_is_named() -> None:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from acex import BudgetSpent, LedgerFailed, ModelFailed
 from acex.engine.blackbox import BlackBox
-from acex.ledger import Answer, Ledger, Question, canonical
+from acex.ledger import Answer, MemoryLedger, Question, canonical
+from acex.ledger.sql import Ledger
 from acex.space.space import Space
 from strategies import frames, modest
 
@@ -47,14 +48,14 @@ def labels(answers: list[Answer]) -> list[object]:
 
 def test_rows_are_counted_one_by_one() -> None:
     model = Model()
-    box = BlackBox(model, Ledger(), budget=10)
+    box = BlackBox(model, MemoryLedger(), budget=10)
     assert labels(box.ask(frame(1.0, -1.0, 2.0))) == [True, False, True]
     assert (box.n_queries, box.remaining, model.n_rows) == (3, 7, 3)
 
 
 def test_a_known_row_is_not_sent_again() -> None:
     model = Model()
-    box = BlackBox(model, Ledger(), budget=10)
+    box = BlackBox(model, MemoryLedger(), budget=10)
     box.ask(frame(1.0, -1.0))
     assert labels(box.ask(frame(-1.0, 2.0, 1.0))) == [False, True, True]
     assert (box.n_queries, len(box.sent), model.n_rows) == (3, 3, 3)
@@ -64,13 +65,13 @@ def test_a_known_row_is_not_sent_again() -> None:
 
 def test_a_row_that_comes_twice_at_once_is_sent_once() -> None:
     model = Model()
-    box = BlackBox(model, Ledger(), budget=2)
+    box = BlackBox(model, MemoryLedger(), budget=2)
     assert labels(box.ask(np.array([[1.0], [1.0], [-1.0], [1.0]]))) == [True, True, False, True]
     assert (box.n_queries, len(box.sent), model.n_rows) == (2, 2, 2)
 
 
 def test_what_one_box_was_told_another_knows() -> None:
-    ledger, model = Ledger(), Model()
+    ledger, model = MemoryLedger(), Model()
     BlackBox(model, ledger, budget=5).ask(frame(1.0, 2.0))
     second = BlackBox(model, ledger, budget=0)
     assert second.knows(frame(1.0, 2.0))
@@ -81,7 +82,7 @@ def test_what_one_box_was_told_another_knows() -> None:
 
 def test_the_budget_is_a_hard_cap_and_nothing_is_sent_beyond_it() -> None:
     model = Model()
-    box = BlackBox(model, Ledger(), budget=3)
+    box = BlackBox(model, MemoryLedger(), budget=3)
     box.ask(frame(1.0, 2.0))
     with pytest.raises(BudgetSpent, match="2 rows to ask, but only 1 more may be sent"):
         box.ask(frame(3.0, 4.0))
@@ -97,7 +98,7 @@ def test_the_budget_is_a_hard_cap_and_nothing_is_sent_beyond_it() -> None:
 @given(st.lists(st.lists(st.integers(-3, 3), min_size=1, max_size=4), max_size=8), st.integers(0, 6))
 def test_the_model_never_gets_a_row_twice_nor_more_than_the_budget(batches: list[list[int]], budget: int) -> None:
     model = Model()
-    box = BlackBox(model, Ledger(), budget)
+    box = BlackBox(model, MemoryLedger(), budget)
     for batch in batches:
         try:
             assert labels(box.ask(np.array(batch, dtype=float)[:, None])) == [v > 0 for v in batch]
@@ -116,7 +117,7 @@ def test_the_model_receives_rows_as_they_are() -> None:
             "c": pd.array([1.5, 2.5], dtype="Float32"),
         }
     )
-    box = BlackBox(model, Ledger(), budget=5)
+    box = BlackBox(model, MemoryLedger(), budget=5)
     box.ask(rows.iloc[:1])
     box.ask(rows)
     assert [list(sent.index) for sent in model.calls] == [[0], [1]]
@@ -133,7 +134,7 @@ def test_a_model_that_writes_into_its_rows_spoils_nothing() -> None:
         return ["yes"] * len(rows)
 
     rows = frame(1.0, 2.0)
-    box = BlackBox(careless, Ledger(), budget=5)
+    box = BlackBox(careless, MemoryLedger(), budget=5)
     box.ask(rows)
     assert rows["a"].tolist() == [1.0, 2.0]
     assert box.knows(frame(1.0, 2.0))
@@ -146,7 +147,7 @@ def test_what_the_model_raised_is_told_and_the_rows_count_as_sent() -> None:
     def broken(rows: Any) -> Any:
         raise RuntimeError("no connection")
 
-    box = BlackBox(broken, Ledger(), budget=3)
+    box = BlackBox(broken, MemoryLedger(), budget=3)
     with pytest.raises(ModelFailed, match="The model raised RuntimeError: no connection") as caught:
         box.ask(frame(1.0, 2.0))
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -159,7 +160,7 @@ def test_labels_that_came_before_a_failure_are_kept() -> None:
     def half(rows: Any) -> Any:
         raise ModelFailed("cut off", answered=[True], in_doubt=1)
 
-    box = BlackBox(half, Ledger(), budget=3)
+    box = BlackBox(half, MemoryLedger(), budget=3)
     with pytest.raises(ModelFailed, match=r"^cut off$") as caught:
         box.ask(frame(1.0, 2.0, 3.0))
     assert caught.value.charged
@@ -180,7 +181,7 @@ def test_labels_that_came_before_a_failure_are_kept() -> None:
     ],
 )
 def test_an_answer_that_is_not_one_label_a_row_is_a_failure(answer: Any, message: str) -> None:
-    box = BlackBox(lambda rows: answer, Ledger(), budget=3)
+    box = BlackBox(lambda rows: answer, MemoryLedger(), budget=3)
     with pytest.raises(ModelFailed, match=f"The model's answer is not one label a row: .*{message}"):
         box.ask(frame(1.0, 2.0))
     assert not box.knows(frame(1.0))
@@ -206,19 +207,19 @@ def test_a_request_that_outlives_its_lease_is_not_sent_by_others(tmp_path: Path)
         assert labels(other.ask(frame(1.0))) == ["yes"]  # it waits five leases
         first.join()
         assert (sent, other.n_queries) == ([1], 0)
-        assert two.stats()[["charged", "asked_again"]].values.tolist() == [[1, 0]]
+        assert two.tables.models()[["charged", "asked_again"]].values.tolist() == [[1, 0]]
 
 
-def test_a_claim_that_nobody_renews_is_waited_for_as_long_as_its_lease() -> None:
-    ledger = Ledger(lease=0.05)
-    ledger.claim("model", [Question(canonical(frame(1.0))[0])], lease=1e12)
-    with pytest.raises(LedgerFailed, match="1 rows were claimed by somebody else"):
+def test_a_claim_without_a_lease_is_waited_for_as_long_as_a_lease(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db", lease=0.05)
+    ledger.claim("model", [Question(canonical(frame(1.0))[0])], holder="laboratory")
+    with pytest.raises(LedgerFailed, match="laboratory"):
         BlackBox(Model(), ledger, budget=5).ask(frame(1.0))
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_an_answer_that_comes_after_the_timeout_is_kept(fails: bool) -> None:
-    may_answer, ledger = threading.Event(), Ledger()
+    may_answer, ledger = threading.Event(), MemoryLedger()
 
     def late(rows: Any) -> Any:
         may_answer.wait()
@@ -236,12 +237,12 @@ def test_an_answer_that_comes_after_the_timeout_is_kept(fails: bool) -> None:
             thread.join()
     assert labels(box.ask(frame(1.0))) == [True]
     assert box.knows(frame(2.0)) is not fails
-    assert (box.n_queries, ledger.stats().loc[0, "charged"]) == (2, 2)
+    assert (box.n_queries, ledger.account("model").n_charged) == (2, 2)
 
 
 def test_a_late_answer_that_is_none_is_forgotten() -> None:
     may_answer = threading.Event()
-    box = BlackBox(lambda rows: may_answer.wait() and None, Ledger(), budget=5, timeout=0.01)
+    box = BlackBox(lambda rows: may_answer.wait() and None, MemoryLedger(), budget=5, timeout=0.01)
     with pytest.raises(ModelFailed, match="no answer within"):
         box.ask(frame(1.0))
     may_answer.set()

@@ -313,7 +313,7 @@ def test_the_path_of_a_model_file_and_the_ledger_s_password_are_no_part_of_it(tm
     import skops.io
     from sklearn.linear_model import LogisticRegression
 
-    from acex.ledger.store import shown
+    from acex.ledger.database import shown
     from acex.models.files import load_model
 
     folder = tmp_path / "melon-0815"

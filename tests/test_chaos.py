@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from acex.ledger import Ledger
+from acex.ledger.maintenance import check
+from acex.ledger.sql import Ledger
 from chaos import (
     BUDGET,
     HANGS,
@@ -111,7 +112,7 @@ def test_whatever_dies_nothing_is_lost_or_paid_twice_and_caps_hold(database: Any
         done = run(here, tmp_path / "told", *capped)
         assert done is not None
         assert errors(done) <= {"BudgetSpent"}
-        charged = ledger.stats().set_index("model")["charged"]
+        charged = ledger.tables.models().set_index("model")["charged"]
         assert {charged[batch.model] for batch in capped} <= {CAP}
 
         # Run again, with room in the caps, everything is there.
@@ -132,11 +133,11 @@ def test_whatever_dies_nothing_is_lost_or_paid_twice_and_caps_hold(database: Any
         # No row was sent whose answer was on the disk, nor charged more often than it was sent.
         assert sent_again(log) == []
         sent, billed, answered = (counts(log, event) for event in ("sent", "charged", "answered"))
-        charged = ledger.stats().set_index("model")["charged"]
+        charged = ledger.tables.models().set_index("model")["charged"]
         for batch in batches:
             model = batch.model
             assert billed[model] <= sent[model]
-            paid = ledger.explanations(model)["paid"]
+            paid = ledger.tables.explanations(model)["paid"]
             assert billed[model].total() <= sent[model].total() <= charged[model] == paid.sum()
             assert paid.max() <= BUDGET
             known = ledger.known(model, list(answered[model]))
@@ -147,6 +148,6 @@ def test_whatever_dies_nothing_is_lost_or_paid_twice_and_caps_hold(database: Any
         lost = sum(charged[batch.model] - len(answered[batch.model]) for batch in batches)
         print(f"{sum(charged[b.model] for b in batches)} charged, {lost} of them without an answer")
         assert lost <= 2 * n_kills
-        assert ledger.check() == []
+        assert check(ledger.database.address) == []
         ledger.close()
         assert n_kills > SECONDS / 20 and len(batches) > 2  # they got somewhere, and it was not easy

@@ -61,7 +61,7 @@ def test_rows_keep_their_names_in_tables_and_in_the_ledger() -> None:
     table = pd.read_csv("why.csv")
     assert table["id"].tolist() == names and "income after" in table.columns and "id before" not in table.columns
     with acex.Ledger("l.db") as ledger:
-        assert set(ledger.explanations("bank-1")["names"]) == {str(name) for name in names}
+        assert set(ledger.tables.explanations("bank-1")["names"]) == {str(name) for name in names}
     assert run(*words, "--id-column", "id", "--out", "why.xlsx", "--quiet").exit_code == 0
     assert pd.read_excel("why.xlsx")["id"].tolist() == names
 

@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 
 import acex
 from acex.cli import app
-from acex.ledger.seal import sealed
-from acex.ledger.tables import asks, explanations, queries
+from acex.ledger.schema import asks, explanations, queries
 from acex.values import UNPRINTABLE
 from commands import MODEL, Result, run, set_up
 
@@ -87,10 +86,9 @@ def test_no_command_lets_a_terminal_obey_what_others_wrote() -> None:
         )
         each("ledger", "abandon", "lab.db", *json_)
         each("ledger", "check", "l.db", *json_)
-        each("ledger", "repair", "l.db", f"mended{len(json_)}.db", *json_)
         each("ledger", "budget", "l.db", "--model-id", KEPT[-1], "--rows", "99", *json_)
     with sqlite3.connect("l.db") as connection:
-        connection.execute("UPDATE queries SET model_id = model_id, row = ? WHERE sequence = 2", (f"[{EVIL}",))
+        connection.execute("UPDATE queries SET explanation_id = ?", (f"[{EVIL}",))
     each("ledger", "check", "l.db", code=1)
     each("ledger", "show", "lab.db", "--model-id", f"nobody{EVIL}", code=2)
     each("explain", *ROW, *THEIRS, "--freeze", f"none{EVIL}", code=2)
@@ -176,7 +174,7 @@ def test_a_list_of_ask_runs_no_formula_and_can_be_told() -> None:
         Path("todo.csv").unlink()
     with acex.Ledger("lab.db") as ledger:
         answers = ledger.answers("a")
-        assert ledger.features("a") == ["+age", "income", "debt", "job"]
+        assert ledger.account("a").features == ("+age", "income", "debt", "job")
     assert len(answers) == told == 9
     assert {answer.label for answer in answers} <= {"=good", "-bad"}
     assert {json.loads(answer.row)[3] for answer in answers} <= {FORMULA, "@cook", f"nurse{EVIL}"}
@@ -192,10 +190,10 @@ def test_what_is_exported_runs_no_formula_and_imports_as_it_was() -> None:
     again = run("ledger", "import", "l.db", "answers.csv", "--model-id", "a", "--json")
     n = len(pd.read_csv("answers.csv"))
     assert n > 5 and json.loads(again.stdout) == {"model_id": "a", "rows": n, "new": 0}, again.stderr
-    extra = "sequence,scores,purpose,explanation_id,attempts,settled_at"
+    extra = "sequence,scores,purpose,explanation_id,attempts,answered_at"
     run("ledger", "import", "copy.db", "answers.csv", "--model-id", "a", "--drop", extra)
     with acex.Ledger("l.db") as ledger, acex.Ledger("copy.db") as copy:
-        assert ledger.contradictions("a").empty
+        assert ledger.tables.contradictions("a").empty
         assert {(a.row, a.label) for a in copy.answers("a")} == {(a.row, a.label) for a in ledger.answers("a")}
 
 
@@ -276,7 +274,7 @@ def test_a_ledger_with_nothing_to_report_is_named_without_its_password(monkeypat
 
 
 def rename_explanations(path: str, *names: str) -> None:
-    """Give the explanations of a ledger these ids, as somebody who made the file could, checksums included."""
+    """Give the explanations of a ledger these ids, as somebody who made the file could."""
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
         old = connection.scalars(select(explanations.c.id).order_by(explanations.c.started_at))
@@ -284,8 +282,7 @@ def rename_explanations(path: str, *names: str) -> None:
         for table, column in ((explanations, "id"), (asks, "explanation_id"), (queries, "explanation_id")):
             for line in connection.execute(select(table)).all():
                 this = and_(*(key == line._mapping[key.name] for key in table.primary_key))
-                changed = sealed(table, {**line._mapping, column: new[line._mapping[column]]})
-                connection.execute(table.update().where(this).values(changed))
+                connection.execute(table.update().where(this).values({column: new[line._mapping[column]]}))
     engine.dispose()
 
 

@@ -99,7 +99,7 @@ def test_a_label_that_differs_is_told_and_the_first_stands() -> None:
     result = run("tell", "told.csv", "--ledger", "lab.db")
     assert result.exit_code == 1
     assert "1 row had another label before" in result.stderr
-    [line] = acex.Ledger("lab.db").contradictions("assay").to_dict("records")
+    [line] = acex.Ledger("lab.db").tables.contradictions("assay").to_dict("records")
     assert (line["label"], line["other_label"]) == ("bad", "good")
 
 

@@ -30,12 +30,12 @@ def answer(*words: Any) -> Any:
 def test_show_and_stats_say_what_was_asked_and_spent() -> None:
     run(*EXPLAIN)
     [line] = answer("ledger", "stats", "l.db")
-    assert (line["model"], line["charged"], line["settled"], line["row_budget"]) == ("bank-1", 8, 8, None)
+    assert (line["model"], line["charged"], line["answered"], line["row_budget"]) == ("bank-1", 8, 8, None)
     assert "bank-1" in run("ledger", "stats", "l.db").stdout
     newest = answer("ledger", "show", "l.db", "--newest", 2)
     assert [line["sequence"] for line in newest] == [7, 8]
     shown = run("ledger", "show", "l.db", "--model-id", "bank-1").stdout
-    assert "factual" in shown and "settled" in shown
+    assert "factual" in shown and "answered" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 
@@ -144,7 +144,7 @@ def test_an_audit_that_finds_drift_shows_it_and_ends_in_1() -> None:
     changed = [a for a in acex.Ledger("l.db").answers("bank-1") if a.label == "bad"]
     assert f"{len(changed)} of 8 labels changed" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-    assert len(acex.Ledger("l.db").contradictions("bank-1")) == len(changed)
+    assert len(acex.Ledger("l.db").tables.contradictions("bank-1")) == len(changed)
     found = json.loads(run(*words, "--json").stdout)
     assert found["n_changed"] == len(changed)
     assert {(line["before"], line["now"]) for line in found["changed"]} == {("bad", "good")}

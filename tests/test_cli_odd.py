@@ -195,7 +195,7 @@ def content(folder: Path) -> dict[str, Any]:
     """What the folder holds: files by their bytes, the ledger by its answers."""
     kept = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and not p.name.startswith("l.db")}
     with acex.Ledger(folder / "l.db") as ledger:
-        return kept | {"answers": ledger.answers("a"), "models": json.loads(ledger.stats().to_json())}
+        return kept | {"answers": ledger.answers("a"), "models": json.loads(ledger.tables.models().to_json())}
 
 
 @pytest.mark.parametrize(("words", "code", "said"), LINES, ids=[" ".join(words)[-60:] for words, _, _ in LINES])

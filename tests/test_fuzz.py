@@ -20,6 +20,7 @@ import pytest
 
 import acex
 from acex.engine.blackbox import BlackBox
+from acex.ledger import BaseLedger, open_ledger
 from acex.models.labels import as_labels
 from acex.plan.plan import Plan
 from acex.plan.target import Target
@@ -56,7 +57,7 @@ def run(case: Case, path: Path | None, told: dict[Key, Any] | None = None, stop_
     done = Run(case.model() if told is None else case.model(healthy=True))
     done.model.told |= told or case.told
     try:
-        with acex.Ledger(path) as ledger:
+        with open_ledger(path) as ledger:
             if case.lifetime is not None:
                 ledger.budget(NAME, rows=case.lifetime)
             _run(case, ledger, done, stop_after)
@@ -65,7 +66,7 @@ def run(case: Case, path: Path | None, told: dict[Key, Any] | None = None, stop_
     return done
 
 
-def _run(case: Case, ledger: acex.Ledger, done: Run, stop_after: int | None) -> None:
+def _run(case: Case, ledger: BaseLedger, done: Run, stop_after: int | None) -> None:
     setup, options = {**case.setup, "ledger": ledger, "model_id": NAME}, dict(case.options)
     if case.mistake is not None:
         (setup if case.mistake[0] in ABOUT_MODEL else options)[case.mistake[0]] = case.mistake[1]

@@ -12,7 +12,8 @@ import pytest
 from joblib import Parallel, delayed
 
 from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger import Ledger, Question
+from acex.ledger import MemoryLedger, Question
+from acex.ledger.sql import Ledger
 from ledgers import MODEL, Bill, ask, ask_all, postgres, processes, questions, rows, run, true_label
 
 EIGHT = 8
@@ -28,7 +29,7 @@ def test_eight_processes_send_each_of_a_thousand_rows_once(address: str, tmp_pat
         answers = ledger.answers(MODEL)
         assert [a.sequence for a in answers] == list(range(1, 1001))
         assert {a.row: a.label for a in answers} == {row: true_label(row) for row in rows(*range(1000))}
-        assert ledger.stats()[["charged", "asked_again", "unsettled"]].values.tolist() == [[1000, 0, 0]]
+        assert ledger.tables.models()[["charged", "asked_again", "unanswered"]].values.tolist() == [[1000, 0, 0]]
 
 
 def open_all(addresses: list[str], ready: Any) -> None:
@@ -66,7 +67,7 @@ def test_eight_processes_keep_one_budget(address: str, tmp_path: Path) -> None:
         codes = run(spend, [(ledger, 1000 * k, bill, ready) for k in range(EIGHT)])
         assert codes == [0] * EIGHT
         assert len(bill.lines()) == 100
-        assert ledger.remaining(MODEL) == 0
+        assert ledger.account(MODEL).remaining == 0
 
 
 def watch(address: str, ready: Any, done: Any) -> None:
@@ -74,7 +75,7 @@ def watch(address: str, ready: Any, done: Any) -> None:
     ready.wait()
     ledger = Ledger(address)
     while not done.is_set():
-        seen = ledger.last_sequence(MODEL)
+        seen = ledger.account(MODEL).last_sequence
         before = ledger.answers(MODEL, up_to=seen)
         assert [a.sequence for a in before] == list(range(1, seen + 1))
         assert ledger.answers(MODEL, up_to=seen) == before
@@ -116,21 +117,21 @@ def in_a_fork(action: Any) -> int:
 def test_a_fork_has_connections_of_its_own(address: str) -> None:
     with Ledger(address) as ledger:
         ledger.claim(MODEL, questions(1))  # there is an open connection now
-        owner, engine = ledger.owner, ledger._store._engine
+        owner, engine = ledger._journal.owner.id, ledger.database._engine
 
         def child() -> None:
-            ledger.settle(MODEL, rows(1), ["good"])
-            assert ledger.owner != owner
-            assert ledger._store._engine is not engine
+            ledger.record(MODEL, rows(1), ["good"])
+            assert ledger._journal.owner.id != owner
+            assert ledger.database._engine is not engine
 
         assert in_a_fork(child) == 0
         assert ledger.known(MODEL, rows(1))["[1]"].label == "good"
-        ledger.settle(MODEL, rows(2), ["bad"])  # the parent's connection still works
-        assert ledger.last_sequence(MODEL) == 2
+        ledger.record(MODEL, rows(2), ["bad"])  # the parent's connection still works
+        assert ledger.account(MODEL).last_sequence == 2
 
 
 def test_a_ledger_in_memory_says_that_a_fork_has_lost_it() -> None:
-    ledger = Ledger()
+    ledger = MemoryLedger()
 
     def child() -> None:
         with pytest.raises(LedgerFailed, match="belongs to the process that made it"):

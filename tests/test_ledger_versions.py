@@ -16,7 +16,9 @@ from sqlalchemy.exc import OperationalError
 
 from acex.engine.recorded import recorded
 from acex.errors import LedgerFailed
-from acex.ledger import Ledger, Question, migrations, query_id
+from acex.ledger import Question, query_id, schema
+from acex.ledger.maintenance import check, purge
+from acex.ledger.sql import Ledger
 from ledgers import postgres, run
 
 OLD = {
@@ -34,7 +36,7 @@ def written(path: Path, version: int) -> Path:
 
 
 def columns(ledger: Ledger) -> dict[str, set[str]]:
-    with ledger._store.read() as connection:
+    with ledger.database.read() as connection:
         there = inspect(connection)
         return {name: {column["name"] for column in there.get_columns(name)} for name in there.get_table_names()}
 
@@ -45,15 +47,15 @@ def test_an_older_ledger_becomes_what_a_new_one_is(version: int, tmp_path: Path)
     for _ in range(2):  # the second time there is nothing to do
         with Ledger(path) as ledger, Ledger(tmp_path / "new.db") as new:
             assert columns(ledger) == columns(new)
-            assert ledger.check() == []
+            assert check(ledger.database.address) == []
 
 
 def test_version_2_keeps_budgets_charges_and_contradictions(tmp_path: Path) -> None:
     with Ledger(written(tmp_path / "old.db", 2)) as ledger:
-        [line] = ledger.stats().to_dict("records")
-        assert (line["row_budget"], line["price_per_row"], line["charged"], line["settled"]) == (50, 0.1, 12, 11)
-        assert (line["unsettled"], line["contradictions"]) == (1, 1)
-        assert ledger.remaining(MODEL) == 38
+        [line] = ledger.tables.models().to_dict("records")
+        assert (line["row_budget"], line["price_per_row"], line["charged"], line["answered"]) == (50, 0.1, 12, 11)
+        assert (line["unanswered"], line["contradictions"]) == (1, 1)
+        assert ledger.account(MODEL).remaining == 38
 
 
 def test_what_was_paid_under_version_2_costs_nothing(tmp_path: Path) -> None:
@@ -61,13 +63,13 @@ def test_what_was_paid_under_version_2_costs_nothing(tmp_path: Path) -> None:
         known = [answer.row for answer in ledger.answers(MODEL)]
         assert len(known) == 11
         claims = ledger.claim(MODEL, [Question(row) for row in known])
-        assert {claim.state for claim in claims} == {"settled"}
-        assert ledger.stats().loc[0, "charged"] == 12
+        assert {claim.state for claim in claims} == {"answered"}
+        assert ledger.tables.models().loc[0, "charged"] == 12
 
 
 def test_explanations_of_version_2_can_be_shown_and_gone_on_with(tmp_path: Path) -> None:
     with Ledger(written(tmp_path / "old.db", 2)) as ledger:
-        ended, stopped = ledger.explanations(MODEL).to_dict("records")
+        ended, stopped = ledger.tables.explanations(MODEL).to_dict("records")
         e = recorded(ledger, ended["id"])
         assert (e.outcome, e.n_queries, e.label_after) == ("found", 7, "approved")
         assert e.costs == (46.90030542946969,) and e.counterfactual["income"] == 3180
@@ -76,7 +78,7 @@ def test_explanations_of_version_2_can_be_shown_and_gone_on_with(tmp_path: Path)
         so_far = recorded(ledger, stopped["id"])
         assert (so_far.outcome, so_far.n_queries, len(so_far.asked)) == ("budget_spent", 5, 5)
         assert "has not ended, and 1 of its rows wait for a label" in so_far.warnings[0]
-        assert (ledger.seen_at_end(ended["id"]), ledger.seen_at_end(stopped["id"])) == (7, None)
+        assert (ledger.explanation(ended["id"]).seen_at_end, ledger.explanation(stopped["id"]).seen_at_end) == (7, None)
         # Nobody waits for a row that its owner left behind.
         [last] = [ask for ask in ledger.asks(stopped["id"]) if ask.answer is None]
         question = Question(last.row, last.purpose, last.position, last.seen, last.note)
@@ -110,21 +112,37 @@ def many(path: Path, n: int) -> None:
 def test_a_ledger_of_many_answers_is_migrated_whole(n: int, tmp_path: Path) -> None:
     many(tmp_path / "old.db", n)
     with Ledger(tmp_path / "old.db") as ledger:
-        assert ledger.last_sequence("many") == n
+        assert ledger.account("many").last_sequence == n
         assert [answer.sequence for answer in ledger.answers("many", newest=50)] == list(range(n - 49, n + 1))
-        assert ledger.check() == []
-        assert ledger.seen_at_end("e1") == n  # it ended at second 1, when all were there
+        assert check(ledger.database.address) == []
+        assert ledger.explanation("e1").seen_at_end == n  # it ended at second 1, when all were there
 
 
-BACK = {  # what takes a ledger of version 4 back to an older one, on any database
-    3: ["DROP TABLE names"],
+SEALED = ("models", "explanations", "queries", "asks", "contradictions")  # had checksums in versions 3 and 4
+BACK_TO_4 = [  # what takes a ledger of version 5 back to version 4, on any database
+    "ALTER TABLE queries ADD COLUMN label TEXT",
+    "ALTER TABLE queries ADD COLUMN scores TEXT",
+    "ALTER TABLE queries ADD COLUMN settled_at TEXT",
+    "ALTER TABLE queries ADD COLUMN leased_until TEXT",
+    "ALTER TABLE queries ADD COLUMN lease_clock TEXT",
+    "ALTER TABLE queries DROP COLUMN reserved",
+    "UPDATE queries SET label = (SELECT label FROM answers WHERE query_id = queries.id), "
+    "settled_at = (SELECT recorded_at FROM answers WHERE query_id = queries.id)",
+    "DROP TABLE answers",
+    "DROP INDEX queries_of_model",
+    "CREATE UNIQUE INDEX queries_by_sequence ON queries (model_id, sequence)",
+    *(f"ALTER TABLE models DROP COLUMN {name}" for name in ("name", "version", "money_budget", "money_used")),
+]
+BACK = {
+    4: [*BACK_TO_4, *(f"ALTER TABLE {table} ADD COLUMN checksum BIGINT" for table in (*SEALED, "names"))],
+    3: [*BACK_TO_4, *(f"ALTER TABLE {table} ADD COLUMN checksum BIGINT" for table in SEALED), "DROP TABLE names"],
     2: [
+        *BACK_TO_4,
         "DROP TABLE names",
         "DROP TABLE ledger_identity",
         "ALTER TABLE explanations DROP COLUMN seen_at_end",
         "ALTER TABLE queries DROP COLUMN lease_clock",
         "ALTER TABLE queries DROP COLUMN lease_ends",
-        *(f"ALTER TABLE {table.name} DROP COLUMN checksum" for table in migrations.SEALED),
     ],
 }
 
@@ -137,19 +155,19 @@ def test_an_older_ledger_on_any_database_becomes_one_with_names(version: int, ki
         with Ledger(address) as ledger:
             ledger.begin("e", MODEL, factual={}, settings={})
             ledger.claim(MODEL, [Question("[1]", position=0), Question("[2]", position=1)], explanation="e")
-            ledger.settle(MODEL, ["[1]", "[2]"], ["low", "high"])
+            ledger.record(MODEL, ["[1]", "[2]"], ["low", "high"])
             ledger.finish("e", "found")
             new, answers = columns(ledger), ledger.answers(MODEL)
-            with ledger._store.write() as connection:
+            with ledger.database.write() as connection:
                 for statement in (*BACK[version], f"UPDATE ledger_versions SET version = {version}"):
                     connection.exec_driver_sql(statement)
         with Ledger(address) as ledger:
-            assert columns(ledger) == new and ledger.check() == []
-            assert ledger.answers(MODEL) == answers and ledger.seen_at_end("e") == 2
-            assert ledger.names("e") == []
+            assert columns(ledger) == new and check(ledger.database.address) == []
+            assert ledger.answers(MODEL) == answers and ledger.explanation("e").seen_at_end == 2
+            assert ledger.explanation("e").names == ()
             ledger.name("e", ["ann"])
-            assert ledger.names("e") == ["ann"]
-            assert ledger.purge(named=["ann"]).rows == 2 and ledger.answers(MODEL) == []
+            assert ledger.explanation("e").names == ("ann",)
+            assert purge(ledger, named=["ann"]).rows == 2 and ledger.answers(MODEL) == []
 
 
 def contents(path: Path) -> list[str]:
@@ -163,7 +181,7 @@ def contents(path: Path) -> list[str]:
 
 def migrate_and_die(path: Path) -> None:
     """Killed when everything is rewritten, before it counts."""
-    migrations._name = lambda connection: os.kill(os.getpid(), signal.SIGKILL)
+    schema._create_identity = lambda connection: os.kill(os.getpid(), signal.SIGKILL)
     Ledger(path)
 
 
@@ -180,12 +198,12 @@ def test_a_migration_that_is_killed_or_fails_has_changed_nothing(
         raise OperationalError("UPDATE", {}, Exception("database or disk is full"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "_name", full)
+        patch.setattr(schema, "_create_identity", full)
         with pytest.raises(LedgerFailed, match="full"):
             Ledger(path)
     assert contents(path) == before
     with Ledger(path) as ledger:
-        assert ledger.last_sequence("many") == 2_000 and ledger.check() == []
+        assert ledger.account("many").last_sequence == 2_000 and check(ledger.database.address) == []
 
 
 def test_answers_that_came_after_an_end_are_not_what_it_had_seen(tmp_path: Path) -> None:
@@ -196,4 +214,4 @@ def test_answers_that_came_after_an_end_are_not_what_it_had_seen(tmp_path: Path)
     connection.commit()
     connection.close()
     with Ledger(tmp_path / "old.db") as ledger:
-        assert (ledger.seen_at_end("e0"), ledger.seen_at_end("e1")) == (50, 0)
+        assert (ledger.explanation("e0").seen_at_end, ledger.explanation("e1").seen_at_end) == (50, 0)

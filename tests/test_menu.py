@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import acex
-from acex.ledger import Ledger, canonical
+from acex.ledger import canonical
+from acex.ledger.sql import Ledger
 from commands import run
 from ledgers import Bill, Seller, killed
 

@@ -381,7 +381,7 @@ def test_nothing_is_paid_twice_and_all_is_as_it_was(tmp_path: Path) -> None:
     assert again.n_queries == 0
     assert_frame_equal(again.asked, first.asked)
     with acex.Ledger(path) as ledger:
-        told = recorded(ledger, ledger.explanations()["id"].iloc[0])
+        told = recorded(ledger, ledger.tables.explanations()["id"].iloc[0])
     assert_frame_equal(told.asked, first.asked)
     assert told.costs == first.costs
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +18,9 @@ from numpy.testing import assert_allclose
 import acex
 from acex.arrays import FloatArray
 from acex.engine.recorded import recorded
-from acex.ledger import Ledger, as_vote, canonical, is_vote, without_vote
+from acex.ledger import as_vote, canonical, is_vote, without_vote
+from acex.ledger.maintenance import check
+from acex.ledger.sql import Ledger
 from acex.search.problem import History, Query
 from acex.search.surrogate import fit
 from acex.search.votes import Noise, Tally
@@ -66,25 +67,25 @@ def explained(model: Any, ledger: Any = None, **options: Any) -> acex.Explanatio
 # -- what votes are worth ----------------------------------------------------------------------------------------
 
 
-def history_of(*answers: tuple[float, bool], p_hit: float = 0.3) -> History:
+def told(*answers: tuple[float, bool], chance: float = 0.3) -> History:
     """A history of points on a line, the factual at 0."""
-    history = History((), ()).with_answer(Query(np.zeros(1), "factual"), False)
+    history = History((), ()).told(Query(np.zeros(1), "factual"), False)
     for x, hit in answers:
-        history = history.with_answer(Query(np.array([x]), "first", p_hit=p_hit), hit)
+        history = history.told(Query(np.array([x]), "first", chance=chance), hit)
     return history
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.floats(0.01, 0.4), st.floats(0.02, 0.45))
-def test_the_probability_of_a_hit_is_bayes_rule(answers: list[bool], share: float, p_hit: float) -> None:
-    tally = Tally(Noise(share), history_of(*((1.0, hit) for hit in answers), p_hit=p_hit))
-    of_hit, of_miss = p_hit, 1 - p_hit
+def test_the_probability_of_a_hit_is_bayes_rule(answers: list[bool], share: float, chance: float) -> None:
+    tally = Tally(Noise(share), told(*((1.0, hit) for hit in answers), chance=chance))
+    of_hit, of_miss = chance, 1 - chance
     for hit in answers:  # one after the other, not by their difference
         of_hit, of_miss = of_hit * (1 - share if hit else share), of_miss * (share if hit else 1 - share)
     assert_allclose(tally.certainty, [0.0, of_hit / (of_hit + of_miss)], rtol=1e-9)
 
 
 def test_a_strategy_sees_each_row_once_and_the_majority() -> None:
-    tally = Tally(Noise(0.1), history_of((1, False), (2, True), (1, True), (1, True), (2, False)))
+    tally = Tally(Noise(0.1), told((1, False), (2, True), (1, True), (1, True), (2, False)))
     assert tally.history.X.ravel().tolist() == [0, 1, 2]
     assert tally.history.hits == (False, True, False)  # one for and one against is no hit
     assert tally.position(1) == 3  # where the row first got the answer that holds
@@ -92,26 +93,26 @@ def test_a_strategy_sees_each_row_once_and_the_majority() -> None:
 
 def test_the_votes_that_are_kept_are_as_many_as_a_lead_takes_on_average() -> None:
     share, confirm = 0.2, 5
-    tally = Tally(Noise(share, confirm), history_of(*[(1.0, True)] * 3, p_hit=0.3))
+    tally = Tally(Noise(share, confirm), told(*[(1.0, True)] * 3, chance=0.3))
     # Steps to a lead of 5 from leads of 4, 3, ..., -95: one, and what is left after a vote for or against.
     leads = np.arange(100)
     steps = np.eye(100)
     steps[leads[1:], leads[:-1]] -= 1 - share
     steps[leads[:-1], leads[1:]] -= share
     expected = np.linalg.solve(steps, np.ones(100))
-    assert tally._votes_needed(np.array([1])) == np.ceil(expected[1])  # from a lead of 3
+    assert tally._wanted(np.array([1])) == np.ceil(expected[1])  # from a lead of 3
 
 
 def test_a_vote_belongs_to_the_round_in_which_it_is_asked() -> None:
-    history = history_of((1, True)).with_answer(Query(np.array([2.0]), "first", round=1), False)
-    history = history.with_answer(Query(np.array([3.0]), "first", round=2), True)
+    history = told((1, True)).told(Query(np.array([2.0]), "first", round=1), False)
+    history = history.told(Query(np.array([3.0]), "first", round=2), True)
     vote = Tally(Noise(0.1), history)._vote(1)
     assert (vote.point.tolist(), vote.round, vote.purpose) == ([1.0], 2, "vote")
 
 
 def test_the_share_is_learnt_from_rows_that_were_asked_more_than_once() -> None:
-    steady = Tally(Noise("auto"), history_of(*[(1.0, True)] * 10, (2.0, False))).share
-    fickle = Tally(Noise("auto"), history_of(*[(1.0, True)] * 7, *[(1.0, False)] * 3)).share
+    steady = Tally(Noise("auto"), told(*[(1.0, True)] * 10, (2.0, False))).share
+    fickle = Tally(Noise("auto"), told(*[(1.0, True)] * 7, *[(1.0, False)] * 3)).share
     assert 0 < steady < 0.08 < fickle < 0.35
 
 
@@ -130,10 +131,7 @@ def test_the_gaussian_process_takes_probabilities_as_labels() -> None:
 
 def test_without_noise_confirm_changes_nothing() -> None:
     loans = acex.datasets.load("loan")
-
-    def model(rows: pd.DataFrame) -> pd.Series:
-        return (rows["income"] > 3000).map({True: "approved", False: "rejected"})
-
+    model: Any = lambda rows: (rows["income"] > 3000).map({True: "approved", False: "rejected"})  # noqa: E731
     x = loans.rows[model(loans.rows) == "rejected"].iloc[0]
     plain = acex.explain(model, x, data=loans.rows, budget=8)
     e = acex.explain(model, x, data=loans.rows, budget=8, noise=0, confirm=5)
@@ -199,10 +197,10 @@ def test_votes_that_are_known_are_free_and_the_record_tells_the_same(tmp_path: P
     again = explained(model, path)
     assert sum(model.times.values()) == sent == first.n_queries
     with Ledger(path) as ledger:
-        [name] = ledger.explanations()["id"]
+        [name] = ledger.tables.explanations()["id"]
         told = recorded(ledger, name)
-        assert len(ledger.export(NAME)) == sent
-        assert ledger.check() == []
+        assert len(ledger.tables.answers(NAME)) == sent
+        assert check(ledger.database.address) == []
     assert again.ending.votes == told.ending.votes == first.ending.votes
     assert [s.best for s in told.steps] == [s.best for s in first.steps]
 
@@ -243,13 +241,13 @@ def test_labels_that_are_told_are_votes_where_one_is_wanted(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"noise": 0.5}, "noise: expected a share of answers"),
-        ({"noise": -0.1}, "noise: expected"),
-        ({"noise": float("nan")}, "noise: expected"),
-        ({"noise": "much"}, "noise: expected"),
-        ({"noise": None}, "noise: expected"),
-        ({"confirm": 0}, "confirm: expected a whole number of at least 1, got 0"),
-        ({"confirm": 2.5}, "confirm: expected"),
+        ({"noise": 0.5}, "noise must be a share of answers from 0 to below 0.5"),
+        ({"noise": -0.1}, "noise must be"),
+        ({"noise": float("nan")}, "noise must be"),
+        ({"noise": "much"}, "noise must be"),
+        ({"noise": None}, "noise must be"),
+        ({"confirm": 0}, "confirm must be a whole number of at least 1, got 0"),
+        ({"confirm": 2.5}, "confirm must be"),
         ({"strategy": "penalty"}, "noise needs strategy 'feasible'"),
         ({"scores": True}, "noise needs labels"),
         ({"target": acex.AtLeast(3.0)}, "noise needs labels"),

@@ -10,7 +10,7 @@ import pytest
 from acex.arrays import FloatArray
 from acex.engine import pool as pools
 from acex.engine.pool import ENOUGH, MOST_KNOWN, Pool, now_and_then, points_of
-from acex.ledger import Answer, Ledger, canonical
+from acex.ledger import Answer, MemoryLedger, canonical
 from acex.search.problem import key
 from acex.space.scale import Quantiles, Scale
 from problems import MIXED, PEOPLE, reference_rows
@@ -20,7 +20,7 @@ REFERENCE = reference_rows(MIXED, 200)
 
 def filled(n: int, seed: int = 1) -> tuple[Pool, FloatArray]:
     """A pool of so many answers, and their points in the order of answering."""
-    ledger = Ledger()
+    ledger = MemoryLedger()
     ledger.register("m", features=MIXED.names)
     rng = np.random.default_rng(seed)
     X = np.unique(MIXED.snap(MIXED.low + rng.random((n, 6)) * (MIXED.high - MIXED.low)), axis=0)

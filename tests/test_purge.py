@@ -14,9 +14,10 @@ from sqlalchemy import select
 
 import acex
 from acex.engine.recorded import recorded
-from acex.ledger import Ledger, Question
-from acex.ledger.purge import moment
-from acex.ledger.tables import metadata
+from acex.ledger import Question
+from acex.ledger.maintenance import check, parse_time, purge
+from acex.ledger.schema import metadata
+from acex.ledger.sql import Ledger
 from commands import run
 
 RNG = np.random.default_rng(0)
@@ -42,18 +43,18 @@ def files(path: Path) -> bytes:
 def test_a_row_that_was_taken_out_is_nowhere_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
     rows = filled(path)
-    before = Ledger(path).stats().to_dict("records")[0]
+    before = Ledger(path).tables.models().to_dict("records")[0]
     mine = f"[{rows.iloc[0]['a']}, {rows.iloc[0]['b']}]".encode()
     assert mine in files(path)
     with Ledger(path) as ledger:
-        told = ledger.purge(named=["ann"])
+        told = purge(ledger, named=["ann"])
         assert told.explanations == 1 and told.rows > 0
-        [line] = ledger.stats().to_dict("records")
-        assert (line["charged"], line["settled"]) == (before["charged"], before["settled"] - told.rows)
-        assert ledger.check() == []
-        assert sorted(ledger.explanations("m")["names"]) == ["bob", "cyd"]
-        assert [answer.sequence for answer in ledger.answers("m")] == list(range(1, line["settled"] + 1))
-        for name in ledger.explanations("m")["id"]:
+        [line] = ledger.tables.models().to_dict("records")
+        assert (line["charged"], line["answered"]) == (before["charged"], before["answered"] - told.rows)
+        assert check(ledger.database.address) == []
+        assert sorted(ledger.tables.explanations("m")["names"]) == ["bob", "cyd"]
+        assert [answer.sequence for answer in ledger.answers("m")] == list(range(1, line["answered"] + 1))
+        for name in ledger.tables.explanations("m")["id"]:
             assert recorded(ledger, name).outcome == "found"
     with Ledger(path):
         pass
@@ -62,7 +63,7 @@ def test_a_row_that_was_taken_out_is_nowhere_in_the_file(tmp_path: Path) -> None
 
 def everything(address: str) -> str:
     """All that the tables of a ledger hold, as text."""
-    with Ledger(address) as ledger, ledger._store.read() as connection:
+    with Ledger(address) as ledger, ledger.database.read() as connection:
         return "\n".join(str(list(connection.execute(select(table)))) for table in metadata.sorted_tables)
 
 
@@ -70,13 +71,13 @@ def test_a_row_that_was_taken_out_is_in_no_table_and_the_others_are_whole(addres
     rows = filled(address)
     mine, other = (f"[{rows.iloc[i]['a']}, {rows.iloc[i]['b']}]" for i in (0, 1))
     with Ledger(address) as ledger:
-        charged = ledger.stats()["charged"].tolist()
-        kept = {name: recorded(ledger, name).to_dict() for name in ledger.explanations("m")["id"]}
+        charged = ledger.tables.models()["charged"].tolist()
+        kept = {name: recorded(ledger, name).to_dict() for name in ledger.tables.explanations("m")["id"]}
     assert mine in everything(address) and "ann" in everything(address)
     with Ledger(address) as ledger:
-        assert ledger.purge(named=["ann"], really=False) == ledger.purge(named=["ann"])
-        assert ledger.stats()["charged"].tolist() == charged and ledger.check() == []
-        left = ledger.explanations("m")["id"].tolist()
+        assert purge(ledger, named=["ann"], dry_run=True) == purge(ledger, named=["ann"])
+        assert ledger.tables.models()["charged"].tolist() == charged and check(ledger.database.address) == []
+        left = ledger.tables.explanations("m")["id"].tolist()
         assert len(left) == 2
         # Free of what others have asked meanwhile: each says what it said before.
         assert [recorded(ledger, name).to_dict() for name in left] == [kept[name] for name in left]
@@ -89,7 +90,7 @@ def test_what_stays_goes_on_and_costs_nothing_again(address: str) -> None:
     path = address
     rows = filled(path)
     with Ledger(path) as ledger:
-        ledger.purge(named=["ann"])
+        purge(ledger, named=["ann"])
     explainer = acex.Explainer(model, DATA, ledger=path, model_id="m")
     again = explainer.explain_many(rows.iloc[1:], ids=["bob", "cyd"], target="high", budget=7, n_jobs=1)
     assert sum(e.n_queries for e in again) == 0
@@ -102,10 +103,11 @@ def test_a_row_that_is_also_somebody_else_s_only_loses_the_name(address: str) ->
     row = DATA[DATA["a"] < 0].iloc[[0, 0]]
     explainer = acex.Explainer(model, DATA, ledger=path, model_id="m")
     explainer.explain_many(row, ids=["ann", "bob"], target="high", budget=5, n_jobs=1).frame()
-    told = explainer.ledger.purge(named=["ann"])
+    assert isinstance(explainer.ledger, acex.Ledger)
+    told = purge(explainer.ledger, named=["ann"])
     assert (told.explanations, told.rows, told.in_use) == (0, 0, 1)
-    assert explainer.ledger.explanations("m")["names"].tolist() == ["bob"]
-    assert explainer.ledger.purge(named=["bob"]).explanations == 1
+    assert explainer.ledger.tables.explanations("m")["names"].tolist() == ["bob"]
+    assert purge(explainer.ledger, named=["bob"]).explanations == 1
     explainer.ledger.close()
 
 
@@ -114,14 +116,14 @@ def test_what_is_old_enough_goes_with_rows_that_nobody_asked_for(address: str) -
     filled(path)
     with Ledger(path) as ledger:
         ledger.import_answers("m", ["[0.5, 0.5]"], ["low"])
-        n = ledger.stats()["settled"].sum()
-        assert ledger.purge(before=datetime.now(UTC) - timedelta(days=1)).rows == 0
-        told = ledger.purge(before=datetime.now(UTC) + timedelta(seconds=5), really=False)
+        n = ledger.tables.models()["answered"].sum()
+        assert purge(ledger, before=datetime.now(UTC) - timedelta(days=1)).rows == 0
+        told = purge(ledger, before=datetime.now(UTC) + timedelta(seconds=5), dry_run=True)
         assert (told.explanations, told.rows) == (3, n)
-        assert ledger.stats()["settled"].sum() == n
-        ledger.purge(before=datetime.now(UTC) + timedelta(seconds=5))
-        assert (ledger.stats()["settled"].sum(), len(ledger.explanations())) == (0, 0)
-        assert ledger.stats()["charged"].sum() > 0 and ledger.check() == []
+        assert ledger.tables.models()["answered"].sum() == n
+        purge(ledger, before=datetime.now(UTC) + timedelta(seconds=5))
+        assert (ledger.tables.models()["answered"].sum(), len(ledger.tables.explanations())) == (0, 0)
+        assert ledger.tables.models()["charged"].sum() > 0 and check(ledger.database.address) == []
 
 
 def test_rows_in_flight_are_not_taken_out(address: str) -> None:
@@ -130,11 +132,11 @@ def test_rows_in_flight_are_not_taken_out(address: str) -> None:
         ledger.name("e", ["ann"])
         ledger.claim("m", [Question("[1]", position=0)], explanation="e")
         with pytest.raises(ValueError, match="1 of these rows wait for an answer of 'm'"):
-            ledger.purge(named=["ann"])
-        ledger.settle("m", ["[1]"], ["low"])
-        assert ledger.purge(named=["ann"]).rows == 1
+            purge(ledger, named=["ann"])
+        ledger.record("m", ["[1]"], ["low"])
+        assert purge(ledger, named=["ann"]).rows == 1
         with pytest.raises(ValueError, match="expected names of rows, or a time"):
-            ledger.purge()
+            purge(ledger)
 
 
 def test_the_command_counts_before_it_does_anything(tmp_path: Path) -> None:
@@ -144,6 +146,6 @@ def test_the_command_counts_before_it_does_anything(tmp_path: Path) -> None:
     assert result.exit_code == 0 and "would be taken out; say --yes" in result.stdout
     told = json.loads(run("ledger", "purge", path, "--id", "ann", "--id", "bob", "--yes", "--json").stdout)
     assert told["done"] and told["explanations"] == 2
-    assert "is no day or time" in run("ledger", "purge", path, "--before", "yesterday").stderr
+    assert "is not a day or time" in run("ledger", "purge", path, "--before", "yesterday").stderr
     assert run("ledger", "purge", path).exit_code == 2
-    assert moment("2026-01-31") == datetime(2026, 1, 31, tzinfo=UTC)
+    assert parse_time("2026-01-31") == datetime(2026, 1, 31, tzinfo=UTC)

@@ -35,9 +35,10 @@ def test_what_the_ledger_knows_is_counted_and_nothing_is_asked(tmp_path: Path) -
     many = desk.explain_many(LOW[:6], target="high", budget=9, n_jobs=1)
     done = many.frame()
     desk.ledger.budget("m", money=100, price_per_row=0.25)
-    before = desk.ledger.stats().to_dict("records")
+    assert isinstance(desk.ledger, acex.Ledger)
+    before = desk.ledger.tables.models().to_dict("records")
     told = desk.quote(LOW[:10], target="high", budget=12)
-    assert desk.ledger.stats().to_dict("records") == before
+    assert desk.ledger.tables.models().to_dict("records") == before
     paid, mean = int(done["queries"].sum()), float(done["queries"].mean())
     left = [0 if e.stopped_by != "budget" else 12 - e.n_queries for e in many]
     assert told.paid_before == paid and told.ended == left.count(0)

@@ -17,7 +17,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import acex
 from acex.engine.recorded import recorded
 from acex.errors import ModelFailed
-from acex.ledger import Ledger, canonical
+from acex.ledger import canonical
+from acex.ledger.sql import Ledger
 from acex.search.evidence import one_sided, unit_of
 from commands import run
 from ledgers import Bill, Seller, killed

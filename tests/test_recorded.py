@@ -40,7 +40,7 @@ def explain(ledger: Any, predict: Any = model, **options: Any) -> acex.Explanati
 
 def names(where: Any) -> list[str]:
     with Ledger(where) as ledger:
-        return [str(name) for name in ledger.explanations()["id"]]
+        return [str(name) for name in ledger.tables.explanations()["id"]]
 
 
 def read(where: Any) -> acex.Explanation:
@@ -149,7 +149,7 @@ def not_asked(rows: Any) -> Any:
 def test_a_contradiction_since_then_is_told(tmp_path: Path) -> None:
     e = explain(tmp_path / "l.db")
     with Ledger(tmp_path / "l.db") as ledger:
-        ledger.settle(MODEL, ['[1500, 0.6, "cook"]'], ["good"])
+        ledger.record(MODEL, ['[1500, 0.6, "cook"]'], ["good"])
     assert e.warnings == ()
     assert "it gave 1 row (1 asked here) another label later" in read(tmp_path / "l.db").warnings[0]
 
@@ -193,7 +193,7 @@ def test_an_older_ledger_says_what_it_lacks(old: Path) -> None:
 
 def test_explaining_again_records_what_an_older_ledger_lacks_and_pays_no_answer_again(old: Path) -> None:
     with Ledger(old) as ledger:
-        paid = set(ledger.export(MODEL)["row"])
+        paid = set(ledger.tables.answers(MODEL)["row"])
     sent: list[str] = []
 
     def asked(rows: Any) -> Any:
@@ -204,7 +204,7 @@ def test_explaining_again_records_what_an_older_ledger_lacks_and_pays_no_answer_
     assert len(sent) == e.n_queries and not paid & set(sent)
     assert e.n_reused > 0
     with Ledger(old) as ledger:
-        older, newer = ledger.explanations()["id"]
+        older, newer = ledger.tables.explanations()["id"]
         back = recorded(ledger, newer)
         assert recorded(ledger, older).warnings == (OLDER, ENDED_OLDER)
     assert back.warnings == ()

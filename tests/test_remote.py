@@ -22,6 +22,7 @@ import pytest
 import acex
 from acex import HttpModel, MissingExtra, ModelFailed
 from acex.engine.blackbox import BlackBox
+from acex.ledger import MemoryLedger
 from acex.models import http as remote
 from acex.models import transport
 from commands import run
@@ -360,7 +361,7 @@ def test_labels_that_were_paid_for_before_a_failure_are_not_lost(deed: Deed, in_
 
 def test_the_black_box_keeps_what_was_answered_before_a_failure() -> None:
     with serving(labels, half, labels) as server:
-        box = BlackBox(asking(server.url, rows_per_request=2).predict, acex.Ledger(), 10)
+        box = BlackBox(asking(server.url, rows_per_request=2).predict, MemoryLedger(), 10)
         with pytest.raises(ModelFailed, match="gave no complete answer") as caught:
             box.ask(ROWS)
         assert caught.value.in_doubt == 2

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import acex
 from acex.engine.recorded import recorded
-from acex.ledger import Ledger
+from acex.ledger.sql import Ledger
 from acex.space.region import Region
 from acex.space.rules import Rule
 from commands import run

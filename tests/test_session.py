@@ -18,7 +18,8 @@ from acex.arrays import FloatArray
 from acex.engine.blackbox import HANDED_OUT
 from acex.engine.pool import MOST_KNOWN
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
-from acex.ledger import Ledger, Question, canonical
+from acex.ledger import MemoryLedger, Question, canonical
+from acex.ledger.sql import Ledger
 from acex.search.problem import Known
 from acex.search.search import Search
 from ledgers import Bill, processes, run
@@ -157,8 +158,8 @@ def test_what_is_handed_out_is_handed_out_again_by_a_new_explainer_and_counted_o
         seen += canonical(rows[-1:])
     assert Counter(seen) == Counter(canonical(expected.asked.to_numpy()))
     with Ledger(address) as ledger:
-        assert ledger.stats()["charged"].tolist() == [8]
-        assert ledger.explanations()[["outcome", "paid"]].values.tolist() == [["found", 8]]
+        assert ledger.tables.models()["charged"].tolist() == [8]
+        assert ledger.tables.explanations()[["outcome", "paid"]].values.tolist() == [["found", 8]]
         e = explainer(ledger).explain(LOW[0], budget=8, queries_per_round=3)
         same(e, expected)
         assert (e.n_queries, e.n_reused) == (0, 8)
@@ -168,7 +169,7 @@ def test_a_row_that_was_handed_out_is_not_asked_by_explain_and_it_says_why(path:
     first = explainer(path).search(LOW[0], budget=5)
     asked = Watched()
     first.ask()
-    with pytest.raises(LedgerFailed, match=r"1 rows were handed out to be asked, such as .*labels have not been told"):
+    with pytest.raises(LedgerFailed, match=r"1 rows were handed out to be asked, such as .*have no label"):
         explainer(path, asked).explain(LOW[0], budget=5)
     assert asked.rows == []
 
@@ -178,12 +179,12 @@ def test_a_row_that_another_process_asks_is_awaited_and_not_handed_out(path: Pat
     (row,) = canonical(LOW[0][None])
     other = Ledger(path)
     other.claim(NAME, [Question(row)])
-    timer = threading.Timer(0.1, lambda: other.settle(NAME, [row], ["low"]))
+    timer = threading.Timer(0.1, lambda: other.record(NAME, [row], ["low"]))
     timer.start()
     rows = session.ask()
     assert rows is not None and row not in canonical(rows)
     assert [step.label for step in session.steps] == ["low"]
-    assert ledger_of(path).show(NAME)["claimed_by"].tolist()[-1] == HANDED_OUT
+    assert ledger_of(path).tables.queries(NAME)["claimed_by"].tolist()[-1] == HANDED_OUT
 
 
 def ledger_of(path: Path) -> Ledger:
@@ -270,8 +271,8 @@ def test_a_process_that_dies_at_any_query_costs_at_most_that_query_again(address
         pd.testing.assert_frame_equal(e.trace, expected.trace[:8])  # what was in flight counts as well
         rows = canonical(e.asked.to_numpy())
         assert Counter(bill.lines() + asked.rows) == Counter(rows) + Counter(rows[:3] + rows[4:5])
-        assert ledger.stats()["charged"].tolist() == [12]
-        assert ledger.paid(ledger.explanations()["id"][0]) == 12
+        assert ledger.tables.models()["charged"].tolist() == [12]
+        assert ledger.paid(ledger.tables.explanations()["id"][0]) == 12
 
 
 def test_a_larger_budget_goes_on_and_a_smaller_one_changes_nothing(path: Path, no_reserve: None) -> None:
@@ -313,7 +314,7 @@ def test_what_others_answer_while_an_explanation_ends_is_not_what_it_knew(
     monkeypatch.setattr(Ledger, "finish", after_others)
     first = explainer(path).explain(LOW[0], budget=80)
     with Ledger(path) as ledger:
-        assert ledger.seen_at_end(explainer(path).plan(LOW[0], budget=80).identity) == len(first.steps)
+        assert ledger.explanation(explainer(path).plan(LOW[0], budget=80).identity).seen_at_end == len(first.steps)
     same(explainer(path, None_of_it).explain(LOW[0], budget=80), first)
 
 
@@ -358,7 +359,7 @@ def test_explanations_that_differ_in_anything_do_not_collide(path: Path) -> None
     for _ in range(2):  # each is found again
         for settings in different:
             one.search(LOW[0], **settings)
-        assert len(one.ledger.explanations()) == len(different)
+        assert len(ledger_of(path).tables.explanations()) == len(different)
     several = [one.explain(LOW[0], **{"budget": 10, **different[i]}) for i in (0, 6, 4, -3)]
     assert len({tuple(canonical(e.asked.to_numpy())) for e in several}) == len(several)
 
@@ -378,7 +379,7 @@ class Below:
 def identify(file: str, names: Any) -> None:
     constraint = lambda rows: np.array([any(v > 0 for v in row) for row in rows])  # noqa: E731
     explainer(file).explain(LOW[0], budget=3, constraint=constraint)
-    names.put(ledger_of(Path(file)).explanations()["id"].tolist())
+    names.put(ledger_of(Path(file)).tables.explanations()["id"].tolist())
 
 
 def test_an_explanation_has_the_same_name_in_every_process(path: Path) -> None:
@@ -419,10 +420,10 @@ def test_a_model_that_hangs_counts_as_failed_and_what_was_paid_is_kept(path: Pat
 
 
 def test_who_waits_for_a_slow_model_waits_as_long_as_its_claim_holds(path: Path) -> None:
-    with Ledger(path, lease=0.05) as quick:
+    with Ledger(path) as quick:
         (row,) = canonical(LOW[0][None])
-        quick.claim(NAME, [Question(row)], lease=60)
-        timer = threading.Timer(0.4, lambda: quick.settle(NAME, [row], ["low"]))
+        quick.claim(NAME, [Question(row)])
+        timer = threading.Timer(0.4, lambda: quick.record(NAME, [row], ["low"]))
         timer.start()
         asked = Watched()
         e = explainer(Ledger(path, lease=0.05), asked).explain(LOW[0], budget=3)
@@ -448,8 +449,8 @@ def test_two_processes_that_explain_different_rows_send_no_row_twice(address: st
     assert run(explain_rows, [(address, [0, 1, 2], bill, ready, 10), (address, [3, 1, 4], bill, ready, 10)]) == [0, 0]
     assert set(Counter(bill.lines()).values()) == {1}
     with Ledger(address) as ledger:
-        assert ledger.stats()[["charged", "asked_again"]].values.tolist() == [[len(bill.lines()), 0]]
-        assert (ledger.explanations()["paid"] <= 10).all() and len(ledger.explanations()) == 5
+        assert ledger.tables.models()[["charged", "asked_again"]].values.tolist() == [[len(bill.lines()), 0]]
+        assert (ledger.tables.explanations()["paid"] <= 10).all() and len(ledger.tables.explanations()) == 5
 
 
 def test_the_same_explanation_run_twice_at_once_is_paid_once_and_both_end(address: str, tmp_path: Path) -> None:
@@ -596,7 +597,7 @@ def test_answers_in_other_words_than_the_models_are_refused() -> None:
     """Each of them would be a hit, and a counterfactual that the model never labelled."""
     with pytest.raises(ValueError, match=r"answers: 1 is not a label of the model, which gives \['high', 'low'\]"):
         explainer(asked=Estimator(), answers=(X[:2], [1, 0]))
-    ledger = Ledger()
+    ledger = MemoryLedger()
     explainer(ledger).explain(LOW[0], budget=2)
     with pytest.raises(ValueError, match=r"answers: labels such as 1, but the model gives labels such as '(low|high)'"):
         explainer(ledger, answers=(X[:2], [1, 0]))
@@ -623,17 +624,17 @@ def test_an_explanation_says_that_the_model_contradicts_itself(path: Path) -> No
 
 @pytest.mark.parametrize("labels", [[1, 0], [1.0, 0.0], [True, False], np.array([1, 0], dtype=np.int8)])
 def test_equal_labels_of_another_type_are_no_contradiction(labels: Any) -> None:
-    ledger = Ledger()
+    ledger = MemoryLedger()
     ledger.import_answers(NAME, canonical(X[:2]), [1, 0])
     ledger.import_answers(NAME, canonical(X[:2]), list(labels))
-    assert ledger.contradictions(NAME).empty
+    assert ledger.contradicted(NAME) == set()
 
 
 # -- the model's name --------------------------------------------------------------------------------------
 
 
 def test_a_ledger_that_is_shared_needs_a_name_for_the_model(path: Path) -> None:
-    for ledger in (path, str(path), Ledger(path), Ledger()):
+    for ledger in (path, str(path), Ledger(path), MemoryLedger()):
         with pytest.raises(ValueError, match=r"A ledger that outlives this explainer needs model_id: .* this function"):
             acex.explain(model, LOW[0], data=X, ledger=ledger)
     with pytest.raises(TypeError, match="model_id must be text, got 7"):
@@ -645,12 +646,12 @@ def test_a_ledger_that_is_shared_needs_a_name_for_the_model(path: Path) -> None:
     e = acex.explain(Named(), LOW[0], data=X, ledger=path, budget=2)
     assert e.settings["model_id"] == "sha256:1234"
     acex.explain(Named(), LOW[0], data=X, ledger=path, budget=2, model_id="mine")
-    assert ledger_of(path).stats()["model"].tolist() == ["mine", "sha256:1234"]
+    assert ledger_of(path).tables.models()["model"].tolist() == ["mine", "sha256:1234"]
 
 
 def test_two_models_of_one_ledger_know_nothing_of_each_other(path: Path) -> None:
     acex.explain(model, LOW[0], data=X, ledger=path, model_id="a", budget=12)
     e = acex.explain(lambda rows: rows[:, 0] > 5, LOW[0], data=X, ledger=path, model_id="b", budget=4)
     assert (e.label_before, e.n_reused) == (False, 0)
-    with pytest.raises(ValueError, match="known with the features"):
+    with pytest.raises(ValueError, match="has the features"):
         acex.explain(model, LOW[0][:2], data=X[:, :2], ledger=path, model_id="a")

@@ -65,7 +65,7 @@ def test_whatever_the_server_does_the_bill_is_right(seed: int, tmp_path: Path, m
     for row in fate.answered:  # the answer ended it
         assert max(i for i, other in enumerate(fate.bill) if other == row) == fate.places[row]
     with acex.Ledger(path) as ledger:
-        stats = ledger.stats().iloc[0]
+        stats = ledger.tables.models().iloc[0]
         assert stats["charged"] == len(fate.bill)
         assert len(ledger.answers(model.model_id)) == len(fate.answered)
     assert e.outcome in ("found", "budget_spent")

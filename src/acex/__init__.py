@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         NoCounterfactual,
     )
     from acex.face import explain
-    from acex.ledger.ledger import Ledger
+    from acex.ledger.sql import Ledger
     from acex.models.files import load_model
     from acex.models.http import HttpModel
     from acex.models.model import Model
@@ -58,7 +58,7 @@ _HOMES = {
     "Explanations": "acex.batch.explanations",
     "Feasible": "acex.search.feasible",
     "HttpModel": "acex.models.http",
-    "Ledger": "acex.ledger.ledger",
+    "Ledger": "acex.ledger.sql",
     "Model": "acex.models.model",
     "Penalty": "acex.search.penalty",
     "Plan": "acex.plan.plan",

@@ -20,7 +20,7 @@ from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
 from acex.engine.reference import Reference
 from acex.engine.session import Session
-from acex.ledger import Ledger, canonical, open_ledger
+from acex.ledger import BaseLedger, MemoryLedger, canonical, open_ledger
 from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
 from acex.options import Options, suggests_names
@@ -65,7 +65,7 @@ def explain(
     space: Space | None = None,
     strategy: Strategy | str = "feasible",
     queries_per_round: int = 1,
-    ledger: Ledger | str | Path | None = None,
+    ledger: BaseLedger | str | Path | None = None,
     seed: int = 0,
     callback: Callback | None = None,
     progress: bool | None = None,
@@ -127,7 +127,7 @@ def explain(
     try:
         return explainer._explain(x, options, callback, progress)
     finally:
-        if not isinstance(ledger, Ledger):
+        if not isinstance(ledger, BaseLedger):
             explainer.ledger.close()
 
 
@@ -150,7 +150,7 @@ class Explainer:
         outcomes: Any = None,
         plausibility: Plausibility | None = DEFAULT,
         space: Space | None = None,
-        ledger: Ledger | str | Path | None = None,
+        ledger: BaseLedger | str | Path | None = None,
         share_answers: bool = True,
         seed: int = 0,
     ) -> None:
@@ -167,7 +167,6 @@ class Explainer:
         if wrapped.labels is not None:
             reference.refuse_foreign_outcomes(wrapped.labels)
         model_id = wrapped.identity(is_shared=ledger is not None)
-        self._owns_ledger = not isinstance(ledger, Ledger)
         opened = open_ledger(ledger)
         opened.register(model_id, description=wrapped.kind, features=reference.space.names)
         self._planner = Planner(wrapped, reference, opened, model_id, share_answers=share_answers, remarks=remarks)
@@ -178,7 +177,7 @@ class Explainer:
         return self._planner.space
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> BaseLedger:
         """Where answers are recorded."""
         return self._planner.ledger
 
@@ -387,9 +386,9 @@ class Explainer:
 
     def _share_ledger(self) -> None:
         """Move answers in memory to a temporary file that processes can share; it is deleted with the explainer."""
-        if not self.ledger.is_memory:
+        if not isinstance(self.ledger, MemoryLedger):
             return
         self._folder = TemporaryDirectory(prefix="acex-")
-        shared = Ledger(Path(self._folder.name) / "ledger.db")
+        shared = open_ledger(Path(self._folder.name) / "ledger.db")
         self.ledger.copy_to(shared)
         self._planner.ledger = shared

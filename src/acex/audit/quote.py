@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from acex.ledger import Ledger
+from acex.ledger import BaseLedger
 from acex.plan.plan import Plan
 from acex.values import is_missing
 
@@ -71,7 +71,7 @@ class Quote:
 
 def quote(
     plans: Iterable[Plan | None],
-    ledger: Ledger,
+    ledger: BaseLedger,
     model_id: str,
     *,
     budget: int,
@@ -79,7 +79,7 @@ def quote(
     price_per_row: float | None = None,
 ) -> Quote:
     """The price of these plans, None for a row that does not fit; the ledger is only read."""
-    recorded = ledger.explanations(model_id)
+    recorded = _explanations(ledger, model_id)
     known = {line["id"]: line for line in recorded.to_dict("records")}
     n_rows, left, paid, ended, wrong = 0, {}, 0, 0, 0
     like: Plan | None = None
@@ -97,7 +97,7 @@ def quote(
         ended += left[plan.identity] == 0
     usual, pace = _usual(recorded, like)
     expected = None if usual is None else float(sum(min(usual, more) for more in left.values()))
-    limit = min(inf if budget_total is None else max(budget_total - paid, 0), ledger.remaining(model_id))
+    limit = min(inf if budget_total is None else max(budget_total - paid, 0), ledger.account(model_id).remaining)
     if expected is not None:
         expected = min(expected, limit)
     return Quote(
@@ -108,9 +108,19 @@ def quote(
         paid_before=paid,
         expected_queries=None if expected is None else round(expected),
         most_queries=int(min(sum(left.values()), limit)),
-        price_per_row=_price(ledger, model_id) if price_per_row is None else price_per_row,
+        price_per_row=ledger.account(model_id).price_per_row if price_per_row is None else price_per_row,
         seconds=None if expected is None or pace is None else expected * pace,
     )
+
+
+def _explanations(ledger: BaseLedger, model_id: str) -> pd.DataFrame:
+    """A line for each explanation of the model; a ledger in memory keeps none."""
+    if ledger.is_memory:
+        return pd.DataFrame(columns=["id", "settings", "started_at", "finished_at", "result", "asked", "paid"])
+    from acex.ledger.sql import Ledger
+
+    assert isinstance(ledger, Ledger)
+    return ledger.tables.explanations(model_id)
 
 
 def _left(line: dict[Any, Any], budget: int) -> int:
@@ -133,11 +143,6 @@ def _usual(recorded: pd.DataFrame, like: Plan | None) -> tuple[float | None, flo
     took = pd.to_datetime(done["finished_at"]) - pd.to_datetime(done["started_at"])
     pace = np.median(took.dt.total_seconds() / done["asked"])
     return float(done["paid"].mean()), float(pace)
-
-
-def _price(ledger: Ledger, model_id: str) -> float | None:
-    prices = ledger.stats().set_index("model")["price_per_row"]
-    return None if is_missing(prices.get(model_id)) else float(prices[model_id])
 
 
 def _money(amount: float | None) -> str:

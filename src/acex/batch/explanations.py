@@ -30,7 +30,7 @@ from acex.engine.recorded import recorded
 from acex.engine.redaction import message, redacted, saved
 from acex.engine.row_result import NOT_DONE, RowResult
 from acex.errors import LedgerFailed
-from acex.ledger import Ledger
+from acex.ledger import BaseLedger
 from acex.options import Options
 from acex.plan.plan import Plan
 from acex.space.columns import as_frame
@@ -330,7 +330,7 @@ class Explanations(Results, Sequence[Explanation]):
         text = certified({"format": FORMAT, "rows": rows}, sign, indent=None)
         return saved(text, path, private, left_out)
 
-    def quote(self, price_per_row: float | None = None, ledger: Ledger | None = None) -> Quote:
+    def quote(self, price_per_row: float | None = None, ledger: BaseLedger | None = None) -> Quote:
         """What explaining these rows would cost, from what the ledger knows. Sends nothing.
 
         Args:
@@ -410,7 +410,7 @@ class _Shelf:
     Each says what its row is called, as the id in its settings.
     """
 
-    def __init__(self, ledger: Ledger, ids: Sequence[Any]) -> None:
+    def __init__(self, ledger: BaseLedger, ids: Sequence[Any]) -> None:
         self._ledger, self._ids = ledger, ids
         self._kept: OrderedDict[int, Explanation] = OrderedDict()
         self._put_away: dict[int, tuple[str, int, int]] = {}  # identity, and what this run paid

@@ -12,7 +12,7 @@ import numpy as np
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.bench.ground import Ground
 from acex.engine.blackbox import BlackBox
-from acex.ledger import Ledger
+from acex.ledger import MemoryLedger
 from acex.space.region import Region
 
 UNLIMITED = 10**9
@@ -66,7 +66,7 @@ class Door:
 
     def __init__(self, task: Task, cap: int = UNLIMITED) -> None:
         self.task, self.cap = task, cap
-        self._box = BlackBox(task.ground.predict, Ledger(None), UNLIMITED)
+        self._box = BlackBox(task.ground.predict, MemoryLedger(), UNLIMITED)
         self.queries = 0
         self.curve: list[tuple[int, float]] = []
         self.best: FloatArray | None = None  # the hit of least J that the row may become, (d,)

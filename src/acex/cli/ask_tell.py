@@ -90,7 +90,7 @@ def tell(
     """
     filled = _filled_in(_read_answers(answers))
     with opened(ledger) as book:
-        asked = book.by_key(list(filled))
+        asked = book.find(list(filled))
         try:
             labels = _told(book, filled, asked)
         except ValueError as error:
@@ -99,7 +99,7 @@ def tell(
         differ = 0
         for model in dict.fromkeys(a.model for a in asked.values()):
             keys = [key for key, a in asked.items() if a.model == model]
-            stand = book.settle(model, [asked[key].row for key in keys], [labels[key] for key in keys])
+            stand = book.record(model, [asked[key].row for key in keys], [labels[key] for key in keys])
             differ += sum(answer.label != labels[key] for answer, key in zip(stand, keys, strict=True))
         waiting = sum(line["waiting"] for line in _lines(book))
     new = sum(a.answer is None for a in asked.values())
@@ -196,7 +196,7 @@ def _refuse_untold(book: acex.Ledger, path: Path) -> None:
         filled = _filled_in(_read_answers(path))
     except ValueError:
         raise ValueError(f"{path} exists and is no list of acex ask; name another file for --out.") from None
-    known = book.by_key(list(filled))
+    known = book.find(list(filled))
     untold = [key for key in filled if key not in known or known[key].answer is None]
     if untold:
         raise ValueError(f"{path} holds {counted(len(untold), 'label')} not recorded yet: acex tell {path} first.")
@@ -235,7 +235,7 @@ def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any
     from acex.engine.recorded import recorded
 
     lines = []
-    for line in records(book.explanations(model_id)):
+    for line in records(book.tables.explanations(model_id)):
         asks = book.asks(line["id"])
         answered = [a for a in asks if a.answer is not None]
         found = recorded(book, line["id"]) if answered and answered[0].position == 0 else None
@@ -245,7 +245,7 @@ def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any
         lines.append(
             {
                 "explanation": line["id"],
-                "names": book.names(line["id"]),
+                "names": list(book.explanation(line["id"]).names),
                 "model_id": line["model_id"],
                 "outcome": line["outcome"],
                 "factual": json.loads(line["factual"]),

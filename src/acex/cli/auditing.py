@@ -70,8 +70,8 @@ def audit(
 
 def _form(book: acex.Ledger, model: str) -> dict[str, Any]:
     """How the model's rows were written when they were asked; by their names alone where all were imported."""
-    settings = [json.loads(text) for text in book.explanations(model)["settings"]]
+    settings = [json.loads(text) for text in book.tables.explanations(model)["settings"]]
     forms = [s["form"] for s in settings if "form" in s]
     if forms:
         return dict(forms[-1])
-    return {"columns": book.features(model), "dtypes": None, "array_dtype": None}
+    return {"columns": list(book.account(model).features or ()) or None, "dtypes": None, "array_dtype": None}

@@ -160,7 +160,10 @@ class Case:
         cost = self.given.of("cost")
         if "weights" in cost:
             cost["weights"] = self._by_column("weights", "--weight", "income=3", space, lambda name, text: float(text))
-        return {"strategy": replace(strategy, **own), "cost": acex.Cost(**{"per_category": strategy.default_per_category, **cost})}
+        return {
+            "strategy": replace(strategy, **own),
+            "cost": acex.Cost(**{"per_category": strategy.default_per_category, **cost}),
+        }
 
     def _by_column(self, name: str, flag: str, example: str, space: acex.Space, read: Any) -> dict[str, Any]:
         return flags.by_column(self.given.get(name, ()), space, flag, example, read)

@@ -128,7 +128,7 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
     if case.ledger is not None and exists(case.ledger):
         with acex.Ledger(case.ledger) as ledger:
             paid = sum(ask.paid for ask in ledger.asks(plan.identity))
-            left = ledger.remaining(model_id)
+            left = ledger.account(model_id).remaining
             price = price_of(ledger, model_id) if price is None else price
     most = int(min(max(plan.budget - paid, 0), left))
     cost = None if price is None else most * price

@@ -12,7 +12,7 @@ import acex
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records, table
 from acex.cli.tables import apart, column_names, read_answers
-from acex.values import is_missing, listed
+from acex.values import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,16 +37,16 @@ def exists(where: str) -> bool:
     return "://" in where or Path(where).exists()
 
 
-def opened(where: str, checked: bool = True) -> acex.Ledger:
-    """The ledger that is there: a typing error must not make a new one."""
+def opened(where: str) -> acex.Ledger:
+    """The ledger at this address; a misspelled path must not create a new one."""
     if not exists(where):
         raise ValueError(f"{spoken(where)}: there is no such ledger.")
-    return acex.Ledger(where, checked=checked)
+    return acex.Ledger(where)
 
 
 def chosen(book: acex.Ledger, model_id: str | None) -> str:
     """The model that is meant: the one named, the only one whose name begins so, or the only one there is."""
-    known = [str(name) for name in book.stats()["model"]]
+    known = [str(name) for name in book.tables.models()["model"]]
     begins = [name for name in known if model_id is None or (model_id and name.startswith(model_id))]
     meant = [model_id] if model_id in known else begins
     if len(meant) == 1:
@@ -60,11 +60,8 @@ def chosen(book: acex.Ledger, model_id: str | None) -> str:
 
 
 def price_of(book: acex.Ledger | None, model_id: str) -> float | None:
-    """What a row of the model costs, where the ledger knows it."""
-    if book is None:
-        return None
-    prices = book.stats().set_index("model")["price_per_row"]
-    return None if is_missing(prices.get(model_id)) else float(prices[model_id])
+    """The price of a row of the model, if the ledger has one."""
+    return None if book is None else book.account(model_id).price_per_row
 
 
 def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
@@ -74,7 +71,7 @@ def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
     from acex.ledger import without_vote
 
     values = [json.loads(without_vote(row)) for row in rows]
-    names = book.features(model) or [f"x{j}" for j in range(len(values[0]) if values else 0)]
+    names = book.account(model).features or [f"x{j}" for j in range(len(values[0]) if values else 0)]
     return pd.DataFrame(values, columns=names, dtype=object)
 
 
@@ -90,11 +87,11 @@ def show(
     Example: acex ledger show loans.db --newest 5
     """
     with opened(where) as book:
-        lines = book.show(None if model_id is None else chosen(book, model_id), newest=newest)
+        lines = book.tables.queries(None if model_id is None else chosen(book, model_id), newest=newest)
     if as_json:
         print_json(records(lines))
         return
-    state = ["settled" if s else "waiting" for s in lines["settled_at"].notna()]
+    state = ["answered" if s else "waiting" for s in lines["answered_at"].notna()]
     shown = zip(lines["row"], lines["label"], state, lines["purpose"], lines["attempts"], strict=True)
     console().print(table(("row", "label", "state", "purpose", "sent"), shown))
 
@@ -106,7 +103,7 @@ def stats(where: Where, as_json: AsJson = False) -> None:
     Example: acex ledger stats loans.db
     """
     with opened(where) as book:
-        lines = book.stats()
+        lines = book.tables.models()
     if as_json:
         print_json(records(lines))
         return
@@ -137,7 +134,7 @@ def export(
     apart(out, where)
     with opened(where) as book:
         model = chosen(book, model_id)
-        lines = book.export(model)
+        lines = book.tables.answers(model)
         rows = named_rows(book, model, lines["row"].tolist())
     taken = {c: f"acex_{c}" for c in lines.columns if c in rows.columns}
     answers = pd.concat([rows, lines.drop(columns="row").rename(columns=taken)], axis=1)
@@ -184,10 +181,10 @@ def import_(
         except ValueError as error:
             raise ValueError(f"{answers}: {label!r}: {error}.") from None
         rows = lines.drop(columns=[label, *column_names(drop, lines.columns, "--drop")])
-        known = book.features(model_id)
+        known = book.account(model_id).features
         if known is not None:
             column_names(known, rows.columns, f"{answers}", whole=True)
-            rows = rows[known]
+            rows = rows[list(known)]
         labels = _in_its_words(labels, book, model_id)
         book.register(model_id, features=[str(name) for name in rows.columns])
         new = book.import_answers(model_id, canonical(rows), labels, new_labels=new_labels)
@@ -199,7 +196,7 @@ def import_(
 
 def gives_numbers(book: acex.Ledger, model_id: str) -> bool:
     """Was this model asked for numbers, and not for labels?"""
-    targets = [json.loads(text).get("target") for text in book.explanations(model_id)["settings"]]
+    targets = [json.loads(text).get("target") for text in book.tables.explanations(model_id)["settings"]]
     return any(isinstance(target, dict) and "label" not in target for target in targets)
 
 
@@ -258,7 +255,7 @@ def budget(
         if money is not None and price and money / price > LARGEST:
             raise ValueError(f"--money {money:g} buys more than {LARGEST} rows at {price:g} each; expected less.")
         book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
-        left: Any = int(book.remaining(model))
+        left: Any = int(book.account(model).remaining)
     if as_json:
         print_json({"model_id": model, "remaining": left})
     else:
@@ -285,14 +282,15 @@ def purge(
 
     Example: acex ledger purge loans.db --id A-1017 --yes
     """
-    from acex.ledger.purge import moment
+    from acex.ledger.maintenance import parse_time
+    from acex.ledger.maintenance import purge as purge_rows
 
     if not row_id and before is None:
         raise ValueError("What is to be taken out? Expected --id or --before, or both.")
     with opened(where) as book:
         model = None if model_id is None else chosen(book, model_id)
-        limit = None if before is None else moment(before)
-        gone = book.purge(named=row_id or (), before=limit, model=model, really=yes)
+        limit = None if before is None else parse_time(before)
+        gone = purge_rows(book, named=row_id or (), before=limit, model=model, dry_run=not yes)
     if as_json:
         print_json({"done": yes, **gone._asdict()})
         return
@@ -308,47 +306,20 @@ def purge(
 
 @ledger.command()
 def check(where: Where, as_json: AsJson = False) -> None:
-    """Read every line and say which are damaged or missing.
+    """Check the file, the references between tables and the journals.
 
     Example: acex ledger check loans.db
     """
-    with opened(where, checked=False) as book:
-        findings = book.check()
+    from acex.ledger.maintenance import check as check_ledger
+
+    if not exists(where):
+        raise ValueError(f"{spoken(where)}: there is no such ledger.")
+    findings = check_ledger(where)
     if as_json:
         print_json({"sound": not findings, "findings": findings})
-    elif findings:
-        _tell(findings)
     else:
-        console().print("The ledger is sound: every line is as it was written.")
+        for finding in findings or ["No damage found."]:
+            console().print(finding, soft_wrap=True)
     if findings:
-        say("the ledger is damaged. Save what is sound: acex ledger repair LEDGER NEW.")
+        say("the ledger is damaged. Restore it from a backup.")
         raise typer.Exit(NOTHING_FOUND)
-
-
-@ledger.command()
-def repair(
-    where: Where,
-    to: Annotated[str, typer.Argument(metavar="NEW", help="Where the sound lines go: a new file, or a URL.")],
-    as_json: AsJson = False,
-) -> None:
-    """Copy what is sound of a damaged ledger to a new one.
-
-    The damaged one is left as it is. What was lost is asked again when it is
-    wanted.
-
-    Example: acex ledger repair loans.db mended.db
-    """
-    with opened(where, checked=False) as book:
-        findings = book.repair(to)
-    with acex.Ledger(to) as mended:
-        n = int(mended.stats()["settled"].sum())
-    if as_json:
-        print_json({"answers": n, "findings": findings})
-        return
-    _tell(findings)
-    console().print(f"{counted(n, 'answer')} saved. {counted(len(findings), 'thing')} wrong with the old one.")
-
-
-def _tell(findings: list[str]) -> None:
-    for finding in findings:
-        console().print(finding, soft_wrap=True)

@@ -22,6 +22,7 @@ import acex
 from acex.cli.flags import Given, flag_parameters
 from acex.cli.show import echo
 from acex.errors import AcexError, BudgetSpent, ExecutorFailed, LedgerFailed, ModelFailed
+from acex.ledger.base import BaseLedger
 
 # 0 is an answer.
 NOTHING_FOUND = 1  # or labels that changed
@@ -79,9 +80,9 @@ def _ended(words: str) -> str:
     return words if words.endswith("?") else f"{words}."
 
 
-def kept(ledger: acex.Ledger, rows: str = "a row") -> str:
+def kept(ledger: BaseLedger, rows: str = "a row") -> str:
     """What becomes of the answers that were paid for, where a command ends before its work does."""
-    if ledger.outlasts_failure:
+    if not ledger.is_memory:
         return f"Nothing is lost: the same command goes on from here and pays only for {rows} in flight again."
     return "The answers are lost; with --ledger FILE they are kept, and the same command goes on."
 

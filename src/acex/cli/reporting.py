@@ -120,7 +120,7 @@ def _recorded(
     from acex.engine.recorded import recorded
 
     with opened(where) as book:
-        lines = book.explanations(None if model_id is None else chosen(book, model_id))
+        lines = book.tables.explanations(None if model_id is None else chosen(book, model_id))
         known = dict(zip(lines["id"].tolist(), lines["model_id"].tolist(), strict=True))
         names = [i for i in known if name is None or i.startswith(name)]
         if not names or (name is not None and len(names) > 1):

@@ -28,7 +28,7 @@ from acex.values import Label, Remark, answer_texts, as_json, is_missing, listed
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from acex.ledger import Ledger
+    from acex.ledger import BaseLedger
     from acex.show.plots import Kind
     from acex.show.sentences import Templates
 
@@ -435,7 +435,7 @@ class Explanation:
         return _from_dict(data)
 
     @classmethod
-    def from_ledger(cls, ledger: Ledger, identity: str) -> Explanation:
+    def from_ledger(cls, ledger: BaseLedger, identity: str) -> Explanation:
         """The explanation that a ledger recorded under this identity, without the model and the data."""
         from acex.engine.recorded import recorded
 

@@ -15,7 +15,7 @@ class Past:
         self._box, self.is_recorded = box, box.explanation is not None
         self.asks = {ask.position: ask for ask in asks}
         # What ended once stays ended, whatever others have asked since; a larger budget goes on from there.
-        self.end = None if box.explanation is None else box.ledger.seen_at_end(box.explanation)
+        self.end = None if box.explanation is None else box.ledger.explanation(box.explanation).seen_at_end
         self.n_asked = len(asks)  # when it ended
         self._now: tuple[int, int] = (-1, 0)  # a position, and what can be seen there
 
@@ -24,7 +24,7 @@ class Past:
         if position in self.asks:
             return self.asks[position].seen
         if self._now[0] != position:
-            newest = self.end if self.ended_at(position) else self._box.ledger.last_sequence(self._box.model_id)
+            newest = self.end if self.ended_at(position) else self._box.ledger.account(self._box.model_id).last_sequence
             self._now = position, newest or 0
         return self._now[1]
 

@@ -17,7 +17,7 @@ from acex.engine.pool import Lessons, Pool
 from acex.engine.rarity import unusual_row
 from acex.engine.reference import Reference
 from acex.engine.session import Session
-from acex.ledger import Ledger
+from acex.ledger import BaseLedger
 from acex.models.labels import refuse_lookalike, refuse_other_kind
 from acex.models.model import Model
 from acex.options import BY_NAME, Options
@@ -52,7 +52,7 @@ class Planner:
         self,
         model: Model,
         reference: Reference,
-        ledger: Ledger,
+        ledger: BaseLedger,
         model_id: str,
         *,
         share_answers: bool = True,

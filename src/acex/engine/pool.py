@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray, IntArray
-from acex.ledger import Answer, Ledger
+from acex.ledger import Answer, BaseLedger
 from acex.plan.target import Target
 from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, key
@@ -70,7 +70,7 @@ class _Nearest(NamedTuple):
 class Pool:
     """The newest answers of one model as points of one space."""
 
-    def __init__(self, ledger: Ledger, model_id: str, space: Space, quantiles: Quantiles) -> None:
+    def __init__(self, ledger: BaseLedger, model_id: str, space: Space, quantiles: Quantiles) -> None:
         self.ledger, self.model_id, self.space, self.quantiles = ledger, model_id, space, quantiles
         self._newest = self._decoded(0, 0, [])
         self._hints: dict[tuple[int, Hashable], Hint | None] = {}

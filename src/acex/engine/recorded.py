@@ -14,7 +14,7 @@ import pandas as pd
 
 from acex.arrays import FloatArray
 from acex.engine.explanation import Explanation
-from acex.ledger import Answer, Ask, Ledger, Record, without_vote
+from acex.ledger import Answer, Ask, BaseLedger, Record, without_vote
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, in_order
 from acex.plan.target import Target
@@ -36,7 +36,7 @@ ENDED_OLDER = Remark(
 )
 
 
-def recorded(ledger: Ledger, explanation: str) -> Explanation:
+def recorded(ledger: BaseLedger, explanation: str) -> Explanation:
     """The explanation with this identity as it stands in the ledger; its remarks say what the record lacks.
 
     `n_queries` is what all its runs have paid for.
@@ -44,7 +44,7 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
     Raises:
         ValueError: there is no such explanation, or not even its first row has an answer.
     """
-    record = ledger.record(explanation)
+    record = ledger.explanation(explanation)
     everything = ledger.asks(explanation)
     asks = list(takewhile(lambda ask: ask.answer is not None, everything))
     if not asks:
@@ -57,7 +57,7 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
         plan = replace(plan, settings={**plan.settings, "budget": budget})
     steps = in_order((_step(ask, plan) for ask in asks), plan.target)
     times = {"explanation": explanation, "started_at": record.started_at, "finished_at": record.finished_at}
-    called = ledger.names(explanation)
+    called = record.names
     return Explanation.of(
         plan,
         steps,
@@ -72,15 +72,15 @@ def recorded(ledger: Ledger, explanation: str) -> Explanation:
     )
 
 
-def contradictions(ledger: Ledger, model: str, asked: Sequence[str]) -> tuple[Remark, ...]:
+def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tuple[Remark, ...]:
     """A warning where a model gave rows another label later; `asked` are the canonical rows of one explanation."""
-    rows = set(ledger.contradictions(model)["row"])
+    rows = ledger.contradicted(model)
     if not rows:
         return ()
     times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     text = (
         f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
-        f"first one stands; see Ledger.contradictions."
+        f"first one stands; see BaseLedger.contradictions."
     )
     return (Remark("contradiction", text, is_warning=True),)
 
@@ -118,7 +118,7 @@ def _step(ask: Ask, plan: Plan) -> Step:
     )
 
 
-def _plan(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tuple[Remark, ...]]:
+def _plan(ledger: BaseLedger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tuple[Remark, ...]]:
     """The plan as recorded; of an older record with a space of what its rows show, no scale, and a warning."""
     deviations: FloatArray
     older: tuple[Remark, ...] = ()
@@ -126,7 +126,7 @@ def _plan(ledger: Ledger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tu
         space, deviations = Space.from_dict(record.space), np.array(record.space["deviations"])
     else:
         values = [json.loads(without_vote(ask.row)) for ask in asks]
-        names = ledger.features(record.model) or [f"x{j}" for j in range(len(values[0]))]
+        names = ledger.account(record.model).features or [f"x{j}" for j in range(len(values[0]))]
         space = Space.infer(pd.DataFrame(values, columns=names), grid=False)
         deviations, older = np.zeros(len(space)), (OLDER,)
     factual = dict(zip(space.names, json.loads(asks[0].row), strict=True))

@@ -8,6 +8,7 @@ import pandas as pd
 
 from acex.arrays import Rows
 from acex.ledger import Answer, Question
+from acex.plan.step import Note
 from acex.search.problem import Query
 
 
@@ -19,6 +20,7 @@ class Round:
     rows: Rows  # as the model takes them
     forms: list[str]  # as the ledger knows them
     questions: list[Question]
+    notes: list[Note]
     answers: dict[str, Answer] = field(default_factory=dict)
 
     @property

@@ -84,6 +84,7 @@ class Session:
         self._search: Search | None = None  # from the factual's label on
         self._round: Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
+        self._asked: list[str] = []  # the canonical row of each step
 
     @property
     def problem(self) -> Problem:
@@ -141,8 +142,10 @@ class Session:
             while self.advance() is not None:
                 note(self)
         except BaseException as failure:  # also Ctrl-C, or a callback that raises: what was paid for travels with it
-            self.box.ledger.leave_answers()
-            failure.explanation = self.explanation() if self.steps else None  # type: ignore[attr-defined]
+            failure.explanation = None  # type: ignore[attr-defined]
+            if self._search is not None:  # before the first answer there is nothing to show
+                with suppress(Exception):  # the first error matters more
+                    failure.explanation = self.explanation()  # type: ignore[attr-defined]
             raise
         return self.explanation()
 
@@ -193,7 +196,7 @@ class Session:
         """
         complete = self.ask() is None
         rows = self.space.decode(self.space.encode(rows))
-        before, asked = self._asked(), [] if self._round is None else self._round.forms
+        before, asked = self._asked, [] if self._round is None else self._round.forms
         waiting, forms = self.waiting, []
         for form in canonical(rows):
             forms.append(next((w for w in waiting if without_vote(w) == form), form))
@@ -207,10 +210,6 @@ class Session:
         answers = [answer for answer in told if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
-
-    def _asked(self) -> list[str]:
-        """The rows that have an answer, as the ledger knows them."""
-        return [] if self._search is None else canonical(self.space.decode(self._search.history.X))
 
     # -- rounds --------------------------------------------------------------------------------------------------
 
@@ -234,20 +233,20 @@ class Session:
         if queries and len(queries) > (left := self.box.remaining):
             # Where the budget ended it once it stays ended, also if others have paid for the next row since.
             ended = left == 0 and self._past.ended_at(len(self.steps))
-            queries = [] if ended else queries[: self.box.affordable(self._forms(queries))]
+            queries = [] if ended else queries[: self.box.affordable(self._keys(self.space.decode(_points(queries))))]
             self._end = None if queries else ("budget_spent", "budget")
         return queries
 
-    def _forms(self, queries: Sequence[Query]) -> list[str]:
-        """The rows as the ledger knows them: one that was asked before is a vote."""
-        forms = canonical(self.space.decode(_points(queries)))
+    def _keys(self, rows: Rows) -> list[str]:
+        """The keys of rows in the ledger: one that was asked before is a vote."""
+        keys = canonical(rows)
         if self.plan.noise is None:
-            return forms
-        times = Counter(self._asked())
-        for i, form in enumerate(forms):
-            times[form] += 1
-            forms[i] = as_vote(form, times[form])
-        return forms
+            return keys
+        times = Counter(self._asked)
+        for i, key in enumerate(keys):
+            times[key] += 1
+            keys[i] = as_vote(key, times[key])
+        return keys
 
     def _recorded_round(self) -> list[Query]:
         """What was asked here before: read, not worked out again, so that another machine cannot see it differently.
@@ -289,7 +288,7 @@ class Session:
         """
         problem, X = self.problem, _points(queries)
         rows, position = self.space.decode(X), len(self.steps)
-        forms, inside = self._forms(queries), problem.region.contains(X)
+        forms, inside = self._keys(rows), problem.region.contains(X)
         if not inside.all() and queries[0].purpose != "factual":
             self._refuse_forbidden([form for form, ok in zip(forms, inside, strict=True) if not ok])
         first = self._past.asks[position].note["first"] if position in self._past.asks else position
@@ -304,7 +303,7 @@ class Session:
             Question(form, query.purpose, position + i, seen, note.to_dict())
             for i, (form, query, note) in enumerate(zip(forms, queries, notes, strict=True))
         ]
-        return Round(queries, rows, forms, questions)
+        return Round(queries, rows, forms, questions, notes)
 
     def _refuse_forbidden(self, forms: list[str]) -> None:
         """Rows that an earlier run was about to ask may be forbidden by now: a rule is more than its code."""
@@ -342,8 +341,8 @@ class Session:
             best=np.inf,
             paid=paid,
             at=at,
-            seen=question.seen,
-            note=Note.from_dict(question.note),
+            seen=question.seen or 0,
+            note=round_.notes[i],
             scores=answer.scores,
         )
         steps = [*self.steps, judged(step, self.steps, self.plan.target)]
@@ -351,6 +350,7 @@ class Session:
         # What is wrong with the first label is said before anything rests on it.
         hint = self._learn(factual_label(steps, self.plan.target)) if is_factual else None
         self.steps = steps
+        self._asked.append(without_vote(answer.row))
         if self._lessons is not None:
             self._lessons.own.add(answer.sequence)
         if is_factual:
@@ -435,7 +435,9 @@ class Session:
             raise ValueError("Nothing is known yet: the first row to be told is the factual itself.")
         chosen = search.counterfactuals
         outcome, stopped_by = self._end or ("budget_spent", "budget")
-        has_robustness = self._strategy.margin is not None or (self._end is not None and not self.plan.settings["scores"])
+        has_robustness = self._strategy.margin is not None or (
+            self._end is not None and not self.plan.settings["scores"]
+        )
         return Ending(
             "found" if len(chosen) else outcome,
             stopped_by,
@@ -473,7 +475,7 @@ class Session:
         ending = self.ending()
         remarks: tuple[Remark, ...] = ()
         with suppress(LedgerFailed):  # if it cannot be read, that is reported elsewhere
-            remarks = contradictions(self.box.ledger, self.box.model_id, self._asked())
+            remarks = contradictions(self.box.ledger, self.box.model_id, self._asked)
         return Explanation.of(
             self.plan,
             self.steps,

@@ -1,13 +1,12 @@
-"""Answers that have arrived and are not settled yet: on the disk before anything else is done with them.
+"""Answers that have arrived and are not in the database yet: on the disk before anything else happens with them.
 
-A ledger that a kill, a full disk or a server's restart keeps from settling an answer finds it here when it is next
-opened, or when somebody wants to ask the same row again. Each open ledger has a journal of its own, a small file beside
-the SQLite file, or in the user's state folder for a server. An entry is a line: a CRC-32, then JSON. Lines are written
-one after the other, and from the start again once all are settled; a number that only rises tells old ones from new.
-A ledger in memory is on no disk, so that its journal keeps every answer until the process ends: one that stays is
-of a process that was killed, or in which a model failed (`stay`).
+An answer that a kill, a full disk or a server restart keeps out of the database is found here when the ledger is next
+opened, or when the same row is claimed again. Each open ledger that claims rows has a journal: a file beside the SQLite
+file, or in the user's state folder for a server.
 
-Its room is taken before a row is sent, so that a disk that is full by then can still keep the answer.
+An entry is a line: CRC-32, space, JSON. Lines are written one after the other, and from the start again once all are in
+the database; a number that only rises tells old lines from new. Space is allocated before a row is sent, so that a disk
+that is full by then can still take the answer.
 """
 
 from __future__ import annotations
@@ -16,25 +15,19 @@ import glob
 import json
 import os
 import threading
-import uuid
-import weakref
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from acex.errors import LedgerFailed
-from acex.ledger.forms import PlainLabel, Scores
+from acex.ledger.owner import OwnerFile, lock
+from acex.ledger.row_keys import PlainLabel, Scores
 from acex.values import as_json
 
-try:
-    import fcntl
-except ImportError:  # Windows, where a file in use cannot be removed anyhow
-    fcntl = None  # type: ignore[assignment]
-
-ROOM = 2**16  # bytes that a journal takes at least: some hundred rows
+ALLOCATED = 2**16  # bytes of an empty journal: enough for some hundred rows
 _flush = getattr(os, "fdatasync", os.fsync)
 
 
@@ -46,220 +39,112 @@ class Entry(NamedTuple):
     labels: Sequence[PlainLabel]
     scores: Sequence[Scores | None] | None
     told_by: str
+    used: str | None = None  # money, a decimal; None: all that was reserved
 
 
 class Journal:
-    """The journal of one open ledger, and those that others have left beside it.
+    """The journal of one open ledger, in the file of its owner. `ledger` is the id of the ledger."""
 
-    Args:
-        prefix: what the paths of all journals of the ledger begin with; None keeps entries in memory only.
-        ledger: what tells the ledger from others.
-        makes_folder: make the folder where it is missing. Not beside a ledger, which may have been removed with it.
-        of_memory: the ledger ends with the process, and so does the journal, unless it is told to stay.
-    """
-
-    def __init__(
-        self, prefix: Path | None, ledger: str, *, makes_folder: bool = False, of_memory: bool = False
-    ) -> None:
-        self._prefix, self._ledger, self._makes_folder, self._of_memory = prefix, ledger, makes_folder, of_memory
+    def __init__(self, owner: OwnerFile, ledger: str) -> None:
+        self.owner, self._ledger = owner, ledger
         self._begin()
 
     def _begin(self) -> None:
-        self._pid = os.getpid()
-        self._turn = threading.RLock()
-        self._file: FileIO | None = None
+        self._pid, self._turn = os.getpid(), threading.RLock()
         self._end = self._number = 0  # where the next entry goes, and its number
-        self._open: list[Entry] = []  # written, and not settled
-        self.stuck: list[Entry] = []  # those of them that the ledger did not take; they are to be settled first
-
-    @property
-    def is_on_disk(self) -> bool:
-        """Does it outlast the process?"""
-        return self._prefix is not None
+        self.pending: list[Entry] = []  # not in the database yet
 
     def reserve(self, size: int) -> None:
-        """Make room for as many bytes of answers.
+        """Allocate this many bytes for answers.
 
         Raises:
-            LedgerFailed: there is none, or the folder cannot be written.
+            LedgerFailed: the disk is full, or the folder cannot be written.
         """
-        if self._prefix is None:
-            return
         try:
-            with self._turn:
-                self._notice_fork()
-                file = self._file or self._create(self._prefix)
+            with self._file() as file:
                 missing = self._end + size - os.fstat(file.fileno()).st_size
                 if missing > 0:
                     file.seek(0, os.SEEK_END)
                     _write(file, bytes(missing))
         except OSError as error:
             raise LedgerFailed(
-                f"no room to keep answers until they are settled, so nothing was asked ({error}). Make room, or the "
-                f"folder writable; for a ledger on a server the environment variable ACEX_STATE names another folder."
+                f"no space for a journal of answers, so nothing was asked ({error}). Free some space, or make the "
+                f"folder writable; for a ledger on a server ACEX_STATE can name another folder."
             ) from error
 
     def write(self, entry: Entry) -> None:
-        """Keep an entry; it is on the disk when this returns, unless the disk does not take it."""
-        with self._turn:
-            self._notice_fork()
-            self._open.append(entry)
-            if self._prefix is None:
-                return
+        """Keep an entry until `done`; on the disk when this returns, unless the disk fails."""
+        self._notice_fork()
+        self.pending.append(entry)  # before the disk: whatever interrupts the rest, this process knows the answer
+        with suppress(OSError), self._file() as file:  # if the disk fails, the database must take it
             self._number += 1
-            line = _line({"number": self._number, "ledger": self._ledger, **entry._asdict()})
-            with suppress(OSError):  # then it is the ledger's turn, and this process still knows it
-                file = self._file or self._create(self._prefix)
-                file.seek(self._end)
-                _write(file, line)
-                _flush(file.fileno())
-                self._end += len(line)
+            body = json.dumps({"number": self._number, "ledger": self._ledger, **entry._asdict()}, default=as_json)
+            line = b"%08x %s\n" % (zlib.crc32(body.encode()), body.encode())
+            file.seek(self._end)
+            _write(file, line)
+            _flush(file.fileno())
+            self._end += len(line)
 
-    def keep(self, entry: Entry) -> None:
-        """Remember that the ledger did not take an entry."""
-        with self._turn:
-            self.stuck.append(entry)
-
-    def settled(self, entry: Entry) -> None:
-        """Forget an entry that the ledger has."""
-        with self._turn:
-            self._open = [kept for kept in self._open if kept is not entry]
-            self.stuck = [kept for kept in self.stuck if kept is not entry]
-            if self._file is not None and not self._open and self._end and not self._of_memory:
-                self._file.seek(0)
-                _write(self._file, b"\0")  # need not reach the disk: an answer that is told twice does no harm
+    def done(self, entry: Entry) -> None:
+        """Forget an entry that is in the database."""
+        with self._file() as file:
+            self.pending = [kept for kept in self.pending if kept is not entry]
+            if not self.pending and self._end:
+                file.seek(0)
+                _write(file, b"\0")  # need not reach the disk: recording an answer twice does no harm
                 self._end = 0
-                if os.fstat(self._file.fileno()).st_size > ROOM:
-                    self._file.truncate(ROOM)
+                if os.fstat(file.fileno()).st_size > ALLOCATED:
+                    file.truncate(ALLOCATED)
 
-    def left(self) -> Iterator[tuple[Path, list[Entry]]]:
-        """What the journals of others hold, who may be gone, or about to settle it themselves (not in memory)."""
-        if self._prefix is None:
-            return
-        own = None if self._file is None else Path(str(self._file.name))
-        for path in self._prefix.parent.glob(f"{glob.escape(self._prefix.name)}*"):
-            if path != own and not (self._of_memory and _in_use(path)):
-                yield path, _entries(path, self._ledger)
+    def others(self) -> Iterator[tuple[Path, list[Entry]]]:
+        """The journals of other owners, dead or alive, with their entries of this ledger."""
+        prefix = self.owner.prefix
+        for path in prefix.parent.glob(f"{glob.escape(prefix.name)}*"):
+            if path.name != f"{prefix.name}{self.owner.id}":
+                yield path, [entry for ledger, entry in _entries(path) if ledger == self._ledger]
 
     def remove(self, path: Path) -> None:
-        """Remove a journal that somebody else has left, if all of it is of this ledger and its owner is gone."""
+        """Remove the journal of a dead owner, unless it has entries of another ledger."""
         with suppress(OSError), path.open("r+b", buffering=0) as file:
-            if _lock(file) and len(_entries(path, self._ledger)) == len(_entries(path, None)):
+            if lock(file) and all(ledger == self._ledger for ledger, _ in _entries(path)):
                 path.unlink()
 
-    def stay(self) -> None:
-        """Leave what is written to the next process, also where the ledger ends with this one."""
+    @contextmanager
+    def _file(self) -> Iterator[FileIO]:
+        """The file, with no other thread writing to it meanwhile."""
+        self._notice_fork()
         with self._turn:
-            if self._file is not None and self._of_memory and self._pid == os.getpid():
-                self._removing.detach()
-                weakref.finalize(self, self._file.close)
-
-    def close(self) -> None:
-        """Give up the file; it stays where it is if there is an answer in it that is not settled."""
-        with self._turn:
-            if self._file is not None and self._pid == os.getpid():
-                self._removing()
-            self._begin()
-
-    def _create(self, prefix: Path) -> FileIO:
-        if self._makes_folder:
-            prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        while True:
-            path = Path(f"{prefix}{uuid.uuid4().hex[:12]}")
-            file = FileIO(path, "x+", opener=lambda name, flags: os.open(name, flags, 0o600))
-            if _lock(file) and path.exists():  # nobody took it for one that was left behind
-                break
-            file.close()
-        # What was never written has no place on the disk yet: then each entry would have to change the folder as well.
-        _write(file, bytes(ROOM))
-        os.fsync(file.fileno())
-        with suppress(OSError):  # not everywhere can a folder be opened
-            folder = os.open(prefix.parent, os.O_RDONLY)
-            os.fsync(folder)
-            os.close(folder)
-        self._file, self._end = file, 0
-        self._removing = weakref.finalize(self, _close, file, path, os.getpid(), self._of_memory)
-        return file
+            yield self.owner.open(ALLOCATED)
 
     def _notice_fork(self) -> None:
-        if os.getpid() != self._pid:  # the entries are the parent's, and its lock is on this file too
+        if self._pid != os.getpid():  # the entries are the parent's
             self._begin()
 
 
 def state_folder() -> Path:
-    """Where this user's programs keep what should outlive them: `ACEX_STATE`, or as XDG has it.
-
-    Raises:
-        LedgerFailed: the user has no home.
-    """
-    chosen = os.environ.get("ACEX_STATE")
-    if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_STATE_HOME")
+    """Where journals of servers are kept: `ACEX_STATE`, or a folder by the XDG rules."""
     try:
-        return Path(base or Path.home() / ".local" / "state") / "acex"
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        return Path(os.environ.get("ACEX_STATE") or Path(base) / "acex")
     except RuntimeError as error:
-        raise LedgerFailed(f"{error} Name a folder for what is to be kept in ACEX_STATE.") from None
+        raise LedgerFailed(f"{error} Set ACEX_STATE to a folder for the journal.") from None
 
 
-def _line(entry: dict[str, Any]) -> bytes:
-    body = json.dumps(entry, default=as_json).encode("ascii")
-    return b"%08x %s\n" % (zlib.crc32(body), body)
-
-
-def _entries(path: Path, ledger: str | None) -> list[Entry]:
-    """The entries of a journal that are whole, of this ledger or of any."""
-    found: list[Entry] = []
+def _entries(path: Path) -> Iterator[tuple[str, Entry]]:
+    """The complete entries of a journal, each with the id of its ledger."""
     number = 0
-    try:
-        written = path.read_bytes()
-    except OSError:
-        return []
-    for line in written.split(b"\n"):
-        told, _, body = line.partition(b" ")
-        if told != b"%08x" % zlib.crc32(body):
-            break  # cut off, or what was here before
-        entry = json.loads(body)
-        if entry["number"] <= number:
-            break
-        number = entry["number"]
-        if ledger in (None, entry["ledger"]):
-            scores = entry["scores"]
-            if scores is not None:
-                scores = [None if given is None else [(label, p) for label, p in given] for given in scores]
-            found.append(Entry(entry["model"], entry["rows"], entry["labels"], scores, entry["told_by"]))
-    return found
+    with suppress(OSError):
+        for line in path.read_bytes().split(b"\n"):
+            checksum, _, body = line.partition(b" ")
+            entry: Any = json.loads(body) if checksum == b"%08x" % zlib.crc32(body) else {"number": 0}
+            if entry["number"] <= number:
+                return  # cut off, or written before
+            number = entry.pop("number")
+            if entry["scores"] is not None:
+                entry["scores"] = [s and [(label, p) for label, p in s] for s in entry["scores"]]
+            yield entry.pop("ledger"), Entry(**entry)
 
 
 def _write(file: FileIO, data: bytes) -> None:
     if file.write(data) != len(data):
         raise OSError("the disk is full")
-
-
-def _lock(file: Any) -> bool:
-    """Is this file mine from now on, until it is closed or this process ends?"""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _in_use(path: Path) -> bool:
-    """Is this the journal of a process that runs?"""
-    try:
-        with path.open("r+b", buffering=0) as file:
-            return not _lock(file)
-    except OSError:
-        return True
-
-
-def _close(file: FileIO, path: Path, pid: int, of_memory: bool) -> None:
-    if os.getpid() == pid:
-        with suppress(OSError):
-            file.seek(0)
-            if of_memory or file.read(1) == b"\0":
-                path.unlink()
-    file.close()

@@ -1,96 +1,150 @@
-"""Who holds a claim, whether that process still lives, and by which clock its lease runs."""
+"""Who owns a claim, and whether that process still lives: a lock that the operating system or the server releases.
+
+An owner is an open ledger that claims rows. For SQLite it holds a lock on a file beside the ledger, in which it also
+keeps its journal; for PostgreSQL an advisory lock as well, which other machines can see.
+"""
 
 from __future__ import annotations
 
 import os
-import socket
-import time
-from datetime import UTC, datetime
-from functools import cache
+import sys
+import uuid
+import weakref
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
+
+from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 
-class Moment(NamedTuple):
-    """A time for people, and the same moment on a clock that nobody sets, where there is one for all users."""
+class OwnerFile:
+    """A file that this process has locked.
 
-    at: datetime
-    clock: str | None = None  # whose ticks these are
-    ticks: float = 0.0  # in seconds
-
-
-def now_here() -> Moment:
-    """This moment on this machine."""
-    return Moment(datetime.now(UTC), _clock(), time.monotonic())
-
-
-def owner(token: str) -> str:
-    """This process in words: host, number, machine, a mark of its own, and when it was started."""
-    pid = os.getpid()
-    return f"{socket.gethostname()} pid {pid} {_machine()} {token}{_started(pid)}"
-
-
-def certainly_dead(owner: str) -> bool:
-    """Was this a process of this machine that no longer lives? Whenever in doubt, no: then the lease decides."""
-    words = owner.split()
-    if not _machine() or len(words) not in (5, 7) or words[1] != "pid" or words[3] != _machine():
-        return False
-    try:
-        pid = int(words[2])
-        os.kill(pid, 0)  # signal 0 only asks; `_machine` has made sure that this is Linux
-    except ProcessLookupError:
-        return True
-    except (ValueError, OSError):
-        return False
-    found = _stat(pid)
-    if found is None:
-        return False
-    # One that is dead but not yet buried, or another one with its number. A process whose first thread has ended
-    # looks like a zombie too, but has more of them.
-    is_zombie = found[0] in "ZX" and int(found[17]) <= 1
-    return is_zombie or (len(words) == 7 and words[6] != found[19])
-
-
-def _stat(pid: int) -> list[str] | None:
-    """What Linux tells of a process from its state on: that is 0, the number of threads 17, the start 19."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-
-
-@cache
-def _started(pid: int) -> str:
-    found = _stat(pid)
-    return "" if found is None else f" started {found[19]}"
-
-
-@cache
-def _boot() -> str:
-    """This machine since it was started; empty where the system does not tell."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
-
-
-@cache
-def _machine() -> str:
-    """This machine since it was started, and this container on it: where a process number has one meaning.
-
-    Empty where the system does not tell.
+    Args:
+        prefix: what the paths of all such files of a ledger begin with; the id of the owner follows.
+        makes_folder: create the folder if it is missing. Not beside an SQLite file, which may have been deleted.
     """
-    try:
-        return f"{_boot()[:8]}.{os.stat('/proc/self/ns/pid').st_ino}" if _boot() else ""
-    except OSError:
-        return ""
+
+    def __init__(self, prefix: Path, *, makes_folder: bool = False) -> None:
+        self.prefix, self._makes_folder = prefix, makes_folder
+        self.id: str | None = None  # once the file exists
+        self._file: FileIO | None = None
+        _inherited.add(self)
+
+    def open(self, size: int) -> FileIO:
+        """The file, of this size at least if it is new."""
+        if self._file is not None:
+            return self._file
+        if self._makes_folder:
+            self.prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while True:
+            owner = uuid.uuid4().hex[:16]
+            path = Path(f"{self.prefix}{owner}")
+            file = FileIO(path, "x+", opener=lambda name, flags: os.open(name, flags, 0o600))
+            if lock(file) and path.exists():  # no one else took it for one left behind
+                break
+            file.close()
+        self._closing = weakref.finalize(self, _close, file, path)
+        file.write(bytes(size))
+        os.fsync(file.fileno())
+        with suppress(OSError):  # a folder cannot be opened everywhere
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
+        self._file, self.id = file, owner
+        return file
+
+    def is_alive(self, owner: str) -> bool:
+        """Does the owner with this id live?"""
+        try:
+            with Path(f"{self.prefix}{owner}").open("r+b", buffering=0) as file:
+                return not lock(file)
+        except PermissionError:  # another user's: the lease decides
+            return True
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Close the file; it stays if its first byte is not zero."""
+        if self._file is not None:
+            self._closing()
+        self._file = self.id = None
+
+    def leave_to_parent(self) -> None:
+        """In a forked process: the lock is the parent's, and must not outlive it here."""
+        if self._file is not None:
+            self._closing.detach()
+            self._file.close()
+        self._file = self.id = None
 
 
-@cache
-def _clock() -> str | None:
-    """The monotonic clock of this machine since it was started, which all its processes share."""
+class AdvisoryLock:
+    """A connection to PostgreSQL that holds the lock of an owner; the server releases it when the process ends."""
+
+    def __init__(self, engine: Engine, owner: str) -> None:
+        self.owner = owner
+        self._connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        self._connection.execute(select(func.pg_advisory_lock(_key(owner))))
+        _inherited.add(self)
+
+    @staticmethod
+    def is_alive(connection: Connection, owner: str) -> bool:
+        """Does the owner with this id live?"""
+        try:
+            return not connection.scalar(select(func.pg_try_advisory_xact_lock_shared(_key(owner))))
+        except ValueError:  # the id of an owner in acex 0.2
+            return False
+
+    def is_held(self) -> bool:
+        """Has the connection survived?"""
+        with suppress(SQLAlchemyError):
+            return self._connection.scalar(select(1)) == 1
+        return False
+
+    def close(self) -> None:
+        """Release the lock."""
+        with suppress(SQLAlchemyError):
+            self._connection.invalidate()
+            self._connection.close()
+
+    def leave_to_parent(self) -> None:
+        """In a forked process: the socket is the parent's, and closing it as usual would end the parent's session."""
+        with suppress(Exception), open(os.devnull, "rb+") as null:
+            connection: Any = self._connection.connection.driver_connection
+            os.dup2(null.fileno(), connection.fileno())
+
+
+def lock(file: Any) -> bool:
+    """Lock the file until it is closed or the process ends; False if another holds it."""
     try:
-        space = f".{os.stat('/proc/self/ns/time').st_ino}"  # containers may shift it
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(2**30)  # beyond the content, which others read
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        space = ""
-    return f"{_boot()}{space}" if _boot() else None
+        return False
+    return True
+
+
+def _key(owner: str) -> int:
+    return int.from_bytes(bytes.fromhex(owner), signed=True)
+
+
+def _close(file: FileIO, path: Path) -> None:
+    with suppress(OSError):
+        file.seek(0)
+        if file.read(1) == b"\0":
+            path.unlink()
+    file.close()
+
+
+_inherited: weakref.WeakSet[OwnerFile | AdvisoryLock] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: [lock.leave_to_parent() for lock in list(_inherited)])

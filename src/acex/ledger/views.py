@@ -6,66 +6,77 @@ import json
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Table, func, select
+from sqlalchemy import func, select
 
-from acex.errors import LedgerFailed
-from acex.ledger.book import MOST, Book, by_id
-from acex.ledger.seal import ADVICE, described, lines
-from acex.ledger.tables import asks, contradictions, explanations, models, names, queries
+from acex.ledger.base import LARGEST
+from acex.ledger.database import Database
+from acex.ledger.schema import answers, asks, contradictions, explanations, models, names, queries
 
 
-class Views(Book):
-    """Tables of what a ledger holds."""
+class Tables:
+    """Data frames of what a ledger holds."""
 
-    def stats(self) -> pd.DataFrame:
-        """A line for each model: budget, rows charged, and how many rows are settled, in flight, asked again."""
-        unsettled = queries.c.sequence.is_(None) & (queries.c.attempts > 0)
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def models(self) -> pd.DataFrame:
+        """A line for each model: budgets, rows charged, and how many rows are answered, unanswered, asked again."""
+        unanswered = queries.c.sequence.is_(None) & (queries.c.attempts > 0)
         counts = (
             select(
                 queries.c.model_id,
-                func.count(queries.c.sequence).label("settled"),
-                func.count().filter(unsettled).label("unsettled"),
+                func.count(queries.c.sequence).label("answered"),
+                func.count().filter(unanswered).label("unanswered"),
                 func.count().filter(queries.c.purpose == "imported").label("imported"),
                 func.count().filter(queries.c.attempts > 1).label("asked_again"),
             )
             .group_by(queries.c.model_id)
             .subquery()
         )
-        differing = (
+        different = (
             select(queries.c.model_id, func.count().label("contradictions"))
             .join(contradictions, contradictions.c.query_id == queries.c.id)
             .group_by(queries.c.model_id)
             .subquery()
         )
-        numbers = ("settled", "unsettled", "imported", "asked_again")
-        names = ("id", "description", "row_budget", "price_per_row", "n_charged")
-        accounts = self._lines(models, select(models).order_by(models.c.id))[[*names]]
-        accounts = accounts.rename(columns={"id": "model", "n_charged": "charged"})
-        accounts["spent"] = accounts["charged"] * accounts["price_per_row"].astype("Float64")
-        frame = (
-            accounts.merge(self._frame(select(counts)), "left", left_on="model", right_on="model_id")
-            .merge(self._frame(select(differing)), "left", left_on="model", right_on="model_id", suffixes=("", "_"))
-            .astype({"row_budget": "Int64", "price_per_row": "Float64"})
-        )
-        counted = [*numbers, "contradictions"]
+        counted = ["answered", "unanswered", "imported", "asked_again", "contradictions"]
+        frame = self._frame(
+            select(models, *(c for c in counts.c if c.name != "model_id"), different.c.contradictions)
+            .outerjoin(counts, counts.c.model_id == models.c.id)
+            .outerjoin(different, different.c.model_id == models.c.id)
+            .order_by(models.c.id)
+        ).rename(columns={"id": "model", "n_charged": "charged"})
+        frame = frame.astype({"row_budget": "Int64", "price_per_row": "Float64"})
+        used = pd.to_numeric(frame["money_used"]).astype("Float64")
+        frame["spent"] = (frame["charged"] * frame["price_per_row"]).where(frame["price_per_row"].notna(), used)
         frame[counted] = frame[counted].astype("Float64").fillna(0).astype("int64")
-        return frame[[*accounts.columns, *counted]]
+        account = ["model", "description", "row_budget", "price_per_row", "money_budget", "charged", "spent"]
+        return frame[[*account, *counted]]
 
-    def show(self, model: str | None = None, *, newest: int | None = None) -> pd.DataFrame:
-        """Queries as they stand in the ledger, the latest at the end; labels as the model gave them."""
-        happened = func.coalesce(queries.c.settled_at, queries.c.claimed_at)
-        most = None if newest is None else min(newest, MOST)
-        wanted = select(queries).order_by(happened.desc(), queries.c.sequence.desc()).limit(most)
+    def queries(self, model: str | None = None, *, newest: int | None = None) -> pd.DataFrame:
+        """Rows with their newest answer, the latest at the end; labels as the model gave them."""
+        happened = func.coalesce(answers.c.recorded_at, queries.c.claimed_at)
+        wanted = (
+            select(queries, answers.c.label, answers.c.scores, answers.c.recorded_at.label("answered_at"))
+            .outerjoin(answers, (answers.c.query_id == queries.c.id) & (answers.c.sequence == queries.c.sequence))
+            .order_by(happened.desc(), queries.c.sequence.desc())
+            .limit(None if newest is None else min(newest, LARGEST))
+        )
         if model is not None:
             wanted = wanted.where(queries.c.model_id == model)
-        return _with_labels(self._lines(queries, wanted).iloc[::-1].reset_index(drop=True))
+        return _with_labels(self._frame(wanted).iloc[::-1].reset_index(drop=True))
 
-    def export(self, model: str) -> pd.DataFrame:
-        """Every settled answer of a model in order: sequence, row, label, scores, and where it came from."""
-        names = ("sequence", "row", "label", "scores", "purpose", "explanation_id", "attempts", "settled_at")
-        settled = (queries.c.model_id == model, queries.c.sequence.is_not(None))
-        wanted = select(queries).where(*settled).order_by(queries.c.sequence)
-        return _with_labels(self._lines(queries, wanted)[[*names]])
+    def answers(self, model: str) -> pd.DataFrame:
+        """Every answer of a model in order, corrected ones included, and where it came from."""
+        columns = (queries.c.purpose, queries.c.explanation_id, queries.c.attempts)
+        wanted = (
+            select(answers.c.sequence, queries.c.row, answers.c.label, answers.c.scores, *columns)
+            .add_columns(answers.c.recorded_at.label("answered_at"))
+            .join(queries, queries.c.id == answers.c.query_id)
+            .where(answers.c.model_id == model)
+            .order_by(answers.c.sequence)
+        )
+        return _with_labels(self._frame(wanted))
 
     def explanations(self, model: str | None = None) -> pd.DataFrame:
         """A line for each explanation: when it ran, how it ended, what it asked and paid, and the names of its rows."""
@@ -74,40 +85,32 @@ class Views(Book):
         if model is not None:
             wanted = wanted.where(explanations.c.model_id == model)
             counts = counts.join(explanations).where(explanations.c.model_id == model)
-        frame = self._lines(explanations, wanted)
+        frame = self._frame(wanted)
         counted = self._frame(counts.group_by(asks.c.explanation_id)).set_index("explanation_id").astype("Float64")
         for name in ("asked", "paid"):
             frame[name] = frame["id"].map(counted[name]).fillna(0).astype("int64")
-        called: dict[str, list[str]] = {}
-        for line in self._lines(names, select(names).order_by(names.c.name)).itertuples():
-            called.setdefault(str(line.explanation_id), []).append(str(line.name))
-        frame["names"] = [", ".join(called.get(key, [])) for key in frame["id"]]
+        row_names: dict[str, list[str]] = {}
+        for line in self._frame(select(names).order_by(names.c.name)).itertuples():
+            row_names.setdefault(str(line.explanation_id), []).append(str(line.name))
+        frame["names"] = [", ".join(row_names.get(key, [])) for key in frame["id"]]
         return frame
 
     def contradictions(self, model: str) -> pd.DataFrame:
-        """Rows to which the model gave another answer later: the label that stands, and the other."""
-        # Also those of no row: what they name may be damaged.
-        of_model = (queries.c.model_id == model) | queries.c.id.is_(None)
-        wanted = select(contradictions).outerjoin(queries).where(of_model).order_by(contradictions.c.id)
-        with self._store.read() as connection:
-            told = lines(connection, contradictions, wanted)
-            standing = by_id(connection, [line.query_id for line in told])
-            for line in told:
-                if line.query_id not in standing:
-                    raise LedgerFailed(f"the row of {described(contradictions, line)} is missing. {ADVICE}")
-        names = ("row", "label", "settled_at", "other_label", "told_at", "told_by")
-        pairs = ((standing[line.query_id], line) for line in told)
-        found = [(q.row, q.label, q.settled_at, line.label, line.told_at, line.told_by) for q, line in pairs]
-        return _with_labels(pd.DataFrame(found, columns=names))
-
-    def _lines(self, table: Table, wanted: Any) -> pd.DataFrame:
-        """Whole lines of a table, each as it was written."""
-        with self._store.read() as connection:
-            found = lines(connection, table, wanted)
-        return pd.DataFrame(found, columns=table.c.keys()).drop(columns="checksum")
+        """Rows to which the model gave another answer later: the recorded label, and the other."""
+        recorded = (answers.c.query_id == queries.c.id) & (answers.c.sequence == queries.c.sequence)
+        wanted = (
+            select(queries.c.row, answers.c.label, answers.c.recorded_at.label("answered_at"))
+            .add_columns(
+                contradictions.c.label.label("other_label"), contradictions.c.told_at, contradictions.c.told_by
+            )
+            .select_from(contradictions.join(queries).join(answers, recorded))
+            .where(queries.c.model_id == model)
+            .order_by(contradictions.c.id)
+        )
+        return _with_labels(self._frame(wanted))
 
     def _frame(self, wanted: Any) -> pd.DataFrame:
-        with self._store.read() as connection:
+        with self._database.read() as connection:
             result = connection.execute(wanted)
             return pd.DataFrame(result.all(), columns=list(result.keys()))
 

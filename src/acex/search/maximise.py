@@ -140,7 +140,9 @@ def climb(score: Score, cost: CostFunction, region: Region, starts: FloatArray, 
     return points(found.x)[0]
 
 
-def along_climbs(score: Score, cost: CostFunction, region: Region, starts: FloatArray, relaxed: BoolArray) -> FloatArray:
+def along_climbs(
+    score: Score, cost: CostFunction, region: Region, starts: FloatArray, relaxed: BoolArray
+) -> FloatArray:
     """The ends of climbs from the starts, (s, d), and points on the way, snapped, (n, d).
 
     Points on the way from the end back to the start, and back to the factual's values, may be plausible where the end

@@ -314,7 +314,9 @@ class Space:
         pairs = zip(self.features, self._columns_of(rows), strict=True)
         found = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.unknown(values)]
         return tuple(
-            Remark("unknown_category", f"{f.name!r}: {v!r} is not a known category and counts as {f.other!r}.", (f.name,))
+            Remark(
+                "unknown_category", f"{f.name!r}: {v!r} is not a known category and counts as {f.other!r}.", (f.name,)
+            )
             for f, v in found
         )
 

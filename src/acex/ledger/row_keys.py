@@ -1,4 +1,4 @@
-"""Values as the ledger writes them: rows, labels and keys, the same on every machine and in every version."""
+"""Rows, labels and keys as text, the same on every machine and in every version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Scores: TypeAlias = list[tuple[PlainLabel, float]]
 
 
 def canonical(rows: Rows) -> list[str]:
-    """One text a row, the same for the same values on every machine and in every version."""
+    """The canonical text of each row: equal for equal values on every machine and in every version."""
     if isinstance(rows, pd.DataFrame):
         columns = [rows[c].tolist() for c in rows.columns]
     else:
@@ -27,23 +27,23 @@ def canonical(rows: Rows) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON knows it; -0.0 is 0.0, and a whole float is written like an integer."""
+    """The value for JSON; -0.0 is 0.0, and a whole float is written like an integer."""
     value = None if is_missing(value) else as_json(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def as_vote(form: str, times: int) -> str:
-    """A canonical row that is asked for this many times: a row of its own to the ledger, and so paid for once more."""
+    """The key of a row that is asked for the n-th time: another row to the ledger, so that it is paid for again."""
     return form if times == 1 else f'{form[:-1]}, {{"vote": {times}}}]'
 
 
 def without_vote(form: str) -> str:
-    """The canonical row that a vote is about; others as they are."""
+    """The canonical row of a vote; other rows are returned unchanged."""
     return f"{form[: form.rindex(', {')]}]" if is_vote(form) else form
 
 
 def is_vote(form: str) -> bool:
-    """Is this a row that is asked once more?"""
+    """Is this the key of a row that is asked again?"""
     return form.endswith("}]")
 
 
@@ -53,7 +53,7 @@ def query_id(model: str, row: str) -> str:
 
 
 def label_text(label: Any) -> str:
-    """A label as JSON, which tells 1, 1.0, true and "1" apart."""
+    """A label as JSON, which distinguishes 1, 1.0, true and "1"."""
     label = plain(label)
     if not isinstance(label, (str, bool, int, float)) or (isinstance(label, float) and not math.isfinite(label)):
         raise TypeError(f"A label must be text, a finite number or a truth value, got {label!r}.")
@@ -61,5 +61,5 @@ def label_text(label: Any) -> str:
 
 
 def iso(moment: datetime) -> str:
-    """A time as text: as long as any other, so that later is greater."""
+    """A time as text of fixed length, so that texts sort like times."""
     return moment.isoformat(timespec="microseconds")

@@ -1,0 +1,469 @@
+"""The contract of a ledger: what every implementation promises, and the values that go in and come out.
+
+A ledger records every answer of every model, so that no row is paid for twice. A row goes through three states:
+
+*claimed*   `claim` decides, for all who want the row, who sends it. It happens before anything is sent, together with
+            the check of every budget, in one transaction.
+*in flight* The row was claimed and has no answer yet. Others who want it wait for the answer.
+*answered*  `record` has stored the answer. It is on the disk before anything else happens with it.
+
+    claims = ledger.claim(model, questions)
+    mine = [claim.row for claim in claims if claim.state == "mine"]
+    with ledger.holding(model, mine):             # renews the lease while the model works
+        ledger.record(model, mine, send(mine))    # before waiting for others, who may be waiting for this process
+    ledger.wait(model, rows)                      # then claim again: each row is answered, or may be claimed
+
+When sending fails, `release` the rows that certainly cost nothing and `abandon` the others, so that no one waits.
+
+A claim ends without an answer in three ways. Its owner has died: an operating-system lock shows it, and the row is free
+at once. Its lease has run out: the owner lives but has not renewed the claim. Or the thread that claimed the row claims
+again: it is not sending, so it never waits for itself. A row that is claimed again counts as sent again, since the
+model may have charged for it; `attempts` counts this.
+
+Answers of a model are numbered 1, 2, 3, ... in the order of recording. They are append-only: `correct` adds a new
+answer to a row and leaves the old one. Answer n is visible only when 1 to n - 1 are. Each question of an explanation
+stores the newest number it could see (`seen`), so replaying the ledger shows the same answers again.
+
+The key of a model is its name, or name@version (`model_key`). The key of a row is its canonical text (`row_keys`).
+
+`MemoryLedger` is a dict for one process; it keeps no explanations. `Ledger` is an SQLite file or a PostgreSQL database.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+from acex.errors import BudgetSpent
+from acex.ledger.row_keys import PlainLabel, Scores
+from acex.values import is_count, is_finite, listed
+
+LARGEST = 2**63 - 1  # the largest integer that a database stores
+
+
+class Answer(NamedTuple):
+    """A label of the model, and its number among all answers of this model."""
+
+    row: str
+    label: PlainLabel
+    scores: Scores | None  # the probability of each label, if the model gave them
+    sequence: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """A row to ask, and why.
+
+    Args:
+        row: its canonical text.
+        purpose: a word for people.
+        position: its place among the questions of an explanation, from 0; required with an explanation.
+        seen: the number of the newest answer that could influence this question. If the row was corrected since, the
+            claim returns the answer that was visible then. None: the newest answer.
+        note: what else to store, such as the cost of the row; anything JSON can hold.
+    """
+
+    row: str
+    purpose: str = "asked"
+    position: int | None = None
+    seen: int | None = None
+    note: Any = None
+
+
+class Claim(NamedTuple):
+    """The result of `claim` for one row: "mine" must be sent now, "in_flight" is being asked by someone else."""
+
+    row: str
+    state: Literal["mine", "answered", "in_flight"]
+    answer: Answer | None
+    attempts: int  # how often the row was sent, or may have been, this time included
+    held_by: str | None
+
+
+class Ask(NamedTuple):
+    """A recorded question of an explanation; `answer` is None while there is none."""
+
+    position: int
+    row: str
+    purpose: str
+    seen: int
+    note: Any
+    paid: int  # how often this explanation paid for it; 0: the answer was known
+    answer: Answer | None
+    answered_at: str | None  # ISO 8601 in UTC
+
+
+class Record(NamedTuple):
+    """What a ledger stores about an explanation besides its questions; times are ISO 8601 in UTC."""
+
+    model: str
+    settings: dict[str, Any]
+    space: dict[str, Any] | None  # None if acex 0.1 began the explanation
+    started_at: str
+    finished_at: str | None
+    outcome: str | None  # None while it runs
+    result: dict[str, Any] | None
+    seen_at_end: int | None  # the newest answer when it ended
+    names: tuple[str, ...]  # what the explained row is called, such as the number of an applicant
+
+
+class Asked(NamedTuple):
+    """A row that was found by its key; `answer` is None while there is none."""
+
+    model: str
+    row: str
+    answer: Answer | None
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a ledger knows about a model: its rows, budgets and what was charged.
+
+    `row_budget` and `money_budget` limit the lifetime of the model; None: no limit. `n_charged` counts rows that were
+    sent, or may have been. `money_used` is what was spent plus what is reserved for rows in flight.
+    """
+
+    id: str
+    name: str
+    version: str | None = None
+    description: str = ""
+    features: tuple[str, ...] | None = None  # names of the values of a row, in order
+    row_budget: int | None = None
+    price_per_row: float | None = None
+    n_charged: int = 0
+    last_sequence: int = 0  # number of the newest answer
+    money_budget: Decimal | None = None
+    money_used: Decimal = Decimal(0)
+
+    @property
+    def remaining(self) -> float:
+        """How many rows the budget still allows; infinity without one."""
+        return math.inf if self.row_budget is None else max(self.row_budget - self.n_charged, 0)
+
+    def charged(self, rows: int, price: Decimal | None = None) -> Account:
+        """The account after sending this many rows, each for at most `price`.
+
+        Raises:
+            BudgetSpent: a budget does not allow it.
+        """
+        if rows > self.remaining:
+            price_text = "" if self.price_per_row is None else f", at {self.price_per_row:g} a row"
+            raise BudgetSpent(
+                f"{'1 row' if rows == 1 else f'{rows} rows'} to ask, but model {self.id!r} has {self.remaining} left "
+                f"of the {self.row_budget} rows it may be sent over its lifetime{price_text}. Raise it with "
+                f"ledger.budget({self.id!r}, rows=...) (in the shell: acex ledger budget)."
+            )
+        used = self.money_used + rows * (price or 0)
+        if rows > 0 and self.money_budget is not None and used > self.money_budget:
+            raise BudgetSpent(
+                f"Model {self.id!r} has spent {self.money_used:f} of its budget of {self.money_budget:f}, and the next "
+                f"request may cost {used - self.money_used:f}. Raise it with ledger.budget({self.id!r}, money=...)."
+            )
+        return replace(self, n_charged=self.n_charged + rows, money_used=used)
+
+    def with_features(self, features: Sequence[str] | None, description: str) -> Account:
+        """The account with these features.
+
+        Raises:
+            ValueError: it has others, so that equal rows would not mean the same.
+        """
+        wanted = self.features if features is None else tuple(map(str, features))
+        if self.features not in (None, wanted):
+            raise ValueError(
+                f"Model {self.id!r} has the features {list(self.features or ())}, not {list(wanted or ())}. Use the "
+                f"same columns in the same order, or another model_id."
+            )
+        return replace(self, features=wanted, description=description or self.description)
+
+    def with_budget(self, rows: int | None, money: float | None, price_per_row: float | None) -> Account:
+        """The account with another budget; see `BaseLedger.budget`."""
+        if price_per_row is not None and not (is_finite(price_per_row) and price_per_row > 0):
+            raise ValueError(f"price_per_row must be a positive number, got {price_per_row!r}.")
+        if (rows is None) == (money is None):
+            raise ValueError(f"budget takes rows or money, one of them; got rows={rows!r}, money={money!r}.")
+        if rows is not None and not (is_count(rows, least=0) and rows <= LARGEST):
+            raise ValueError(f"rows must be a whole number from 0 to {LARGEST:.1g}, got {rows!r}.")
+        if money is not None and not (is_finite(money) and money >= 0):
+            raise ValueError(f"money must be a number, 0 or more, got {money!r}.")
+        price = self.price_per_row if price_per_row is None else float(price_per_row)
+        if money is None:
+            return replace(self, row_budget=None if rows is None else int(rows), price_per_row=price)
+        # Decimals as people write them: 0.3 buys three rows at 0.1, which is false for binary fractions.
+        total = Decimal(str(money))
+        if price is None:
+            return replace(self, money_budget=total)
+        each = Decimal(str(price))
+        if total > LARGEST * each:
+            raise ValueError(f"{money!r} at {price!r} a row buys more than {LARGEST:.1g} rows: that is no limit.")
+        return replace(self, row_budget=int(total // each), price_per_row=price)
+
+
+def model_key(name: str, version: str | None = None) -> str:
+    """The key of a model in every ledger."""
+    return name if version is None else f"{name}@{version}"
+
+
+def answer_seen(answers: Sequence[Answer], seen: int | None) -> Answer | None:
+    """The answer, of those to one row in order, that a question saw: the newest up to `seen`, or the first after it."""
+    if not answers:
+        return None
+    before = answers if seen is None else [answer for answer in answers if answer.sequence <= seen]
+    return before[-1] if before else answers[0]
+
+
+def refuse_new_labels(model: str, labels: Sequence[PlainLabel], known: Sequence[PlainLabel]) -> None:
+    """Raise if the model cannot have given one of these labels.
+
+    A second label of the same kind after the first is accepted, and any number after a number with a fraction.
+    """
+
+    def kind(label: PlainLabel) -> type:
+        return float if isinstance(label, int) and not isinstance(label, bool) else type(label)
+
+    for label in labels:
+        alike = [other for other in known if kind(other) is kind(label)]
+        is_measured = any(isinstance(other, float) and other % 1 for other in alike)
+        if not (label in known or is_measured or len(known) == len(alike) <= 1):
+            raise ValueError(
+                f"{label!r} is not a label that model {model!r} has given so far; these are "
+                f"{listed(sorted(known, key=str))}. Nothing was imported. To accept it, pass new_labels=True "
+                f"(--new-labels)."
+            )
+
+
+class BaseLedger(ABC):
+    """Every answer of every model, with claims and budgets. The module's docstring defines the terms."""
+
+    is_memory: bool  # does this ledger end with the process? Then it keeps no explanations.
+    path: Path | None = None  # the SQLite file, if it is one
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close files and connections. Every other call has stored its result when it returns."""
+
+    # -- models and budgets --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def register(
+        self, name: str, *, version: str | None = None, description: str = "", features: Sequence[str] | None = None
+    ) -> str:
+        """The key of a model (`model_key`), with what its rows hold.
+
+        Raises:
+            ValueError: the model is known with other features.
+        """
+
+    @abstractmethod
+    def account(self, model: str) -> Account:
+        """What is known about a model; an empty account for an unknown one."""
+
+    @abstractmethod
+    def budget(
+        self,
+        model: str,
+        *,
+        rows: int | None = None,
+        money: float | None = None,
+        price_per_row: float | None = None,
+    ) -> None:
+        """Limit what may be sent to a model over its lifetime, by everyone together: in rows or in money.
+
+        What was sent before counts. The last call applies. With a price per row, money is converted to rows. Without
+        one, claims must name the most that a row may cost.
+        """
+
+    @abstractmethod
+    def charge(self, model: str, rows: int) -> None:
+        """Count rows that are about to be sent again, as an audit does; a negative number gives them back.
+
+        Raises:
+            BudgetSpent: they are more than the budget allows; nothing was counted.
+        """
+
+    # -- claims --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def claim(
+        self,
+        model: str,
+        questions: Sequence[Question],
+        *,
+        explanation: str | None = None,
+        most: int | None = None,
+        price: Decimal | None = None,
+        holder: str | None = None,
+    ) -> list[Claim]:
+        """For each question who has to ask it, decided at once for all.
+
+        Args:
+            explanation: on whose behalf; its questions are recorded in the same transaction.
+            most: how many rows may become mine, at most.
+            price: the most that one row may cost; it is reserved until `record` says what was used.
+            holder: who will answer if it is not this process, such as a laboratory. Such a claim has no lease: it
+                lasts until it is answered or abandoned.
+
+        Raises:
+            BudgetSpent: more rows would have to be sent than `most` or a budget of the model allows.
+            OutOfStep: the explanation has asked another row at one of these positions.
+            In both cases nothing was claimed.
+        """
+
+    @abstractmethod
+    def holding(self, model: str, rows: Sequence[str]) -> AbstractContextManager[None]:
+        """Renew my claims of these rows for as long as the block runs."""
+
+    @abstractmethod
+    def record(
+        self,
+        model: str,
+        rows: Sequence[str],
+        labels: Sequence[Any],
+        *,
+        scores: Sequence[Scores | None] | None = None,
+        used: Decimal | None = None,
+    ) -> list[Answer]:
+        """The answers that are valid now, one a row.
+
+        The first answer to a row is valid, whoever records it. A different one is kept as a contradiction.
+
+        Args:
+            used: what these rows have cost together; None: all that was reserved for them.
+
+        Raises:
+            LedgerFailed: they could not be stored now; the error's `answers` holds them. This process stores them
+                before it claims anything else, or the ledger does when it is next opened.
+            TypeError: a label is not text, a finite number or a truth value.
+        """
+
+    @abstractmethod
+    def release(self, model: str, rows: Sequence[str]) -> int:
+        """How many of my claims were given back, for requests that certainly cost nothing; budgets have them again."""
+
+    @abstractmethod
+    def abandon(self, model: str, rows: Sequence[str] | None = None) -> int:
+        """How many claims were ended without an answer: the next to want such a row asks it again.
+
+        For requests that failed after they may have been charged. They stay counted, and a late answer is recorded.
+        All claims of the model by default.
+        """
+
+    @abstractmethod
+    def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
+        """True as soon as none of the rows is in flight: each is answered, or may be claimed.
+
+        False after `timeout` seconds. The default waits for as long as claims are renewed, and one lease for claims
+        that have none.
+        """
+
+    @abstractmethod
+    def free(self, model: str, rows: Sequence[str]) -> set[str]:
+        """The rows that cost nothing to claim: answered, or in flight."""
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def known(self, model: str, rows: Sequence[str]) -> dict[str, Answer]:
+        """The newest answers to these rows, by row."""
+
+    @abstractmethod
+    def answers(
+        self, model: str, *, after: int = 0, up_to: int | None = None, newest: int | None = None
+    ) -> list[Answer]:
+        """Answers in the order of recording; a corrected row occurs more than once.
+
+        Args:
+            after: only those with a higher number.
+            up_to: only those with this number or a lower one: what an earlier question could see.
+            newest: at most this many, the latest; the time does not grow with the ledger.
+        """
+
+    @abstractmethod
+    def import_answers(
+        self,
+        model: str,
+        rows: Sequence[str],
+        labels: Sequence[Any],
+        *,
+        scores: Sequence[Scores | None] | None = None,
+        new_labels: bool = False,
+    ) -> int:
+        """How many rows were new, of answers that the model gave elsewhere. They cost nothing.
+
+        Args:
+            new_labels: also accept labels that the model has not given so far.
+
+        Raises:
+            ValueError: there are such labels. Nothing was imported.
+        """
+
+    @abstractmethod
+    def correct(self, model: str, row: str, label: Any, *, scores: Scores | None = None) -> Answer:
+        """A new answer to a row that has one. Questions that saw the old answer see it again when replayed.
+
+        Raises:
+            ValueError: the row has no answer.
+        """
+
+    @abstractmethod
+    def contradicted(self, model: str) -> set[str]:
+        """The rows to which the model later gave another label than the recorded one."""
+
+    # -- explanations (not in memory) ----------------------------------------------------------------------------
+
+    def begin(
+        self,
+        explanation: str,
+        model: str,
+        *,
+        factual: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        space: Mapping[str, Any] | None = None,
+    ) -> list[Ask]:
+        """What this explanation has asked so far; empty if it is new. See `asks`.
+
+        Args:
+            space: what the rows hold, in plain values; stored once for all explanations that share it.
+        """
+        raise NotImplementedError
+
+    def explanation(self, explanation: str) -> Record:
+        """What is stored about an explanation besides its questions.
+
+        Raises:
+            ValueError: there is none with this id.
+        """
+        raise NotImplementedError
+
+    def name(self, explanation: str, row_names: Iterable[str]) -> None:
+        """Store what the row of an explanation is called, such as the number of an applicant; known names stay."""
+        raise NotImplementedError
+
+    def asks(self, explanation: str) -> list[Ask]:
+        """The questions of an explanation in order, with the answers there are."""
+        raise NotImplementedError
+
+    def paid(self, explanation: str) -> int:
+        """How many rows all runs of an explanation have paid for."""
+        raise NotImplementedError
+
+    def finish(
+        self, explanation: str, outcome: str, result: Mapping[str, Any] | None = None, *, seen: int | None = None
+    ) -> None:
+        """Store how an explanation ended, and what was found, in plain values.
+
+        Args:
+            seen: the newest answer it knew when it decided to end; None for the newest there is.
+        """
+        raise NotImplementedError

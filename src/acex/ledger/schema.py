@@ -1,0 +1,285 @@
+"""The tables of a ledger, the same in SQLite and PostgreSQL, and how an older ledger becomes a newer one.
+
+Everything is text or a number, so that `sqlite3` or `psql` are enough to read it: times are ISO 8601 in UTC, money is
+a decimal, and rows, labels, settings and notes are JSON as text, which distinguishes 1, 1.0, true and "1".
+"""
+
+from __future__ import annotations
+
+import uuid
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    inspect,
+    select,
+    text,
+)
+
+from acex._version import __version__
+from acex.errors import LedgerFailed
+
+metadata = MetaData()
+
+versions = Table(
+    "ledger_versions",  # one row for each migration of this ledger
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("acex", Text, nullable=False),  # the version of acex that migrated it
+    Column("migrated_at", Text, nullable=False),
+)
+
+identity = Table(
+    "ledger_identity",  # one row
+    metadata,
+    Column("id", Text, primary_key=True),  # distinguishes this ledger from others, wherever it is moved
+)
+
+models = Table(
+    "models",
+    metadata,
+    Column("id", Text, primary_key=True),  # name, or name@version
+    Column("name", Text, nullable=False, server_default=""),
+    Column("version", Text),
+    Column("description", Text, nullable=False),
+    Column("features", Text),  # JSON list: the names of the values of a row, in order
+    Column("row_budget", BigInteger),  # over the model's lifetime; null: no limit
+    Column("price_per_row", Float),
+    Column("n_charged", BigInteger, nullable=False),  # rows that were sent, or may have been
+    Column("last_sequence", BigInteger, nullable=False),  # number of the newest answer
+    Column("created_at", Text, nullable=False),
+    Column("money_budget", Text),  # over the model's lifetime; null: no limit
+    Column("money_used", Text, nullable=False, server_default="0"),  # spent, and reserved for rows in flight
+)
+
+spaces = Table(
+    "spaces",  # what the rows of explanations hold; most explanations of a model share one
+    metadata,
+    Column("id", Text, primary_key=True),  # hash of the description
+    Column("description", Text, nullable=False),  # JSON: features, how rows are written, standard deviations
+)
+
+explanations = Table(
+    "explanations",
+    metadata,
+    Column("id", Text, primary_key=True),  # hash of everything that decides what is asked
+    Column("model_id", Text, ForeignKey("models.id"), nullable=False),
+    Column("factual", Text, nullable=False),  # JSON
+    Column("settings", Text, nullable=False),  # JSON
+    Column("started_at", Text, nullable=False),
+    Column("finished_at", Text),
+    Column("outcome", Text),
+    Column("space_id", Text, ForeignKey("spaces.id")),  # null if acex 0.1 began it
+    Column("result", Text),  # JSON: what was found; null until it ended
+    Column("seen_at_end", BigInteger),  # the newest answer when it ended
+    Index("explanations_of_model", "model_id"),
+)
+
+names = Table(
+    "names",  # what the explained rows are called; equal rows share an explanation
+    metadata,
+    Column("explanation_id", Text, ForeignKey("explanations.id"), primary_key=True),
+    Column("name", Text, primary_key=True),
+)
+
+queries = Table(
+    "queries",  # rows that were sent, are to be sent, or have an imported answer
+    metadata,
+    # A hash of model and row: PostgreSQL cannot index a row of a thousand values itself.
+    Column("id", Text, primary_key=True),
+    Column("model_id", Text, ForeignKey("models.id"), nullable=False),
+    Column("row", Text, nullable=False),  # its canonical form
+    Column("purpose", Text, nullable=False),
+    Column("explanation_id", Text, ForeignKey("explanations.id")),  # on whose behalf it was last claimed
+    Column("attempts", Integer, nullable=False),  # how often it was sent, or may have been; 0: imported or released
+    Column("claimed_by", Text),  # null: not claimed, released or abandoned
+    Column("claimed_at", Text),
+    Column("lease_ends", Float),  # seconds on the ledger's clock; null: no lease
+    Column("reserved", Text),  # money reserved until the answer is recorded
+    Column("sequence", BigInteger),  # number of its newest answer; null: none yet
+    Index("queries_of_model", "model_id"),
+)
+
+answers = Table(
+    "answers",  # append-only: a correction is another answer to the same row
+    metadata,
+    Column("model_id", Text, ForeignKey("models.id"), primary_key=True),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3, ... in the order of recording
+    Column("query_id", Text, ForeignKey("queries.id"), nullable=False),
+    Column("label", Text, nullable=False),  # JSON
+    Column("scores", Text),  # JSON: pairs of label and probability, if the model gave them
+    Column("recorded_by", Text),
+    Column("recorded_at", Text, nullable=False),
+    Index("answers_of_query", "query_id"),
+)
+
+asks = Table(
+    "asks",  # what an explanation asked, in order: enough to replay it
+    metadata,
+    Column("explanation_id", Text, ForeignKey("explanations.id"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("query_id", Text, ForeignKey("queries.id"), nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("seen", BigInteger, nullable=False),  # the newest answer it could know
+    Column("note", Text, nullable=False),  # JSON: what else is worth keeping, such as the cost of the row
+    Column("paid", Integer, nullable=False),  # how often this explanation paid for it; 0: it was known
+)
+
+contradictions = Table(
+    "contradictions",  # answers of the model that differ from the recorded one
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("query_id", Text, ForeignKey("queries.id"), nullable=False),
+    Column("label", Text, nullable=False),
+    Column("told_by", Text, nullable=False),
+    Column("told_at", Text, nullable=False),
+)
+
+
+# -- migrations --------------------------------------------------------------------------------------------------
+
+
+def _add_spaces_and_results(connection: Connection) -> None:
+    """Version 2: what it takes to show an explanation without its model and data."""
+    for statement in (
+        "CREATE TABLE spaces (id TEXT NOT NULL PRIMARY KEY, description TEXT NOT NULL)",
+        "ALTER TABLE explanations ADD COLUMN space_id TEXT REFERENCES spaces (id)",
+        "ALTER TABLE explanations ADD COLUMN result TEXT",
+    ):
+        connection.exec_driver_sql(statement)
+
+
+def _add_identity(connection: Connection) -> None:
+    """Version 3: an id of the ledger, leases on a clock, and the newest answer at the end of each explanation."""
+    for statement in (
+        "CREATE TABLE ledger_identity (id TEXT NOT NULL PRIMARY KEY)",
+        "ALTER TABLE explanations ADD COLUMN seen_at_end BIGINT",
+        "ALTER TABLE queries ADD COLUMN lease_clock TEXT",
+        "ALTER TABLE queries ADD COLUMN lease_ends FLOAT",
+    ):
+        connection.exec_driver_sql(statement)
+    times: dict[str, list[str]] = defaultdict(list)
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for model, moment, number in connection.execute(
+        text("SELECT model_id, settled_at, sequence FROM queries WHERE sequence IS NOT NULL ORDER BY settled_at")
+    ):
+        times[model].append(moment)
+        numbers[model].append(max(number, numbers[model][-1]) if numbers[model] else number)
+    ended = select(explanations.c.id, explanations.c.model_id, explanations.c.finished_at)
+    seen = []
+    for name, model, moment in connection.execute(ended.where(explanations.c.finished_at.is_not(None))):
+        before = bisect_right(times[model], moment)
+        seen.append({"_id": name, "seen_at_end": numbers[model][before - 1] if before else 0})
+    if seen:
+        connection.execute(explanations.update().where(explanations.c.id == bindparam("_id")), seen)
+    _create_identity(connection)
+
+
+def _add_names(connection: Connection) -> None:
+    """Version 4: what the explained rows are called."""
+    connection.exec_driver_sql(
+        "CREATE TABLE names (explanation_id TEXT NOT NULL REFERENCES explanations (id), name TEXT NOT NULL, "
+        "PRIMARY KEY (explanation_id, name))"
+    )
+
+
+def _separate_answers(connection: Connection) -> None:
+    """Version 5: append-only answers, names and versions of models, money; no checksums, one clock for leases."""
+    answers.create(connection)
+    for statement in (
+        "INSERT INTO answers (model_id, sequence, query_id, label, scores, recorded_by, recorded_at) "
+        "SELECT model_id, sequence, id, label, scores, claimed_by, settled_at FROM queries WHERE sequence IS NOT NULL",
+        # Owners of earlier versions hold no lock. Rows that were handed out to people have no lease.
+        "UPDATE queries SET lease_ends = CASE WHEN leased_until LIKE '9999%' THEN NULL ELSE 0 END",
+        "DROP INDEX queries_by_sequence",
+        *(
+            f"ALTER TABLE queries DROP COLUMN {name}"
+            for name in ("label", "scores", "settled_at", "leased_until", "lease_clock")
+        ),
+        "ALTER TABLE queries ADD COLUMN reserved TEXT",
+        "CREATE INDEX queries_of_model ON queries (model_id)",
+        "ALTER TABLE models ADD COLUMN name TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE models ADD COLUMN version TEXT",
+        "ALTER TABLE models ADD COLUMN money_budget TEXT",
+        "ALTER TABLE models ADD COLUMN money_used TEXT NOT NULL DEFAULT '0'",
+        "UPDATE models SET name = id",
+    ):
+        connection.execute(text(statement))
+    there = inspect(connection)
+    for table in there.get_table_names():
+        if any(column["name"] == "checksum" for column in there.get_columns(table)):
+            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN checksum")
+
+
+# Step i takes a ledger from version i + 1 to version i + 2. A new ledger starts with the tables above, so that a change
+# of them needs a step that does the same to an old ledger.
+MIGRATIONS: list[Callable[[Connection], None]] = [
+    _add_spaces_and_results,
+    _add_identity,
+    _add_names,
+    _separate_answers,
+]
+
+
+def newest_version() -> int:
+    """The version this acex writes."""
+    return 1 + len(MIGRATIONS)
+
+
+def version_of(connection: Connection) -> int:
+    """The version of the ledger in this database; 0 if there is none yet.
+
+    Raises:
+        LedgerFailed: the ledger is newer than this acex, or the database belongs to another program.
+    """
+    there = inspect(connection)
+    tables = there.get_table_names()
+    if versions.name not in tables:
+        taken = sorted({*tables, *there.get_view_names()} & set(metadata.tables))
+        if taken:
+            raise LedgerFailed(
+                f"it is a database of another program, with {', '.join(taken)} in it; it was not changed."
+            )
+        return 0
+    version = max(connection.scalars(select(versions.c.version)), default=0)
+    if version > newest_version():
+        raise LedgerFailed(
+            f"it is a ledger of version {version}, and acex {__version__} supports versions up to "
+            f"{newest_version()}. Use a newer acex; nothing was changed."
+        )
+    return version
+
+
+def migrate(connection: Connection) -> None:
+    """Take a ledger, or an empty database, to the newest version."""
+    version = version_of(connection)
+    if version == 0:
+        metadata.create_all(connection)
+        _create_identity(connection)
+        _add_version(connection, newest_version())
+        return
+    for step in range(version, newest_version()):
+        MIGRATIONS[step - 1](connection)
+        _add_version(connection, step + 1)
+
+
+def _add_version(connection: Connection, version: int) -> None:
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    connection.execute(versions.insert().values(version=version, acex=__version__, migrated_at=now))
+
+
+def _create_identity(connection: Connection) -> None:
+    connection.execute(identity.insert().values(id=uuid.uuid4().hex))
