@@ -63,7 +63,8 @@ def loans(n: int = 40) -> pd.DataFrame:
 def workspace_in(folder: Path, model: Any = None, rows: pd.DataFrame | None = None, **more: Any) -> Workspace:
     """A workspace with a ledger in the folder."""
     rows = loans() if rows is None else rows
-    model = acex.Model(Bank() if model is None else model, name="bank")
+    model = Bank() if model is None else model
+    model = model if isinstance(model, acex.Model) else acex.Model(model, name="bank")
     outcomes = ["good" if income > 2200 else "bad" for income in rows.iloc[:, 1]]
     given: dict[str, Any] = {
         "explainer": acex.Explainer(model, rows, ledger=folder / "ledger.db"),

@@ -138,8 +138,7 @@ def test_a_probability_can_be_wanted_where_the_model_gives_them(tmp_path: Path) 
             return np.array(self.classes_)[self.predict_proba(rows).argmax(axis=1)]
 
     model = acex.Model(Scorer(), name="s", scores=True)
-    workspace = workspace_in(tmp_path, explainer=acex.Explainer(model, loans(), ledger=tmp_path / "l.db"), model=model)
-    with visiting(workspace) as client:
+    with visiting(workspace_in(tmp_path, model)) as client:
         assert client.get("/api/workspace").json()["scores"]
         result = ended(client, begin(client, target={"at_least": 0.6, "label": "good"}, budget=15)["id"])
         commands = client.get(f"/api/searches/{result['id']}/exports/commands").json()

@@ -22,7 +22,7 @@ from acex.spreadsheets import write_csv
 from acex.studio.request_parsing import PLAIN, default_cost, search_arguments
 from acex.studio.serializers import templates
 from acex.studio.workspace import Workspace
-from acex.values import as_json, plain
+from acex.values import as_json
 
 CAVEAT = (
     "This describes how the model decides, not what would happen in the world. It is neither a promise nor advice: a "
@@ -172,5 +172,5 @@ def literal(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         inside = ", ".join(map(literal, value))
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
-    value = plain(value)
+    value = as_json(value)
     return f'float("{value}")' if isinstance(value, float) and np.isinf(value) else repr(value)

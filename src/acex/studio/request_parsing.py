@@ -26,7 +26,8 @@ from acex.values import as_json, did_you_mean, is_count, is_finite, is_missing, 
 
 MAX_BUDGET = 10_000  # of one search
 NAMES = [d.name for d in DECLARED if d.owner in ("row", "cost", "strategy") and d.kind != "object"]
-PLAIN = {name: BY_NAME[name] for name in NAMES if BY_NAME[name].kind in ("count", "number", "text")}
+# The seed is an argument of the explainer too, which does not change while the studio runs.
+PLAIN = {n: BY_NAME[n] for n in NAMES if BY_NAME[n].kind in ("count", "number", "text") and n != "seed"}
 
 
 # -- rows --------------------------------------------------------------------------------------------------------
@@ -107,6 +108,9 @@ def search_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         {name: given.pop(name) for name in list(given) if BY_NAME[name].owner == owner}
         for owner in ("strategy", "cost")
     )
+    for name in of_strategy:
+        if not hasattr(strategy, name):
+            raise ValueError(f"{name}: strategy {strategy.name!r} does not have this option.")
     return given | {"strategy": replace(strategy, **of_strategy), "cost": replace(default_cost(strategy), **of_cost)}
 
 
@@ -116,11 +120,14 @@ def default_cost(strategy: acex.Strategy) -> acex.Cost:
 
 
 def options_by_name(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Options from the arguments of `Explainer.search`, or from the settings of a plan; the rest is left out."""
-    nested = (arguments.get("cost"), arguments.get("strategy"))
-    cost, strategy = (getattr(value, "described", value) or {} for value in nested)
-    by_name = {**arguments, **cost, **strategy, "strategy": strategy.get("name")}
-    return {name: by_name[name] for name in NAMES if by_name.get(name) is not None}
+    """Options from the arguments of `Explainer.search`, or from the settings of a plan; defaults are left out."""
+    cost, strategy = arguments.get("cost") or {}, arguments.get("strategy") or {}
+    strategy = getattr(strategy, "described", strategy)
+    usual = as_strategy(strategy.get("name", BY_NAME["strategy"].default))
+    defaults = {name: BY_NAME[name].default for name in NAMES} | usual.described | asdict(default_cost(usual))
+    of_cost = asdict(cost) if isinstance(cost, acex.Cost) else cost
+    by_name = {**arguments, **of_cost, **strategy, "strategy": usual.name}
+    return {name: value for name in NAMES if (value := by_name.get(name)) not in (None, defaults[name])}
 
 
 def recorded_options(settings: Mapping[str, Any], space: acex.Space, workspace: Workspace) -> dict[str, Any]:
@@ -133,6 +140,7 @@ def recorded_options(settings: Mapping[str, Any], space: acex.Space, workspace: 
     return options_by_name(settings) | {
         "freeze": [f.name for f in features if f.frozen and not own[f.name].frozen],
         "directions": {f.name: f.direction for f in features if f.direction != own[f.name].direction},
+        "weights": {f.name: f.weight for f in features if f.weight != own[f.name].weight},
     }
 
 
