@@ -18,7 +18,7 @@ model = make_pipeline(encoder, RandomForestClassifier(50, random_state=0)).fit(l
 rejected = loans.rows[model.predict(loans.rows) == "rejected"].head(30)
 
 # %% All of them, for 12 queries each at most. What is asked for one tells the next where to look.
-explainer = acex.Explainer(model, loans.rows, labels=loans.outcomes)
+explainer = acex.Explainer(model, loans.rows, outcomes=loans.outcomes)
 explanations = explainer.explain_many(rejected, target="approved", freeze=["age", "education"], budget=12, n_jobs=1)
 print(explanations.summary(), "\n")
 

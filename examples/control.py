@@ -26,12 +26,12 @@ verdicts = ["pass" if label else "fail" for label in labels]
 print("in use:", passes(start.to_frame().T)[0], response(START))
 
 # %% Their verdicts are answers of the plant itself: they are not asked for again. Any setting within the box will do.
-explainer = acex.Explainer(passes, tried, space=SPACE, answers=(tried, verdicts), labels=verdicts, plausibility=None)
+explainer = acex.Explainer(passes, tried, answers=(tried, verdicts), outcomes=verdicts, plausibility=None, space=SPACE)
 e = explainer.explain(start, target="pass", budget=40)
 print(e)
 
 # %% The cheapest one sits at the edge. With a margin its surroundings should pass too; here, under other noise.
-steady = explainer.explain(start, target="pass", budget=40, margin=0.7)
+steady = explainer.explain(start, target="pass", budget=40, strategy=acex.Feasible(margin=0.7))
 for name, found in (("cheapest", e), ("with a margin", steady)):
     passed = [response(found.counterfactual.to_numpy(), noise=k).passes for k in range(10)]
     print(f"{name}: cost {found.costs[0]:.1f}, passes under {sum(passed)} of 10 noises")

@@ -25,8 +25,11 @@ def model(rows):
 eights = digits.rows[model(digits.rows) == "8"]
 
 # %% beta=0: the distance alone counts, not how many pixels change. What was asked for the first helps the others.
-explainer = acex.Explainer(model, digits.rows, space=digits.space, labels=digits.outcomes)
-explanations = [explainer.explain(row, target="9", budget=40, beta=0.0) for _, row in eights.iloc[[0, 4, 8]].iterrows()]
+explainer = acex.Explainer(model, digits.rows, outcomes=digits.outcomes, space=digits.space)
+explanations = [
+    explainer.explain(row, target="9", budget=40, cost=acex.Cost(beta=0.0))
+    for _, row in eights.iloc[[0, 4, 8]].iterrows()
+]
 for e in explanations:
     print(e.summary())
 

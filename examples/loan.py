@@ -24,7 +24,7 @@ for feature in acex.Space.infer(loans.rows).features:
     print(f"{type(feature).__name__:12}{feature.name}")
 
 # %% Without any rule: the cheapest change, whether or not anybody can make it.
-explainer = acex.Explainer(model, loans.rows, labels=loans.outcomes)
+explainer = acex.Explainer(model, loans.rows, outcomes=loans.outcomes)
 print("\nAnything goes:")
 print(explainer.explain(applicant, target="approved", budget=25))
 
@@ -40,7 +40,7 @@ print("\nWhat this applicant can do:")
 print(e)
 
 # %% The same a little further from the edge: it should survive a small error in the numbers.
-steady = explainer.explain(applicant, target="approved", budget=30, margin=0.7, **rules)
+steady = explainer.explain(applicant, target="approved", budget=30, **rules, strategy=acex.Feasible(margin=0.7))
 print("\nOn the safe side:")
 print(steady)
 

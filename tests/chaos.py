@@ -115,7 +115,7 @@ class Batch:
         """The explanations, which begin when they are looked at."""
         X = np.random.default_rng(self.number).normal(size=(150, 3)).round(6)
         low = X[X[:, 0] + X[:, 1] < 0][: self.rows]
-        explainer = acex.Explainer(Noted(url, self.model, log), X, ledger=ledger, model_id=self.model)
+        explainer = acex.Explainer(acex.Model(Noted(url, self.model, log), name=self.model), X, ledger=ledger)
         return explainer.explain_many(low, budget=BUDGET, executor=acex.DaskExecutor(scheduler, timeout=20.0))
 
 

@@ -30,8 +30,8 @@ RULES = {
 LIMITS: dict[str, dict[str, Any]] = {
     "diabetes": {"ranges": {"glucose": (60, 170)}, "directions": {"bmi": "decrease"}},
     "kc2": {"ranges": {"loc": (0, 400)}, "directions": {"halstead_effort": "decrease"}},
-    "german_credit": {"ranges": {"purpose": ["car", "radio/TV"]}, "directions": {"duration": "decrease"}},
-    "tic_tac_toe": {"ranges": {"top_left": ["x", "o"]}},
+    "german_credit": {"values": {"purpose": ["car", "radio/TV"]}, "directions": {"duration": "decrease"}},
+    "tic_tac_toe": {"values": {"top_left": ["x", "o"]}},
 }
 
 
@@ -77,7 +77,7 @@ def searches(name: str) -> dict[str, Callable[[], acex.Explanation]]:
         return rows[first] <= cap if cap is not None else rows[first] != "b"
 
     def explain(row: int, model: Any = task.predict, **options: Any) -> Callable[[], acex.Explanation]:
-        given = {"data": task.data, "space": task.space, "target": task.target, "ledger": None} | options
+        given = {"data": task.data, "space": task.space, "target": task.target} | options
         return lambda: acex.explain(model, task.rows.iloc[row], **given)
 
     def pooled() -> acex.Explanation:
@@ -86,28 +86,26 @@ def searches(name: str) -> dict[str, Callable[[], acex.Explanation]]:
             explainer.explain(task.rows.iloc[row], target=task.target, budget=10)
         return explainer.explain(task.rows.iloc[2], target=task.target, budget=12)
 
+    scored = acex.Model(task.predict_proba, scores=True)
+    spend, cost = acex.Feasible(effort="spend"), acex.Cost(per_change=0.5, weights={first: 2.0})
     return {
         "labels": explain(0, budget=15),
         "labels, longer": explain(1, budget=30),
-        "outcomes": explain(0, labels=task.outcomes, budget=12),
-        "outcomes, another seed": explain(2, labels=task.outcomes, budget=20, seed=1),
-        "scores": explain(0, task.predict_proba, scores=True, budget=12),
-        "scores and outcomes in rounds": explain(
-            1, task.predict_proba, scores=True, labels=task.outcomes, budget=12, queries_per_round=3
-        ),
+        "outcomes": explain(0, outcomes=task.outcomes, budget=12),
+        "outcomes, another seed": explain(2, outcomes=task.outcomes, budget=20, seed=1),
+        "scores": explain(0, scored, budget=12),
+        "scores and outcomes in rounds": explain(1, scored, outcomes=task.outcomes, budget=12, queries_per_round=3),
         "rules": explain(0, rules=RULES[name], budget=15),
         "a function as a rule, a frozen feature": explain(
-            1, constraint=keeps_first, freeze=[task.data.columns[1]], budget=15
+            1, rules=[keeps_first], freeze=[task.data.columns[1]], budget=15
         ),
         "rounds": explain(2, queries_per_round=4, budget=17),
         "three counterfactuals": explain(0, count=3, budget=30),
         "few changes within limits": explain(3, max_changes=2, budget=15, **LIMITS[name]),
         "pooled answers": pooled,
-        "no plausibility, whole budget": explain(
-            4, plausibility=None, effort="spend", change_cost=0.5, weights={first: 2.0}, budget=15
-        ),
+        "no plausibility, whole budget": explain(4, plausibility=None, strategy=spend, cost=cost, budget=15),
         "penalty": explain(0, strategy=acex.Penalty(n0=8), budget=20),
-        "penalty with scores": explain(5, task.predict_proba, scores=True, strategy=acex.Penalty(n0=8), budget=16),
+        "penalty with scores": explain(5, scored, strategy=acex.Penalty(n0=8), budget=16),
     }
 
 

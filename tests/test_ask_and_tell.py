@@ -27,7 +27,7 @@ def refuse(rows: Any) -> Any:
 
 def session(ledger: Path, *, budget: int = 4, per_round: int = 1) -> acex.Session:
     """The session as another process would begin it."""
-    explainer = acex.Explainer(refuse, DATA, ledger=ledger, model_id="laboratory")
+    explainer = acex.Explainer(acex.Model(refuse, name="laboratory"), DATA, ledger=ledger)
     return explainer.search(ROW, target="yes", budget=budget, queries_per_round=per_round)
 
 
@@ -50,7 +50,7 @@ def test_each_round_may_be_asked_and_told_by_another_process_and_the_budget_is_u
 
 def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Path) -> None:
     ledger = acex.Ledger(tmp_path / "lab.db")
-    explainer = acex.Explainer(refuse, DATA, ledger=ledger, model_id="laboratory")
+    explainer = acex.Explainer(acex.Model(refuse, name="laboratory"), DATA, ledger=ledger)
     search = explainer.search(ROW, target="yes")
     rows = search.ask()
     assert isinstance(rows, pd.DataFrame)

@@ -394,7 +394,9 @@ def test_a_weight_is_a_positive_number(weight: Any) -> None:
 
 def test_a_range_that_shuts_out_a_frozen_factual_leaves_nothing() -> None:
     high = (BAD["age"] + 1, 99)
-    refused("'age': ranges and values allow .* it stays as it is; nothing is left", freeze=["age"], ranges={"age": high})
+    refused(
+        "'age': ranges and values allow .* it stays as it is; nothing is left", freeze=["age"], ranges={"age": high}
+    )
     others = sorted({"clerk", "cook", "nurse"} - {BAD["job"]})
     refused("'job': ranges allows .* it stays as it is", freeze=["job"], ranges={"job": others})
     refused("'age': ranges allows .* it may only decrease", directions={"age": "decrease"}, ranges={"age": high})
@@ -428,12 +430,12 @@ def test_a_constraint_gives_one_truth_value_a_row(answer: Any) -> None:
 def test_a_constraint_that_raises_is_heard_before_anything_is_asked() -> None:
     model = Model()
     with pytest.raises(KeyError, match="wage"):
-        explain(model, constraint=lambda rows: rows["wage"] > 0)
+        explain(model, rules=[lambda rows: rows["wage"] > 0])
     assert model.n_rows == 0
 
 
 def test_a_constraint_that_forbids_everything_ends_after_the_factual() -> None:
-    e = explain(constraint=lambda rows: np.zeros(len(rows), dtype=bool))
+    e = explain(rules=[lambda rows: np.zeros(len(rows), dtype=bool)])
     assert (e.outcome, e.n_queries) == ("exhausted", 1)
 
 
@@ -528,7 +530,7 @@ def test_huge_numbers_are_right_with_known_outcomes_and_in_words_too(factor: flo
         return rule(rows.assign(income=rows["income"] / factor))
 
     data = DATA.assign(income=DATA["income"] * factor)
-    e = explain(huge_rule, data.loc[BAD.name], data=data, labels=huge_rule(data), strategy="feasible")
+    e = explain(huge_rule, data.loc[BAD.name], data=data, outcomes=huge_rule(data), strategy="feasible")
     assert e.outcome == "found"
     assert e.changes["feature"].tolist() == ["income"]
     assert all(len(word) < 12 for word in e.changes_in_words()[0][:4])
@@ -614,7 +616,7 @@ def test_rows_and_data_are_left_as_they_were() -> None:
         rows["age"] = 0
         return np.ones(len(rows), dtype=bool)
 
-    e = explain(careless, x, data=data, constraint=careless_constraint)
+    e = explain(careless, x, data=data, rules=[careless_constraint])
     assert_frame_equal(data, DATA)
     assert x.equals(BAD)
     assert rule(e.counterfactuals).tolist() == ["good"]

@@ -55,7 +55,7 @@ class Billed:
 
 
 def explainer(ledger: Any = None, asked: Any = model, **settings: Any) -> acex.Explainer:
-    return acex.Explainer(asked, X, ledger=ledger, model_id=NAME, **settings)
+    return acex.Explainer(acex.Model(asked, name=NAME), X, ledger=ledger, **settings)
 
 
 @pytest.fixture

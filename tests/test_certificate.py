@@ -148,9 +148,7 @@ def test_exactly_two_rows_are_asked() -> None:
 
 
 def test_a_rule_that_is_code_cannot_be_checked_and_that_is_said() -> None:
-    e = acex.explain(
-        model, factual(), data=DATA, target="good", budget=8, constraint=lambda rows: rows["income"] < 6000
-    )
+    e = acex.explain(model, factual(), data=DATA, target="good", budget=8, rules=[lambda rows: rows["income"] < 6000])
     [rule] = [check for check in verify(parsed(e.to_json())).checks if check.promise == "rule"]
     assert rule.holds is None
 

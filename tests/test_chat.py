@@ -508,11 +508,11 @@ def test_a_language_model_can_be_explained(request_: Any, tmp_path: Path) -> Non
     with serving(chat(chance)) as server:
         model = asking(server.url, request=request_)
         options: Any = {"data": DATA, "target": "pass", "budget": 15, "ledger": tmp_path / "answers.db"}
-        e = acex.explain(model, x, scores=request_ is SCORED, queries_per_round=3, **options)
+        e = acex.explain(acex.Model(model, scores=request_ is SCORED), x, queries_per_round=3, **options)
         assert e.outcome == "found" and e.counterfactual["tone"] == "calm"
         rows = sum(len(schema_of(body)["required"]) for body in server.bodies)
         assert rows == e.n_queries <= 15
-        again = acex.explain(model, x, scores=request_ is SCORED, queries_per_round=3, **options)
+        again = acex.explain(acex.Model(model, scores=request_ is SCORED), x, queries_per_round=3, **options)
         assert again.n_queries == 0
 
 

@@ -64,7 +64,7 @@ def client() -> Iterator[Any]:
 
 
 def explainer(ledger: str, model: Any) -> acex.Explainer:
-    return acex.Explainer(model, X, ledger=acex.Ledger(ledger, lease=20.0), model_id="sums-v1")
+    return acex.Explainer(acex.Model(model, name="sums-v1"), X, ledger=acex.Ledger(ledger, lease=20.0))
 
 
 def test_a_worker_killed_in_mid_run_loses_nothing_and_pays_nothing_twice(client: Any, bill: Bill) -> None:

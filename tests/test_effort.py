@@ -27,14 +27,16 @@ def asked(e: acex.Explanation) -> list[Any]:
 
 def test_spend_uses_the_whole_budget_and_begins_as_settle_does() -> None:
     settled = acex.explain(model, X, data=ROWS, budget=50)
-    spent = acex.explain(model, X, data=ROWS, budget=50, effort="spend")
+    spent = acex.explain(model, X, data=ROWS, budget=50, strategy=acex.Feasible(effort="spend"))
     assert settled.n_queries < 50 == spent.n_queries
     assert asked(spent)[: settled.n_queries - 4] == asked(settled)[: settled.n_queries - 4]
     assert spent.steps[-1].best <= settled.steps[-1].best
 
 
 def test_a_larger_budget_begins_with_the_questions_of_a_smaller_one_and_is_never_worse() -> None:
-    small, large = (acex.explain(model, X, data=ROWS, budget=b, effort="spend") for b in (20, 45))
+    small, large = (
+        acex.explain(model, X, data=ROWS, budget=b, strategy=acex.Feasible(effort="spend")) for b in (20, 45)
+    )
     reserved = 6
     assert asked(large)[: 20 - reserved] == asked(small)[: 20 - reserved]
     assert large.steps[-1].best <= small.steps[-1].best
@@ -42,9 +44,14 @@ def test_a_larger_budget_begins_with_the_questions_of_a_smaller_one_and_is_never
 
 def test_other_words_for_effort_are_refused_and_so_is_penalty() -> None:
     with pytest.raises(ValueError, match=r"effort: expected 'settle' or 'spend', got 'all'"):
-        acex.explain(model, X, data=ROWS, effort="all")
+        acex.explain(model, X, data=ROWS, strategy=acex.Feasible(effort="all"))
     with pytest.raises(ValueError, match=r"effort: needs strategy 'feasible'"):
-        acex.explain(model, X, data=ROWS, effort="spend", strategy="penalty")
+        acex.explain(
+            model,
+            X,
+            data=ROWS,
+            strategy=acex.Feasible(effort="spend"),  # TODO was "penalty"
+        )
 
 
 @pytest.mark.parametrize("strategy", ["feasible", acex.Penalty(n0=4, sobol=64)])
@@ -55,13 +62,13 @@ def test_more_queries_per_round_than_the_budget_are_not_computed(strategy: Any) 
 
 def test_a_history_without_a_single_success_is_a_history() -> None:
     failures = ROWS[[label == "no" for label in model(ROWS)]]
-    e = acex.explain(model, X, data=failures, labels=["no"] * len(failures), target="yes", budget=40)
+    e = acex.explain(model, X, data=failures, outcomes=["no"] * len(failures), target="yes", budget=40)
     assert e.label_after == "yes"
 
 
 def test_outcomes_that_are_neither_the_target_nor_the_rows_own_label_are_refused_after_one_query() -> None:
     with pytest.raises(ValueError, match=r"outcomes must use the model's words: expected some of \['yes', 'no'\]"):
-        acex.explain(model, X, data=ROWS, labels=["ja"] * len(ROWS), target="yes", budget=40)
+        acex.explain(model, X, data=ROWS, outcomes=["ja"] * len(ROWS), target="yes", budget=40)
 
 
 def rare(rows: pd.DataFrame) -> Any:
@@ -72,12 +79,12 @@ def test_known_hits_that_are_unusual_are_tried_first_and_named_in_the_end() -> N
     odd = pd.DataFrame({"a": [90.0, 99.0, 80.0], "b": [80.0, 99.0, 95.0], "c": [1, 2, 3]})
     data = pd.concat([ROWS, odd], ignore_index=True)
     lof = acex.Plausibility(neighbours=10)
-    e = acex.explain(rare, X, data=data, labels=rare(data), target="yes", budget=30, plausibility=lof)
+    e = acex.explain(rare, X, data=data, outcomes=rare(data), target="yes", budget=30, plausibility=lof)
     assert e.outcome != "found"
     assert rare(pd.DataFrame([e.steps[1].row])) == ["yes"]  # asked although it cannot count
     assert "excluded as implausible" in " ".join(e.warnings)
     assert "give known outcomes" not in str(e)
-    found = acex.explain(rare, X, data=data, labels=rare(data), target="yes", budget=30, plausibility=None)
+    found = acex.explain(rare, X, data=data, outcomes=rare(data), target="yes", budget=30, plausibility=None)
     assert found.label_after == "yes"
 
 

@@ -76,11 +76,12 @@ def test_every_row_asked_keeps_to_the_constraints() -> None:
         x,
         data=rows,
         budget=40,
-        strategy=QUICK,
         freeze=["age", "purpose"],
-        ranges={"loan_amount": (5000, 20000), "housing": ["own", "rent"]},
+        ranges={"loan_amount": (5000, 20000)},
+        values={"housing": ["own", "rent"]},
         directions={"education": "increase", "duration_months": "decrease"},
-        constraint=lambda batch: batch["income"] < 5000,
+        rules=[lambda batch: batch["income"] < 5000],
+        strategy=QUICK,
     )
     seen = pd.concat(asked)[1:]  # the first is the factual
     assert len(seen) > 20
@@ -307,9 +308,12 @@ def test_scores_of_an_estimator_and_of_a_function() -> None:
     X = np.random.default_rng(0).normal(size=(300, 3))
     model = LogisticRegression().fit(X, np.where(X[:, 0] > 0, "yes", "no"))
     x = X[model.predict(X) == "no"][0]
-    e = acex.explain(model, x, data=X, scores=True, budget=30)
+    e = acex.explain(acex.Model(model, scores=True), x, data=X, budget=30)
     f = acex.explain(
-        lambda rows: pd.DataFrame(model.predict_proba(rows), columns=model.classes_), x, data=X, scores=True, budget=30
+        acex.Model(lambda rows: pd.DataFrame(model.predict_proba(rows), columns=model.classes_), scores=True),
+        x,
+        data=X,
+        budget=30,
     )
     assert e.label_after == f.label_after == "yes" and e.costs == f.costs
     assert model.predict(e.counterfactuals.to_numpy()).tolist() == ["yes"]
@@ -328,12 +332,12 @@ def test_scores_that_are_none_are_refused(model: Any, error: type[Exception], me
     if isinstance(model, SVC):
         model.fit(X, X[:, 0] > 0)
     with pytest.raises(error, match=message):
-        acex.explain(model, X[0], data=X, scores=True)
+        acex.explain(acex.Model(model, scores=True), X[0], data=X)
 
 
 def test_a_margin_is_reported() -> None:
     model, rows, x = loan()
-    e = acex.explain(model, x, data=rows, margin=0.6, budget=40)
+    e = acex.explain(model, x, data=rows, budget=40, strategy=acex.Feasible(margin=0.6))
     assert len(e.steadiness) == 1 and 0 < e.steadiness[0] < 1
     assert acex.Explanation.from_json(e.to_json()).steadiness == e.steadiness
     plain = acex.explain(model, x, data=rows, budget=10)
@@ -346,7 +350,7 @@ def test_a_margin_with_known_outcomes_and_nothing_found_is_no_error() -> None:
     seen: list[str] = []
     steady = acex.Feasible(margin=0.6)
     acex.explain(
-        model, x, data=rows, labels=outcomes, strategy=steady, budget=3, callback=lambda e: seen.append(e.outcome)
+        model, x, data=rows, outcomes=outcomes, budget=3, callback=lambda e: seen.append(e.outcome), strategy=steady
     )
     assert seen[0] == "budget_spent"  # after the factual alone there is no counterfactual yet
 
@@ -378,5 +382,5 @@ def test_a_ledger_on_disk_needs_a_name_for_the_model_before_it_is_made(tmp_path:
     with pytest.raises(ValueError, match="needs model_id"):
         acex.explain(model, x, data=rows, ledger=tmp_path / "answers.db")
     assert not list(tmp_path.iterdir())
-    acex.explain(model, x, data=rows, ledger=tmp_path / "answers.db", model_id="loans", budget=5)
+    acex.explain(acex.Model(model, name="loans"), x, data=rows, ledger=tmp_path / "answers.db", budget=5)
     assert [path.name for path in tmp_path.iterdir()] == ["answers.db"]  # closed: no log beside it

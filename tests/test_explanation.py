@@ -129,8 +129,8 @@ def test_the_promises_hold_for_any_data_and_any_model(
             budget=budget,
             freeze=freeze,
             directions=directions,
-            constraint=constraint,
             plausibility=plausibility if len(data) > 1 else None,
+            rules=[constraint],
             strategy=Penalty(n0=4, sobol=32),
         )
     except ValueError as error:

@@ -86,10 +86,10 @@ def test_the_outcome_is_named_even_where_the_model_would_ignore_it() -> None:
 
 def test_for_a_function_a_column_that_equals_the_labels_is_the_outcome() -> None:
     with pytest.raises(ValueError, match="The column 'y' of data equals the outcomes"):
-        acex.Explainer(no_query, NUMBERS.assign(y=OUTCOME), labels=OUTCOME)
+        acex.Explainer(no_query, NUMBERS.assign(y=OUTCOME), outcomes=OUTCOME)
     codes = (OUTCOME == "good").astype(float).to_numpy()
     with pytest.raises(ValueError, match=r"The column number 3 \(from 0\) of data equals the outcomes"):
-        acex.Explainer(no_query, np.column_stack([NUMBERS, codes]), labels=codes)
+        acex.Explainer(no_query, np.column_stack([NUMBERS, codes]), outcomes=codes)
 
 
 def test_a_column_that_the_model_was_fitted_with_is_no_outcome_left_behind() -> None:

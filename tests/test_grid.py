@@ -225,11 +225,11 @@ def test_a_counterfactual_looks_like_a_row_of_the_data(strategy: str) -> None:
 
 def test_steps_can_be_set_or_turned_off_and_a_row_off_the_grid_keeps_its_value() -> None:
     bad = LOANS[model(LOANS) == "bad"].iloc[3]
-    e = acex.explain(model, bad, data=LOANS, budget=15, grid={"rate": 0.01, "loan": 500})
+    e = acex.explain(model, bad, data=LOANS, budget=15, space=acex.Space.infer(LOANS, grid={"rate": 0.01, "loan": 500}))
     others = e.asked.iloc[1:]
     moved = others["rate"] != bad["rate"]
     assert moved.any() and (others["rate"][moved] == others["rate"][moved].round(2)).all()
-    free = acex.explain(model, bad, data=LOANS, budget=15, grid=False)
+    free = acex.explain(model, bad, data=LOANS, budget=15, space=acex.Space.infer(LOANS, grid=False))
     assert (free.asked["rate"] != free.asked["rate"].round(3)).any()
     odd = acex.explain(model, {**bad, "rate": 0.12345, "score": 1.5}, data=LOANS, budget=15)
     assert odd.factual["rate"] == 0.12345 and odd.factual["score"] == 1.5

@@ -277,7 +277,7 @@ def test_without_a_drawn_order_or_with_a_common_budget_the_reader_is_told() -> N
     many = acex.Explainer(model, X).explain_many(low(), target="high", budget=4, n_jobs=1)
     groups = many.summary(by=by).groups
     assert groups is not None and "not drawn" in groups.warnings[0]
-    alone = acex.Explainer(model, X, pool=False).explain_many(low(), target="high", budget=4, n_jobs=1)
+    alone = acex.Explainer(model, X, share_answers=False).explain_many(low(), target="high", budget=4, n_jobs=1)
     groups = alone.summary(by=by).groups
     assert groups is not None and "free for others" in groups.warnings[0]
     total = acex.Explainer(model, X).explain_many(low(), by=by, target="high", budget=4, budget_total=60, n_jobs=1)

@@ -38,7 +38,7 @@ class Model:
 
 
 def explain(model: Any, ledger: Any, budget: int = 6) -> acex.Explanation:
-    return acex.Explainer(model, DATA, ledger=ledger, model_id="m").explain(LOW, budget=budget, target="high")
+    return acex.Explainer(acex.Model(model, name="m"), DATA, ledger=ledger).explain(LOW, budget=budget, target="high")
 
 
 def hangs(call: Callable[[], object], seconds: float = 30.0) -> bool:
@@ -180,7 +180,7 @@ def send_signals(n: int, ledger: BaseLedger, monkeypatch: pytest.MonkeyPatch, se
         again.extend(key for key in canonical(rows) if key in recorded)
         return np.where(rows.sum(axis=1) > 0, "high", "low")
 
-    explainer = acex.Explainer(model, DATA, ledger=ledger, model_id="m")
+    explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=ledger)
     arrived = 0
     for i in range(n):
         start = time.monotonic()

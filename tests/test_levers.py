@@ -40,7 +40,7 @@ class Bank:
 
 def explained(bank: Bank, n: int = 16, ledger: Path | None = None, **options: Any) -> acex.Explanations:
     rows = DATA[Bank()(DATA) == "rejected"].head(n)
-    explainer = acex.Explainer(bank, DATA, ledger=ledger, model_id="bank")
+    explainer = acex.Explainer(acex.Model(bank, name="bank"), DATA, ledger=ledger)
     many = explainer.explain_many(rows, target="approved", budget=5, n_jobs=1, freeze=["age"], **options)
     many.frame()
     return many

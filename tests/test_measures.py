@@ -40,7 +40,7 @@ def explain(**options: Any) -> Explanation:
 
 @pytest.mark.parametrize("beta", [0.0, 5.0])
 def test_measures_are_what_plain_sums_give(beta: float) -> None:
-    e = explain(beta=beta)
+    e = explain(cost=acex.Cost(beta=beta))
     rows = data()
     shares = rows["colour"].value_counts(normalize=True)
     deviation = {
@@ -67,7 +67,7 @@ def test_measures_are_what_plain_sums_give(beta: float) -> None:
 
 def test_weights_are_in_the_cost_and_not_in_the_distances() -> None:
     plain = explain(freeze=["size", "colour"])
-    dear = explain(freeze=["size", "colour"], weights={"rooms": 3.0})
+    dear = explain(freeze=["size", "colour"], cost=acex.Cost(weights={"rooms": 3.0}))
     assert plain.counterfactual["rooms"] == dear.counterfactual["rooms"]
     assert_allclose(dear.measures()["cost"], 3 * plain.measures()["cost"])
     assert_allclose(dear.measures()["d2n"], plain.measures()["d2n"])

@@ -98,7 +98,7 @@ KEEP: dict[str, Any] = {"data": DATA, "missing": "keep", "target": "good", "budg
 
 @pytest.fixture(scope="module")
 def explainer() -> acex.Explainer:
-    return acex.Explainer(Bank(), DATA, missing="keep", pool=False)
+    return acex.Explainer(Bank(), DATA, share_answers=False, space=acex.Space.infer(DATA, missing="keep"))
 
 
 @pytest.fixture(scope="module")
@@ -285,7 +285,7 @@ def test_a_value_is_found_where_one_is_asked_for(explainer: acex.Explainer, name
 
 @pytest.mark.parametrize("name", ["income", "job", "rating"])
 def test_a_gap_is_made_where_one_is_asked_for(explainer: acex.Explainer, name: str) -> None:
-    e = explainer.explain(rejected(None).iloc[0], target="good", budget=10, ranges={name: [None]})
+    e = explainer.explain(rejected(None).iloc[0], target="good", budget=10, values={name: [None]})
     assert e.asked[name].iloc[1:].isna().all()
     assert all(check.holds for check in verify(parsed(e.to_json())).checks)
 
@@ -331,7 +331,7 @@ def test_a_constraint_sees_the_gaps(explainer: acex.Explainer) -> None:
         return rows["age"].notna().to_numpy()
 
     row = DATA[DATA["income"].isna() & DATA["age"].notna()].iloc[0]
-    assert explainer.explain(row, budget=5, constraint=known_age).steps
+    assert explainer.explain(row, budget=5, rules=[known_age]).steps
     assert seen and all(seen)
 
 
@@ -360,13 +360,15 @@ def test_several_gaps_in_the_row_are_told_in_one_sentence() -> None:
 def test_a_gap_where_the_column_cannot_hold_one_is_refused() -> None:
     data = pd.DataFrame({"n": np.arange(30), "x": np.arange(30.0)})
     with pytest.raises(ValueError, match=r"'n': the value is missing.*a column that holds them"):
-        acex.explain(lambda rows: [0] * len(rows), {"n": None, "x": 1.0}, data=data, missing="keep")
+        acex.explain(
+            lambda rows: [0] * len(rows), {"n": None, "x": 1.0}, data=data, space=acex.Space.infer(data, missing="keep")
+        )
 
 
 def test_a_gap_cannot_be_asked_for_where_there_are_none() -> None:
     data = numbers()
     with pytest.raises(ValueError, match=r"values\['a'\]: got \[None\], but this column has no gaps"):
-        acex.explain(lambda rows: [0] * len(rows), data.iloc[0], data=data, ranges={"a": [None]})
+        acex.explain(lambda rows: [0] * len(rows), data.iloc[0], data=data, values={"a": [None]})
 
 
 # -- ledger, files, batches, shell -------------------------------------------------------------------------

@@ -106,7 +106,7 @@ class Billed:
 
 def test_with_scores_each_row_is_sent_once() -> None:
     client = Billed(LogisticRegression().fit(X, ["no", "no", "yes", "yes"]))
-    e = acex.explain(client, X[0], data=X, target="yes", scores=True, budget=8)
+    e = acex.explain(acex.Model(client, scores=True), X[0], data=X, target="yes", budget=8)
     assert e.outcome == "found"
     assert client.billed == e.n_queries <= 8
     assert client.predict([e.counterfactual]).tolist() == ["yes"]
@@ -269,7 +269,7 @@ def test_a_function_of_one_row_of_an_array_is_told_too() -> None:
 def test_a_constraint_of_one_row_is_told_before_anything_is_asked(constraint: Any) -> None:
     asked: list[Any] = []
     with pytest.raises(ValueError, match=r"constraint .*It looks like a function of one row"):
-        acex.explain(asked.append, FRAME.iloc[0], data=FRAME, constraint=constraint)
+        acex.explain(asked.append, FRAME.iloc[0], data=FRAME, rules=[constraint])
     assert asked == []
 
 

@@ -61,7 +61,7 @@ class Fickle:
 
 def explained(model: Any, ledger: Any = None, **options: Any) -> acex.Explanation:
     said: dict[str, Any] = {"target": "high", "noise": 0.1, "budget": 20} | options
-    return acex.explain(model, LOW, data=X, ledger=ledger, model_id=NAME, **said)
+    return acex.explain(acex.Model(model, name=NAME), LOW, data=X, ledger=ledger, **said)
 
 
 # -- what votes are worth ----------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_without_noise_confirm_changes_nothing() -> None:
     model: Any = lambda rows: (rows["income"] > 3000).map({True: "approved", False: "rejected"})  # noqa: E731
     x = loans.rows[model(loans.rows) == "rejected"].iloc[0]
     plain = acex.explain(model, x, data=loans.rows, budget=8)
-    e = acex.explain(model, x, data=loans.rows, budget=8, noise=0, confirm=5)
+    e = acex.explain(acex.Model(model, noise=0, confirm=5), x, data=loans.rows, budget=8)
     assert [s.row for s in e.steps] == [s.row for s in plain.steps]
     assert not {"noise", "confirm"} & e.settings.keys()  # they are part of the fingerprint otherwise
 
@@ -222,7 +222,7 @@ def test_a_process_that_is_killed_amid_a_vote_pays_for_no_answered_vote_twice(tm
 
 
 def test_labels_that_are_told_are_votes_where_one_is_wanted(tmp_path: Path) -> None:
-    session = acex.Explainer(truth, X, ledger=tmp_path / "l.db", model_id=NAME).search(
+    session = acex.Explainer(acex.Model(truth, name=NAME), X, ledger=tmp_path / "l.db").search(
         LOW, target="high", noise=0.1, queries_per_round=2, budget=14
     )
     n_told = 0

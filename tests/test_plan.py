@@ -73,7 +73,7 @@ def test_versions_and_units_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_equal_limits_in_other_words_are_the_same_plan() -> None:
-    assert plan(ranges={"job": ["cook", "clerk"]}).identity == plan(ranges={"job": ["clerk", "cook"]}).identity
+    assert plan(values={"job": ["cook", "clerk"]}).identity == plan(values={"job": ["clerk", "cook"]}).identity
     assert plan(ranges={"income": (-np.inf, np.inf)}).identity == plan().identity
 
 
@@ -90,10 +90,10 @@ def test_the_identity_is_the_same_in_every_process() -> None:
 def test_a_rule_that_cannot_be_pinned_down_makes_a_plan_of_its_own_and_says_so() -> None:
     allowed = {1, 2}
     rule = lambda rows: np.array([allowed.__contains__(1)] * len(rows))  # noqa: E731
-    assert plan(constraint=rule).remarks == ()
+    assert plan(rules=[rule]).remarks == ()
     method = [True].__len__
     odd = lambda rows: np.array([method() == 1] * len(rows))  # noqa: E731
-    one, two = plan(constraint=odd), plan(constraint=odd)
+    one, two = plan(rules=[odd]), plan(rules=[odd])
     assert one.identity != two.identity
     assert "cannot be written down" in one.remarks[0]
 

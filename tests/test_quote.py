@@ -19,7 +19,7 @@ def model(rows: Any) -> Any:
 
 
 def explainer(ledger: Any) -> acex.Explainer:
-    return acex.Explainer(model, X, ledger=ledger, model_id="m")
+    return acex.Explainer(acex.Model(model, name="m"), X, ledger=ledger)
 
 
 def test_nothing_is_known_of_a_new_model_but_the_most(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_the_counterfactuals_number_is_in_the_range_and_is_the_models_own(target
 
 def test_estimators_of_numbers_are_asked_for_them() -> None:
     model = LinearRegression().fit(DATA, RENT)
-    e = acex.explain(model, X, data=DATA, labels=RENT, target=acex.AtLeast(800), budget=12)
+    e = acex.explain(model, X, data=DATA, outcomes=RENT, target=acex.AtLeast(800), budget=12)
     assert e.label_after >= 800  # type: ignore[operator]
     with pytest.raises(TypeError, match="LinearRegression is a regressor"):
         acex.explain(model, X, data=DATA)
@@ -56,7 +56,7 @@ def test_estimators_of_numbers_are_asked_for_them() -> None:
 
 def test_the_probability_of_a_label_may_be_what_is_wanted() -> None:
     model = LogisticRegression(max_iter=1000).fit(DATA, np.where(RENT > 800, "dear", "cheap"))
-    explainer = acex.Explainer(model, DATA, scores=True)
+    explainer = acex.Explainer(acex.Model(model, scores=True), DATA)
     e = explainer.explain(X, target=acex.AtLeast(0.9, label="dear"), budget=20)
     assert e.label_after == model.predict_proba(e.counterfactuals)[0, 1] >= 0.9
     assert e.sentences() and e.to_html().count("A probability of 0.9")
@@ -106,7 +106,7 @@ def test_labels_and_numbers_under_one_name_are_told_apart(tmp_path: Path) -> Non
 
 def test_numbers_are_written_down_exactly_and_the_record_is_the_explanation(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l.db") as ledger:
-        explainer = acex.Explainer(rent, DATA, ledger=ledger, model_id="m")
+        explainer = acex.Explainer(acex.Model(rent, name="m"), DATA, ledger=ledger)
         e = explainer.explain(X, target=acex.Between(800, 830), budget=10)
         assert [answer.label for answer in ledger.answers("m")] == rent(e.asked).tolist()
         again = recorded(ledger, e.plan.identity)
@@ -122,7 +122,7 @@ def explain_for_money(folder: Path, at: int = 0) -> acex.Explanation:
     """What a process does that may be killed at a call of the model."""
     seller = Seller(rent, Bill(folder / "bill"), at)
     return acex.explain(
-        seller, X, data=DATA, ledger=folder / "l.db", model_id="m", budget=9, target=acex.Between(800, 830)
+        acex.Model(seller, name="m"), X, data=DATA, ledger=folder / "l.db", budget=9, target=acex.Between(800, 830)
     )
 
 

@@ -95,10 +95,7 @@ def test_it_comes_back_from_any_ledger(address: str) -> None:
 
 def test_arrays_come_back_too(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
-    e = acex.explain(
-        lambda A: (A.sum(axis=1) > 1).astype(int), X[0] - 2, data=X - 1, ranges={0: (-5, 3)}, budget=10,
-        space=acex.Space.infer(np.vstack([X + 3, X - 6])), ledger=tmp_path / "l.db", model_id=MODEL,
-    )  # fmt: skip
+    e = acex.explain(acex.Model(lambda A: (A.sum(axis=1) > 1).astype(int), name=MODEL), X[0] - 2, data=X - 1, ranges={0: (-5, 3)}, budget=10, ledger=tmp_path / "l.db", space=acex.Space.infer(np.vstack([X + 3, X - 6])))  # fmt: skip
     assert_same(read(tmp_path / "l.db"), e)
 
 
@@ -131,7 +128,9 @@ def test_a_larger_budget_goes_on_and_is_told(tmp_path: Path) -> None:
 
 def test_rows_that_wait_are_told(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l.db") as ledger:
-        session = acex.Explainer(not_asked, data(), ledger=ledger, model_id=MODEL).search(ROW, queries_per_round=3)
+        session = acex.Explainer(acex.Model(not_asked, name=MODEL), data(), ledger=ledger).search(
+            ROW, queries_per_round=3
+        )
         first = session.ask()
         with pytest.raises(ValueError, match=r"has no answer yet, not even for its own row"):
             recorded(ledger, session.identity)
@@ -233,7 +232,7 @@ def test_version_1_becomes_the_newest_on_postgresql_too() -> None:
 def test_what_was_said_of_data_and_row_is_said_again(tmp_path: Path) -> None:
     rows, path = data(), tmp_path / "ledger.db"
     rows.loc[3, "debt"] = np.nan
-    e = acex.explain(model, ROW | {"income": 9000}, data=rows, budget=3, ledger=path, model_id=MODEL)
+    e = acex.explain(acex.Model(model, name=MODEL), ROW | {"income": 9000}, data=rows, budget=3, ledger=path)
     gaps, beyond = e.warnings[:2]
     assert "1 of 60 rows of data has a gap" in gaps
     assert "'income': 9000 lies beyond" in beyond

@@ -76,7 +76,9 @@ def refused() -> pd.DataFrame:
 
 @cache
 def explained() -> acex.Explanation:
-    e = acex.explain(model, refused().iloc[0], data=DATA, class_names={"paid": "yes", "refused": "no"}, **OPTIONS)
+    e = acex.explain(
+        acex.Model(model, class_names={"paid": "yes", "refused": "no"}), refused().iloc[0], data=DATA, **OPTIONS
+    )
     assert e.outcome == "found"
     return e
 

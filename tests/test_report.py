@@ -96,11 +96,12 @@ def found() -> Explanation:
     return explain(
         count=2,
         freeze=["school"],
-        ranges={"income": (0.0, 90.0), "job": ["cook", "nurse"]},
+        ranges={"income": (0.0, 90.0)},
+        values={"job": ["cook", "nurse"]},
         directions={"age": "increase"},
-        weights={"job": 2.0},
-        constraint=lambda rows: np.asarray(rows["income"] < 500),
-        model_id="bank-1",
+        rules=[lambda rows: np.asarray(rows["income"] < 500)],
+        cost=acex.Cost(weights={"job": 2.0}),
+        name="bank-1",  # TODO model
     )
 
 

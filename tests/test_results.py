@@ -32,7 +32,7 @@ def model(rows: pd.DataFrame) -> list[str]:
 
 
 def explained(rows: pd.DataFrame = DATA.iloc[[3, 7, 11, 39]], **options: Any) -> acex.Explanations:
-    explainer = acex.Explainer(model, DATA, ledger=options.pop("ledger", None), model_id="m")
+    explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=options.pop("ledger", None))
     options = {"target": "yes", "budget": 12, "n_jobs": 1, "ids": IDS, **options}
     return explainer.explain_many(rows, **options)
 

@@ -242,7 +242,7 @@ def test_every_change_is_marked_in_the_result_its_json_its_report_and_its_text(r
 
 def test_a_change_that_was_not_checked_is_told_so(rows: pd.DataFrame) -> None:
     e = acex.explain(
-        approves, {"income": 2500.0, "debt": 1.3, "job": "cook"}, data=rows, budget=2, labels=approves(rows)
+        approves, {"income": 2500.0, "debt": 1.3, "job": "cook"}, data=rows, budget=2, outcomes=approves(rows)
     )
     assert e.outcome == "found"
     assert e.changes["needed"].eq("not checked").any()

@@ -239,7 +239,7 @@ def test_rules_that_are_none_are_told_before_anything_is_asked(rules: Any, words
 def explain_for_money(folder: Path, at: int = 0) -> acex.Explanation:
     seller = Seller(strong, Bill(folder / "bill"), at)
     options: Any = {"target": "strong", "rules": RULES, "budget": 8}
-    return acex.explain(seller, X, data=MIX, ledger=folder / "l.db", model_id="m", **options)
+    return acex.explain(acex.Model(seller, name="m"), X, data=MIX, ledger=folder / "l.db", **options)
 
 
 def test_killed_in_the_middle_it_goes_on_under_the_same_rules(tmp_path: Path) -> None:

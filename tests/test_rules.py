@@ -88,7 +88,13 @@ class Seller:
 def explain(rule: Any, folder: Path, name: str, budget: int, dies: bool = False) -> acex.Explanation:
     model = Seller(Bill(folder / name), dies)
     return acex.explain(
-        model, FACTUAL, data=X, ledger=folder / "ledger.db", model_id="m", constraint=rule, budget=budget, target="yes"
+        acex.Model(model, name="m"),
+        FACTUAL,
+        data=X,
+        ledger=folder / "ledger.db",
+        budget=budget,
+        target="yes",
+        rules=[rule],
     )
 
 

@@ -50,7 +50,7 @@ class Watched:
 
 
 def explainer(ledger: Any = None, asked: Any = model, **settings: Any) -> acex.Explainer:
-    return acex.Explainer(asked, X, ledger=ledger, model_id=NAME, **settings)
+    return acex.Explainer(acex.Model(asked, name=NAME), X, ledger=ledger, **settings)
 
 
 @pytest.fixture
@@ -321,13 +321,13 @@ def test_what_others_answer_while_an_explanation_ends_is_not_what_it_knew(
 def test_an_explanation_whose_budget_ended_it_ends_the_same_again_also_where_the_next_row_is_free_by_now(
     path: Path, no_reserve: None
 ) -> None:
-    whole = explainer(pool=False).explain(LOW[1], budget=6, effort="spend")
-    first = explainer(path, pool=False).explain(LOW[1], budget=5, effort="spend")
+    whole = explainer(pool=False).explain(LOW[1], budget=6, strategy=acex.Feasible(effort="spend"))
+    first = explainer(path, pool=False).explain(LOW[1], budget=5, strategy=acex.Feasible(effort="spend"))
     with Ledger(path) as ledger:  # as if somebody else had wanted it
         ledger.import_answers(NAME, canonical(whole.asked.iloc[5:]), model(whole.asked.iloc[5:].to_numpy()))
-    again = explainer(path, None_of_it, pool=False).explain(LOW[1], budget=5, effort="spend")
+    again = explainer(path, None_of_it, pool=False).explain(LOW[1], budget=5, strategy=acex.Feasible(effort="spend"))
     same(again, first)
-    more = explainer(path, pool=False).explain(LOW[1], budget=6, effort="spend")
+    more = explainer(path, pool=False).explain(LOW[1], budget=6, strategy=acex.Feasible(effort="spend"))
     assert (len(more.steps), more.n_queries) == (7, 1)  # the one that is free, and one more
 
 
@@ -378,7 +378,7 @@ class Below:
 
 def identify(file: str, names: Any) -> None:
     constraint = lambda rows: np.array([any(v > 0 for v in row) for row in rows])  # noqa: E731
-    explainer(file).explain(LOW[0], budget=3, constraint=constraint)
+    explainer(file).explain(LOW[0], budget=3, rules=[constraint])
     names.put(ledger_of(Path(file)).tables.explanations()["id"].tolist())
 
 
@@ -638,20 +638,20 @@ def test_a_ledger_that_is_shared_needs_a_name_for_the_model(path: Path) -> None:
         with pytest.raises(ValueError, match=r"A ledger that outlives this explainer needs model_id: .* this function"):
             acex.explain(model, LOW[0], data=X, ledger=ledger)
     with pytest.raises(TypeError, match="model_id must be text, got 7"):
-        acex.explain(model, LOW[0], data=X, ledger=path, model_id=7)  # type: ignore[arg-type]
+        acex.explain(acex.Model(model, name=7), LOW[0], data=X, ledger=path)  # type: ignore[arg-type]
 
     class Named(Estimator):
         model_id = "sha256:1234"
 
     e = acex.explain(Named(), LOW[0], data=X, ledger=path, budget=2)
     assert e.settings["model_id"] == "sha256:1234"
-    acex.explain(Named(), LOW[0], data=X, ledger=path, budget=2, model_id="mine")
+    acex.explain(acex.Model(Named(), name="mine"), LOW[0], data=X, ledger=path, budget=2)
     assert ledger_of(path).tables.models()["model"].tolist() == ["mine", "sha256:1234"]
 
 
 def test_two_models_of_one_ledger_know_nothing_of_each_other(path: Path) -> None:
-    acex.explain(model, LOW[0], data=X, ledger=path, model_id="a", budget=12)
-    e = acex.explain(lambda rows: rows[:, 0] > 5, LOW[0], data=X, ledger=path, model_id="b", budget=4)
+    acex.explain(acex.Model(model, name="a"), LOW[0], data=X, ledger=path, budget=12)
+    e = acex.explain(acex.Model(lambda rows: rows[:, 0] > 5, name="b"), LOW[0], data=X, ledger=path, budget=4)
     assert (e.label_before, e.n_reused) == (False, 0)
     with pytest.raises(ValueError, match="has the features"):
-        acex.explain(model, LOW[0][:2], data=X[:, :2], ledger=path, model_id="a")
+        acex.explain(acex.Model(model, name="a"), LOW[0][:2], data=X[:, :2], ledger=path)

@@ -64,7 +64,7 @@ def test_a_strategy_from_outside_explains_a_row_by_name_and_with_settings(by_nam
 def test_it_goes_through_ledger_resume_batch_and_report(by_name: str, tmp_path: Path) -> None:
 
     def explain(budget: int) -> acex.Explanation:
-        told = acex.Explainer(model, DATA, plausibility=None, ledger=tmp_path / "ledger.db", model_id="m")
+        told = acex.Explainer(acex.Model(model, name="m"), DATA, plausibility=None, ledger=tmp_path / "ledger.db")
         return told.explain(DATA.iloc[0], strategy=by_name, budget=budget)
 
     first, whole = explain(3), explain(20)

@@ -130,10 +130,10 @@ def rule(rows: pd.DataFrame) -> Any:
 
 def test_rows_with_gaps_are_left_out_counted_and_said() -> None:
     data, labels = people(), rule(people())
-    whole = acex.explain(rule, data.iloc[9], data=data.iloc[3:], labels=labels[3:], budget=6)
+    whole = acex.explain(rule, data.iloc[9], data=data.iloc[3:], outcomes=labels[3:], budget=6)
     data.loc[[0, 1], "income"] = np.nan
     data.loc[[1, 2], "smoker"] = None
-    e = acex.explain(rule, data.iloc[9], data=data, labels=labels, budget=6)
+    e = acex.explain(rule, data.iloc[9], data=data, outcomes=labels, budget=6)
     assert e.warnings == ("3 of 60 rows of data have gaps and were left out (income 2, smoker 2).",)
     assert e.settings["n_reference"] == 57
     assert_frame_equal(e.asked, whole.asked)
@@ -257,10 +257,12 @@ def test_an_unknown_category_counts_as_the_one_that_stands_for_others() -> None:
     row = {"job": "pilot", "x": 5.0}
     with pytest.raises(ValueError, match=r"'pilot' is not a known category; there are .* say which: other="):
         acex.explain(busy, row, data=JOBS)
-    e = acex.explain(busy, row, data=JOBS, other={"job": "other"}, budget=12)
+    e = acex.explain(busy, row, data=JOBS, budget=12, space=acex.Space.infer(JOBS, other={"job": "other"}))
     assert e.outcome == "found" and e.factual["job"] == "other"
     assert e.warnings[0] == "'job': 'pilot' is not a known category and counts as 'other'."
-    known = acex.explain(busy, row | {"job": "cook"}, data=JOBS, other={"job": "other"}, budget=2)
+    known = acex.explain(
+        busy, row | {"job": "cook"}, data=JOBS, budget=2, space=acex.Space.infer(JOBS, other={"job": "other"})
+    )
     assert not any("counts as" in warning for warning in known.warnings)
 
 

@@ -84,7 +84,7 @@ def test_a_change_of_category_counts_as_many_deviations_as_was_said(rows: pd.Dat
     def cooks(rows: pd.DataFrame) -> list[str]:
         return ["yes" if job == "nurse" else "no" for job in rows["job"]]
 
-    e = acex.explain(cooks, COOK, data=rows, budget=20, category_cost=cost)
+    e = acex.explain(cooks, COOK, data=rows, budget=20, cost=acex.Cost(per_category=cost))
     assert e.changes["feature"].tolist() == ["job"]
     assert_allclose(e.costs[0], (1 + 5) * cost)
 
@@ -93,7 +93,7 @@ def test_where_nothing_is_said_of_categories_the_paper_counts_one_over_the_devia
     def cooks(rows: pd.DataFrame) -> list[str]:
         return ["yes" if job == "nurse" else "no" for job in rows["job"]]
 
-    own = acex.explain(cooks, COOK, data=rows, budget=20, category_cost=None)
+    own = acex.explain(cooks, COOK, data=rows, budget=20, cost=acex.Cost(per_category=None))
     assert_allclose(own.costs[0], 6 / own.scale.deviations[3])
     plan = acex.Explainer(cooks, rows).plan(COOK, strategy="penalty")
     assert plan.category_cost is None
@@ -104,7 +104,7 @@ def test_a_cheaper_category_is_changed_instead_of_numbers(rows: pd.DataFrame) ->
         return ["yes" if job == "nurse" or t > 2.5 else "no" for job, t in zip(rows["job"], total(rows), strict=True)]
 
     features = [
-        set(acex.explain(either, COOK, data=rows, budget=40, category_cost=cost).changes["feature"])
+        set(acex.explain(either, COOK, data=rows, budget=40, cost=acex.Cost(per_category=cost)).changes["feature"])
         for cost in (0.2, 20.0)
     ]
     assert features[0] == {"job"} and "job" not in features[1]
@@ -128,7 +128,8 @@ def test_with_a_charge_one_long_step_is_taken_instead_of_two_short_ones(rows: pd
         return ["yes" if a or b else "no" for a, b in zip(short, rows["income"] > 3300, strict=True)]
 
     told = [
-        acex.explain(either, COOK, data=rows, budget=40, plausibility=None, change_cost=charge) for charge in (0.0, 1.0)
+        acex.explain(either, COOK, data=rows, budget=40, plausibility=None, cost=acex.Cost(per_change=charge))
+        for charge in (0.0, 1.0)
     ]
     assert [len(e.changes) for e in told] == [2, 1]
     assert_allclose(told[1].costs[0], 6 * (1 + np.abs(told[1].changes["step"]).sum()))
@@ -138,23 +139,28 @@ def test_with_a_charge_one_long_step_is_taken_instead_of_two_short_ones(rows: pd
 
 def test_a_charge_that_is_none_or_that_the_strategy_does_not_know_is_refused(rows: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="change_cost must be zero or a positive number, got -1"):
-        acex.explain(approves, COOK, data=rows, change_cost=-1)
+        acex.explain(approves, COOK, data=rows, cost=acex.Cost(per_change=-1))
     with pytest.raises(ValueError, match="change_cost needs strategy 'feasible'"):
-        acex.explain(approves, COOK, data=rows, change_cost=1, strategy="penalty")
+        acex.explain(approves, COOK, data=rows, cost=acex.Cost(per_change=1), strategy="penalty")
 
 
 # -- a margin --------------------------------------------------------------------------------------------
 
 
 def test_margin_as_an_argument_is_the_margin_of_the_strategy(rows: pd.DataFrame) -> None:
-    e = acex.explain(approves, COOK, data=rows, budget=15, margin=0.6)
+    e = acex.explain(approves, COOK, data=rows, budget=15, strategy=acex.Feasible(margin=0.6))
     assert e.settings["strategy"]["margin"] == 0.6 and len(e.steadiness) == 1
     same = acex.explain(approves, COOK, data=rows, budget=15, strategy=acex.Feasible(margin=0.6))
     pd.testing.assert_frame_equal(same.trace, e.trace)
     with pytest.raises(ValueError, match="margin: needs strategy 'feasible'"):
-        acex.explain(approves, COOK, data=rows, strategy="penalty", margin=0.6)
+        acex.explain(
+            approves,
+            COOK,
+            data=rows,
+            strategy=acex.Feasible(margin=0.6),  # TODO was "penalty"
+        )
     with pytest.raises(ValueError, match="margin"):
-        acex.explain(approves, COOK, data=rows, margin=2)
+        acex.explain(approves, COOK, data=rows, strategy=acex.Feasible(margin=2))
 
 
 # -- labels in words -------------------------------------------------------------------------------------
@@ -176,15 +182,13 @@ def test_labels_have_their_names_in_the_result_its_texts_its_json_and_from_the_l
     rows: pd.DataFrame, tmp_path: Path
 ) -> None:
     e = acex.explain(
-        Coded(),
+        acex.Model(Coded(), class_names=["rejected", "approved"], name="coded"),
         COOK,
         data=rows,
-        labels=["approved" if y == "yes" else "rejected" for y in approves(rows)],
+        outcomes=["approved" if y == "yes" else "rejected" for y in approves(rows)],
         target="approved",
         budget=12,
-        class_names=["rejected", "approved"],
         ledger=tmp_path / "a.db",
-        model_id="coded",
     )
     assert (e.label_before, e.label_after, e.target) == ("rejected", "approved", "approved")
     assert set(e.queries["label"]) == {"rejected", "approved"}
@@ -201,13 +205,13 @@ def test_labels_have_their_names_in_the_result_its_texts_its_json_and_from_the_l
 
 def test_names_are_words_only_and_change_no_question(rows: pd.DataFrame) -> None:
     plain = acex.explain(Coded(), COOK, data=rows, target=1, budget=10)
-    named = acex.explain(Coded(), COOK, data=rows, target="approved", budget=10, class_names=NAMES)
+    named = acex.explain(acex.Model(Coded(), class_names=NAMES), COOK, data=rows, target="approved", budget=10)
     pd.testing.assert_frame_equal(plain.asked, named.asked)
     assert plain.plan.identity == named.plan.identity
 
 
 def test_told_labels_may_be_names_and_so_may_those_of_a_batch(rows: pd.DataFrame) -> None:
-    explainer = acex.Explainer(Coded(), rows, class_names=NAMES)
+    explainer = acex.Explainer(acex.Model(Coded(), class_names=NAMES), rows)
     session = explainer.search(COOK, target="approved", budget=4)
     while (asked := session.ask()) is not None:
         session.tell(asked, [NAMES[label] for label in Coded().predict(pd.DataFrame(asked))])
@@ -218,7 +222,7 @@ def test_told_labels_may_be_names_and_so_may_those_of_a_batch(rows: pd.DataFrame
 
 def test_a_target_that_is_no_name_and_no_label_is_refused(rows: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="target 'granted' is not a label of the model"):
-        acex.explain(Coded(), COOK, data=rows, target="granted", class_names=NAMES)
+        acex.explain(acex.Model(Coded(), class_names=NAMES), COOK, data=rows, target="granted")
 
 
 CODED = """
@@ -252,7 +256,7 @@ def test_the_report_says_the_models_own_probability_or_else_how_steady_it_seems(
         return pd.DataFrame({"yes": p, "no": 1 - p})
 
     e = acex.explain(
-        probable, COOK, data=rows, target="yes", scores=True, budget=10, ledger=tmp_path / "b.db", model_id="p"
+        acex.Model(probable, scores=True, name="p"), COOK, data=rows, target="yes", budget=10, ledger=tmp_path / "b.db"
     )
     [p] = e.probabilities
     assert_allclose(p, probable(e.counterfactuals)["yes"].iloc[0])

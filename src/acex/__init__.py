@@ -1,7 +1,6 @@
-"""acex: the smallest realistic change to a row that changes a classifier's decision, for few queries.
+"""acex: the smallest realistic change to a row that changes a model's decision, for few queries.
 
-What is listed here is public. Each name is loaded when it is first used: whoever only wants the version, or a space,
-does not wait for databases, estimators and pictures.
+The names listed here are public. Each is loaded when it is first used, so that `import acex` is fast.
 """
 
 from importlib import import_module
@@ -11,11 +10,10 @@ from acex._version import __version__
 
 if TYPE_CHECKING:
     from acex import datasets
-    from acex.api import Explainer
+    from acex.api import Explainer, explain
     from acex.batch.executors import DaskExecutor
     from acex.batch.explanations import Explanations
     from acex.engine.explanation import Explanation
-    from acex.engine.recorded import recorded
     from acex.engine.session import Session
     from acex.errors import (
         AcexError,
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
         ModelFailed,
         NoCounterfactual,
     )
-    from acex.face import explain
     from acex.ledger.sql import Ledger
     from acex.models.files import load_model
     from acex.models.http import HttpModel
@@ -44,35 +41,7 @@ if TYPE_CHECKING:
     from acex.space.region import Region
     from acex.space.space import Space
     from acex.space.times import Date, Duration
-
-_ERRORS = ("AcexError", "BudgetSpent", "ExecutorFailed", "LedgerFailed", "MissingExtra", "ModelFailed")
-_HOMES = {
-    **dict.fromkeys((*_ERRORS, "NoCounterfactual"), "acex.errors"),
-    **dict.fromkeys(("AtLeast", "AtMost", "Between", "Relative", "Target"), "acex.plan.target"),
-    **dict.fromkeys(("Continuous", "Integer", "Nominal", "Ordinal"), "acex.space.kinds"),
-    **dict.fromkeys(("Date", "Duration"), "acex.space.times"),
-    "Cost": "acex.space.cost",
-    "DaskExecutor": "acex.batch.executors",
-    "Explainer": "acex.api",
-    "Explanation": "acex.engine.explanation",
-    "Explanations": "acex.batch.explanations",
-    "Feasible": "acex.search.feasible",
-    "HttpModel": "acex.models.http",
-    "Ledger": "acex.ledger.sql",
-    "Model": "acex.models.model",
-    "Penalty": "acex.search.penalty",
-    "Plan": "acex.plan.plan",
-    "Plausibility": "acex.space.plausibility",
-    "Region": "acex.space.region",
-    "Session": "acex.engine.session",
-    "Space": "acex.space.space",
-    "Step": "acex.plan.step",
-    "Strategy": "acex.search.strategy",
-    "explain": "acex.face",
-    "load_model": "acex.models.files",
-    "recorded": "acex.engine.recorded",
-}
-_ROOMS = {"datasets": "acex.datasets", "plots": "acex.show.plots", "sentences": "acex.show.sentences"}
+    from acex.values import Remark
 
 __all__ = [
     "AcexError",
@@ -105,6 +74,7 @@ __all__ = [
     "Plausibility",
     "Region",
     "Relative",
+    "Remark",
     "Session",
     "Space",
     "Step",
@@ -115,18 +85,45 @@ __all__ = [
     "explain",
     "load_model",
     "plots",
-    "recorded",
     "sentences",
 ]
 
+_HOMES = {
+    "api": "Explainer explain",
+    "batch.executors": "DaskExecutor",
+    "batch.explanations": "Explanations",
+    "engine.explanation": "Explanation",
+    "engine.session": "Session",
+    "errors": "AcexError BudgetSpent ExecutorFailed LedgerFailed MissingExtra ModelFailed NoCounterfactual",
+    "ledger.sql": "Ledger",
+    "models.files": "load_model",
+    "models.http": "HttpModel",
+    "models.model": "Model",
+    "plan.plan": "Plan",
+    "plan.step": "Step",
+    "plan.target": "AtLeast AtMost Between Relative Target",
+    "search.feasible": "Feasible",
+    "search.penalty": "Penalty",
+    "search.strategy": "Strategy",
+    "space.cost": "Cost",
+    "space.kinds": "Continuous Integer Nominal Ordinal",
+    "space.plausibility": "Plausibility",
+    "space.region": "Region",
+    "space.space": "Space",
+    "space.times": "Date Duration",
+    "values": "Remark",
+}
+_HOME_OF = {name: f"acex.{home}" for home, names in _HOMES.items() for name in names.split()}
+_PACKAGES = {"datasets": "acex.datasets", "plots": "acex.show.plots", "sentences": "acex.show.sentences"}
+
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(_ROOMS[name])
-    if name not in _HOMES:
+    if name in _PACKAGES:
+        return import_module(_PACKAGES[name])
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'acex' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES, *_ROOMS])
+    return sorted([*globals(), *_HOME_OF, *_PACKAGES])

@@ -100,7 +100,8 @@ class Case:
             remarks.append(f"{n} rows have no outcome in {given['outcomes']} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
         space = space.moving_on(flags.grid(given.get("grid", ()), space.names))
-        space = space.adjust(other=self._by_column("other", "--other", "job=other", space, _category(space)))
+        other: Any = self._by_column("other", "--other", "job=other", space, _category(space))
+        space = space.adjust(other=other)
         wrapped = self._model(model)
         labels = list(wrapped.labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         options = {
@@ -159,7 +160,7 @@ class Case:
             raise ValueError(f"--{unknown[0]} needs --strategy feasible, got {strategy.name}.")
         cost = self.given.of("cost")
         if "weights" in cost:
-            cost["weights"] = self._by_column("weights", "--weight", "income=3", space, lambda name, text: float(text))
+            cost["weights"] = self._by_column("weights", "--weight", "income=3", space, lambda _, text: float(text))
         return {
             "strategy": replace(strategy, **own),
             "cost": acex.Cost(**{"per_category": strategy.default_per_category, **cost}),

@@ -25,7 +25,7 @@ from acex.models.labels import (
 from acex.search.votes import Noise, Share
 from acex.values import Label, is_finite, listed
 
-Scores: TypeAlias = list[tuple[Label, float]]  # the probability of each label, for one row
+Scores: TypeAlias = list[tuple[Any, float]]  # the probability of each label, for one row
 
 
 class Model:
