@@ -2,12 +2,13 @@
 # acex and its own dependencies, the others what developers need as well.
 PYTHON ?= python3
 BIN := .venv/bin
+BENCHMARKS = $(BIN)/python -m benchmarks
 PIP = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # Small matrices are slower on several threads, and much slower on a busy machine.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo studio test test-slow lint check bench bench-quick peers paper mutants docs format clean
+.PHONY: demo studio test test-slow lint check bench bench-quick peers paper docs format clean
 
 demo: .venv/core
 	@echo "Explaining a rejected loan: a model is trained on the spot and asked."
@@ -29,17 +30,18 @@ lint: .venv/installed
 
 check: lint test
 
+# Speed: one ask over one fit of scikit-learn, and the start of new processes; the tables have the limits.
 bench: .venv/installed
-	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/startup.py
+	rm -rf build/bench
+	$(BENCHMARKS) run --suite speed,startup --results build/bench
+	$(BENCHMARKS) table --suite speed,startup --results build/bench
 
 docs: .venv/installed
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs site
 	@echo "Read it: site/index.html"
 
-# Methods of others for the benchmark. Without their dependencies, since NICE declares old versions of numpy and pandas,
-# DiCE declares xgboost and lightgbm, and CFNOW windows for pictures, which what is used here does not need; the second
-# line has what they do need.
+# Other methods for the benchmark. Without their dependencies: NICE declares old versions of numpy and pandas, DiCE
+# xgboost and lightgbm, and CFNOW a window toolkit, none of which is used here. The second line has what they need.
 peers: .venv/installed
 	$(PIP) --no-deps NICEx dice-ml raiutils cfnow
 	$(PIP) adversarial-robustness-toolbox jsonschema tqdm requests scikit-image opencv-python-headless nltk counterplots
@@ -48,17 +50,16 @@ peers: .venv/installed
 # Every method on three rows of two data sets: minutes. The whole benchmark: docs/benchmark.md.
 bench-quick: peers
 	rm -rf build/bench-quick
-	$(BIN)/acex bench run --data diabetes,cmc --rows 3 --cap 2000 --out build/bench-quick
-	$(BIN)/acex bench table build/bench-quick
-	$(BIN)/acex bench plot build/bench-quick
+	$(BENCHMARKS) run --suite mixed --data diabetes,cmc --rows 3 --cap 2000 --results build/bench-quick
+	$(BENCHMARKS) table --suite mixed --results build/bench-quick
+	$(BENCHMARKS) plot --suite mixed --results build/bench-quick
 
-# All tables and pictures of the paper, beside ours. Hours, which it announces; stopped, it goes on.
+# The paper's evaluation: measures what is missing (days; a run that was stopped resumes), then writes tables and pictures.
+PAPER := mixed,fixed,moons,mnist,control
 paper: peers
-	$(BIN)/python benchmarks/paper.py
-
-# 200 planted faults against the quick tests of search, bench and ledger. An hour or two of one core; stopped, it goes on.
-mutants: .venv/installed
-	$(BIN)/python benchmarks/mutants.py
+	$(BENCHMARKS) run --suite $(PAPER)
+	$(BENCHMARKS) pages
+	$(BENCHMARKS) plot --suite mixed,moons,mnist
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

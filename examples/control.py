@@ -8,7 +8,7 @@ from rows of settings to labels. A simulator, a test bench or a night at the pla
 import pandas as pd
 
 import acex
-from acex.bench.control import SPACE, START, history, response
+from acex.datasets.heat_exchanger import SPACE, START, history, response
 
 NAMES = [feature.name for feature in SPACE.features]
 

@@ -164,8 +164,6 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("explain", "--nonsense"), 2, "--nonsense"),
     (("ledger", "stats", "l.db", "extra"), 2, "extra"),
     (("demo", "loan", "extra"), 2, "extra"),
-    (("bench", "run", "--suite", "x"), 2, "--suite 'x'"),
-    (("bench", "table", "loans.csv"), 2, "there are no results here"),
 ]  # fmt: skip
 
 

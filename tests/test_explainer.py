@@ -254,10 +254,10 @@ def test_the_same_questions_in_every_process() -> None:
 @pytest.mark.parametrize("strategy", ["feasible", "penalty"])
 @pytest.mark.parametrize("name", ["diabetes", "german_credit"])
 def test_the_papers_data_are_explained(name: str, strategy: str) -> None:
-    from acex.bench.ground import ground
-    from acex.bench.task import Task
+    from benchmarks.scenario import scenario
+    from benchmarks.task import Task
 
-    g = ground(name)
+    g = scenario(name)
     x = g.rows[0]
     e = acex.Explainer(g.predict, g.reference, space=g.space, plausibility=acex.Plausibility(scale=False)).explain(
         x, budget=60, strategy=strategy

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
 import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -287,13 +285,16 @@ def test_without_a_drawn_order_or_with_a_common_budget_the_reader_is_told() -> N
 
 @pytest.mark.slow
 def test_a_null_experiment_finds_no_difference_and_the_same_with_one_group_first_does() -> None:
-    """Names of groups are drawn by chance, and rows learn from each other; see benchmarks/groups.py for more of it."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-    from groups import experiment
+    """Names of groups are drawn by chance, and rows learn from each other; see the suite "groups" of benchmarks/."""
+    from benchmarks.suite import Job
+    from benchmarks.suites.groups import measure
 
-    told = pd.DataFrame([line for way in ("drawn", "first") for seed in range(8) for line in experiment(way, seed, 3)])
-    told = told.dropna(subset="p").assign(small=told["p"] <= 0.05)
-    drawn, first = (told[told["way"] == way] for way in ("drawn", "first"))
+    def measured(way: str) -> pd.DataFrame:
+        jobs = [Job("simulated", way, seed, seed) for seed in range(8)]
+        lines = pd.DataFrame([line for job in jobs for line in measure(job)]).dropna(subset="p")
+        return lines.assign(small=lines["p"] <= 0.05)
+
+    drawn, first = measured("drawn"), measured("first")
     assert drawn["small"].sum() <= scipy.stats.binom(len(drawn), 0.05).ppf(0.999)
     found = first[first["measure"] == "found"]
     assert found["small"].sum() >= 3  # of 8, where chance gives less than one

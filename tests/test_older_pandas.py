@@ -39,7 +39,7 @@ def test_acex_fits_beside_pandas_2_2_and_does_the_same_there(tmp_path: Path) -> 
     (tmp_path / "constraints.txt").write_text("\n".join(["pandas==2.2.*", *others]), encoding="utf-8")
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     python = str(tmp_path / "venv" / "bin" / "python")
-    wanted = (f"{ROOT}[http,files,postgres,dask,parquet,bench]", "pytest", "hypothesis")
+    wanted = (f"{ROOT}[http,files,postgres,dask,parquet]", "pytest", "hypothesis")
     install = [python, "-m", "pip", "install", "-q", "-c", str(tmp_path / "constraints.txt"), *wanted]
     installed = subprocess.run(install, capture_output=True, text=True)
     assert "conflicting dependencies" not in installed.stderr, installed.stderr

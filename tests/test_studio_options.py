@@ -12,7 +12,7 @@ import pytest
 import acex
 from acex.studio.request_parsing import PLAIN, declarations_json
 from acex.studio.workspace import Workspace
-from studios import ended, loans, same_elsewhere, visiting, workspace_in, workspace_of
+from studios import ended, same_elsewhere, visiting, workspace_in, workspace_of
 from test_studio import begin
 
 FLATS = """

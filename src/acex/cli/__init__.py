@@ -1,11 +1,10 @@
-"""The command line: `acex explain`, `batch`, `ask`, `tell`, `report`, `verify`, `ledger`, `bench` and others."""
+"""The command line: `acex explain`, `batch`, `ask`, `tell`, `report`, `verify`, `ledger` and others."""
 
 from __future__ import annotations
 
 from acex.cli.ask_tell import ask, status, tell
 from acex.cli.auditing import audit
 from acex.cli.batching import batch
-from acex.cli.benching import bench
 from acex.cli.demos import demo
 from acex.cli.explaining import explain
 from acex.cli.ledgers import ledger
@@ -21,7 +20,6 @@ __all__ = ["app", "main"]
 for command in (explain, batch, subsets, schema, ask, tell, status, audit, report, verify, demo, studio):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
-app.add_typer(bench, name="bench")
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.space.feature import MISSING_CODE
 from acex.space.scale import Scale
 
-# Chosen on simulated tables (benchmarks/plausible.py --only simulated --set ...); neighbouring values do as well.
+# Chosen on simulated tables (suite "plausible" of benchmarks/); neighbouring values do as well.
 MOST_LEVELS = 20  # categories of a feature that are distinguished, the most frequent ones
 MOST_BASIS = 200
 BENDS = (0.25, 0.5, 0.75)  # ranks at which the slope may change

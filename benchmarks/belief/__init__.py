@@ -1,0 +1,1 @@
+"""Training and tuning of the belief of strategy "feasible" on simulated tasks."""

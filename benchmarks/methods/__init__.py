@@ -1,0 +1,17 @@
+"""The methods that are compared: each is one file with a function that `@method` registers.
+
+A new method is a new file, and its name in `FILES`.
+"""
+
+from importlib import import_module
+
+from benchmarks.methods.method import METHODS, Method
+
+FILES = (  # in the order of the tables
+    *("feasible", "penalty", "growing_spheres", "moc", "baycon", "gradient", "nearest", "random_rows"),
+    *("dice", "nice", "cfnow", "hopskipjump", "treecf"),
+)
+for _name in FILES:
+    import_module(f"benchmarks.methods.{_name}")
+
+__all__ = ["FILES", "METHODS", "Method"]

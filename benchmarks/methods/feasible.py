@@ -1,0 +1,55 @@
+"""Strategy "feasible" of acex, called as a user calls it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from acex.api import Explainer
+from acex.arrays import FloatArray, IntArray
+from acex.search.feasible import Feasible
+from acex.space.plausibility import Plausibility
+from benchmarks.methods.method import method
+from benchmarks.task import CountedModel, Task
+
+MARGIN = 0.7  # share of the surroundings, by the surrogate
+OUTCOMES = "rows, their true outcomes"
+DOTTED = (0, (1, 1))
+
+
+@method("feasible", revision=Feasible.revision, style={"color": "black", "linewidth": 2.6})
+def feasible(task: Task, model: CountedModel, seed: int) -> FloatArray:
+    """The default strategy with the default budget; stops by itself."""
+    return explained(task, model, seed, strategy="feasible")
+
+
+@method(
+    "feasible-labels",
+    revision=Feasible.revision,
+    given=OUTCOMES,
+    style={"color": "black", "linestyle": DOTTED, "linewidth": 2.0},
+)
+def feasible_labels(task: Task, model: CountedModel, seed: int) -> FloatArray:
+    """The same with the true outcomes of the reference, which DiCE and NICE get as well."""
+    return explained(task, model, seed, labels=task.scenario.labels, strategy="feasible")
+
+
+@method("feasible-margin", revision=Feasible.revision, given=OUTCOMES)
+def feasible_margin(task: Task, model: CountedModel, seed: int) -> FloatArray:
+    """With outcomes, and an answer whose surroundings are hits as well."""
+    return explained(task, model, seed, labels=task.scenario.labels, strategy="feasible", margin=MARGIN)
+
+
+def explained(task: Task, model: CountedModel, seed: int, labels: IntArray | None = None, **options: Any) -> FloatArray:
+    """The counterfactuals of an `Explainer` with these options, (k, d)."""
+    s = task.scenario
+    # Plausible as in the paper: the same filter that affinity is measured with. Every controller is possible.
+    plausibility = None if s.is_history else Plausibility(kind="lof", scale=False)
+    if labels is not None and len(np.unique(labels)) < 2:
+        labels = None  # a single class carries no information
+    explainer = Explainer(model.predict, s.reference, labels=labels, space=s.space, plausibility=plausibility)
+    options = {"category_cost": None, **options}  # J as in the paper
+    found = explainer.explain(task.x, seed=seed, progress=False, **options)
+    candidates: FloatArray = found.counterfactuals.to_numpy(dtype=float)
+    return candidates

@@ -1,0 +1,89 @@
+"""Descent by gradient (Wachter et al. 2017), as OmniXAI does it on images: a hinge on the class, and a distance.
+
+    z      a point, in deviations from the factual, (d,)
+    f(z)   logit of a small network that z is a hit: w2 . tanh(W1' z + b1) + b2
+    loss   lambda * max(kappa - f(z), 0) + |z|^2
+
+The real model has no gradient to be asked for, so a network stands in. It learns from the labels of 60 random reference
+rows, about as many as ACE asks for one image in its paper, and these count as queries. Lambda doubles, and each descent
+begins where the last one ended; where the network sees a hit the real model is asked, until it agrees.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+
+from acex.arrays import BoolArray, FloatArray
+from benchmarks.methods.method import method
+from benchmarks.task import CountedModel, Task
+
+LABELLED = 60
+HIDDEN = 32  # units of the network
+KAPPA = 10.0  # as in OmniXAI: how far beyond the boundary the hinge still pulls
+FIRST_LAMBDA, DOUBLINGS = 0.05, 15
+STEPS, RATE = 100, 0.05  # of Adam, for each lambda
+
+
+@method("gradient", style={"color": "#8A6D00", "linestyle": "-."})
+def gradient(task: Task, model: CountedModel, seed: int) -> FloatArray:
+    """The first point at which the model agrees with the network that it is a hit, (1, d) or none."""
+    unit = task.scenario.deviations
+    rows = np.unique(task.project(task.scenario.reference), axis=0)
+    rows = rows[np.random.default_rng(seed).permutation(len(rows))[:LABELLED]]
+    is_hit = model.is_hit(rows)
+    if is_hit.any():  # a network that has seen no hit points nowhere
+        network = Network.fit((np.vstack([task.x, rows]) - task.x) / unit, np.append(False, is_hit), seed)
+        z, asked = np.zeros_like(task.x), task.x
+        for weight in FIRST_LAMBDA * 2.0 ** np.arange(DOUBLINGS):
+            z = descended(task, network, z, weight)
+            point = task.project((task.x + z * unit)[None])
+            is_new = (point[0] != asked).any() and (point[0] != task.x).any()
+            if is_new and network.logit((point[0] - task.x) / unit)[0] > 0:
+                if model.is_hit(point)[0]:
+                    return point
+                asked = point[0]
+    return np.empty((0, len(task.x)))
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """One hidden layer."""
+
+    W1: FloatArray  # (d, h)
+    b1: FloatArray  # (h,)
+    w2: FloatArray  # (h,)
+    b2: float
+
+    @classmethod
+    def fit(cls, Z: FloatArray, is_hit: BoolArray, seed: int) -> Network:
+        """The network that tells these hits from these misses."""
+        classifier = MLPClassifier((HIDDEN,), activation="tanh", solver="lbfgs", alpha=0.1, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # near enough for a direction
+            classifier.fit(Z, is_hit)
+        (W1, w2), (b1, b2) = classifier.coefs_, classifier.intercepts_
+        return cls(W1, b1, w2[:, 0], float(b2[0]))
+
+    def logit(self, z: FloatArray) -> tuple[float, FloatArray]:
+        """f(z) and its gradient, (d,)."""
+        hidden = np.tanh(z @ self.W1 + self.b1)
+        slope: FloatArray = self.W1 @ ((1 - hidden**2) * self.w2)
+        return float(hidden @ self.w2 + self.b2), slope
+
+
+def descended(task: Task, network: Network, z: FloatArray, weight: float) -> FloatArray:
+    """Where Adam (Kingma & Ba 2015) comes to from z with this lambda, within what the row may become, (d,)."""
+    low, high = ((end - task.x) / task.scenario.deviations for end in (task.region.low, task.region.high))
+    first, second = np.zeros_like(z), np.zeros_like(z)
+    for t in range(1, STEPS + 1):
+        logit, slope = network.logit(z)
+        g = 2 * z - weight * slope * (logit < KAPPA)
+        first, second = 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g**2
+        step = first / (1 - 0.9**t) / (np.sqrt(second / (1 - 0.999**t)) + 1e-8)
+        z = np.clip(z - RATE * step, low, high)
+    return z

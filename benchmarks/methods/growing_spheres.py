@@ -1,0 +1,71 @@
+"""Growing Spheres (Laugel et al. 2018, "Comparison-based inverse classification for interpretability in machine
+learning"), with the layers of CARLA (Pawelczyk et al. 2021), which ACE was compared with.
+
+CARLA scales every feature to [0, 1], draws 1000 points in a spherical layer of width 0.2 around the row, two-valued
+features by a fair coin instead, and takes the next layer as long as there is no hit. Its first layer is not shrunk. A
+radius is uniform within its layer, so the inner part is denser than with a uniform volume. Whole numbers, also the
+codes of categories, are rounded. Then comes Laugel's projection: the changes of the nearest hit are undone one by one,
+the smallest first, where it stays a hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from acex.arrays import FloatArray
+from benchmarks.methods.gower import widths
+from benchmarks.methods.method import method
+from benchmarks.task import CountedModel, Task
+
+LAYER = 1000  # points in a layer
+STEP = 0.2  # width of a layer
+
+
+@method("growing-spheres", given="ranges", style={"color": "#D55E00"})
+def growing_spheres(task: Task, model: CountedModel, seed: int) -> FloatArray:
+    """The nearest hit of the first layer that has one, projected, (1, d).
+
+    Where no counterfactual exists the spheres grow until the model's cap ends them.
+    """
+    for X in layers(task, seed):
+        hits = X[model.is_hit(X)]
+        if len(hits):
+            distances = np.linalg.norm((hits - task.x) / widths(task), axis=1)
+            return projected(task, model, hits[np.argmin(distances)])[None]
+    raise AssertionError("there is always another layer")
+
+
+def layers(task: Task, seed: int) -> Iterator[FloatArray]:
+    """One layer after the other, as points that the row may become, each (LAYER, d)."""
+    rng = np.random.default_rng(seed)
+    reference = task.scenario.reference
+    is_coin = task.movable & np.array([len(np.unique(column)) == 2 for column in reference.T])
+    is_free = task.movable & ~is_coin
+    lower, upper = reference.min(axis=0)[is_coin], reference.max(axis=0)[is_coin]
+    low = 0.0
+    while True:
+        X = np.tile(task.x, (LAYER, 1))
+        X[:, is_free] += shell(rng, int(is_free.sum()), low) * widths(task)[is_free]
+        X[:, is_coin] = np.where(rng.random((LAYER, len(lower))) < 0.5, lower, upper)
+        yield task.project(X)
+        low += STEP
+
+
+def shell(rng: np.random.Generator, d: int, low: float) -> FloatArray:
+    """Steps of lengths from `low` to `low + STEP` in directions of all kinds, (LAYER, d)."""
+    direction = rng.standard_normal((LAYER, d))
+    radius = low + STEP * rng.random((LAYER, 1))
+    steps: FloatArray = direction * radius / np.linalg.norm(direction, axis=1, keepdims=True)
+    return steps
+
+
+def projected(task: Task, model: CountedModel, hit: FloatArray) -> FloatArray:
+    """The hit with as many features as possible back at the factual's values, (d,)."""
+    for j in np.argsort(np.abs(hit - task.x) / widths(task), kind="stable"):
+        undone = hit.copy()
+        undone[j] = task.x[j]
+        if (undone != hit).any() and (undone != task.x).any() and model.is_hit(undone[None])[0]:
+            hit = undone
+    return hit

@@ -1,0 +1,20 @@
+"""The registry of suites. To add one, write a `Suite` in a file of this folder and list it here."""
+
+from benchmarks.suite import Suite
+from benchmarks.suites import (
+    anytime,
+    few,
+    groups,
+    needless,
+    noise,
+    optimum,
+    paper,
+    plausible,
+    pooling,
+    ranges,
+    scale,
+    speed,
+)
+
+MODULES = (paper, optimum, anytime, pooling, scale, speed, noise, ranges, few, needless, groups, plausible)
+SUITES: dict[str, Suite] = {suite.name: suite for module in MODULES for suite in module.SUITES}

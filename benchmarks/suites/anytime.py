@@ -1,0 +1,327 @@
+"""The best cost so far against queries: strategy "feasible" with different help, beside the method "nearest".
+
+    python -m benchmarks run --suite anytime-forest-0            # 50 withheld rows of each data set
+    python -m benchmarks run --suite anytime-svc-0,anytime-mlp-0 --methods feasible,labels
+    python -m benchmarks table --suite anytime-forest-0
+
+J is the paper's, d2n + 5 g1n on codes; only plausible hits count. The whole budget is spent. Help is the true outcomes
+of the reference ("labels"; "shuffled": in random order, which must not hurt) or the model's probability ("scores");
+"settled" stops by itself. Best known is the least of all methods here, of a search with 100,000 queries ("limit") and,
+for the forest of seed 0, of `best_known.csv`.
+
+The suites "outlook-*" record P(something cheaper exists) as the search states it, and compare it with how often it was
+so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import acex
+from acex.arrays import FloatArray
+from acex.datasets import PAPER
+from acex.search.hints import outcome_model
+from acex.search.problem import Problem
+from acex.search.search import Search
+from benchmarks.methods import METHODS as REGISTERED
+from benchmarks.problems import MODELS, IsHit, least_cost, problems
+from benchmarks.scenario import Scenario
+from benchmarks.suite import RESULTS, Job, Line, Suite, read
+from benchmarks.table import Table
+from benchmarks.task import CapReached, CountedModel, Task
+
+BUDGETS = (10, 15, 20, 30, 40, 60, 100, 150)
+METHODS = ("feasible", "labels", "shuffled", "scores", "nearest", "settled")
+SHORT = 60  # queries with help, and with other models
+NONE_FOUND = 50.0  # J over the best known that stands for no hit
+SHARES = (0.1, 0.25, 0.5)  # cheaper by this much
+Curve = FloatArray  # the best J after 0, 1, ..., queries; infinite before the first hit
+
+
+@cache
+def limit(data: str, model: str, seed: int, row: int) -> float:
+    """The least cost for a row; the methods of a row run in turn and share it."""
+    of = problems(data, model, seed)
+    return least_cost(of.of(row), of.is_hit(row))
+
+
+# -- searches ----------------------------------------------------------------------------------------------------
+
+
+def searched(
+    s: Scenario,
+    problem: Problem,
+    is_hit: IsHit,
+    n: int,
+    seed: int,
+    odds: Callable[[FloatArray], float | None] = lambda x: None,
+    tolerance: float = 0.0,
+) -> Iterator[tuple[Search, float]]:
+    """The search after each query and its best J so far; without a tolerance it spends the whole budget."""
+    search, best = Search.begin(problem, acex.Feasible(tolerance), seed, odds=odds(problem.factual)), np.inf
+    while len(search.history.queries) < n and (query := search.ask()) is not None:
+        hit = bool(is_hit(query.point[None])[0])
+        search = search.tell(query, hit, odds(query.point))
+        if hit and problem.plausible(query.point[None])[0]:
+            best = min(best, float(s.cost(query.point[None], problem.factual)[0]))
+        yield search, best
+
+
+def nearest_curve(task: Task, problem: Problem, n: int) -> Curve:
+    """The best plausible J of the method "nearest" after 0, 1, ..., n different queries."""
+    model = CountedModel(task, cap=20 * n)
+    with suppress(CapReached):
+        REGISTERED["nearest"].explain(task, model, 0)
+    X, labels = (np.array(part) for part in zip(*model.answers[:n], strict=True))
+    good = (labels != model.before) & problem.plausible(X)
+    J = np.where(good, task.cost(X), np.inf)
+    curve = np.full(n + 1, np.inf)
+    curve[1 : len(J) + 1] = J
+    return np.asarray(np.minimum.accumulate(curve))
+
+
+def helped(s: Scenario, problem: Problem, row: int, shuffled: bool = False) -> Problem:
+    """The problem with a hint from the true outcomes of the reference."""
+    outcomes = s.labels != s.predict(s.rows[row : row + 1])[0]
+    if shuffled:
+        outcomes = np.random.default_rng(row).permutation(outcomes)
+    return replace(problem, hint=outcome_model(s.space, s.reference, outcomes))
+
+
+def measure(job: Job, model: str, seed: int) -> list[Line]:
+    """J of a method at each budget."""
+    of = problems(job.data, model, seed)
+    s, problem, is_hit = of.scenario, of.of(job.row), of.is_hit(job.row)
+    most = max(BUDGETS) if (model, seed) == ("forest", 0) else SHORT
+    asked = None
+    if job.method == "nearest":
+        curve = nearest_curve(Task(s, s.rows[job.row]), problem, most)
+    else:
+        n = most if job.method in ("feasible", "settled") else SHORT
+        odds: Any = _odds(s, problem) if job.method == "scores" else lambda x: None
+        if job.method in ("labels", "shuffled"):
+            problem = helped(s, problem, job.row, shuffled=job.method == "shuffled")
+        tolerance = acex.Feasible().tolerance if job.method == "settled" else 0.0
+        curve = np.full(n + 1, np.inf)
+        for search, best in searched(s, problem, is_hit, n, job.row, odds, tolerance):
+            asked = len(search.history.queries)
+            curve[asked:] = best
+    at = {f"J{b}": curve[b] if b < len(curve) else None for b in BUDGETS}
+    least = limit(job.data, model, seed, job.row)
+    return [{"limit": least, "queries": asked if job.method == "settled" else None, **at}]
+
+
+def measure_outlook(job: Job, model: str, seed: int) -> list[Line]:
+    """P(something cheaper exists) at each budget with a hit, alone or with outcomes ("labels")."""
+    of = problems(job.data, model, seed)
+    s, problem, is_hit = of.scenario, of.of(job.row), of.is_hit(job.row)
+    most = max(BUDGETS) if (model, seed) == ("forest", 0) and job.method == "feasible" else SHORT
+    if job.method == "labels":
+        problem = helped(s, problem, job.row)
+    lines: list[Line] = []
+    for search, best in searched(s, problem, is_hit, most, job.row):
+        n = len(search.history.queries)
+        if n in BUDGETS and np.isfinite(best):
+            chances = acex.Feasible().closer(problem, search.history)
+            lines.append({"queries": n, "J": best, **dict(zip(map("chance{}".format, SHARES), chances, strict=True))})
+    return lines
+
+
+def _odds(s: Scenario, problem: Problem) -> Callable[[FloatArray], float]:
+    before = s.predict(problem.factual[None])[0]
+    column = list(s.model.classes_).index(before)
+
+    def odds(x: FloatArray) -> float:
+        miss = s.model.predict_proba(x[None])[0, column]
+        return float(np.log((1 - miss + 1e-6) / (miss + 1e-6)))
+
+    return odds
+
+
+# -- tables ------------------------------------------------------------------------------------------------------
+
+
+def with_best_known(lines: pd.DataFrame, has_known: bool) -> pd.DataFrame:
+    """The lines of rows that have a counterfactual, with the least J known of each row."""
+    J = lines.filter(regex=r"^(J\d+|limit)$").min(axis=1)
+    best = J.groupby([lines["data"], lines["row"]]).transform("min")
+    if has_known:
+        known = pd.read_csv(RESULTS / "best_known.csv").set_index(["dataset", "row"])["J"]
+        best = np.fmin(best, known.reindex(pd.MultiIndex.from_frame(lines[["data", "row"]])).to_numpy())
+    kept: pd.DataFrame = lines.assign(best=best)[np.isfinite(best)]
+    return kept
+
+
+def ratio(lines: pd.DataFrame, budget: int) -> FloatArray:
+    """J over the best known at a budget, (rows,); infinite where nothing was found."""
+    return np.asarray((lines[f"J{budget}"] / lines["best"]).fillna(np.inf))
+
+
+def medians(lines: pd.DataFrame) -> pd.DataFrame:
+    """Medians over rows of J over the best known, and the share of rows with a hit where it is not all."""
+    out = []
+    for (name, method), part in lines.groupby(["data", "method"], sort=False):
+        if method == "settled":
+            continue
+        line = {"data": name, "method": method, "rows": len(part)}
+        for b in BUDGETS:
+            if part[f"J{b}"].notna().any():
+                found = np.isfinite(ratio(part, b)).mean()
+                line[f"@{b}"] = f"{np.median(ratio(part, b)):.2f}" + ("" if found == 1 else f" ({found:.0%})")
+        out.append(line)
+    return pd.DataFrame(out).fillna("")
+
+
+def behind(lines: pd.DataFrame) -> pd.DataFrame:
+    """Mean difference of log J, with ">" (behind) or "<" (ahead) where the 95% interval excludes zero.
+
+    "feasible" against "nearest", "shuffled" against "feasible"; no hit counts as 50 times the best known.
+    """
+    out = []
+    for name, part in lines.groupby("data", sort=False):
+        of = {method: some.sort_values("row") for method, some in part.groupby("method")}
+        for ours, rival in (("feasible", "nearest"), ("shuffled", "feasible")):
+            if not {ours, rival} <= of.keys():
+                continue
+            line = {"data": name, "method": ours, "against": rival}
+            both = pd.concat([of[ours], of[rival]])
+            for b in [b for b in BUDGETS if both[f"J{b}"].notna().any()] if rival == "nearest" else (15, 30):
+                logs = [np.log(np.minimum(ratio(of[m], b), NONE_FOUND)) for m in (ours, rival)]
+                apart = logs[0] - logs[1]
+                low, high = interval(apart)
+                line[f"@{b}"] = f"{apart.mean():+.2f}{'>' if low > 0 else '<' if high < 0 else ''}"
+            out.append(line)
+    return pd.DataFrame(out).fillna("")
+
+
+def interval(values: FloatArray) -> tuple[float, float]:
+    """The 95% interval of the mean by the bootstrap."""
+    chosen = np.random.default_rng(0).integers(len(values), size=(2000, len(values)))
+    low, high = np.percentile(values[chosen].mean(axis=1), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def by_itself(lines: pd.DataFrame) -> pd.DataFrame:
+    """Early hits, queries until the search settles, and the cost then over that at 60 queries."""
+    out = []
+    for name, part in lines.groupby("data", sort=False):
+        alone, settled = (part[part["method"] == method].sort_values("row") for method in ("feasible", "settled"))
+        if settled.empty:
+            continue
+        lost = ratio(settled, max(BUDGETS)) / ratio(alone, SHORT)
+        hits = {f"hit@{b}": f"{np.isfinite(ratio(alone, b)).mean():.0%}" for b in (10, 15)}
+        asked = f"{settled['queries'].mean():.1f}"
+        out.append({"data": name, **hits, "settled after": asked, "cost over that at 60": f"{np.nanmedian(lost):.3f}"})
+    return pd.DataFrame(out)
+
+
+def calibration(lines: pd.DataFrame, stated: pd.DataFrame) -> pd.DataFrame:
+    """P(something cheaper exists) in bins of at least 100 cases, beside how often it was so."""
+    best = lines.groupby(["data", "row"])["best"].first().rename("best").reset_index()
+    stated = stated.merge(best, on=["data", "row"])
+    out = []
+    for share in SHARES:
+        chance = stated[f"chance{share}"].to_numpy()
+        actual = (stated["best"] <= (1 - share) * stated["J"]).to_numpy()
+        order = np.argsort(chance, kind="stable")
+        for part in np.array_split(order, max(min(10, len(order) // 100), 1)):
+            low, high = _wilson(int(actual[part].sum()), len(part))
+            mean = float(chance[part].mean())
+            ok = low <= mean <= high or abs(mean - actual[part].mean()) <= 0.1
+            cells = {"stated": f"{mean:.2f}", "actual": f"{actual[part].mean():.2f}", "95%": f"{low:.2f} to {high:.2f}"}
+            out.append({"cheaper by": f"{share:.0%}", "cases": len(part), **cells, "holds": "yes" if ok else "no"})
+    return pd.DataFrame(out)
+
+
+def _wilson(k: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95% interval of a share."""
+    middle, half = (k + z**2 / 2) / (n + z**2), z * np.sqrt(k * (n - k) / n + z**2 / 4) / (n + z**2)
+    return middle - half, middle + half
+
+
+def cost_by_queries(lines: pd.DataFrame) -> Table:
+    """Medians of "feasible", with and without outcomes, and "nearest", in the order of the paper."""
+    found = medians(lines)
+    found = found[found["method"].isin(("feasible", "labels", "nearest"))].drop(columns="rows")
+    found = found.sort_values("data", key=lambda names: names.map(PAPER.index), kind="stable")
+    found["method"] = found["method"].replace({"labels": "feasible-labels"})
+    return Table.of("J over the best known after so many queries", found.rename(columns=lambda name: name.strip("@")))
+
+
+def other_models(folder: Path = RESULTS) -> Table:
+    """A line for each data set, a column for each model except the forest."""
+    columns = {}
+    for model in sorted(MODELS.keys() - {"forest"}):
+        lines = with_best_known(read(folder / f"anytime-{model}-0.csv"), has_known=False)
+        columns[model] = {
+            name: " / ".join(
+                f"{np.median(ratio(part[part['method'] == method], b)):.2f}"
+                for method, b in (("labels", 15), ("feasible", 60))
+            )
+            for name, part in lines.groupby("data", sort=False)
+        }
+    title = "medians with outcomes at 15 / without at 60 queries"
+    return Table.of(title, pd.DataFrame(columns).rename_axis("data").reset_index())
+
+
+def tables(lines: pd.DataFrame, model: str, seed: int) -> dict[str, Table]:
+    """Medians, significance, and what the search does by itself."""
+    is_first = (model, seed) == ("forest", 0)
+    lines = with_best_known(lines, is_first)
+    out = {
+        "medians": Table.of("J over the best known, medians", medians(lines)),
+        "behind": Table.of("behind (>) or ahead (<): mean difference of log J", behind(lines)),
+    }
+    if "settled" in set(lines["method"]):
+        out["by-itself"] = Table.of("by itself", by_itself(lines))
+    if is_first:
+        out |= {"cost-by-queries": cost_by_queries(lines), "other-models": other_models()}
+    return out
+
+
+def outlook_tables(lines: pd.DataFrame, model: str, seed: int) -> dict[str, Table]:
+    """The calibration against the best known of the suite "anytime-*" with the same model and seed."""
+    known = with_best_known(read(RESULTS / f"anytime-{model}-{seed}.csv"), (model, seed) == ("forest", 0))
+    return {"calibration": Table.of("P(something cheaper exists), stated and actual", calibration(known, lines))}
+
+
+def no_scores(data: str, method: str, model: str) -> str | None:
+    """Scores need a model with probabilities."""
+    return f"{model} has no probabilities" if method == "scores" and model == "svc" else None
+
+
+SUITES = (
+    *(
+        Suite(
+            f"anytime-{model}-{seed}",
+            PAPER,
+            METHODS,
+            ("limit", "queries", *(f"J{b}" for b in BUDGETS)),
+            partial(measure, model=model, seed=seed),
+            partial(tables, model=model, seed=seed),
+            rows=rows,
+            missing=partial(no_scores, model=model),
+        )
+        for model, seed, rows in (("forest", 0, 50), ("forest", 1, 40), *((m, 0, 20) for m in MODELS if m != "forest"))
+    ),
+    *(
+        Suite(
+            f"outlook-forest-{seed}",
+            PAPER,
+            ("feasible", "labels"),
+            ("queries", "J", *map("chance{}".format, SHARES)),
+            partial(measure_outlook, model="forest", seed=seed),
+            partial(outlook_tables, model="forest", seed=seed),
+            rows=rows,
+        )
+        for seed, rows in ((0, 50), (1, 40))
+    ),
+)

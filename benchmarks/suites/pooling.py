@@ -1,0 +1,126 @@
+"""Many rows of one model: how many queries shared answers save.
+
+    python -m benchmarks run --suite pooling --data diabetes
+    python -m benchmarks table --suite pooling && python -m benchmarks plot --suite pooling
+
+200 withheld rows of a data set are explained in the order of work of `explain_many`, in four ways:
+
+    alone    60 queries a row, nothing shared
+    pooled   60 queries a row, each row uses the answers of all rows before it
+    taught   the second hundred with 10 queries a row, after the first hundred with 60
+    ten      10 queries a row from the first row on
+
+A raw line has the best J (the paper's, d2n + 5 g1n on codes) after 10 and after all queries.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+import acex
+from acex.arrays import FloatArray
+from acex.batch.order import order_of_work
+from benchmarks.scenario import published
+from benchmarks.suite import Job, Line, Suite
+from benchmarks.table import Table
+
+DATA = ("diabetes", "breast", "kc2", "blood", "german_credit")
+N_ROWS, FEW, ENOUGH = 200, 10, 60
+WAYS = {  # first and second half of the rows: queries a row
+    "alone": (ENOUGH, ENOUGH),
+    "pooled": (ENOUGH, ENOUGH),
+    "taught": (ENOUGH, FEW),
+    "ten": (FEW, FEW),
+}
+
+
+@cache
+def curves(data: str, way: str) -> list[FloatArray]:
+    """For each row the best J after 0, 1, ... rows paid for; infinite before the first hit."""
+    s = published(data, n_withheld=N_ROWS)
+    first, second = WAYS[way]
+    out = []
+    with tempfile.TemporaryDirectory() as folder:
+        explainer = acex.Explainer(
+            s.predict,
+            s.reference,
+            space=s.space,
+            plausibility=acex.Plausibility(kind="lof", scale=False),
+            pool=way != "alone",
+            ledger=Path(folder) / "ledger.db",
+            model_id=s.name,
+        )
+        for i, x in enumerate(s.rows[order_of_work(*explainer.spread(s.rows))]):
+            budget = first if i < N_ROWS // 2 else second
+            session = explainer.search(x, budget=budget, strategy=acex.Feasible(tolerance=0.0))
+            e = session.run()
+            X = e.asked.to_numpy(float)
+            J = np.where(e.queries["hit"] & session.problem.plausible(X), s.cost(X, x), np.inf)
+            paid = np.cumsum([ask.paid > 0 for ask in explainer.ledger.asks(session.identity)])
+            best = np.full(budget + 1, np.inf)
+            np.minimum.at(best, np.minimum(paid, budget), J)
+            out.append(np.minimum.accumulate(best))
+        explainer.ledger.close()
+    return out
+
+
+def measure(job: Job) -> list[Line]:
+    """A line for each row; `needed` is how many queries reach what the row reaches alone, or one percent more."""
+    lines = []
+    for i, (J, alone) in enumerate(zip(curves(job.data, job.method), curves(job.data, "alone"), strict=True)):
+        needed = np.where(1.01 * alone[-1] >= J, np.arange(len(J)), len(J)).min()
+        lines.append({"row": i, "seed": 0, "J_few": J[FEW], "J": J[-1], "needed": int(needed)})
+    return lines
+
+
+def tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """10 queries with shared answers beside 60 alone, over the second hundred rows."""
+    columns: dict[str, list[str]] = {}
+    for name in (n for n in DATA if n in set(lines["data"])):
+        second = lines[(lines["data"] == name) & (lines["row"] >= N_ROWS // 2)]
+        ways = {way: part.set_index("row") for way, part in second.groupby("method")}
+        alone, taught = ways["alone"]["J"], ways["taught"]["J_few"]
+        both = np.isfinite(taught) & np.isfinite(alone)
+        mean = taught[both].mean() / alone[both].mean()
+        columns[name.replace("_", " ")] = [
+            f"{alone[np.isfinite(alone)].mean():.1f}",
+            *(_found(ways[way]["J_few"]) for way in ("alone", "taught", "ten")),
+            f"{mean:.2f} / {(taught / alone)[both].median():.2f}",
+        ]
+    names = (
+        *("60 queries alone", "10 queries alone", "10 queries, *taught*", "10 queries, *ten*"),
+        "*taught* over 60 alone: mean / median",
+    )
+    rows = [[name, *(cells[i] for cells in columns.values())] for i, name in enumerate(names)]
+    return {"second-hundred": Table("mean J over the second hundred rows", ["", *columns], rows)}
+
+
+def _found(J: pd.Series[float]) -> str:
+    found = np.isfinite(J)
+    return f"{J[found].mean():.1f} ({found.mean():.0%})"
+
+
+def pictures(lines: pd.DataFrame) -> dict[str, Figure]:
+    """Queries needed for the cost that 60 queries alone reach, against rows explained."""
+    names = [name for name in DATA if name in set(lines["data"])]
+    figure = Figure(figsize=(3.2 * len(names), 3.0), dpi=130, layout="constrained")
+    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    for axes, name in zip(panels, names, strict=True):
+        for way, colour in (("alone", "0.6"), ("pooled", "C0")):
+            needed = lines[(lines["data"] == name) & (lines["method"] == way)].set_index("row")["needed"]
+            smooth = needed.rolling(25, min_periods=10, center=True).mean()
+            axes.plot(needed.index + 1, smooth, color=colour, label=way)
+        axes.set(title=name.replace("_", " "), xlabel="rows explained", ylim=(0, ENOUGH))
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("queries needed for the cost\nthat 60 queries alone reach")
+    panels[0].legend(frameon=False)
+    return {"many": figure}
+
+
+SUITES = (Suite("pooling", DATA, tuple(WAYS), ("J_few", "J", "needed"), measure, tables, pictures=pictures),)

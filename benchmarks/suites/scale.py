@@ -1,0 +1,346 @@
+"""What acex costs in time and memory, on generated data with a model that answers at once.
+
+    throughput     rows a second with 1, 2 and 4 processes
+    ledger-size    an explanation with 10^3 to 10^6 answers in the ledger
+    memory         memory of the caller of a batch of generated records
+    categories     ten thousand categories in one column against ten
+    startup        CPU time of new processes over that of `import pandas`
+
+Run them on a machine that does nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import acex
+from acex.arrays import FloatArray
+from acex.batch import shelf
+from acex.batch.explanations import Done, Explanations
+from acex.ledger import canonical
+from acex.options import Options
+from benchmarks.suite import ROOT, Job, Line, Suite
+from benchmarks.table import Table, number
+
+N_FEATURES, QUERIES = 20, 30
+MIXING = np.random.default_rng(1).normal(size=(N_FEATURES, N_FEATURES))
+WEIGHTS = np.random.default_rng(2).normal(size=N_FEATURES)
+SPEND = acex.Feasible(tolerance=0.0)
+
+
+def in_process(code: str) -> Any:
+    """What this code prints as JSON, in a new process."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    return json.loads(done.stdout)
+
+
+def peak_mb() -> float:
+    """Peak resident memory of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+# -- throughput and the size of the ledger -----------------------------------------------------------------------
+
+
+def generated(n: int, seed: int) -> FloatArray:
+    """Rows with features that depend on each other, (n, 20)."""
+    rows: FloatArray = np.random.default_rng(seed).normal(size=(n, N_FEATURES)) @ (np.eye(N_FEATURES) + 0.3 * MIXING)
+    return rows
+
+
+def decide(X: FloatArray) -> Any:
+    """0 or 1; 1 for few rows."""
+    return (X @ WEIGHTS + 2 * np.sin(X[:, 0]) > 2.0).astype(int)
+
+
+def to_explain(n: int) -> FloatArray:
+    """Rows with label 0."""
+    rows = np.clip(generated(20 * n + 100, 4), generated(600, 0).min(axis=0), generated(600, 0).max(axis=0))
+    chosen: FloatArray = rows[decide(rows) == 0][:n]
+    return chosen
+
+
+def with_answers(path: Path, n: int) -> acex.Explainer:
+    """An explainer with a ledger of n answers, about points between rows."""
+    reference = generated(600, 0)
+    explainer = acex.Explainer(decide, reference, ledger=path, model_id="generated")
+    rng, done = np.random.default_rng(3), explainer.ledger.last_sequence("generated")
+    while done < n:
+        k = min(n - done, 20_000)
+        pairs = reference[rng.integers(len(reference), size=(2, k))]
+        X = explainer.space.snap(pairs[0] + rng.random((k, 1)) * (pairs[1] - pairs[0]) + rng.normal(size=(k, 1)) / 1e3)
+        explainer.ledger.import_answers("generated", canonical(X), decide(X).tolist())
+        done = explainer.ledger.last_sequence("generated")
+    return explainer
+
+
+def measure_throughput(job: Job) -> list[Line]:
+    """Seconds for 60 rows of 30 queries with this many processes, and the growth of the ledger."""
+    rows = to_explain(60)
+    n_jobs = int(job.method)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ledger.db"
+        explainer = with_answers(path, 500)
+        explainer.explain_many(generated(8, 0), budget=2, n_jobs=n_jobs).frame()  # starts the processes
+        before, start = path.stat().st_size, time.perf_counter()
+        frame = explainer.explain_many(rows, budget=QUERIES, strategy=SPEND, n_jobs=n_jobs).frame()
+        seconds = time.perf_counter() - start
+        explainer.ledger.close()
+        grown = path.stat().st_size - before
+    assert frame["error"].isna().all()
+    return [{"n_rows": len(rows), "seconds": seconds, "kb_a_query": grown / frame["queries"].sum() / 1e3}]
+
+
+def throughput_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """Rows a second by the number of processes."""
+    a_second = (lines["n_rows"] / lines["seconds"]).tolist()
+    rows = [[n, f"{v:.2f}", f"{v / a_second[0]:.2f}"] for n, v in zip(lines["method"], a_second, strict=True)]
+    return {"processes": Table("throughput", ["processes", "rows a second", "times one"], rows)}
+
+
+def measure_ledger_size(job: Job) -> list[Line]:
+    """Seconds of one core of the first explanation of a process, and of later ones."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ledger.db"
+        with_answers(path, int(job.method)).ledger.close()
+        disk_mb, before, seconds = path.stat().st_size / 1e6, peak_mb(), []
+        explainer = with_answers(path, int(job.method))
+        for x in to_explain(16):
+            start = time.process_time()
+            explainer.search(x, budget=QUERIES, strategy=SPEND).run()
+            seconds.append(time.process_time() - start)
+        explainer.ledger.close()
+    later = statistics.median(seconds[1:])
+    return [{"disk_mb": disk_mb, "first_s": seconds[0], "later_s": later, "memory_mb": peak_mb() - before}]
+
+
+def ledger_size_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """Seconds and size on disk by the number of answers."""
+    rows = {
+        "first explanation of a process, s": [f"{v:.2f}" for v in lines["first_s"]],
+        "each later one, s": [f"{v:.2f}" for v in lines["later_s"]],
+        "MB on disk": [f"{v:.3g}" for v in lines["disk_mb"]],
+    }
+    header = ["answers in the ledger", *(number(int(n), 0) for n in lines["method"])]
+    return {"answers": Table("size of the ledger", header, [[name, *cells] for name, cells in rows.items()])}
+
+
+# -- memory of the caller ----------------------------------------------------------------------------------------
+
+
+class Recorded:
+    """An executor that returns one explanation for each row; no model is queried."""
+
+    is_here = True
+
+    def __init__(self, explanation: acex.Explanation) -> None:
+        self.explanation = explanation
+
+    def run(self, tool: Any, task: Any, items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        for item in items:
+            steps = tuple(replace(step, row=dict(step.row)) for step in self.explanation.steps)
+            yield item, Done(replace(self.explanation, steps=steps), len(steps))
+
+    def refuse_file(self, path: Path) -> None:
+        """Accepts any file."""
+
+
+def batch_memory(n: int, keep: bool) -> None:
+    """Print the peak memory of iterating twice over a batch of n rows."""
+    rng = np.random.default_rng(0)
+    columns = pd.Index([f"x{j}" for j in range(10)])
+    data, rows = (pd.DataFrame(rng.uniform(size=(k, 10)), columns=columns) for k in (200, n))
+    if keep:
+        shelf.MOST_KEPT = n
+    with tempfile.TemporaryDirectory() as folder:
+        explainer = acex.Explainer(_above, data, ledger=Path(folder) / "ledger.db", model_id="m")
+        explanation = explainer.explain(data.iloc[0], target="yes", budget=10)
+        many = Explanations(explainer, rows, Options(), Recorded(explanation), progress=False)
+        for _ in many.as_finished():
+            pass
+        assert many[0].steps[0].row == explanation.steps[0].row  # read back
+        many.summary()
+        explainer.ledger.close()
+    print(peak_mb())
+
+
+def _above(rows: pd.DataFrame) -> Any:
+    return np.where(rows["x0"] > 0.8, "yes", "no")
+
+
+def measure_memory(job: Job) -> list[Line]:
+    """Peak memory of a batch, and its share of a row above that of a batch of ten."""
+    n, keep = int(job.data), job.method == "all kept"
+    code = "from benchmarks.suites.scale import batch_memory; batch_memory({}, {})"
+    base, peak = in_process(code.format(10, False)), in_process(code.format(n, keep))
+    return [{"peak_mb": peak, "above_base_mb": peak - base, "kb_a_row": (peak - base) * 1024 / n}]
+
+
+# -- categories --------------------------------------------------------------------------------------------------
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "feasible": {"strategy": "feasible"},
+    "penalty": {"strategy": "penalty"},
+    "feasible, with outcomes": {"strategy": "feasible", "labels": True},
+}
+
+
+def explain_categories(n_categories: int, way: str) -> None:
+    """Print CPU seconds and memory of two explanations of a table with one column of many categories."""
+    rng, n = np.random.default_rng(0), 30_000
+    rows = pd.DataFrame(rng.normal(size=(n, 8)).round(3), columns=[f"x{j}" for j in range(8)])
+    rows["plan"] = rng.choice(["small", "medium", "large"], n)
+    towns = np.array([f"town {i}" for i in range(n_categories)])
+    rows["town"] = pd.Categorical(rng.choice(towns, n), towns)
+    wealth = pd.Series(rng.normal(size=n_categories), index=towns)
+
+    def model(rows: pd.DataFrame) -> Any:
+        score = rows["x0"] + rows["x1"] + (rows["plan"] == "large") + wealth[rows["town"]].to_numpy()
+        return np.where(score > 1.5, "yes", "no")
+
+    options = dict(OPTIONS[way])
+    labels = model(rows) if options.pop("labels", False) else None
+    before, start = peak_mb(), time.process_time()
+    explainer = acex.Explainer(model, rows, labels=labels, model_id="towns")
+    ready = time.process_time()
+    refused = np.flatnonzero(model(rows) == "no")[:2]
+    found = [explainer.explain(rows.iloc[i], budget=30, progress=False, **options) for i in refused]
+    done = time.process_time()
+    line = {"prepare_s": ready - start, "explain_s": done - ready, "total_s": done - start}
+    print(json.dumps({**line, "memory_mb": peak_mb() - before, "queries": sum(e.n_queries for e in found)}))
+
+
+def measure_categories(job: Job) -> list[Line]:
+    """Time and memory in a new process."""
+    call = f"explain_categories({job.data}, {job.method!r})"
+    return [in_process(f"from benchmarks.suites.scale import explain_categories; {call}")]
+
+
+def categories_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """Ten thousand categories over ten."""
+    wide = lines.pivot_table(index="method", columns="data", values=["total_s", "memory_mb"])
+    ratios = pd.DataFrame({name: wide[name]["10000"] / wide[name]["10"] for name in ("total_s", "memory_mb")})
+    rows = [[str(way), *(f"{v:.2f}" for v in values)] for way, values in ratios.iterrows()]
+    return {"ratios": Table("10,000 categories over 10", ["", "time", "memory"], rows)}
+
+
+# -- start -------------------------------------------------------------------------------------------------------
+
+PANDAS = ("-c", "import pandas")
+EXPLAIN = """
+import acex, pandas
+data = pandas.DataFrame({"a": [float(i % 7) for i in range(40)], "b": [i % 5 for i in range(40)]})
+acex.explain(lambda rows: rows["a"] + rows["b"] > 5, data.iloc[0], data=data, budget=6)
+"""
+STARTS = {
+    "import pandas": PANDAS,
+    "import acex": ("-c", "import acex"),
+    "acex --help": ("-m", "acex", "--help"),
+    "acex explain --help": ("-m", "acex", "explain", "--help"),
+    "import acex; acex.Space": ("-c", "import acex; acex.Space"),
+    "import acex; acex.Explainer": ("-c", "import acex; acex.Explainer"),
+    "a first acex.explain": ("-c", EXPLAIN),
+}
+START_LIMITS = {"import acex": 1.3, "acex --help": 1.5}
+HEAVY = ("numpy", "pandas", "scipy", "scipy.stats", "sqlalchemy", "sklearn", "matplotlib", "joblib", "rich", "typer")
+ROUNDS = 7
+
+
+def cpu_seconds(*arguments: str) -> float:
+    """User and system time of one new process of this Python."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure_startup(job: Job) -> list[Line]:
+    """Medians of processes in turn with `import pandas`; the first round fills the caches."""
+    arguments = STARTS[job.method]
+    pairs = [(cpu_seconds(*arguments), cpu_seconds(*PANDAS)) for _ in range(ROUNDS + 1)][1:]
+    seconds, pandas_seconds = (statistics.median(part) for part in zip(*pairs, strict=True))
+    command = [sys.executable, "-X", "importtime", *arguments]
+    log = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True).stderr
+    imported = {line.rpartition("|")[2].strip() for line in log.splitlines()}
+    imports = ", ".join(name for name in HEAVY if name in imported)
+    return [{"seconds": seconds, "ratio": seconds / pandas_seconds, "imports": imports}]
+
+
+def startup_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """CPU seconds, their ratio, and its limit."""
+    limits = [START_LIMITS.get(method, "") for method in lines["method"]]
+    shown = lines[["method", "seconds", "ratio", "imports"]].assign(limit=limits)
+    return {"processes": Table.of("CPU seconds of a new process, and over `import pandas`", shown)}
+
+
+def memory_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """Memory by the number of rows."""
+    return {"batch": Table.of("memory of a batch", lines[["data", "method", "peak_mb", "above_base_mb", "kb_a_row"]])}
+
+
+def no_such_batch(data: str, method: str) -> str | None:
+    """Keeping everything is measured with few rows."""
+    return "too many rows to keep" if method == "all kept" and data != "10000" else None
+
+
+SUITES = (
+    Suite(
+        "throughput",
+        ("generated",),
+        ("1", "2", "4"),
+        ("n_rows", "seconds", "kb_a_query"),
+        measure_throughput,
+        throughput_tables,
+        parallel=False,
+    ),
+    Suite(
+        "ledger-size",
+        ("generated",),
+        ("1000", "10000", "100000", "1000000"),
+        ("disk_mb", "first_s", "later_s", "memory_mb"),
+        measure_ledger_size,
+        ledger_size_tables,
+        parallel=False,
+    ),
+    Suite(
+        "memory",
+        ("10000", "100000"),
+        ("ledger", "all kept"),
+        ("peak_mb", "above_base_mb", "kb_a_row"),
+        measure_memory,
+        memory_tables,
+        missing=no_such_batch,
+        parallel=False,
+    ),
+    Suite(
+        "categories",
+        ("10", "10000"),
+        tuple(OPTIONS),
+        ("prepare_s", "explain_s", "total_s", "memory_mb", "queries"),
+        measure_categories,
+        categories_tables,
+        parallel=False,
+    ),
+    Suite(
+        "startup",
+        ("new process",),
+        tuple(STARTS),
+        ("seconds", "ratio", "imports"),
+        measure_startup,
+        startup_tables,
+        parallel=False,
+    ),
+)

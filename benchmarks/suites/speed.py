@@ -1,0 +1,72 @@
+"""CPU time of one `ask` over that of one fit of scikit-learn's Gaussian-process classifier on the same evidence.
+
+    python -m benchmarks run --suite speed
+
+Real searches up to 60 points; asks that need no surrogate, for initial points and polishing, are left out. Both are
+timed one after the other with BLAS on one thread, so that other work on the machine hardly counts.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+import acex
+from acex.datasets import PAPER
+from acex.search.search import Search
+from acex.search.strategy import Strategy
+from benchmarks.problems import problems
+from benchmarks.suite import Job, Line, Suite
+from benchmarks.table import Table
+
+N_ROWS, N_POINTS = 5, 60
+STRATEGIES: dict[str, Strategy] = {"penalty": acex.Penalty(), "feasible": acex.Feasible(tolerance=0.0)}
+LIMITS = {"penalty": {"diabetes": 1, "kc2": 1, "blood": 1}, "feasible": dict.fromkeys(PAPER, 1)}  # 3 elsewhere
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """CPU seconds of this process."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def scikit_learn_fit(search: Search) -> float:
+    """Seconds of one optimised fit on the evidence of this search."""
+    Z, t = search.problem.scale.coordinates(search.history.X), search.history.is_hit
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return seconds(lambda: GaussianProcessClassifier(ConstantKernel() * Matern(nu=2.5)).fit(Z, t))
+
+
+def measure(job: Job) -> list[Line]:
+    """Medians over the asks of a few searches that need the surrogate."""
+    of, pairs = problems(job.data), []
+    for row in range(N_ROWS):
+        search, is_hit = Search.begin(of.of(row), STRATEGIES[job.method]), of.is_hit(row)
+        while len(search.history.queries) < N_POINTS:
+            took = seconds(search.ask)
+            query = search.ask()
+            if query is None:
+                break
+            if query.purpose not in ("initial", "polish") and search.history.is_hit.any():
+                pairs.append((took, scikit_learn_fit(search)))
+            search = search.tell(query, bool(is_hit(query.point[None])[0]))
+    ask, fit = np.median(pairs, axis=0)
+    return [{"ask_ms": 1e3 * ask, "fit_ms": 1e3 * fit, "ratio": np.median([a / f for a, f in pairs])}]
+
+
+def tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """The ratio beside its limit."""
+    shown = lines[["data", "method", "ask_ms", "fit_ms", "ratio"]]
+    limits = [LIMITS[method].get(data, 3) for data, method in zip(lines["data"], lines["method"], strict=True)]
+    return {"asks": Table.of("one ask over one fit", shown.assign(limit=limits))}
+
+
+SUITES = (Suite("speed", PAPER, tuple(STRATEGIES), ("ask_ms", "fit_ms", "ratio"), measure, tables, parallel=False),)

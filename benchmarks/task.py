@@ -1,0 +1,148 @@
+"""What a method is given: a row to explain, and a model that counts every query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from acex.arrays import BoolArray, FloatArray, IntArray
+from acex.engine.blackbox import BlackBox
+from acex.ledger import MemoryLedger
+from acex.space.region import Region
+from benchmarks.scenario import Scenario
+
+UNLIMITED = 10**9
+
+
+class CapReached(Exception):
+    """The query cap is reached; the best hit so far is the method's answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A row to explain: everything a method may know without a query."""
+
+    scenario: Scenario
+    x: FloatArray  # the factual, (d,)
+
+    @cached_property
+    def region(self) -> Region:
+        """What the row may become: frozen and constant features stay, whole numbers stay whole."""
+        return Region.of(self.scenario.space, self.x, constant=self.scenario.is_constant)
+
+    @property
+    def movable(self) -> BoolArray:
+        """Which features may change, (d,)."""
+        return self.region.movable
+
+    def project(self, X: FloatArray) -> FloatArray:
+        """The points moved to the nearest ones that the row may become, (n, d)."""
+        return self.region.snap(X)
+
+    def allowed(self, X: FloatArray) -> BoolArray:
+        """Which points the row may become, (n,)."""
+        moved = np.abs(self.project(X) - X)
+        return np.asarray((moved <= 1e-9 * (1 + np.abs(X))).all(axis=1))
+
+    def cost(self, X: FloatArray) -> FloatArray:
+        """J = d2n + 5 g1n of points, (n,)."""
+        return self.scenario.cost(X, self.x)
+
+
+class CountedModel:
+    """The model behind a BlackBox. Every row counts, also one that was queried before.
+
+    The row to explain is the first query of every method, whether the method queries it or not. Where the reference is
+    a history, its rows are free. The curve holds pairs: number of queries so far, least J of an allowed hit among them.
+
+    Args:
+        cap: after this many queries `CapReached` ends the method.
+    """
+
+    def __init__(self, task: Task, cap: int = UNLIMITED) -> None:
+        self.task, self.cap = task, cap
+        self._box = BlackBox(task.scenario.predict, Ledger(None), UNLIMITED)
+        self.queries = 0
+        self.curve: list[tuple[int, float]] = []
+        self.best: FloatArray | None = None  # the hit of least J that the row may become, (d,)
+        self._before: int | None = None
+
+    @property
+    def before(self) -> int:
+        """The model's label of the row to explain."""
+        if self._before is None:
+            self._before = int(self._ask(self.task.x[None])[0])
+        return self._before
+
+    @property
+    def distinct(self) -> int:
+        """Number of different rows queried: the price with a ledger."""
+        return self._box.n_queries
+
+    @property
+    def answers(self) -> list[tuple[list[float], int]]:
+        """The different rows queried, in order, each with its label."""
+        answers = self._box.ledger.answers(self._box.model_id)
+        return [(json.loads(answer.row), int(answer.label)) for answer in answers]
+
+    def predict(self, X: FloatArray) -> IntArray:
+        """The model's labels, 0 or 1, of points, (n,).
+
+        Raises:
+            CapReached: after querying the rows that the cap still allows.
+        """
+        rows = np.asarray(X, dtype=float)
+        if self._before is None and len(rows) == 1 and (rows[0] == self.task.x).all():
+            return np.array([self.before])
+        before = self.before
+        is_new = ~self._is_known(rows)
+        new = rows[is_new][: max(self.cap - self.queries, 0)]
+        asked = self.queries
+        answers = self._ask(new)
+        self._note(new, answers != before, asked)
+        if len(new) < is_new.sum():
+            raise CapReached
+        labels = np.empty(len(rows), dtype=np.intp)
+        labels[is_new] = answers
+        labels[~is_new] = self.task.scenario.predict(rows[~is_new]) if not is_new.all() else ()
+        return labels
+
+    def _is_known(self, rows: FloatArray) -> BoolArray:
+        """Which rows belong to a history, and are free, (n,)."""
+        g = self.task.scenario
+        return np.array([g.is_history and g.in_reference(row) for row in rows], dtype=bool)
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """The model's probabilities of labels 0 and 1, (n, 2), for methods that use them; each row is a query."""
+        self.predict(X)
+        probabilities: FloatArray = self.task.scenario.model.predict_proba(X)
+        return probabilities
+
+    def is_hit(self, X: FloatArray) -> BoolArray:
+        """Which points the model gives another label than the row to explain, (n,)."""
+        hits: BoolArray = self.predict(X) != self.before
+        return hits
+
+    def _ask(self, rows: FloatArray) -> IntArray:
+        self.queries += len(rows)
+        return np.array([answer.label for answer in self._box.ask(rows)] if len(rows) else [], dtype=np.intp)
+
+    def _note(self, rows: FloatArray, is_hit: BoolArray, asked: int) -> None:
+        """Record which of these rows, queried after `asked` others, are the best so far."""
+        hits = np.flatnonzero(is_hit)
+        if len(hits) == 0:
+            return
+        J = np.where(self.task.allowed(rows[hits]), self.task.cost(rows[hits]), np.inf)
+        least = self.curve[-1][1] if self.curve else np.inf
+        for i, cost in zip(hits, J.tolist(), strict=True):
+            if cost < least:
+                least, self.best = cost, rows[i]
+                self.curve.append((asked + int(i) + 1, cost))
+
+
+Explain = Callable[[Task, CountedModel, int], FloatArray]
+"""A method: from task, model and seed to its candidates, (k, d), best or not; none when it found nothing."""

@@ -1,1 +1,0 @@
-"""Measuring acex and its rivals on the same ground."""

@@ -1,0 +1,43 @@
+"""The tables of cost against queries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.suites import anytime
+
+
+def lines(J: dict[tuple[str, int, str], float], name: str = "kc2") -> pd.DataFrame:
+    """Lines with the same J at every budget, by data set, row and method."""
+    values = [
+        {"data": data, "row": row, "method": method, "limit": 2.0, "queries": 20}
+        | {f"J{b}": j for b in anytime.BUDGETS}
+        for (data, row, method), j in J.items()
+    ]
+    return pd.DataFrame(values)
+
+
+def test_ratios_are_to_the_least_of_all_methods_and_the_limit_and_none_found_is_infinite() -> None:
+    values = {("kc2", 0, "feasible"): 4.0, ("kc2", 0, "nearest"): 1.0, ("kc2", 1, "feasible"): 6.0}
+    values |= {("kc2", 1, "nearest"): 8.0, ("kc2", 2, "feasible"): np.inf, ("kc2", 2, "nearest"): 2.0}
+    table = anytime.medians(anytime.with_best_known(lines(values), has_known=False)).set_index("method")
+    assert table.loc["feasible", "@10"] == "4.00 (67%)"  # 4 / 1, 6 / 2, none
+    assert table.loc["nearest", "@10"] == "1.00"  # 1 / 1, 8 / 2, 2 / 2
+
+
+def test_a_method_that_is_always_dearer_is_behind() -> None:
+    values = {("kc2", row, method): J for row in range(12) for method, J in (("feasible", 5.0), ("nearest", 2.5))}
+    values |= {("kc2", row, "shuffled"): 5.0 for row in range(12)}
+    against = anytime.behind(anytime.with_best_known(lines(values), has_known=False))
+    assert against["@10"].tolist() == ["+0.69>", ""] and against["@15"].tolist() == ["+0.69>", "+0.00"]
+
+
+def test_stated_chances_are_compared_with_how_often_it_was_so() -> None:
+    values = anytime.with_best_known(lines({("kc2", row, "feasible"): 2.0 + row % 2 for row in range(200)}), False)
+    stated = pd.DataFrame({"data": "kc2", "row": range(200), "J": [2.0 + row % 2 for row in range(200)]})
+    stated = stated.assign(**{f"chance{s}": [0.2 + 0.6 * (row % 2) for row in range(200)] for s in (0.1, 0.25, 0.5)})
+    table = anytime.calibration(values, stated)
+    assert table["stated"].tolist() == ["0.20", "0.80"] * 3
+    assert table["actual"].tolist() == ["0.00", "1.00", "0.00", "1.00", "0.00", "0.00"]  # 2 is a third below 3
+    assert table["holds"].tolist() == ["no"] * 6

@@ -1,0 +1,292 @@
+"""Numbers in sentences of README and docs are what their files say: page, words with gaps for numbers, computation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from acex.datasets import PAPER
+from acex.search import belief_inputs
+from benchmarks import score
+from benchmarks.suite import ROOT
+from benchmarks.suites import SUITES, anytime, optimum, paper
+from benchmarks.table import listed
+
+OF_THE_PAPER = ["feasible", "penalty", "growing-spheres", "moc", "baycon"]
+WEIGHTS = Path(belief_inputs.__file__).with_name("weights.npz")
+
+
+@cache
+def lines(suite: str) -> pd.DataFrame:
+    return SUITES[suite].read()
+
+
+@cache
+def searches(seed: int = 0) -> pd.DataFrame:
+    return anytime.with_best_known(lines(f"anytime-forest-{seed}"), has_known=seed == 0)
+
+
+def ratio(measure: str, method: str, other: str, data: str | None = None) -> float:
+    """The mean of a measure over rows for which both methods have one, over that of the other method."""
+    part = lines("mixed")[lines("mixed")["data"].isin([data] if data else PAPER)]
+    one, two = (part[part["method"] == m].set_index(["data", "row"])[measure] for m in (method, other))
+    both = pd.concat([one, two], axis=1, join="inner").dropna().to_numpy(dtype=float)
+    return float(both[:, 0].mean() / both[:, 1].mean())
+
+
+def lower(measure: str, method: str, other: str) -> str:
+    return listed(name for name in PAPER if ratio(measure, method, other, name) < 1 - 1e-6)
+
+
+def best_scores(method: str, among: Sequence[str]) -> int:
+    """On how many data sets a method has the best score, normalised over these methods alone."""
+    means = score.means(paper.shared(lines("mixed")))
+    blocks = [block.set_index("method") for _, block in means[means["method"].isin(among)].groupby("data")]
+    return sum(bool(np.isclose(score.scores(b)[list(b.index).index(method)], score.scores(b).min())) for b in blocks)
+
+
+def median(method: str, data: str, queries: int, seed: int = 0) -> float:
+    part = searches(seed)
+    part = part[(part["method"] == method) & (part["data"] == data)]
+    return float(np.median(anytime.ratio(part, queries)))
+
+
+def within(method: str, queries: int, most: float) -> int:
+    return sum(median(method, name, queries) <= most for name in PAPER)
+
+
+def least_found(method: str, queries: int) -> float:
+    part = searches()[searches()["method"] == method]
+    return float(part.groupby("data")[f"J{queries}"].agg(lambda J: np.isfinite(J).mean()).min())
+
+
+def gap(data: str) -> float:
+    runs = lines("mixed").query("method == 'feasible' and valid and data == @data")
+    proved = optimum.proved()
+    return float(np.median([J / proved[data, row] for row, J in zip(runs.row, runs.J, strict=True)]))
+
+
+def image(method: str) -> float:
+    return float(lines("mnist").set_index("method")["J"][method])
+
+
+def trial(data: str, method: str, column: str) -> str:
+    table = paper.control_tables(lines("control"))["trials"]
+    row = next(row for row in table.rows if row[:2] == [f"{data} of 30 pass", method])
+    return row[table.header.index(column)]
+
+
+def one(suite: str, data: str, method: str, column: str) -> Any:
+    return lines(suite).query("data == @data and method == @method")[column].iloc[0]
+
+
+def categories(column: str, which: str) -> float:
+    wide = lines("categories").pivot_table(index="method", columns="data", values=column)
+    return float((wide["10000"] / wide["10"]).agg(which))
+
+
+def needless(queries: str, column: str) -> int:
+    return int(lines("needless").query("method == @queries")[column].sum())
+
+
+def first_hit(method: str) -> float:
+    """The share of rows whose first hit is the second query or earlier."""
+    return float(np.mean([bool(c) and c[0][0] <= 2 for c in lines("mixed").query("method == @method")["curve"]]))
+
+
+def asks() -> dict[str, float]:
+    return lines("speed").query("method == 'feasible'").set_index("data")["ratio"].to_dict()
+
+
+def dice(which: str) -> float:
+    """DiCE's cost over ours after 30 queries: the least or greatest median by table and range."""
+    wide = lines("ranges").set_index(["data", "row", "method"])[["cost", "after_30"]].unstack("method")
+    ratios = (wide["cost", "dice"] / wide["after_30", "number"]).replace(np.inf, np.nan).dropna()
+    names = ratios.index.get_level_values("data").str.split(", ")
+    return float(ratios.groupby([names.str[0], names.str[2]]).median().agg(which))
+
+
+def row_seconds() -> float:
+    return float(one("throughput", "generated", "1", "seconds") / one("throughput", "generated", "1", "n_rows"))
+
+
+def authors(data: str, column: str) -> str:
+    return str(paper.authors_file().query('data == @data and code == "the authors\' code"')[column].iloc[0])
+
+
+def trained() -> tuple[float, float, float]:
+    rounds = json.loads(WEIGHTS.with_suffix(".json").read_text())["rounds"]
+    candidates = sum(part["candidates"] for part in rounds)
+    return candidates / 1e6, rounds[-1]["loss before"][0], rounds[-1]["loss after"][0]
+
+
+QUERIES, COST = ("queries", "feasible", "penalty"), ("J", "feasible", "penalty")
+SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
+    (
+        "README.md",
+        "takes {:.0%} fewer queries and finds counterfactuals of {:.0%} lower cost",
+        lambda: (1 - ratio(*QUERIES), 1 - ratio(*COST)),
+    ),
+    ("README.md", "on kc2 it takes {:.0%} more queries", lambda: [ratio(*QUERIES, "kc2") - 1]),
+    ("docs/benchmark.md", "over the first {} rows of each data set", lambda: [len(shared_rows())]),
+    ("docs/benchmark.md", "test, with {} seeds or more where the paper has 100", lambda: [fixed_seeds()]),
+    (
+        "docs/benchmark.md",
+        "the best score on {} of eight data sets. It asks {:.0%} fewer queries than `penalty` for {:.0%} lower cost",
+        lambda: (best_scores("feasible", OF_THE_PAPER), 1 - ratio(*QUERIES), 1 - ratio(*COST)),
+    ),
+    (
+        "docs/benchmark.md",
+        "on kc2 it asks {:.0%} more for {:.0%} lower cost",
+        lambda: (ratio(*QUERIES, "kc2") - 1, 1 - ratio(*COST, "kc2")),
+    ),
+    (
+        "docs/benchmark.md",
+        "Growing Spheres on {}; MOC on {}; BayCon on {}.",
+        lambda: [lower("J", rival, "feasible") for rival in ("growing-spheres", "moc", "baycon")],
+    ),
+    (
+        "docs/benchmark.md",
+        "the best score of `feasible` is that of {} data sets, and `nearest` has that of {}.",
+        lambda: [best_scores(method, [*OF_THE_PAPER, "nearest"]) for method in ("feasible", "nearest")],
+    ),
+    (
+        "docs/benchmark.md",
+        "Its mean cost is lower on {}, its queries are fewer on {}.",
+        lambda: [lower(measure, "nearest", "feasible") for measure in ("J", "queries")],
+    ),
+    (
+        "docs/benchmark.md",
+        "Its mean cost is below that of `nearest` on {}, above it on {};",
+        lambda: [lower("J", *pair) for pair in (("feasible-labels", "nearest"), ("nearest", "feasible-labels"))],
+    ),
+    ("docs/benchmark.md", "costs more: J {:.0f} against {:.0f}", lambda: (made(), image("penalty"))),
+    ("docs/benchmark.md", "made for tables (J {:.0f})", lambda: [image("feasible")]),
+    ("docs/benchmark.md", "the gradient method ({:.0f})", lambda: [image("gradient")]),
+    (
+        "docs/benchmark.md",
+        "a passing controller after {} trials where 10 of 30 passed before and after {} where one did",
+        lambda: [trial(n, "feasible-labels", "trials until the first") for n in ("10", "1")],
+    ),
+    (
+        "docs/benchmark.md",
+        "in {} of the histories, after {} trials, and gives up",
+        lambda: [trial("0", "feasible", column) for column in ("passed", "trials until the first")],
+    ),
+    (
+        "docs/budget.md",
+        "for {:.0%} to 100% of rows, by data set, and after 30 the median cost is within a quarter of the best known "
+        "on {} of eight data sets; with them 10 queries find one for {:.0%} to 100%, and within that quarter on {}.",
+        lambda: (
+            *(least_found("feasible", 15), within("feasible", 30, 1.25)),
+            *(least_found("labels", 10), within("labels", 10, 1.25)),
+        ),
+    ),
+    ("docs/limits.md", "from {:.2f} (cmc) to {:.2f} (breast) times it", lambda: (gap("cmc"), gap("breast"))),
+    (
+        "docs/limits.md",
+        "from {:.2f} (cmc) to {:.2f} (kc2) times the best known",
+        lambda: [median("feasible", name, 60) for name in ("cmc", "kc2")],
+    ),
+    (
+        "docs/limits.md",
+        "refuses {:.0%} on diamonds (the local outlier factor {:.0%}) and {:.0%} on loans ({:.0%})",
+        lambda: [1 - one("plausible", d, m, "passes_one") for d in ("diamonds", "loan") for m in ("joint", "lof")],
+    ),
+    (
+        "docs/limits.md",
+        "take {:.1f} to {:.1f} times as long as ten, and up to {:.1f} times the memory",
+        lambda: (categories("total_s", "min"), categories("total_s", "max"), categories("memory_mb", "max")),
+    ),
+    ("docs/method.md", "{} numbers that describe a point", lambda: [len(belief_inputs.NAMES)]),
+    ("docs/method.md", "{:.0f} kB of plain arrays", lambda: [WEIGHTS.stat().st_size / 1000]),
+    (
+        "docs/ranges.md",
+        "asked for {:.0f} rows each (median), and what it gave costs {:.1f} to {:.1f} times",
+        lambda: (lines("ranges").query("method == 'dice'")["queries"].median(), dice("min"), dice("max")),
+    ),
+    (
+        "docs/readings.md",
+        "it reports {}, {}, {} and {} where it asks {}, {}, {} and {}.",
+        lambda: [
+            authors(name, column)
+            for column in ("reported", "asked")
+            for name in ("diabetes", "blood", "tic_tac_toe", "breast")
+        ],
+    ),
+    (
+        "docs/research.md",
+        "{:.2f} million candidates with their true answers. Cross entropy of P(hit) on the third round's tasks before "
+        "they were learned from: {:.3f}, after: {:.3f}",
+        trained,
+    ),
+    (
+        "docs/research.md",
+        "only kc2 misses it ({:.2f} / {:.2f} / {:.2f})",
+        lambda: [median("labels", "kc2", queries) for queries in (10, 20, 40)],
+    ),
+    (
+        "docs/research.md",
+        "{:.2f} at 60 queries, where labels alone give {:.2f}",
+        lambda: [median(method, "kc2", 60) for method in ("scores", "feasible")],
+    ),
+    (
+        "docs/research.md",
+        "takes {:.2f} to {:.2f} of one fit of scikit-learn's classifier on seven data sets, and {:.2f} on kc2",
+        lambda: (min(asks().values()), sorted(asks().values())[-2], asks()["kc2"]),
+    ),
+    (
+        "docs/scale.md",
+        "`import acex` {:.2f}, `acex --help` {:.2f}",
+        lambda: [one("startup", "new process", name, "ratio") for name in ("import acex", "acex --help")],
+    ),
+    ("docs/scale.md", "| seconds of one core | {:.2f} a row of 30 queries", lambda: [row_seconds()]),
+    ("docs/scale.md", "| ledger | {:.1f} kB a query", lambda: [lines("throughput")["kb_a_query"].max()]),
+    ("docs/scale.md", "up to {:.0f} MB for the answers", lambda: [lines("ledger-size")["memory_mb"].max()]),
+    (
+        "docs/scale.md",
+        "{:.1f} kB a row, with a ledger on disk; {:.0f} kB a row where all is kept",
+        lambda: (one("memory", "100000", "ledger", "kb_a_row"), one("memory", "10000", "all kept", "kb_a_row")),
+    ),
+    (
+        "docs/settings.md",
+        "with the second query for {:.0%} of the rows of the [benchmark](benchmark.md), without them for {:.0%}",
+        lambda: (first_hit("feasible-labels"), first_hit("feasible")),
+    ),
+    (
+        "docs/settings.md",
+        "explanations with 60 queries each kept {} needless changes of {}",
+        lambda: (needless("60", "needless"), needless("60", "changes")),
+    ),
+    (
+        "docs/settings.md",
+        "with 15 queries {:.1%} of the changes were needless",
+        lambda: [needless("15", "needless") / needless("15", "changes")],
+    ),
+]
+
+
+def shared_rows() -> set[int]:
+    return set(paper.shared(lines("mixed"))["row"])
+
+
+def fixed_seeds() -> int:
+    return int(lines("fixed").groupby(["data", "row", "method"]).size().min())
+
+
+def made() -> float:
+    """The cost of the image that "penalty" made itself."""
+    return float(lines("mnist").set_index("method")["made"]["penalty"]["J"])
+
+
+@pytest.mark.parametrize(("page", "words", "computed"), SENTENCES, ids=lambda value: str(value)[:60])
+def test_a_sentence_has_the_numbers_of_its_file(page: str, words: str, computed: Callable[[], Sequence[Any]]) -> None:
+    sentence = words.format(*computed())
+    assert sentence in " ".join((ROOT / page).read_text(encoding="utf-8").split())

@@ -1,0 +1,65 @@
+"""Toy tables and models that tests share. Add one here before you define one in a test file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+POINTS = np.random.default_rng(0).normal(size=(150, 3)).round(6)  # three numbers, as an array
+
+
+def sums(rows: Any) -> Any:
+    """1 where the sum of a row is above 0.5: a model of `POINTS`, or of any table of numbers."""
+    return (np.asarray(rows, dtype=float).sum(axis=1) > 0.5).astype(int)
+
+
+def people(n: int = 80, seed: int = 0) -> pd.DataFrame:
+    """Income, debt, children and job of n people: numbers of two kinds and a category."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "income": rng.normal(3000, 800, n).round(),
+            "debt": rng.uniform(0, 2, n).round(2),
+            "children": rng.integers(0, 5, n),
+            "job": rng.choice(["clerk", "cook", "judge"], n),
+        }
+    )
+
+
+def score(rows: pd.DataFrame) -> Any:
+    """How good a person looks to `bank`."""
+    judge = 500 * (rows["job"] == "judge")
+    return (rows["income"] - 400 * rows["children"] - 300 * rows["debt"] + judge - 2800).to_numpy(dtype=float)
+
+
+def bank(rows: pd.DataFrame) -> Any:
+    """ "good" or "bad" for each person."""
+    return np.where(score(rows) > 0, "good", "bad")
+
+
+def bank_scores(rows: pd.DataFrame) -> pd.DataFrame:
+    """The probability of "bad" and "good" for each person."""
+    p = 1 / (1 + np.exp(-score(rows) / 500))
+    return pd.DataFrame({"bad": 1 - p, "good": p})
+
+
+def rejected(rows: pd.DataFrame, i: int = 0) -> pd.Series[Any]:
+    """The person number i of those that `bank` calls bad."""
+    return rows[bank(rows) == "bad"].iloc[i]
+
+
+class Counted:
+    """A model that counts the rows it was sent, and remembers them."""
+
+    def __init__(self, model: Callable[[Any], Any] = bank) -> None:
+        self.model, self.sent = model, list[Any]()
+
+    def __call__(self, rows: Any) -> Any:
+        self.sent += rows.to_dict("records") if isinstance(rows, pd.DataFrame) else np.asarray(rows).tolist()
+        return self.model(rows)
+
+    def __len__(self) -> int:
+        return len(self.sent)
