@@ -111,6 +111,15 @@ def test_wrong_input_is_reported_and_nothing_is_sent(body: Any, words: str, tmp_
     assert bank.asked == []
 
 
+def test_remarks_are_structured(tmp_path: Path) -> None:
+    typed = {"values": {"age": 99, "monthly_income": 1500, "debt": 0.3, "job": "cook"}}  # beyond all known ages
+    with visiting(workspace_in(tmp_path)) as client:
+        remark, *_ = client.post("/api/plan", json={"row": typed}).json()["remarks"]
+        explanation = ended(client, begin(client, typed)["id"])["explanation"]
+    assert remark["columns"] == ["age"] and remark["code"] and "99" in remark["text"] and not remark["is_warning"]
+    assert remark in explanation["remarks"]
+
+
 def test_a_search_is_followed_step_by_step(tmp_path: Path) -> None:
     bank = Bank()
     with visiting(workspace_in(tmp_path, bank)) as client:

@@ -173,6 +173,18 @@ def test_dates_are_typed_in_limited_and_taken_along(folder: Path) -> None:
         assert client.post(f"/api/searches/{identity}/resume", json={"budget": 9}).status_code == 200
 
 
+def test_limits_of_the_command_are_where_the_page_begins(folder: Path) -> None:
+    given = {"ranges": ["built=1995-05-01..", "size=30:"], "weights": ["size=2"], "freeze": ["size"]}
+    with visiting(flats_workspace("agent", target_range="600..", **given)) as client:
+        options = client.get("/api/workspace").json()["options"]
+        assert options["ranges"] == {"built": ["1995-05-01", None], "size": [30, None]}
+        assert options["weights"] == {"size": 2} and options["freeze"] == ["size"]
+        for changes in ({}, options | {"freeze": []}):
+            identity = begin(client, **changes)["id"]
+            ended(client, identity)
+            same_elsewhere(client, identity)
+
+
 @pytest.mark.parametrize("name", sorted(PLAIN))
 def test_every_plain_option_is_on_the_form_and_in_the_exported_code(folder: Path, name: str) -> None:
     [declared] = [d for d in declarations_json() if d["name"] == name] or [{"choices": None, "kind": "count"}]
