@@ -179,8 +179,8 @@ def test_limits_of_the_command_are_where_the_page_begins(folder: Path) -> None:
         options = client.get("/api/workspace").json()["options"]
         assert options["ranges"] == {"built": ["1995-05-01", None], "size": [30, None]}
         assert options["weights"] == {"size": 2} and options["freeze"] == ["size"]
-        for changes in ({}, options | {"freeze": []}):
-            identity = begin(client, **changes)["id"]
+        for changed in (options, options | {"freeze": []}):
+            identity = begin(client, **changed)["id"]
             ended(client, identity)
             same_elsewhere(client, identity)
 

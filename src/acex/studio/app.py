@@ -84,7 +84,7 @@ class Studio:
     def app(self) -> Starlette:
         """All routes."""
         endpoints: dict[str, Endpoint] = {
-            "GET /": self.page,
+            "GET /": self.file,
             "GET /static/{name}": self.file,
             "GET /api/workspace": self.about,
             "GET /api/rows": self.rows,
@@ -120,13 +120,8 @@ class Studio:
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    async def page(self, request: Request) -> Response:
-        return self._file("index.html")
-
     async def file(self, request: Request) -> Response:
-        return self._file(request.path_params["name"])
-
-    def _file(self, name: str) -> Response:
+        name = request.path_params.get("name", "index.html")
         if name not in self._files:
             raise LookupError("There is no such page.")
         content, kind = self._files[name]

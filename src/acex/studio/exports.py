@@ -99,15 +99,8 @@ def shell_command(
             return None
         words += _repeated(option, (f"{name}={text}" for name, text in texts.items()))
     words += _repeated("weights", (f"{name}={weight:g}" for name, weight in (options.get("weights") or {}).items()))
-    arguments = search_arguments(options)
-    strategy, cost = arguments["strategy"], arguments["cost"]
-    owners = {"strategy": (strategy, type(strategy)()), "cost": (cost, default_cost(strategy))}
-    for name, declared in PLAIN.items():
-        value, default = options.get(name), declared.default
-        if declared.owner in owners:
-            value, default = (getattr(owner, name, None) for owner in owners[declared.owner])
-        if value is not None and value != default:
-            words += _repeated(name, [str(value)])
+    for name in PLAIN:
+        words += _repeated(name, [] if options.get(name) is None else [str(options[name])])
     ledger = ' --ledger "$ACEX_LEDGER"' if workspace.setup.ledger_from_environment else ""
     return before + shlex.join(_with_equals(words)) + ledger
 

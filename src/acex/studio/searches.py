@@ -223,33 +223,32 @@ class Searches:
         asks = ledger.asks(identity)
         try:
             e = acex.Explanation.from_ledger(ledger, identity)
+            factual, settings, space = e.steps[0].row, e.plan.settings, e.plan.space
         except ValueError:  # not even its own row has an answer
-            lines = ledger.tables.explanations(record.model)
+            e, lines = None, ledger.tables.explanations(record.model)
             factual = json.loads(lines.loc[lines["id"] == identity, "factual"].iloc[0])
             space = acex.Space.from_dict(record.space) if record.space else workspace.space
-            options = recorded_options(record.settings, space, workspace)
-            return TrackedSearch(identity, as_frame(factual, workspace), factual, options)
-        row = as_frame(e.steps[0].row, workspace)
-        search = TrackedSearch(identity, row, e.steps[0].row, self._options(e))
+            settings = record.settings
+        options = recorded_options(settings, space, workspace)
+        search = TrackedSearch(identity, as_frame(factual, workspace), factual, options)
         search.paid = sum(ask.paid for ask in asks)
-        search.steps = [step_json(step, e.plan) for step in e.steps]
-        search.explanation = explanation_json(e)
-        if record.result is not None and record.result["asked"] == len(asks) == len(e.steps):
-            search.state = "ended"
+        if e is not None:
+            search.steps = [step_json(step, e.plan) for step in e.steps]
+            search.explanation = explanation_json(e)
+            if record.result is not None and record.result["asked"] == len(asks) == len(e.steps):
+                search.state = "ended"
         return search
-
-    def _options(self, e: acex.Explanation) -> dict[str, Any]:
-        return recorded_options(e.plan.settings, e.plan.space, self._workspace)
 
     def of_same_row(self, search: TrackedSearch) -> list[dict[str, Any]]:
         """Explanations of the same row in the ledger that have found a counterfactual."""
-        lines = self._workspace.ledger.tables.explanations(self._workspace.explainer.model_id)
+        workspace = self._workspace
+        lines = workspace.ledger.tables.explanations(workspace.explainer.model_id)
         asked = lines[lines["asked"] > 1]
         same = [i for i, row in zip(asked["id"], asked["factual"], strict=True) if is_same_row(row, search.factual)]
         out = []
         for identity in same:
             with suppress(ValueError):  # without an answer
-                e = acex.Explanation.from_ledger(self._workspace.ledger, identity)
-                options = options_json(self._options(e), self._workspace)
+                e = acex.Explanation.from_ledger(workspace.ledger, identity)
+                options = options_json(recorded_options(e.plan.settings, e.plan.space, workspace), workspace)
                 out.append({"id": identity, "explanation": explanation_json(e), "options": options})
         return [search for search in out if search["explanation"]["answers"]]

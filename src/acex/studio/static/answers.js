@@ -1,6 +1,6 @@
-// Answers side by side, each confirmed by the model itself.
+// Answers side by side, each confirmed by the model itself, and bookmarks of them in this browser.
 
-import { announce, bookmarks, h, s, short, titled, word } from "./dom.js";
+import { announce, bookmarks, h, put, s, short, titled, word } from "./dom.js";
 
 function way(change) {
   // From where to where within the feature's range: a ring and a diamond on a line.
@@ -47,4 +47,16 @@ export function answerCard(entry, answer, title, { without, tryOut, current, bus
     h("div", { class: "answer-foot" },
       tryOut ? h("button", { type: "button", class: "link", onclick: () => tryOut(answer) }, "Try it a little differently") : null,
       current ? null : h("a", { href: `#/search/${entry.id}` }, "Open its search")));
+}
+
+export async function savedPage() {
+  const list = h("ul", { class: "saved" });
+  function show() {
+    const all = bookmarks.all();
+    put(list, all.map(mark => h("li", {}, h("a", { href: `#/search/${mark.id}` }, mark.sentence), h("small", { class: "soft" }, ` ${mark.model}, ${new Date(mark.at).toLocaleDateString()}`),
+      h("button", { type: "button", class: "link", "aria-label": `Remove: ${mark.sentence}`, onclick: () => { bookmarks.toggle(mark); show(); } }, "Remove"))));
+    if (!all.length) put(list, h("li", { class: "empty" }, "No bookmarks yet. The star on an answer puts it here."));
+  }
+  show();
+  return { title: "Bookmarks", view: h("div", { class: "narrow" }, h("h1", {}, "Bookmarks"), h("p", { class: "soft" }, "Kept in this browser only."), list) };
 }

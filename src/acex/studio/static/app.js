@@ -4,8 +4,8 @@ import { nameFeatures, get, h, number, money, problem, put } from "./dom.js";
 import { rowsPage } from "./rows.js";
 import { ownPage, rowPage } from "./row.js";
 import { searchPage } from "./search.js";
+import { savedPage } from "./answers.js";
 import { manyPage } from "./many.js";
-import { savedPage } from "./saved.js";
 
 const main = document.getElementById("main");
 const PAGES = [

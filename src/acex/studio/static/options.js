@@ -18,9 +18,9 @@ function optionField({ name, title, help, kind, choices, default: usual }, optio
     changed();
   };
   const control = choices
-    ? h("select", { id, "aria-describedby": hint, onchange: set }, choices.map(value => h("option", { value, selected: value === (options[name] ?? usual) }, value)))
+    ? h("select", { id, name, "aria-describedby": hint, onchange: set }, choices.map(value => h("option", { value, selected: value === (options[name] ?? usual) }, value)))
     : h("input", {
-      id, "aria-describedby": hint, type: kind === "text" ? "text" : "number", step: kind === "count" ? 1 : "any", min: kind === "count" ? 0 : null,
+      id, name, "aria-describedby": hint, type: kind === "text" ? "text" : "number", step: kind === "count" ? 1 : "any", min: kind === "count" ? 0 : null,
       value: options[name] ?? "", placeholder: usual === null ? "" : String(usual), autocomplete: "off", onchange: set,
     });
   return h("div", { class: "field" }, h("label", { for: id }, title), control, h("small", { id: hint }, help));
