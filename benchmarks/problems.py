@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from acex.space.quantiles import Quantiles
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -19,7 +20,6 @@ from acex.arrays import BoolArray, FloatArray
 from acex.search.candidates import everything, from_hits, from_reference
 from acex.search.problem import Problem
 from acex.space.cost import Cost
-from acex.space.quantiles import Quantiles
 from acex.space.region import Region
 from acex.space.scale import Scale
 from benchmarks.scenario import Scenario, published

@@ -88,12 +88,15 @@ class Suite:
         cap: int = CAP,
     ) -> Iterator[Job]:
         """The jobs of the suite, in an order in which all methods advance alike."""
+        possible = {
+            name: [method for method in methods or self.methods if self.missing(name, method) is None]
+            for name in data or self.data
+        }
         for step in range(self.rows if rows is None else rows):
-            for name in data or self.data:
+            for name, able in possible.items():
                 for row, seed in self.instances(name, step):
-                    for method in methods or self.methods:
-                        if self.missing(name, method) is None:
-                            yield Job(name, method, row, seed, cap)
+                    for method in able:
+                        yield Job(name, method, row, seed, cap)
 
     def path(self, folder: Path = RESULTS) -> Path:
         """The file of raw lines."""

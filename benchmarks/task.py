@@ -11,7 +11,6 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.engine.blackbox import BlackBox
-from acex.ledger import MemoryLedger
 from acex.space.region import Region
 from benchmarks.scenario import Scenario
 

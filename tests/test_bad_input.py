@@ -398,8 +398,10 @@ def test_a_range_that_shuts_out_a_frozen_factual_leaves_nothing() -> None:
         "'age': ranges and values allow .* it stays as it is; nothing is left", freeze=["age"], ranges={"age": high}
     )
     others = sorted({"clerk", "cook", "nurse"} - {BAD["job"]})
-    refused("'job': ranges allows .* it stays as it is", freeze=["job"], ranges={"job": others})
-    refused("'age': ranges allows .* it may only decrease", directions={"age": "decrease"}, ranges={"age": high})
+    refused("'job': ranges and values allow .* it stays as it is", freeze=["job"], ranges={"job": others})
+    refused(
+        "'age': ranges and values allow .* it may only decrease", directions={"age": "decrease"}, ranges={"age": high}
+    )
 
 
 def test_a_range_that_shuts_out_the_factual_makes_the_feature_move() -> None:

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from acex.batch.allocation import Standing, next_grants
+from acex.batch.order import order_of_work
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 import acex
 from acex.arrays import FloatArray
-from acex.batch.allocation import Standing, next_grants
 from acex.batch.executors import InProcess, Lost
 from acex.batch.explanations import Done
-from acex.batch.order import order_of_work
 from acex.ledger import canonical
 from ledgers import Bill
 
@@ -187,8 +187,8 @@ def test_what_is_wrong_for_all_rows_is_an_error_at_once(options: dict[str, Any],
 
 def test_categories_that_are_none_are_an_error_at_once(bill: Bill) -> None:
     rows = pd.DataFrame({"job": ["clerk", "cook"] * 10, "age": range(20)})
-    for wrong, words in ((5, "expected a list of the allowed categories, got 5"), (["king"], "'king' is not a known")):
-        with pytest.raises(ValueError, match=rf"ranges\['job'\]: {words}"):
+    for wrong, words in ((5, "expected a list of allowed values, got 5"), (["king"], "'king' is not a known")):
+        with pytest.raises(ValueError, match=rf"values\['job'\]: {words}"):
             acex.Explainer(Billed(bill), rows).explain_many(rows, ranges={"job": wrong}, n_jobs=1)
     assert bill.lines() == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
@@ -95,6 +96,11 @@ def test_no_two_files_need_each_other() -> None:
         TopologicalSorter(edges).prepare()
     except CycleError as cycle:
         pytest.fail(f"these import each other: {cycle.args[1]}")
+
+
+@pytest.mark.parametrize("path", MODULES.values(), ids=lambda path: path.stem)
+def test_the_package_does_not_import_the_benchmarks(path: Path) -> None:
+    assert not re.search(r"^\s*(?:from|import) benchmarks\b", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", POINTS_ONLY, ids=lambda path: path.stem)

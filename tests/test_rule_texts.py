@@ -144,6 +144,18 @@ def test_any_text_is_a_rule_or_a_value_error(text: str) -> None:
         assert Rule.of(text, SPACE).sentence
 
 
+PIECES = ["a", "b", "c", "housing", "school", "`has car`", "'own'", "true", "3", "0.5", "(", ")", ",", "if", "then"]
+SIGNS = ["and", "or", "not", "in", "<", "<=", "=", "==", "!=", "+", "-", "*", "/", "sum(", "abs(", "nothing"]
+
+
+@given(st.lists(st.sampled_from(PIECES + SIGNS), max_size=12))
+@settings(max_examples=300, deadline=None)
+def test_any_sequence_of_words_and_signs_is_a_rule_or_a_value_error(words: list[str]) -> None:
+    with suppress(ValueError):
+        rule = Rule.of(" ".join(words), SPACE)
+        assert rule.sentence and rule.holds(FACTUAL[None], FACTUAL).dtype == bool
+
+
 # -- equalities ----------------------------------------------------------------------------------------------
 
 

@@ -280,7 +280,7 @@ def test_a_space_written_by_0_2_can_be_read() -> None:
 
 def test_the_explainer_drops_rows_by_its_space() -> None:
     data = pd.DataFrame({"size": np.arange(40.0), "age": [20.0, 30.0, None, 40.0] * 10})
-    dropping, keeping = (acex.Explainer(len, data, space=Space.infer(data, missing=m)) for m in ("drop", "keep"))  # type: ignore[arg-type]
+    dropping, keeping = (acex.Explainer(len, data, space=Space.infer(data, missing=m)) for m in ("drop", "keep"))
     assert (len(dropping.reference), len(keeping.reference)) == (30, 40)
     assert any("10 of 40 rows" in remark for remark in dropping.remarks) and not keeping.remarks
 

@@ -65,11 +65,11 @@ class Notes:
     traits: FloatArray  # of candidates, (n, f)
     hits: FloatArray  # are they? (n,)
     states: FloatArray  # of the search after its first hit, (s, g)
-    truths: FloatArray  # what `Outlook` should have said of them, (s, 4)
+    truths: FloatArray  # what `Outlook` should predict, (s, 4)
 
 
 def helped(case: Case, help_: str, rng: np.random.Generator) -> tuple[Problem, Known | None, Odds]:
-    """The case for somebody with this kind of help."""
+    """The case with this kind of help."""
     match help_:
         case "outcomes":
             return case.with_outcomes(case.outcomes), None, None
@@ -90,8 +90,8 @@ def helped(case: Case, help_: str, rng: np.random.Generator) -> tuple[Problem, K
 
 def begun(problem: Problem, known: Known | None, odds: Odds) -> History:
     """A search's history after its first query, the factual."""
-    nothing = History((), (), (), known)
-    return nothing.with_answer(Query(problem.factual, "factual"), False, odds(problem.factual) if odds else None)
+    empty = History((), (), (), known)
+    return empty.told(Query(problem.factual, "factual"), False, odds(problem.factual) if odds else None)
 
 
 def noted(seed: int) -> Notes | str:
@@ -262,10 +262,10 @@ def searched(seeds: range, weights: Path | None, n_jobs: int) -> list[Notes]:
     """The notes of searches in these tasks, in the order of the seeds."""
     begin = (None if weights is None else str(weights),)
     with ProcessPoolExecutor(n_jobs, initializer=_begin, initargs=begin) as pool:
-        told = list(pool.map(noted, seeds, chunksize=4))
-    for failure in (notes for notes in told if isinstance(notes, str)):
+        results = list(pool.map(noted, seeds, chunksize=4))
+    for failure in (notes for notes in results if isinstance(notes, str)):
         print(failure, flush=True)
-    return [notes for notes in told if isinstance(notes, Notes)]
+    return [notes for notes in results if isinstance(notes, Notes)]
 
 
 def stacked(notes: list[Notes]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -60,7 +60,7 @@ class Case:
         return np.asarray(self.odds(X) > 0) if len(X) else np.zeros(0, dtype=bool)
 
     def with_outcomes(self, outcomes: BoolArray) -> Problem:
-        """The problem for somebody who knows these outcomes of the reference, (m,)."""
+        """The problem with these outcomes of the reference known, (m,)."""
         space = self.problem.region.space
         return replace(self.problem, hint=outcome_model(space, self.problem.reference, outcomes))
 
@@ -331,7 +331,7 @@ def _ranges(rng: np.random.Generator, space: Space, x: FloatArray, scale: Scale)
     return ranges
 
 
-# -- what else somebody may know -------------------------------------------------------------------------
+# -- other help -----------------------------------------------------------------------------------------
 
 
 def earlier_answers(case: Case, rng: np.random.Generator, n_rows: int) -> tuple[Known, Hint | None]:

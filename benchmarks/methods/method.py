@@ -18,7 +18,7 @@ class Method:
     name: str
     explain: Explain
     style: dict[str, Any] = field(default_factory=dict)  # of its line in pictures; colours of Okabe and Ito
-    given: str = "rows"  # input besides the model's labels; rows are those of the reference
+    given: str = "rows"  # input in addition to the model's labels; rows are those of the reference
     revision: int = 1  # raise it when the same task and seed lead to other queries: its results are measured again
     labels_reference: bool = False  # queries the label of every reference row, which serves all explained rows
     numbers_only: bool = False  # cannot handle categories

@@ -145,8 +145,8 @@ def offspring(
     child = rng.random((n, 1)) < MUTATED
     noise = rng.standard_normal((n, d)) * task.scenario.deviations
     values = values + np.where(child & (rng.random((n, d)) < MUTATED_VALUE), noise, 0.0)
-    # A flag drawn anew falls as its fellows do, so that the number of changes stays about the same.
+    # A new flag is drawn with the frequency of the other flags, so that the number of changes stays about the same.
     share = (flags.sum(axis=1, keepdims=True) + 1) / (d + 2)
-    anew = child & (rng.random((n, d)) < 2 * MUTATED_FLAG)
-    flags = np.where(anew, rng.random((n, d)) < share, flags)
+    redrawn = child & (rng.random((n, d)) < 2 * MUTATED_FLAG)
+    flags = np.where(redrawn, rng.random((n, d)) < share, flags)
     return task.project(np.where(flags, task.x, values)), flags

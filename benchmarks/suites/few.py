@@ -122,7 +122,7 @@ def line(problem: Problem, is_hit: IsHit, seed: int) -> Line:
 
 
 def _one_category(problem: Problem, is_hit: IsHit) -> bool:
-    """Is there a hit that changes one category and nothing else, is allowed and looks real?"""
+    """Whether an allowed and plausible hit exists that changes one category only."""
     X = []
     for j in np.flatnonzero(problem.scale.is_nominal & problem.region.movable):
         values = np.asarray(problem.region.values(int(j)))

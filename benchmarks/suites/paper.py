@@ -26,7 +26,7 @@ from benchmarks import figures, score
 from benchmarks.methods import METHODS
 from benchmarks.scenario import Scenario, scenario
 from benchmarks.suite import RESULTS, Job, Line, Suite
-from benchmarks.table import Table, bold, listed, number
+from benchmarks.table import NOTHING, Table, bold, listed, number
 from benchmarks.task import CapReached, CountedModel, Task
 
 COLUMNS = (
@@ -140,7 +140,7 @@ def mixed_tables(lines: pd.DataFrame) -> dict[str, Table]:
         is_best = (wide.round(digits) == wide.round(digits).min()) & has_best
         tables[name] = bold(wide, is_best, digits, f"mixed: {title}")
         if name in ("J", "queries"):
-            tables[name].rows.append(authors_row(name))
+            tables[name].rows.append(authors_row(name, tables[name].header[1:]))
     wide = by_data(score.needed(blind, 1.25), "queries")
     title = "mixed: queries until half of the rows are within 1.25 of the best known cost"
     tables["needed"] = bold(wide, wide == wide.min(), 0, title)
@@ -154,9 +154,9 @@ def by_data(lines: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 
 def given() -> Table:
-    """What each method gets besides labels, and whether it labels the reference."""
+    """Input of each method in addition to labels, and whether it labels the reference."""
     rows = [[f"`{m.name}`", m.given, "yes" if m.labels_reference else ""] for m in METHODS.values()]
-    return Table("methods", ["method", "given besides labels", "queries the labels of the reference"], rows)
+    return Table("methods", ["method", "given in addition to labels", "queries the labels of the reference"], rows)
 
 
 def beside(lines: pd.DataFrame, suite: str) -> dict[str, Table]:
@@ -227,11 +227,11 @@ def authors() -> Table:
     return Table("the authors' code", header, lines[lines["data"].isin(PAPER)].to_numpy().tolist())
 
 
-def authors_row(measure: str) -> list[str]:
+def authors_row(measure: str, data: Sequence[str]) -> list[str]:
     """The same, over rows of its own, as the last row of a grid."""
     lines = authors_file()
     theirs = lines[lines["code"] == "the authors' code"].set_index("data")[{"queries": "asked", "J": "J"}[measure]]
-    return ["*the authors' code of ACE, 14 rows (tic tac toe 6)*", *(str(theirs.get(name, "–")) for name in PAPER)]
+    return ["*the authors' code of ACE, 14 rows (tic tac toe 6)*", *(str(theirs.get(name, NOTHING)) for name in data)]
 
 
 def penalty(lines: pd.DataFrame) -> Table:
@@ -250,7 +250,7 @@ def penalty(lines: pd.DataFrame) -> Table:
             theirs = f" ({papers.loc[name, measure]:.{digits}f})" if name in papers.index else ""
             cells.append(f"{line[measure]:.{digits}f}{theirs}")
         least = [J for (data, row), J in proved().items() if data == name and row < line["n"] and np.isfinite(J)]
-        rows.append([*cells, f"{np.mean(least):.1f} ({len(least)} rows)" if least else "–"])
+        rows.append([*cells, f"{np.mean(least):.1f} ({len(least)} rows)" if least else NOTHING])
     header = ["", "rows", "queries (paper)", "d2n (paper)", "g1n (paper)", "J (paper)", "least J, proved for"]
     return Table("penalty beside the paper", header, rows)
 

@@ -36,8 +36,6 @@ from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 from acex import datasets
 from acex.arrays import BoolArray, FloatArray
 from acex.datasets import PAPER
-from acex.space import expected
-from acex.space.expected import Expected
 from acex.space.plausibility import Plausibility
 from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space

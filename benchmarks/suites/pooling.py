@@ -21,11 +21,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from acex.batch.order import order_of_work
 from matplotlib.figure import Figure
 
 import acex
 from acex.arrays import FloatArray
-from acex.batch.order import order_of_work
 from benchmarks.scenario import published
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table

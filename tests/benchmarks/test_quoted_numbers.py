@@ -102,7 +102,8 @@ def first_hit(method: str) -> float:
 
 
 def asks() -> dict[str, float]:
-    return lines("speed").query("method == 'feasible'").set_index("data")["ratio"].to_dict()
+    speed = lines("speed").query("method == 'feasible'")
+    return dict(zip(speed["data"], speed["ratio"], strict=True))
 
 
 def dice(which: str) -> float:

@@ -223,9 +223,9 @@ def test_a_raw_file_keeps_lists_numbers_and_gaps(tmp_path: Path) -> None:
 def test_a_job_gives_its_committed_line_again(suite: str, job: Job) -> None:
     (line,) = SUITES[suite].measure(job)
     committed = SUITES[suite].read()
-    (known,) = committed[(committed[["data", "method", "row"]] == [job.data, job.method, job.row]).all(axis=1)].to_dict(
-        "records"
-    )
+    key = ["data", "method", "row", "seed"]
+    is_this = (committed[key] == [job.data, job.method, job.row, job.seed]).all(axis=1)
+    (known,) = committed[is_this].to_dict("records")
     times = ("seconds", "fit", "judge")
     compared = [name for name in SUITES[suite].columns if name not in times and isinstance(known[name], float)]
     assert len(compared) > 4

@@ -99,7 +99,7 @@ class Case:
             n = int(outcomes.isna().sum())
             remarks.append(f"{n} rows have no outcome in {given['outcomes']} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
-        space = space.moving_on(flags.grid(given.get("grid", ()), space.names))
+        space = space.with_grid(flags.grid(given.get("grid", ()), space.names))
         other: Any = self._by_column("other", "--other", "job=other", space, _category(space))
         space = space.adjust(other=other)
         wrapped = self._model(model)

@@ -152,6 +152,7 @@ class Planner:
             target=options.target,
             settings=settings | ({} if functions is None else {"functions": functions}),
             allowed=problem.region.allowed,
+            listed=problem.region.listed,
             decides=deciding | {"reference": self.reference.identity, "functions": functions},
             remarks=(
                 *self.remarks,

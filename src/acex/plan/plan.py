@@ -28,7 +28,7 @@ class Plan:
         target: what is wanted.
         settings: all options in plain values, as reports and the ledger show them: those of `acex.options`, the name of
             the model (`model_id`) and the size of the reference (`n_reference`).
-        allowed: for each feature (low, high), or the codes it may take.
+        allowed: for each feature (low, high), or, for those in `listed`, the codes it may take.
         decides: what else tells this explanation from others: the settings that decide what is asked, as far as they
             are not at their defaults, and fingerprints of the reference and of functions among the rules.
         remarks: what a reader should know about the plan itself.
@@ -40,6 +40,7 @@ class Plan:
     target: Target
     settings: Mapping[str, Any]
     allowed: tuple[FloatArray, ...] = ()
+    listed: frozenset[int] = frozenset()
     decides: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
 
@@ -88,15 +89,16 @@ class Plan:
         space["dtypes"] = space["dtypes"] and ["str" if dtype == "object" else dtype for dtype in space["dtypes"]]
         allowed = [a.tolist() for a in self.allowed]
         budget = None if self.count == 1 else self.budget
-        return fingerprint([dict(self.decides), budget, space, dict(self.factual), allowed])
+        return fingerprint([dict(self.decides), budget, space, dict(self.factual), allowed, sorted(self.listed)])
 
     @property
     def may_become(self) -> dict[str, Any]:
         """For each feature what it may become: None where it stays, (lowest, highest), or a list of values."""
         x = self.space.encode(dict(self.factual))[0]
         out: dict[str, Any] = {}
-        for feature, allowed, value in zip(self.space.features, self.allowed, x, strict=True):
-            out[feature.name] = None if allowed[0] == value == allowed[-1] else feature.limits(allowed)
+        for j, (feature, allowed, value) in enumerate(zip(self.space.features, self.allowed, x, strict=True)):
+            stays = allowed[0] == value == allowed[-1]
+            out[feature.name] = None if stays else feature.limits(allowed, listed=j in self.listed)
         return out
 
     def described_space(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """P(hit) of strategy "feasible": a small network trained on simulated searches.
 
-The network (trained by `python -m benchmarks train`, evaluated with NumPy alone) reads about fifty numbers that describe a
-point given the evidence (`belief_inputs`), among them the predictions of Gaussian processes, and returns its log odds
-of being a hit. Labels, scores, known outcomes and answers of other searches are all inputs: how far to trust each was
+The network (trained by `python -m benchmarks train`, evaluated with NumPy alone) reads about fifty numbers that
+describe a point given the evidence (`belief_inputs`), among them the predictions of Gaussian processes, and returns its
+log odds of being a hit. Labels, scores, known outcomes and answers of other searches are all inputs: how far to trust each was
 learned too.
 
     x   inputs, (n, f)     W, b   weights and biases of a layer

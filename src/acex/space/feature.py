@@ -197,10 +197,17 @@ class Feature:
 
     def range_in(self, text: str) -> tuple[Any, Any]:
         """The pair (low, high) that a text such as "5:10" or, for times, "2026-01-01..2026-12-31" stands for."""
-        low, found, high = text.partition(".." if ".." in text else ":")
+        expected = "expected LOW:HIGH or LOW..HIGH, either of which may be left out"
+        first, found, last = text.partition(".." if ".." in text else ":")
         if not found:
-            raise ValueError("expected LOW:HIGH or LOW..HIGH, either of which may be left out.")
-        return (self.value_in(low) if low else None), (self.value_in(high) if high else None)
+            raise ValueError(f"{expected}.")
+        try:
+            low, high = (self.value_in(word) if word else None for word in (first, last))
+        except ValueError as error:
+            raise ValueError(f"{expected}: {error}") from None
+        if low == np.inf or high == -np.inf or low != low or high != high:  # NaN differs from itself
+            raise ValueError(f"{expected}.")
+        return low, high
 
     def values_in(self, text: str) -> list[Any]:
         """The list that a text such as "25|33|50" stands for."""

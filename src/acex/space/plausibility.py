@@ -69,8 +69,8 @@ class Plausibility:
     @property
     def described(self) -> dict[str, Any]:
         """In plain values, as plans have it. That of kind "lof" is what acex 0.1.0 wrote, which knew no other."""
-        unsaid = "kind" if self.kind == "lof" else ""
-        return {name: value for name, value in asdict(self).items() if value is not None and name != unsaid}
+        left_out = "kind" if self.kind == "lof" else ""
+        return {name: value for name, value in asdict(self).items() if value is not None and name != left_out}
 
     def fit(self, reference: FloatArray, scale: Scale, seed: int = 0) -> Density:
         """The filter for these reference points, (m, d); fitted once, used for every candidate."""

@@ -13,7 +13,7 @@ from acex.arrays import BoolArray, FloatArray, row_wise_advice
 from acex.space.columns import Column
 from acex.space.cost import n_changed
 from acex.space.feature import MISSING_CODE, Feature
-from acex.space.rules import Along, Rule, RuleFunction, as_rules
+from acex.space.rules import EqualitySolver, Rule, RuleFunction, as_rules
 from acex.space.space import Space
 
 
@@ -77,7 +77,7 @@ class Region:
                 else:
                     off_grid[feature.name] = None
             allowed.append(left)
-        space = space.moving_on(off_grid) if off_grid else space
+        space = space.with_grid(off_grid) if off_grid else space
         region = cls(space, factual, tuple(allowed), listed, texts, functions, middle=middle)
         if not region.movable.any():
             raise ValueError(
@@ -138,13 +138,13 @@ class Region:
         is made equal, where other features can make up for it.
         """
         X = self._snapped(np.atleast_2d(X))
-        return X if self._along is None else self._along(X)
+        return X if self._solver is None else self._solver(X)
 
     @cached_property
-    def _along(self) -> Along | None:
+    def _solver(self) -> EqualitySolver | None:
         if not any(rule.equalities for rule in self.rules):
             return None
-        return Along(self.rules, self.factual, self.movable, self.low, self.high, self._snapped_column)
+        return EqualitySolver(self.rules, self.factual, self.movable, self.low, self.high, self._snapped_column)
 
     def _snapped_column(self, j: int, x: FloatArray) -> FloatArray:
         """The nearest values that feature j may have, (n,)."""

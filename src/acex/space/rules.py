@@ -195,9 +195,7 @@ class Token(NamedTuple):
         return self.kind in ("number", "quoted", "text") or (self.kind == "word" and self.text not in OPERATORS)
 
 
-Side: TypeAlias = (
-    Expression | Feature | Token
-)  # of a comparison: a number, a column of categories, or one of its values
+Side: TypeAlias = Expression | Feature | Token  # a number, a column of categories, or a value of one
 
 
 def _error(text: str, what: str, at: int) -> ValueError:
@@ -225,9 +223,8 @@ class _Reader:
             if found is None or found.lastgroup is None:
                 at += len(self.text[at:]) - len(self.text[at:].lstrip())
                 sign = self.text[at]
-                raise _error(
-                    self.text, "this quote does not end" if sign in "'\"`" else f"{sign!r} means nothing here", at
-                )
+                what = "this quote does not end" if sign in "'\"`" else f"{sign!r} means nothing here"
+                raise _error(self.text, what, at)
             kind, start = found.lastgroup, found.start(found.lastgroup)
             is_quoted = kind in ("single", "double", "quoted")
             kind = "text" if kind in ("single", "double") else kind
@@ -236,9 +233,7 @@ class _Reader:
             depth += (tokens[-1][:2] == ("sign", "(")) - (tokens[-1][:2] == ("sign", ")"))
             if depth > MOST_DEEP or len(tokens) > MOST_TOKENS:
                 what = "nested too deeply" if depth > MOST_DEEP else f"longer than {MOST_TOKENS} words and signs"
-                raise ValueError(
-                    f"rule: {what}: {self.text[:60]}... Split it into several rules, or use sum(a, b, ...)."
-                )
+                raise ValueError(f"rule: {what}: {self.text[:60]}... Split it into several rules.")
         return [*tokens, Token("end", "", len(self.text.rstrip()))]
 
     def rule(self) -> tuple[Condition | None, Condition]:
@@ -462,9 +457,8 @@ def _transition(text: str, space: Space, found: re.Match[str]) -> Rule:
         at += len(part) + len("->")
     only = found[4] == "only"
     if len(chain) < 2 or (len(chain) > 2 and not only):
-        raise _error(
-            text, f"expected {'two values or more' if only else 'two values'} with '->' between", found.start(3)
-        )
+        count = "two values or more" if only else "two values"
+        raise _error(text, f"expected {count} with '->' between", found.start(3))
     places = [codes[word] for word in chain]
     if only:
         sentence = f"{name} may only go from {' to '.join(chain)}."
@@ -483,7 +477,7 @@ def _is_forward(codes: FloatArray, start: float, places: Sequence[float]) -> Boo
 # -- moving along equalities -------------------------------------------------------------------------------
 
 
-class Along:
+class EqualitySolver:
     """Moves points so that equalities hold.
 
     Where some of the features of an equality were changed, the others of those make up for the largest change; where

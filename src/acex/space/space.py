@@ -171,7 +171,7 @@ class Space:
         columns = [(f"{prefix}{label}", column) for label, column in known_values(frame, missing)]
         features = all_at_once(partial(infer_feature, name, column) for name, column in columns)
         features = [feature.as_written(column) for feature, (_, column) in zip(features, columns, strict=True)]
-        return cls(tuple(features), missing=missing).like(data).adjust(other=other).moving_on(grid)
+        return cls(tuple(features), missing=missing).like(data).adjust(other=other).with_grid(grid)
 
     def like(self, data: Rows) -> Space:
         """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
@@ -233,7 +233,7 @@ class Space:
             features[j] = replace(feature, other=category)
         return replace(self, features=tuple(features))
 
-    def moving_on(self, grid: Grids) -> Space:
+    def with_grid(self, grid: Grids) -> Space:
         """The same space, its numbers moved in these steps; see `infer`."""
         if grid is None:
             return self
