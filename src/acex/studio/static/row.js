@@ -138,9 +138,10 @@ export async function rowPage(workspace, position) {
         h("div", { class: "panel" },
           h("h2", {}, "What it will cost"),
           h("div", { class: "field" }, h("label", { for: budgetId }, "Questions, at most"), budget),
-          h("details", { open: isSet(workspace.declared, options) }, h("summary", {}, "More options"), optionFields(workspace.declared, options, quote)),
           cost, trouble, go,
           h("p", { class: "soft small" }, "You can stop at any time. Every answer is recorded, and free from then on.")),
+        h("details", { class: "panel", open: isSet(workspace.declared, options) }, h("summary", {}, "More options"),
+          optionFields(workspace.declared, options, quote)),
         h("details", { class: "panel" }, h("summary", {}, "The row as it is"),
           h("dl", { class: "values" }, row.others.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v))), values)))));
   return { title: name, view };

@@ -38,9 +38,9 @@ export async function searchPage(workspace, id) {
   const go = button("Go on", () => act(post(`/api/searches/${id}/resume`, { budget: search.budget })));
   const more = button("Ten more questions", () => {
     const budget = Math.max(search.budget, search.paid) + MORE;
-    // A search that has settled continues only if it is to spend its budget: that is another search.
+    // A search that has settled continues only with effort "spend": another search, for which known answers are free.
     const isSettled = search.state === "ended" && search.explanation?.stopped_by === "settled";
-    act(isSettled ? post("/api/searches", { row: rowRequest(), options: { ...search.options, budget: search.paid + MORE, effort: "spend" } }) : post(`/api/searches/${id}/resume`, { budget }));
+    act(isSettled ? post("/api/searches", { row: rowRequest(), options: { ...search.options, budget: MORE, effort: "spend" } }) : post(`/api/searches/${id}/resume`, { budget }));
   });
   const after = h("div", {});
 
