@@ -14,15 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import acex
 from acex import BudgetSpent, LedgerFailed, ModelFailed
 from acex.engine.blackbox import BlackBox
-from acex.ledger import Answer, MemoryLedger, Question, canonical
+from acex.ledger import Answer, BaseLedger, MemoryLedger, Question, canonical
 from acex.ledger.sql import Ledger
 from acex.space.space import Space
 from strategies import frames, modest
 
 
-class Model:
+def box_of(predict: Any, ledger: BaseLedger, budget: int, *, timeout: float | None = None, **more: Any) -> BlackBox:
+    return BlackBox(acex.Model(predict, timeout=timeout), ledger, budget, **more)
+
+
+class Sign:
     """Says whether the first column is positive, and remembers what it was sent."""
 
     def __init__(self) -> None:
@@ -47,15 +52,15 @@ def labels(answers: list[Answer]) -> list[object]:
 
 
 def test_rows_are_counted_one_by_one() -> None:
-    model = Model()
-    box = BlackBox(model, MemoryLedger(), budget=10)
+    model = Sign()
+    box = box_of(model, MemoryLedger(), budget=10)
     assert labels(box.ask(frame(1.0, -1.0, 2.0))) == [True, False, True]
     assert (box.n_queries, box.remaining, model.n_rows) == (3, 7, 3)
 
 
 def test_a_known_row_is_not_sent_again() -> None:
-    model = Model()
-    box = BlackBox(model, MemoryLedger(), budget=10)
+    model = Sign()
+    box = box_of(model, MemoryLedger(), budget=10)
     box.ask(frame(1.0, -1.0))
     assert labels(box.ask(frame(-1.0, 2.0, 1.0))) == [False, True, True]
     assert (box.n_queries, len(box.sent), model.n_rows) == (3, 3, 3)
@@ -64,16 +69,16 @@ def test_a_known_row_is_not_sent_again() -> None:
 
 
 def test_a_row_that_comes_twice_at_once_is_sent_once() -> None:
-    model = Model()
-    box = BlackBox(model, MemoryLedger(), budget=2)
+    model = Sign()
+    box = box_of(model, MemoryLedger(), budget=2)
     assert labels(box.ask(np.array([[1.0], [1.0], [-1.0], [1.0]]))) == [True, True, False, True]
     assert (box.n_queries, len(box.sent), model.n_rows) == (2, 2, 2)
 
 
 def test_what_one_box_was_told_another_knows() -> None:
-    ledger, model = MemoryLedger(), Model()
-    BlackBox(model, ledger, budget=5).ask(frame(1.0, 2.0))
-    second = BlackBox(model, ledger, budget=0)
+    ledger, model = MemoryLedger(), Sign()
+    box_of(model, ledger, budget=5).ask(frame(1.0, 2.0))
+    second = box_of(model, ledger, budget=0)
     assert second.knows(frame(1.0, 2.0))
     assert not second.knows(frame(1.0, 3.0))
     assert labels(second.ask(frame(1.0))) == [True]
@@ -81,8 +86,8 @@ def test_what_one_box_was_told_another_knows() -> None:
 
 
 def test_the_budget_is_a_hard_cap_and_nothing_is_sent_beyond_it() -> None:
-    model = Model()
-    box = BlackBox(model, MemoryLedger(), budget=3)
+    model = Sign()
+    box = box_of(model, MemoryLedger(), budget=3)
     box.ask(frame(1.0, 2.0))
     with pytest.raises(BudgetSpent, match="2 rows to ask, but only 1 more may be sent"):
         box.ask(frame(3.0, 4.0))
@@ -97,8 +102,8 @@ def test_the_budget_is_a_hard_cap_and_nothing_is_sent_beyond_it() -> None:
 @modest
 @given(st.lists(st.lists(st.integers(-3, 3), min_size=1, max_size=4), max_size=8), st.integers(0, 6))
 def test_the_model_never_gets_a_row_twice_nor_more_than_the_budget(batches: list[list[int]], budget: int) -> None:
-    model = Model()
-    box = BlackBox(model, MemoryLedger(), budget)
+    model = Sign()
+    box = box_of(model, MemoryLedger(), budget)
     for batch in batches:
         try:
             assert labels(box.ask(np.array(batch, dtype=float)[:, None])) == [v > 0 for v in batch]
@@ -109,7 +114,7 @@ def test_the_model_never_gets_a_row_twice_nor_more_than_the_budget(batches: list
 
 
 def test_the_model_receives_rows_as_they_are() -> None:
-    model = Model()
+    model = Sign()
     rows = pd.DataFrame(
         {
             "a": np.array([1, 2], dtype=np.int8),
@@ -117,7 +122,7 @@ def test_the_model_receives_rows_as_they_are() -> None:
             "c": pd.array([1.5, 2.5], dtype="Float32"),
         }
     )
-    box = BlackBox(model, MemoryLedger(), budget=5)
+    box = box_of(model, MemoryLedger(), budget=5)
     box.ask(rows.iloc[:1])
     box.ask(rows)
     assert [list(sent.index) for sent in model.calls] == [[0], [1]]
@@ -134,7 +139,7 @@ def test_a_model_that_writes_into_its_rows_spoils_nothing() -> None:
         return ["yes"] * len(rows)
 
     rows = frame(1.0, 2.0)
-    box = BlackBox(careless, MemoryLedger(), budget=5)
+    box = box_of(careless, MemoryLedger(), budget=5)
     box.ask(rows)
     assert rows["a"].tolist() == [1.0, 2.0]
     assert box.knows(frame(1.0, 2.0))
@@ -147,7 +152,7 @@ def test_what_the_model_raised_is_told_and_the_rows_count_as_sent() -> None:
     def broken(rows: Any) -> Any:
         raise RuntimeError("no connection")
 
-    box = BlackBox(broken, MemoryLedger(), budget=3)
+    box = box_of(broken, MemoryLedger(), budget=3)
     with pytest.raises(ModelFailed, match="The model raised RuntimeError: no connection") as caught:
         box.ask(frame(1.0, 2.0))
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -160,7 +165,7 @@ def test_labels_that_came_before_a_failure_are_kept() -> None:
     def half(rows: Any) -> Any:
         raise ModelFailed("cut off", answered=[True], in_doubt=1)
 
-    box = BlackBox(half, MemoryLedger(), budget=3)
+    box = box_of(half, MemoryLedger(), budget=3)
     with pytest.raises(ModelFailed, match=r"^cut off$") as caught:
         box.ask(frame(1.0, 2.0, 3.0))
     assert caught.value.charged
@@ -181,8 +186,8 @@ def test_labels_that_came_before_a_failure_are_kept() -> None:
     ],
 )
 def test_an_answer_that_is_not_one_label_a_row_is_a_failure(answer: Any, message: str) -> None:
-    box = BlackBox(lambda rows: answer, MemoryLedger(), budget=3)
-    with pytest.raises(ModelFailed, match=f"The model's answer is not one label a row: .*{message}"):
+    box = box_of(lambda rows: answer, MemoryLedger(), budget=3)
+    with pytest.raises(ModelFailed, match=message):
         box.ask(frame(1.0, 2.0))
     assert not box.knows(frame(1.0))
 
@@ -199,11 +204,11 @@ def test_a_request_that_outlives_its_lease_is_not_sent_by_others(tmp_path: Path)
         return ["yes"] * len(rows)
 
     with Ledger(tmp_path / "ledger.db", lease=0.2) as one, Ledger(tmp_path / "ledger.db", lease=0.2) as two:
-        first = threading.Thread(target=BlackBox(slow, one, budget=5).ask, args=(frame(1.0),))
+        first = threading.Thread(target=box_of(slow, one, budget=5).ask, args=(frame(1.0),))
         first.start()
         while not sent:
             time.sleep(0.01)
-        other = BlackBox(slow, two, budget=5)
+        other = box_of(slow, two, budget=5)
         assert labels(other.ask(frame(1.0))) == ["yes"]  # it waits five leases
         first.join()
         assert (sent, other.n_queries) == ([1], 0)
@@ -214,7 +219,7 @@ def test_a_claim_without_a_lease_is_waited_for_as_long_as_a_lease(tmp_path: Path
     ledger = Ledger(tmp_path / "ledger.db", lease=0.05)
     ledger.claim("model", [Question(canonical(frame(1.0))[0])], holder="laboratory")
     with pytest.raises(LedgerFailed, match="laboratory"):
-        BlackBox(Model(), ledger, budget=5).ask(frame(1.0))
+        box_of(Sign(), ledger, budget=5).ask(frame(1.0))
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -227,7 +232,7 @@ def test_an_answer_that_comes_after_the_timeout_is_kept(fails: bool) -> None:
             raise ModelFailed("cut off", answered=[True], in_doubt=1)
         return [True, True]
 
-    box = BlackBox(late, ledger, budget=5, timeout=0.01)
+    box = box_of(late, ledger, budget=5, timeout=0.01)
     with pytest.raises(ModelFailed, match="no answer within"):
         box.ask(frame(1.0, 2.0))
     assert not box.knows(frame(1.0))
@@ -242,7 +247,7 @@ def test_an_answer_that_comes_after_the_timeout_is_kept(fails: bool) -> None:
 
 def test_a_late_answer_that_is_none_is_forgotten() -> None:
     may_answer = threading.Event()
-    box = BlackBox(lambda rows: may_answer.wait() and None, MemoryLedger(), budget=5, timeout=0.01)
+    box = box_of(lambda rows: may_answer.wait() and None, MemoryLedger(), budget=5, timeout=0.01)
     with pytest.raises(ModelFailed, match="no answer within"):
         box.ask(frame(1.0))
     may_answer.set()
@@ -258,9 +263,9 @@ def test_an_answer_that_could_not_be_written_is_not_asked_again(
     def full(*_: Any, **__: Any) -> Any:
         raise LedgerFailed("the disk is full")
 
-    model = Model()
+    model = Sign()
     with Ledger(tmp_path / "ledger.db") as ledger:
-        box = BlackBox(model, ledger, budget=5)
+        box = box_of(model, ledger, budget=5)
         with monkeypatch.context() as patch:
             patch.setattr(Ledger, "_write_answers", full)
             with pytest.raises(LedgerFailed, match="the disk is full"):

@@ -15,6 +15,7 @@ from scipy.stats import norm
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import acex
+from acex.engine.explanation import asked_rows
 from acex.engine.recorded import recorded
 from acex.errors import ModelFailed
 from acex.ledger import canonical
@@ -43,7 +44,7 @@ def test_the_counterfactuals_number_is_in_the_range_and_is_the_models_own(target
     assert e.outcome == "found" and e.n_queries <= 15
     assert low <= e.label_after <= high
     assert e.label_after == rent(e.counterfactuals)[0]
-    assert e.queries["hit"].tolist() == [False, *(low <= n <= high for n in e.queries["label"][1:])]
+    assert e.trace["hit"].tolist() == [False, *(low <= n <= high for n in e.trace["label"][1:])]
 
 
 def test_estimators_of_numbers_are_asked_for_them() -> None:
@@ -108,14 +109,14 @@ def test_numbers_are_written_down_exactly_and_the_record_is_the_explanation(tmp_
     with Ledger(tmp_path / "l.db") as ledger:
         explainer = acex.Explainer(acex.Model(rent, name="m"), DATA, ledger=ledger)
         e = explainer.explain(X, target=acex.Between(800, 830), budget=10)
-        assert [answer.label for answer in ledger.answers("m")] == rent(e.asked).tolist()
+        assert [answer.label for answer in ledger.answers("m")] == rent(asked_rows(e)).tolist()
         again = recorded(ledger, e.plan.identity)
-        assert again.queries.equals(e.queries) and again.plan.target == e.plan.target
+        assert again.trace.equals(e.trace) and again.plan.target == e.plan.target
         assert again.to_html().count("800 to 830")
     back = acex.Explanation.from_json(e.to_json())
-    assert back.queries.equals(e.queries) and back.plan.target == e.plan.target
-    other = explainer.plan(X, target=acex.Between(800, 831))
-    assert other.identity != e.plan.identity == explainer.plan(X, target=acex.Between(800.0, 830)).identity
+    assert back.trace.equals(e.trace) and back.plan.target == e.plan.target
+    other = explainer.search(X, target=acex.Between(800, 831)).plan
+    assert other.identity != e.plan.identity == explainer.search(X, target=acex.Between(800.0, 830)).identity
 
 
 def explain_for_money(folder: Path, at: int = 0) -> acex.Explanation:
@@ -136,7 +137,7 @@ def test_killed_at_a_query_it_goes_on_and_pays_at_most_for_that_one_again(at: in
     assert bill.total() <= 9 and sorted(bill.values())[:-1] == [1] * (len(bill) - 1)
     assert bill.most_common(1)[0][1] == 2 and e.n_reused == at - 1
     whole = acex.explain(rent, X, data=DATA, target=acex.Between(800, 830), budget=8)
-    assert canonical(e.asked) == canonical(whole.asked)
+    assert canonical(asked_rows(e)) == canonical(asked_rows(whole))
 
 
 # -- every way to ask ----------------------------------------------------------------------------------------
@@ -157,7 +158,8 @@ def None_of_it(rows: Any) -> Any:
 
 
 def test_many_rows_learn_from_each_others_numbers() -> None:
-    explainer = acex.Explainer(rent, DATA, answers=(DATA[:5], RENT[:5]))
+    explainer = acex.Explainer(rent, DATA)
+    explainer.import_answers(DATA[:5], RENT[:5])
     many = explainer.explain_many(DATA[RENT < 700].head(4), target=acex.Relative(0.15), budget=8, n_jobs=1)
     frame = many.frame()
     assert frame["outcome"].tolist() == ["found"] * 4
@@ -266,4 +268,4 @@ def test_numbers_in_other_units_are_the_same_evidence() -> None:
         acex.explain(lambda rows, u=u: u * rent(rows), X, data=DATA, target=acex.Between(800 * u, 830 * u), budget=8)
         for u in (1.0, 1024.0)
     )
-    assert canonical(e.asked) == canonical(f.asked)
+    assert canonical(asked_rows(e)) == canonical(asked_rows(f))

@@ -11,7 +11,8 @@ import pytest
 
 import acex
 from acex import Explanation, Plausibility
-from acex.engine.rarity import least_usual, unusual_row
+from acex.engine.explanation import is_reference_row, single
+from acex.engine.rarity import rarest_values, unusual_row
 from acex.engine.reference import Reference
 from acex.search.problem import Problem
 from acex.show.report import words
@@ -39,41 +40,42 @@ def problem(kind: Any = "joint", **odd: Any) -> Problem:
 
 def test_a_usual_row_has_nothing_to_tell() -> None:
     p = problem()
-    assert least_usual(p, p.factual) == ""
+    assert rarest_values(p, p.factual) is None
     assert unusual_row(p) == ()
 
 
 def test_the_pair_that_does_not_go_together_is_named_with_what_is_known() -> None:
     p = problem(age=30, years=40)
     data = people()
-    told = least_usual(p, p.factual)
+    found = rarest_values(p, p.factual)
     reach = (data["years"] - 40).abs().sort_values().iloc[19]  # twenty rows are near, and those as near as the last
     near = data[(data["years"] - 40).abs() <= reach]
     where = f"years {near['years'].min()} to {near['years'].max()}"
-    assert told == (
+    assert found is not None and set(found.columns) == {"age", "years"}
+    assert found.text == (
         f"age 30 with years 40: of {len(near)} known rows with {where} none has age below {near['age'].min()}"
     )
     [remark] = unusual_row(p)
-    assert remark == f"The row itself is unusual among the data ({told}); a counterfactual may be as unusual."
+    assert remark.code == "unusual_row" and remark.columns == found.columns and found.text in remark.text
 
 
 def test_a_category_that_does_not_go_with_a_number_is_named() -> None:
     p = problem(job="student", age=60)
     students = people().query("job == 'student'")
     told = f"age 60 with job student: of {len(students)} known rows with job student none has age above 24"
-    assert least_usual(p, p.factual) == told
+    assert str(rarest_values(p, p.factual)) == told
 
 
 def test_a_value_that_is_rare_by_itself_is_named_alone() -> None:
     highest = people()["tall"].max()
     p = problem(tall=float(highest))
-    assert least_usual(p, p.factual) == f"tall {highest:.0f}: of 600 known rows less than 1% are as high"
+    assert str(rarest_values(p, p.factual)) == f"tall {highest:.0f}: of 600 known rows less than 1% are as high"
 
 
 def test_the_local_outlier_factor_knows_no_columns() -> None:
     p = problem("lof", age=30, years=40)
-    assert least_usual(p, p.factual) == "" and unusual_row(p) == ()
-    assert least_usual(replace(p, density=None), p.factual) == ""
+    assert rarest_values(p, p.factual) is None and unusual_row(p) == ()
+    assert rarest_values(replace(p, density=None), p.factual) is None
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +86,11 @@ def found() -> Explanation:
 
 def test_an_explanation_tells_it_in_json_and_report(found: Explanation) -> None:
     assert found.outcome == "found"
-    assert any("The row itself is unusual" in warning for warning in found.warnings)
-    [told] = found.least_usual
-    assert "years 40" in told or "age 30" in told
+    assert any(remark.code == "unusual_row" for remark in found.remarks)
+    [rare] = found.ending.rarest_values
+    assert rare is not None and {"age", "years"} & set(rare.columns)
     back = Explanation.from_json(found.to_json())
-    assert back.least_usual == found.least_usual and back.outcome == found.outcome
-    assert found.alone(0).least_usual == found.least_usual
-    assert not found.is_reference_row
-    assert f"Least usual about it: {told}." in dict(words.certainty(found))["Does it look real?"]
+    assert back.ending.rarest_values == found.ending.rarest_values and back.outcome == found.outcome
+    assert single(found, 0).ending.rarest_values == found.ending.rarest_values
+    assert not is_reference_row(found)
+    assert rare.text in dict(words.certainty(found))["Does it look real?"]

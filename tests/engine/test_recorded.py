@@ -58,7 +58,7 @@ def assert_same(back: acex.Explanation, e: acex.Explanation) -> None:
         assert getattr(back, name) == getattr(e, name), name
     assert back.affinities == pytest.approx(e.affinities)
     assert back.settings.items() >= e.settings.items()
-    assert back.space == e.space
+    assert back.plan.space == e.plan.space
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_was_stopped_is_told_as_far_as_it_came(tmp_path: Path) -> None:
     so_far = stopped.value.explanation  # type: ignore[attr-defined]
     assert_frame_equal(back.counterfactuals, so_far.counterfactuals)
     assert back.costs == so_far.costs
-    assert back.warnings == ("this explanation has not ended; this is its state so far.",)
+    assert [remark.code for remark in back.remarks] == ["unfinished"]
     e = explain(tmp_path / "l.db")
     assert_frame_equal(read(tmp_path / "l.db").counterfactuals, e.counterfactuals)
     assert read(tmp_path / "l.db").warnings == ()
@@ -122,7 +122,7 @@ def test_a_larger_budget_goes_on_and_is_told(tmp_path: Path) -> None:
     e = explain(tmp_path / "l.db", budget=9)
     back = read(tmp_path / "l.db")
     assert back.settings["budget"] == 9
-    assert back.n_queries == len(e.queries) == 9  # paid by both runs together
+    assert back.n_queries == len(e.trace) == 9  # paid by both runs together
     assert_frame_equal(back.counterfactuals, e.counterfactuals)
 
 
@@ -138,7 +138,7 @@ def test_rows_that_wait_are_told(tmp_path: Path) -> None:
         session.tell(first, model(first))
         rows = session.ask()
         assert rows is not None
-        assert "3 of its rows wait for a label" in recorded(ledger, session.identity).warnings[0]
+        assert "3 of its rows wait for a label" in recorded(ledger, session.identity).remarks[0].text
 
 
 def not_asked(rows: Any) -> Any:
@@ -150,7 +150,7 @@ def test_a_contradiction_since_then_is_told(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l.db") as ledger:
         ledger.record(MODEL, ['[1500, 0.6, "cook"]'], ["good"])
     assert e.warnings == ()
-    assert "it gave 1 row (1 asked here) another label later" in read(tmp_path / "l.db").warnings[0]
+    assert "it gave 1 row (1 asked here) another label later" in read(tmp_path / "l.db").warnings[0].text
 
 
 def test_a_name_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_what_was_said_of_data_and_row_is_said_again(tmp_path: Path) -> None:
     rows.loc[3, "debt"] = np.nan
     e = acex.explain(acex.Model(model, name=MODEL), ROW | {"income": 9000}, data=rows, budget=3, ledger=path)
     gaps, beyond = e.warnings[:2]
-    assert "1 of 60 rows of data has a gap" in gaps
-    assert "'income': 9000 lies beyond" in beyond
+    assert "1 of 60 rows of data has a gap" in gaps.text
+    assert "'income': 9000 lies beyond" in beyond.text
     assert read(path).warnings == e.warnings
     assert "remarks" not in read(path).settings

@@ -16,6 +16,7 @@ import pytest
 import acex
 from acex.arrays import FloatArray
 from acex.engine.blackbox import HANDED_OUT
+from acex.engine.explanation import asked_rows
 from acex.engine.pool import MOST_KNOWN
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import MemoryLedger, Question, canonical
@@ -130,7 +131,7 @@ def test_a_file_that_is_told_twice_is_told_once_but_another_label_is_noticed() -
     assert session.explanation().warnings == ()
     session.tell(LOW[0], ["high"])
     (warning,) = session.explanation().warnings
-    assert "the model contradicts itself: it gave 1 row (1 asked here) another label" in warning
+    assert warning.code == "contradiction" and "1 row (1 asked here)" in warning.text
     assert [step.label for step in session.steps] == ["low"]
     assert canonical(session.ask()) == canonical(rows)
 
@@ -156,7 +157,7 @@ def test_what_is_handed_out_is_handed_out_again_by_a_new_explainer_and_counted_o
             assert canonical(again.ask()) == canonical(rows)
             again.tell(rows[-1:], model(rows[-1:]))
         seen += canonical(rows[-1:])
-    assert Counter(seen) == Counter(canonical(expected.asked.to_numpy()))
+    assert Counter(seen) == Counter(canonical(asked_rows(expected).to_numpy()))
     with Ledger(address) as ledger:
         assert ledger.tables.models()["charged"].tolist() == [8]
         assert ledger.tables.explanations()[["outcome", "paid"]].values.tolist() == [["found", 8]]
@@ -245,7 +246,7 @@ def test_a_model_that_fails_at_any_query_costs_at_most_that_query_again(
         pd.testing.assert_frame_equal(e.trace, expected[:5])
         e = explainer(file, asked).explain(LOW[0], budget=7)
         pd.testing.assert_frame_equal(e.trace, expected)
-        assert Counter(failing.rows + asked.rows) == Counter(canonical(e.asked.to_numpy()) + failing.rows[-1:])
+        assert Counter(failing.rows + asked.rows) == Counter(canonical(asked_rows(e).to_numpy()) + failing.rows[-1:])
 
 
 def explain_and_die(file: str, bill: Bill, k: int) -> None:
@@ -269,7 +270,7 @@ def test_a_process_that_dies_at_any_query_costs_at_most_that_query_again(address
         assert explainer(ledger, asked).explain(LOW[0], budget=8).n_queries == 0  # all are paid for
         e = explainer(ledger, asked).explain(LOW[0], budget=8 + 4)
         pd.testing.assert_frame_equal(e.trace, expected.trace[:8])  # what was in flight counts as well
-        rows = canonical(e.asked.to_numpy())
+        rows = canonical(asked_rows(e).to_numpy())
         assert Counter(bill.lines() + asked.rows) == Counter(rows) + Counter(rows[:3] + rows[4:5])
         assert ledger.tables.models()["charged"].tolist() == [12]
         assert ledger.paid(ledger.tables.explanations()["id"][0]) == 12
@@ -314,7 +315,7 @@ def test_what_others_answer_while_an_explanation_ends_is_not_what_it_knew(
     monkeypatch.setattr(Ledger, "finish", after_others)
     first = explainer(path).explain(LOW[0], budget=80)
     with Ledger(path) as ledger:
-        assert ledger.explanation(explainer(path).plan(LOW[0], budget=80).identity).seen_at_end == len(first.steps)
+        assert ledger.explanation(explainer(path).search(LOW[0], budget=80).identity).seen_at_end == len(first.steps)
     same(explainer(path, None_of_it).explain(LOW[0], budget=80), first)
 
 
@@ -324,7 +325,7 @@ def test_an_explanation_whose_budget_ended_it_ends_the_same_again_also_where_the
     whole = explainer(pool=False).explain(LOW[1], budget=6, strategy=acex.Feasible(effort="spend"))
     first = explainer(path, pool=False).explain(LOW[1], budget=5, strategy=acex.Feasible(effort="spend"))
     with Ledger(path) as ledger:  # as if somebody else had wanted it
-        ledger.import_answers(NAME, canonical(whole.asked.iloc[5:]), model(whole.asked.iloc[5:].to_numpy()))
+        ledger.import_answers(NAME, canonical(asked_rows(whole).iloc[5:]), model(asked_rows(whole).iloc[5:].to_numpy()))
     again = explainer(path, None_of_it, pool=False).explain(LOW[1], budget=5, strategy=acex.Feasible(effort="spend"))
     same(again, first)
     more = explainer(path, pool=False).explain(LOW[1], budget=6, strategy=acex.Feasible(effort="spend"))
@@ -361,7 +362,7 @@ def test_explanations_that_differ_in_anything_do_not_collide(path: Path) -> None
             one.search(LOW[0], **settings)
         assert len(ledger_of(path).tables.explanations()) == len(different)
     several = [one.explain(LOW[0], **{"budget": 10, **different[i]}) for i in (0, 6, 4, -3)]
-    assert len({tuple(canonical(e.asked.to_numpy())) for e in several}) == len(several)
+    assert len({tuple(canonical(asked_rows(e).to_numpy())) for e in several}) == len(several)
 
 
 def below(limit: float) -> Any:
@@ -462,7 +463,7 @@ def test_the_same_explanation_run_twice_at_once_is_paid_once_and_both_end(addres
     with Ledger(address) as ledger:
         e = explainer(ledger, None_of_it).explain(LOW[0], budget=12)
         assert e.n_queries == 0 and len(e.trace) == n
-        assert e.costs[0] <= expected.queries["best"].iloc[-1] * 3  # it may have seen its own answers from elsewhere
+        assert e.costs[0] <= expected.trace["best"].iloc[-1] * 3  # it may have seen its own answers from elsewhere
 
 
 # -- what others have asked --------------------------------------------------------------------------------
@@ -474,11 +475,11 @@ def test_what_was_asked_for_other_rows_is_used_and_a_known_hit_is_free() -> None
     near = LOW[0] + [0.03, 0.0, 0.0]
     e = one.explain(near, budget=2)
     assert e.outcome == "found" and e.n_queries == 2 and e.n_reused >= 1
-    assert "known" in set(e.queries["purpose"])
+    assert "known" in set(e.trace["purpose"])
     assert e.costs[0] <= 1.2 * first.costs[0]
     off = explainer(pool=False)
     off.explain(LOW[0], budget=25)
-    assert "known" not in set(off.explain(near, budget=10).queries["purpose"])
+    assert "known" not in set(off.explain(near, budget=10).trace["purpose"])
 
 
 def test_a_known_hit_that_breaks_a_constraint_is_not_used() -> None:
@@ -486,7 +487,7 @@ def test_a_known_hit_that_breaks_a_constraint_is_not_used() -> None:
     first = one.explain(LOW[0], budget=25)
     moved = str(first.changes["feature"].iloc[0])  # a known hit rests on it
     e = one.explain(LOW[0], budget=10, freeze=[moved])
-    assert (e.asked[moved] == LOW[0][int(moved[1:])]).all()
+    assert (asked_rows(e)[moved] == LOW[0][int(moved[1:])]).all()
 
 
 def known_at_each_ask(monkeypatch: pytest.MonkeyPatch) -> list[Known | None]:
@@ -508,7 +509,7 @@ def test_only_the_nearest_are_taken_and_a_bounded_number(monkeypatch: pytest.Mon
     e = one.explain(LOW[0], budget=3)
     known = seen[0]
     assert known is not None and len(known.X) == MOST_KNOWN and e.n_queries == 3
-    distance = np.linalg.norm(one.spread(rows)[0] - one.spread(LOW[0][None])[0], axis=1)
+    distance = np.linalg.norm(one._planner.coordinates(rows)[0] - one._planner.coordinates(LOW[0][None])[0], axis=1)
     np.testing.assert_array_equal(known.X, rows[np.argsort(distance)[:MOST_KNOWN]])
     np.testing.assert_array_equal(known.is_hit, model(known.X) == "high")
 
@@ -523,7 +524,7 @@ def test_many_answers_are_a_hint_and_the_same_one_after_a_stop(path: Path) -> No
     session = explainer(path, None_of_it).search(LOW[0], budget=7)
     assert session.ask() is not None and session.problem.hint_from_model
     expected = explainer(answers=told).explain(LOW[0], budget=7)
-    assert canonical(session.ask()) == canonical(expected.asked.to_numpy()[-1:])
+    assert canonical(session.ask()) == canonical(asked_rows(expected).to_numpy()[-1:])
     assert not explainer(answers=told, pool=False).search(LOW[0], budget=7).problem.hint_from_model
 
 
@@ -611,15 +612,15 @@ def test_answers_in_other_words_than_the_models_are_refused() -> None:
 def test_an_explanation_says_that_the_model_contradicts_itself(path: Path) -> None:
     first = explainer(path).explain(LOW[0], budget=6)
     assert first.warnings == () and "Warning" not in str(first)
-    asked = first.asked.to_numpy()
-    other = np.where(np.array(first.queries["label"]) == "low", "high", "low")
+    asked = asked_rows(first).to_numpy()
+    other = np.where(np.array(first.trace["label"]) == "low", "high", "low")
     e = explainer(path, answers=(asked[:2], other[:2])).explain(LOW[0], budget=6)
     (warning,) = e.warnings
-    assert warning.startswith("the model contradicts itself: it gave 2 rows (2 asked here) another label later")
-    assert e.summary().endswith(f"Warning: {warning}") and warning in str(e)
+    assert warning.code == "contradiction" and "2 rows (2 asked here)" in warning.text
+    assert e.summary().endswith(f"Warning: {warning}") and warning.text in str(e)
     assert acex.Explanation.from_json(e.to_json()).warnings == e.warnings
     same(e, first)  # the first answer stands
-    assert "2 rows (" in explainer(path).explain(LOW[3], budget=3).warnings[0]
+    assert "2 rows (" in explainer(path).explain(LOW[3], budget=3).warnings[0].text
 
 
 @pytest.mark.parametrize("labels", [[1, 0], [1.0, 0.0], [True, False], np.array([1, 0], dtype=np.int8)])

@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import acex
 from acex import ModelFailed, NoCounterfactual, Penalty, Plausibility
+from acex.engine.explanation import asked_rows, changes_as_text
 
 QUICK = Penalty(n0=5, sobol=64)
 
@@ -117,7 +118,7 @@ def test_constant_columns_work_and_stay_as_they_are() -> None:
     data = DATA.assign(bank="ours", rate=0.5, branch=3)
     e = explain(x={**BAD, "bank": "ours", "rate": 0.5, "branch": 3}, data=data)
     assert e.outcome == "found"
-    assert (e.asked[["bank", "rate", "branch"]].nunique() == 1).all()
+    assert (asked_rows(e)[["bank", "rate", "branch"]].nunique() == 1).all()
 
 
 def test_data_that_are_no_table_are_refused() -> None:
@@ -177,8 +178,8 @@ def test_an_unknown_category_is_named() -> None:
 def test_a_row_beyond_the_data_is_a_real_row_and_widens_the_range() -> None:
     e = explain(x={**BAD, "age": 95})
     assert e.factual["age"] == 95 and e.outcome == "found"
-    assert e.warnings == ("'age': 95 lies beyond 18 to 78, so its range was widened to hold it.",)
-    assert e.space.feature("age") == acex.Integer("age", 18, 95)
+    assert [(r.code, r.columns) for r in e.remarks] == [("out_of_range", ("age",))]
+    assert e.plan.space.feature("age") == acex.Integer("age", 18, 95)
     assert explain(x={**BAD, "age": 95}, ranges={"age": (18, 95)}).warnings == ()
 
 
@@ -408,7 +409,7 @@ def test_a_range_that_shuts_out_the_factual_makes_the_feature_move() -> None:
     others = sorted({"clerk", "cook", "nurse"} - {BAD["job"]})
     e = explain(ranges={"job": others})
     assert e.outcome == "found"
-    assert e.asked["job"].iloc[1:].isin(others).all()
+    assert asked_rows(e)["job"].iloc[1:].isin(others).all()
 
 
 @pytest.mark.parametrize(
@@ -535,7 +536,7 @@ def test_huge_numbers_are_right_with_known_outcomes_and_in_words_too(factor: flo
     e = explain(huge_rule, data.loc[BAD.name], data=data, outcomes=huge_rule(data), strategy="feasible")
     assert e.outcome == "found"
     assert e.changes["feature"].tolist() == ["income"]
-    assert all(len(word) < 12 for word in e.changes_in_words()[0][:4])
+    assert all(len(word) < 12 for word in changes_as_text(e)[0][:4])
     back = acex.Explanation.from_json(e.to_json())
     assert_frame_equal(back.trace, e.trace)
     assert "e+" in e.sentences()[0]
@@ -576,7 +577,7 @@ def test_very_many_categories_will_do() -> None:
     data = DATA.assign(job=towns)
     e = explain(x=data[rule(data) == "bad"].iloc[0], data=data, budget=8)
     assert e.n_queries <= 8
-    assert e.asked["job"].dtype == data["job"].dtype
+    assert asked_rows(e)["job"].dtype == data["job"].dtype
 
 
 def test_categories_of_mixed_types_can_be_declared() -> None:

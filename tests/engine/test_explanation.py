@@ -19,6 +19,7 @@ from pandas.testing import assert_frame_equal, assert_series_equal
 
 import acex
 from acex import Explanation, NoCounterfactual, Nominal, Penalty, Plausibility, Space
+from acex.engine.explanation import asked_rows
 from acex.ledger import canonical
 from acex.values import readable, readable_pair
 from strategies import arrays, frames
@@ -146,7 +147,7 @@ def test_the_promises_hold_for_any_data_and_any_model(
     assert_same(Explanation.from_json(e.to_json()), e)
 
     # Whatever was asked after the factual keeps to every constraint.
-    asked = e.asked.iloc[1:] if is_frame else e.asked.iloc[1:].to_numpy(dtype=data.dtype)
+    asked = asked_rows(e).iloc[1:] if is_frame else asked_rows(e).iloc[1:].to_numpy(dtype=data.dtype)
     if len(asked):
         assert constraint is None or constraint(asked).all()
         steps = space.encode(asked) - space.encode(x)
@@ -179,7 +180,7 @@ def assert_same(a: Explanation, b: Explanation) -> None:
     assert_frame_equal(a.trace, b.trace, check_column_type=False)
     assert_series_equal(a.factual, b.factual)
     assert (str(a), a._repr_html_()) == (str(b), b._repr_html_())
-    assert a.space == b.space
+    assert a.plan.space == b.plan.space
     assert_allclose(list(a.measures().values()), list(b.measures().values()))
 
 
@@ -203,7 +204,7 @@ def test_changes_come_largest_first_with_values_as_their_columns_hold_them() -> 
     for _, change in e.changes.iterrows():
         assert change["before"] == e.factual[change["feature"]]
         assert change["after"] == e.counterfactual[change["feature"]]
-    s = dict(zip(e.space.names, e.scale.deviations, strict=True))
+    s = dict(zip(e.plan.space.names, e.plan.scale.deviations, strict=True))
     numeric = e.changes[e.changes["feature"] == "income"]
     for _, change in numeric.iterrows():
         assert_allclose(change["step"], (change["after"] - change["before"]) / s["income"], rtol=1e-5)
@@ -235,8 +236,8 @@ def test_features_called_like_the_columns_of_the_trace_do_no_harm() -> None:
     data = pd.DataFrame(rng.random((30, 3)), columns=["label", "cost", "hit"])
     e = acex.explain(lambda r: r["cost"] > 0.5, data.iloc[0], data=data, budget=8, strategy=QUICK)
     assert len(e.trace) == e.n_queries
-    assert_frame_equal(e.trace[["label", "cost", "hit"]], e.asked)
-    assert e.trace["label of query"].tolist() == e.queries["label"].tolist()
+    assert_frame_equal(e.trace[["label", "cost", "hit"]], asked_rows(e))
+    assert e.trace["label of query"].tolist() == e.trace["label"].tolist()
     assert_same(Explanation.from_json(e.to_json()), e)
 
 
@@ -294,7 +295,7 @@ def test_a_callback_sees_the_explanation_grow() -> None:
     e = acex.explain(Model(), row, data=data, budget=7, strategy=QUICK, callback=seen.append)
     assert [s.n_queries for s in seen] == [1, 2, 3, 4, 5, 6, 7]
     # What is worked out once, at the end, is all that the last one lacks.
-    ended = replace(e.ending, steadiness=seen[-1].steadiness, closer=seen[-1].ending.closer)
+    ended = replace(e.ending, robustness=seen[-1].robustness, improvement_odds=seen[-1].improvement_odds)
     assert_same(seen[-1], replace(e, ending=ended))
 
 

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 import acex
 from acex.audit.verify import verify
 from acex.engine.certificate import parsed
+from acex.engine.explanation import asked_rows
 from acex.engine.recorded import recorded
 from acex.search.candidates import from_hits, from_reference, random_points
 from acex.space.region import Region
@@ -45,7 +46,7 @@ def approves(rows: pd.DataFrame) -> list[str]:
 @pytest.mark.parametrize("most", [1, 2])
 def test_no_row_that_is_asked_changes_more_features_than_allowed(rows: pd.DataFrame, most: int) -> None:
     e = acex.explain(approves, COOK, data=rows, budget=25, max_changes=most, plausibility=None)
-    X = e.space.encode(e.asked)
+    X = e.plan.space.encode(asked_rows(e))
     assert (X[1:] != X[0]).sum(axis=1).max() <= most
     assert e.outcome == "found" and 1 <= len(e.changes) <= most
 
@@ -94,9 +95,9 @@ def test_where_nothing_is_said_of_categories_the_paper_counts_one_over_the_devia
         return ["yes" if job == "nurse" else "no" for job in rows["job"]]
 
     own = acex.explain(cooks, COOK, data=rows, budget=20, cost=acex.Cost(per_category=None))
-    assert_allclose(own.costs[0], 6 / own.scale.deviations[3])
-    plan = acex.Explainer(cooks, rows).plan(COOK, strategy="penalty")
-    assert plan.category_cost is None
+    assert_allclose(own.costs[0], 6 / own.plan.scale.deviations[3])
+    plan = acex.Explainer(cooks, rows).search(COOK, strategy="penalty").plan
+    assert plan.settings["cost"]["per_category"] is None
 
 
 def test_a_cheaper_category_is_changed_instead_of_numbers(rows: pd.DataFrame) -> None:
@@ -149,7 +150,7 @@ def test_a_charge_that_is_none_or_that_the_strategy_does_not_know_is_refused(row
 
 def test_margin_as_an_argument_is_the_margin_of_the_strategy(rows: pd.DataFrame) -> None:
     e = acex.explain(approves, COOK, data=rows, budget=15, strategy=acex.Feasible(margin=0.6))
-    assert e.settings["strategy"]["margin"] == 0.6 and len(e.steadiness) == 1
+    assert e.settings["strategy"]["margin"] == 0.6 and len(e.robustness) == 1
     same = acex.explain(approves, COOK, data=rows, budget=15, strategy=acex.Feasible(margin=0.6))
     pd.testing.assert_frame_equal(same.trace, e.trace)
     with pytest.raises(ValueError, match="margin: needs strategy 'feasible'"):
@@ -191,11 +192,11 @@ def test_labels_have_their_names_in_the_result_its_texts_its_json_and_from_the_l
         ledger=tmp_path / "a.db",
     )
     assert (e.label_before, e.label_after, e.target) == ("rejected", "approved", "approved")
-    assert set(e.queries["label"]) == {"rejected", "approved"}
+    assert set(e.trace["label"]) == {"rejected", "approved"}
     assert e.steps[0].label == 0  # as the model said it
     assert "rejected -> approved" in str(e) and "Approved if " in e.to_html()
     back = acex.Explanation.from_json(e.to_json())
-    pd.testing.assert_frame_equal(back.queries, e.queries)
+    pd.testing.assert_frame_equal(back.trace, e.trace)
     assert back.label_after == "approved" and back.steps[0].label == 0
     with acex.Ledger(tmp_path / "a.db") as ledger:
         assert {answer.label for answer in ledger.answers("coded")} == {0, 1}
@@ -206,7 +207,7 @@ def test_labels_have_their_names_in_the_result_its_texts_its_json_and_from_the_l
 def test_names_are_words_only_and_change_no_question(rows: pd.DataFrame) -> None:
     plain = acex.explain(Coded(), COOK, data=rows, target=1, budget=10)
     named = acex.explain(acex.Model(Coded(), class_names=NAMES), COOK, data=rows, target="approved", budget=10)
-    pd.testing.assert_frame_equal(plain.asked, named.asked)
+    pd.testing.assert_frame_equal(asked_rows(plain), asked_rows(named))
     assert plain.plan.identity == named.plan.identity
 
 
@@ -260,7 +261,7 @@ def test_the_report_says_the_models_own_probability_or_else_how_steady_it_seems(
     )
     [p] = e.probabilities
     assert_allclose(p, probable(e.counterfactuals)["yes"].iloc[0])
-    assert f"a probability of {p:.2f}" in e.to_html() and e.steadiness == ()
+    assert f"a probability of {p:.2f}" in e.to_html() and e.robustness == ()
     with acex.Ledger(tmp_path / "b.db") as ledger:
         assert recorded(ledger, e.plan.identity).probabilities == (p,)
     assert acex.Explanation.from_json(e.to_json()).probabilities == (p,)

@@ -26,8 +26,10 @@ def model(rows: pd.DataFrame) -> list[str]:
     raise AssertionError("a plan asks nothing")
 
 
-def plan(data: pd.DataFrame = DATA, row: Any = ROW, setup: dict[str, Any] | None = None, **options: Any) -> Plan:
-    return acex.Explainer(model, data, **(setup or {})).plan(row, **options)
+def plan(
+    data: pd.DataFrame = DATA, row: Any = ROW, setup: dict[str, Any] | None = None, model: Any = model, **options: Any
+) -> Plan:
+    return acex.Explainer(model, data, **(setup or {})).search(row, **options).plan
 
 
 @pytest.mark.parametrize(
@@ -38,19 +40,20 @@ def plan(data: pd.DataFrame = DATA, row: Any = ROW, setup: dict[str, Any] | None
         {"freeze": ["job"]},
         {"ranges": {"income": (0, 3000)}},
         {"directions": {"debt": "decrease"}},
-        {"weights": {"debt": 2.0}},
-        {"beta": 1.0},
+        {"values": {"income": [1000, 3000]}},
+        {"cost": acex.Cost(weights={"debt": 2.0})},
+        {"cost": acex.Cost(beta=1.0)},
         {"strategy": "penalty"},
         {"strategy": acex.Feasible(tolerance=0.1)},
         {"queries_per_round": 2},
         {"count": 2},
-        {"constraint": lambda rows: rows["income"] > 0},
+        {"rules": [lambda rows: rows["income"] > 0]},
         {"row": DATA.iloc[4]},
         {"data": DATA.iloc[:-1]},
-        {"setup": {"labels": ["good", "bad"] * 20}},
+        {"setup": {"outcomes": ["good", "bad"] * 20}},
         {"setup": {"plausibility": None}},
-        {"setup": {"pool": False}},
-        {"setup": {"model_id": "another"}},
+        {"setup": {"share_answers": False}},
+        {"model": acex.Model(model, name="another")},
         {"setup": {"seed": 1}},
     ],
     ids=lambda changed: next(iter(changed)),
@@ -67,7 +70,7 @@ def test_the_budget_is_no_part_of_it_unless_it_is_divided() -> None:
 def test_versions_and_units_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     before = plan().identity
     monkeypatch.setattr("acex._version.__version__", "9.9")
-    monkeypatch.setattr("acex.api.__version__", "9.9")
+    monkeypatch.setattr("acex.engine.planner.__version__", "9.9")
     space = acex.Space.infer(DATA)
     assert plan(setup={"space": space.adjust(units={"income": "euros"})}).identity == before
 
@@ -81,7 +84,7 @@ def test_the_identity_is_the_same_in_every_process() -> None:
     code = (
         "import acex, numpy as np, pandas as pd\n"
         "d = pd.DataFrame({'a': np.arange(40.0), 'b': list('xy') * 20})\n"
-        "print(acex.Explainer(len, d).plan(d.iloc[1], constraint=lambda r: r['a'] > 0).identity)"
+        "print(acex.Explainer(len, d).search(d.iloc[1], rules=[lambda r: r['a'] > 0]).identity)"
     )
     told = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(2)}
     assert len(told) == 1 and len(told.pop().strip()) == 32
@@ -95,7 +98,7 @@ def test_a_rule_that_cannot_be_pinned_down_makes_a_plan_of_its_own_and_says_so()
     odd = lambda rows: np.array([method() == 1] * len(rows))  # noqa: E731
     one, two = plan(rules=[odd]), plan(rules=[odd])
     assert one.identity != two.identity
-    assert "cannot be written down" in one.remarks[0]
+    assert one.remarks[0].code == "cannot_resume"
 
 
 def test_what_may_become_of_each_feature_is_told() -> None:
@@ -152,5 +155,8 @@ def test_notes_of_earlier_versions_are_read() -> None:
 def test_notes_and_endings_come_back_from_json() -> None:
     note = Note(3, 1.5, True, 0.9, 2, 10.0, 0.4)
     assert Note.from_dict(json.loads(json.dumps(note.to_dict()))) == note
-    for ending in (Ending("found", "settled", (3, 5), (0.7, 0.8), 1.25, ("a",)), Ending("failed", error="no")):
+    for ending in (
+        Ending("found", "settled", (3, 5), (0.7, 0.8), 1.25, (acex.Remark("a", "b"),)),
+        Ending("failed", error="no"),
+    ):
         assert Ending.from_dict(json.loads(json.dumps(ending.to_dict()))) == ending

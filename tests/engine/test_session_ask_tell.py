@@ -10,6 +10,7 @@ import pytest
 
 import acex
 from acex.engine.blackbox import BlackBox
+from acex.engine.explanation import asked_rows
 from acex.ledger import MemoryLedger, canonical, query_id
 from acex.space.columns import rows_in_form
 
@@ -45,7 +46,7 @@ def test_each_round_may_be_asked_and_told_by_another_process_and_the_budget_is_u
     assert line["paid"] == 4
     alone = acex.explain(decide, ROW, data=DATA, target="yes", budget=4)
     assert line["outcome"] == alone.outcome
-    assert asked == canonical(alone.asked)  # as with the model at hand
+    assert asked == canonical(asked_rows(alone))  # as with the model at hand
 
 
 def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_asking_again_counts_and_keeps_what_differs() -> None:
     rows = DATA[:3]
     ledger.import_answers("m", canonical(rows), ["no", "no", "no"])
     ledger.budget("m", rows=3)
-    box = BlackBox(lambda rows: ["no", "yes", "no"], ledger, 5, model_id="m")
+    box = BlackBox(acex.Model(lambda rows: ["no", "yes", "no"]), ledger, 5, model_id="m")
     assert box.ask_again(rows) == ["no", "yes", "no"]
     assert ledger.contradicted("m") == set(canonical(rows[1:2]))
     assert ledger.account("m").remaining == 0
@@ -92,7 +93,7 @@ def test_what_was_not_sent_when_asking_again_is_not_charged() -> None:
     ledger.import_answers("m", canonical(DATA[:3]), ["no", "no", "no"])
     ledger.budget("m", rows=3)
     with pytest.raises(acex.ModelFailed):
-        BlackBox(fail, ledger, 5, model_id="m").ask_again(DATA[:3])
+        BlackBox(acex.Model(fail), ledger, 5, model_id="m").ask_again(DATA[:3])
     assert ledger.account("m").remaining == 2
 
 
