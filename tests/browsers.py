@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,3 +57,72 @@ def picture(driver: Any, path: Path) -> None:
 
     whole = {"format": "png", "captureBeyondViewport": True}
     path.write_bytes(base64.b64decode(driver.execute_cdp_cmd("Page.captureScreenshot", whole)["data"]))
+
+
+def until(what: Callable[[], Any], seconds: float = 180) -> Any:
+    """What comes of it, once something does."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            if found := what():
+                return found
+        except Exception:  # it is not on the page yet, or no longer
+            if time.monotonic() > end:
+                raise
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+class Person:
+    """Reads and does what a person would, in words of the page."""
+
+    def __init__(self, driver: Any, address: str) -> None:
+        self.driver, self.address = driver, address
+        driver.get(address)
+
+    def find(self, selector: str, text: str = "") -> Any:
+        from selenium.webdriver.common.by import By
+
+        return until(
+            lambda: next(
+                e for e in self.driver.find_elements(By.CSS_SELECTOR, selector) if text in e.text and e.is_displayed()
+            ),
+            20,
+        )
+
+    def press(self, text: str, selector: str = "button, a, summary") -> None:
+        until(lambda: self._click(self.find(selector, text)))
+
+    def _click(self, element: Any) -> bool:
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+        if element.is_enabled():
+            element.click()
+            return True
+        return False
+
+    def click(self, selector: str) -> None:
+        self.press("", selector)
+
+    def search(self) -> str:
+        """Begin the search of the row that is shown, and the name of it."""
+        self.press("Find the smallest change")
+        return self.identity
+
+    def type(self, selector: str, text: str) -> None:
+        from selenium.webdriver.common.keys import Keys
+
+        self.find(selector).send_keys(Keys.CONTROL, "a", Keys.NULL, text or Keys.BACKSPACE)
+
+    @property
+    def text(self) -> str:
+        return str(self.find("main").text)
+
+    def sees(self, text: str, seconds: float = 180) -> bool:
+        return bool(until(lambda: text in self.text, seconds))
+
+    def go(self, place: str) -> None:
+        self.driver.get(f"{self.address}#/{place}")
+
+    @property
+    def identity(self) -> str:
+        return str(until(lambda: "#/search/" in self.driver.current_url and self.driver.current_url).rpartition("/")[2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import socket
 import subprocess
 import threading
 import time
@@ -27,6 +28,20 @@ from commands import command, environment, run
 
 PORT = 8017
 HOME = f"http://127.0.0.1:{PORT}"
+CASE = ["loans.csv", "--model", "acex_test_bank:decide", "--outcomes", "outcome", "--drop", "id", "--target", "good"]
+CASE += ["--ledger", "l.db", "--model-name", "v1", "--budget", "12"]
+
+FLATS = """
+import pandas as pd
+from sklearn.base import BaseEstimator, RegressorMixin
+class Agent(RegressorMixin, BaseEstimator):
+    def predict(self, rows):
+        days = (pd.to_datetime(rows["built"]) - pd.Timestamp("1990-01-01")).dt.days
+        return (10.0 * rows["size"] + days / 100).tolist()
+agent = Agent()
+def lends(rows):
+    return [int(size > 60) for size in rows["size"]]
+"""
 
 
 class Bank:
@@ -99,12 +114,28 @@ def same_elsewhere(client: TestClient, identity: str) -> None:
     assert names["e"].plan.identity == identity and names["e"].n_queries == 0, code["python"]
 
 
+def flats(n: int = 30) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    days = pd.Timestamp("1990-01-01") + pd.to_timedelta(rng.integers(0, 9000, n), unit="D")
+    table = pd.DataFrame({"size": rng.integers(20, 120, n), "built": days.strftime("%Y-%m-%d")})
+    table.loc[0, "size"] = 40
+    return table
+
+
 @contextmanager
 def visiting(workspace: Workspace, **more: Any) -> Iterator[TestClient]:
     """A client that sends requests as the studio's own page does."""
     app = studio_app(workspace, port=PORT, in_threads=True, **more)
     with TestClient(app, base_url=HOME, headers={"origin": HOME}) as client:
         yield client
+
+
+def begin(client: TestClient, row: Any = None, **options: Any) -> dict[str, Any]:
+    body = {"row": row or {"position": 0}, "options": options}
+    response = client.post("/api/searches", json=body)
+    assert response.status_code == 200, response.text
+    result: dict[str, Any] = response.json()
+    return result
 
 
 def ended(client: TestClient, identity: str) -> dict[str, Any]:
@@ -142,3 +173,14 @@ def serving_studio(folder: Path, *words: Any, **variables: str) -> Iterator[tupl
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def bill(folder: Path) -> list[str]:
+    path = folder / "bill.txt"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []

@@ -1,6 +1,6 @@
 // Which page an address shows, and the header above all of them.
 
-import { nameFeatures, get, h, number, money, problem, put } from "./dom.js";
+import { get, h, money, nameFeatures, number, problem, put } from "./dom.js";
 import { rowsPage } from "./rows.js";
 import { ownPage, rowPage } from "./row.js";
 import { searchPage } from "./search.js";

@@ -14,13 +14,12 @@ from urllib.parse import urlsplit
 import pytest
 
 import acex
+from browsers import until
 from commands import set_up as set_up_bank
 from ledgers import postgres
 from servers import serving
-from studios import Bank, ended, loans, serving_studio, visiting, workspace_in
+from studios import CASE, Bank, begin, bill, ended, free_port, loans, serving_studio, visiting, workspace_in
 from test_docs import decide, set_up_files
-from test_studio import begin
-from test_studio_browser import CASE, bill, free_port, until
 
 LOANS = ("--outcomes", "decision", "--drop", "id", "--target", "approved", "--budget", "5", "--ledger", "l.db")
 

@@ -11,21 +11,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from starlette.testclient import TestClient
 
 import acex
 from acex.studio.demo import PYTHON as DEMO_PYTHON
 from acex.studio.demo import demo_workspace
 from commands import set_up as set_up_bank
-from studios import Bank, ended, loans, same_elsewhere, visiting, workspace_in, workspace_of
-
-
-def begin(client: TestClient, row: Any = None, **options: Any) -> dict[str, Any]:
-    body = {"row": row or {"position": 0}, "options": options}
-    response = client.post("/api/searches", json=body)
-    assert response.status_code == 200, response.text
-    result: dict[str, Any] = response.json()
-    return result
+from studios import Bank, begin, ended, loans, same_elsewhere, visiting, workspace_in, workspace_of
 
 
 def test_the_page_and_its_files_are_served(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_every_answer_forbids_scripts_and_frames_and_being_kept(tmp_path: Path) 
 
 
 def test_no_script_of_the_page_turns_text_into_markup() -> None:
-    folder = Path(__file__).parents[1] / "src/acex/studio/static"
+    folder = Path(__file__).parents[2] / "src/acex/studio/static"
     for path in folder.glob("*.js"):
         text = path.read_text(encoding="utf-8")
         assert not re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function", text), path

@@ -12,28 +12,7 @@ import pytest
 import acex
 from acex.studio.request_parsing import PLAIN, declarations_json
 from acex.studio.workspace import Workspace
-from studios import ended, same_elsewhere, visiting, workspace_in, workspace_of
-from test_studio import begin
-
-FLATS = """
-import pandas as pd
-from sklearn.base import BaseEstimator, RegressorMixin
-class Agent(RegressorMixin, BaseEstimator):
-    def predict(self, rows):
-        days = (pd.to_datetime(rows["built"]) - pd.Timestamp("1990-01-01")).dt.days
-        return (10.0 * rows["size"] + days / 100).tolist()
-agent = Agent()
-def lends(rows):
-    return [int(size > 60) for size in rows["size"]]
-"""
-
-
-def flats(n: int = 30) -> pd.DataFrame:
-    rng = np.random.default_rng(1)
-    days = pd.Timestamp("1990-01-01") + pd.to_timedelta(rng.integers(0, 9000, n), unit="D")
-    table = pd.DataFrame({"size": rng.integers(20, 120, n), "built": days.strftime("%Y-%m-%d")})
-    table.loc[0, "size"] = 40
-    return table
+from studios import FLATS, begin, ended, flats, same_elsewhere, visiting, workspace_in, workspace_of
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,10 +14,9 @@ import pandas as pd
 import pytest
 
 import acex
-from browsers import BROWSER, DRIVER, browsing, complaints, look, picture
+from browsers import BROWSER, DRIVER, Person, browsing, complaints, look, picture, until
 from commands import set_up
-from studios import serving_studio
-from test_studio_options import FLATS, flats
+from studios import CASE, FLATS, bill, flats, free_port, serving_studio
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,9 +25,6 @@ pytestmark = [
         reason="needs a browser and its driver (Debian: apt install chromium chromium-driver)",
     ),
 ]
-CASE = ["loans.csv", "--model", "acex_test_bank:decide", "--outcomes", "outcome", "--drop", "id", "--target", "good"]
-CASE += ["--ledger", "l.db", "--model-name", "v1", "--budget", "12"]
-
 # Text whose contrast with what lies behind it is too small for WCAG AA; what cannot be used need not be readable.
 FAINT = """
 const linear = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
@@ -78,80 +73,6 @@ def opened(driver: Any, folder: Path, *words: Any, **variables: str) -> Iterator
         for window in driver.window_handles:
             driver.switch_to.window(window)
             driver.get("about:blank")
-
-
-def bill(folder: Path) -> list[str]:
-    path = folder / "bill.txt"
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-
-
-def until(what: Callable[[], Any], seconds: float = 180) -> Any:
-    """What comes of it, once something does."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            if found := what():
-                return found
-        except Exception:  # it is not on the page yet, or no longer
-            if time.monotonic() > end:
-                raise
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.05)
-
-
-class Person:
-    """Reads and does what a person would, in words of the page."""
-
-    def __init__(self, driver: Any, address: str) -> None:
-        self.driver, self.address = driver, address
-        driver.get(address)
-
-    def find(self, selector: str, text: str = "") -> Any:
-        from selenium.webdriver.common.by import By
-
-        return until(
-            lambda: next(
-                e for e in self.driver.find_elements(By.CSS_SELECTOR, selector) if text in e.text and e.is_displayed()
-            ),
-            20,
-        )
-
-    def press(self, text: str, selector: str = "button, a, summary") -> None:
-        until(lambda: self._click(self.find(selector, text)))
-
-    def _click(self, element: Any) -> bool:
-        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-        if element.is_enabled():
-            element.click()
-            return True
-        return False
-
-    def click(self, selector: str) -> None:
-        self.press("", selector)
-
-    def search(self) -> str:
-        """Begin the search of the row that is shown, and the name of it."""
-        self.press("Find the smallest change")
-        return self.identity
-
-    def type(self, selector: str, text: str) -> None:
-        from selenium.webdriver.common.keys import Keys
-
-        self.find(selector).send_keys(Keys.CONTROL, "a", Keys.NULL, text or Keys.BACKSPACE)
-
-    @property
-    def text(self) -> str:
-        return str(self.find("main").text)
-
-    def sees(self, text: str, seconds: float = 180) -> bool:
-        return bool(until(lambda: text in self.text, seconds))
-
-    def go(self, place: str) -> None:
-        self.driver.get(f"{self.address}#/{place}")
-
-    @property
-    def identity(self) -> str:
-        return str(until(lambda: "#/search/" in self.driver.current_url and self.driver.current_url).rpartition("/")[2])
 
 
 def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver: Any) -> None:
@@ -253,12 +174,6 @@ def test_many_rows(folder: Path, driver: Any) -> None:
         assert person.sees("With an answer") and person.sees("Size (median)")
         person.click("table.many tbody th a")
         assert person.sees("Done")
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def test_a_studio_killed_in_mid_search_resumes_and_pays_nothing_twice(folder: Path, driver: Any) -> None:
