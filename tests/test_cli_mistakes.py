@@ -13,9 +13,9 @@ from typer.main import get_command
 
 import acex
 from acex.cli import app
-from acex.cli.studios import OwnModel, Room, _recipe
 from acex.cli.tables import read_table
 from commands import MODEL, bill, run, set_up
+from studios import workspace_of
 
 ROW = ("explain", "loans.csv", "--row", 0, "--drop", "id,outcome", *MODEL, "--budget", 6)
 
@@ -47,9 +47,9 @@ def test_a_gap_among_thousands_stays_one() -> None:
 def test_the_lines_that_the_studio_gives_read_the_same_table(decimal: str) -> None:
     table = pd.read_csv("loans.csv").drop(columns=["id", "outcome"]).assign(day="30.11.2026")
     table.to_csv("semicolons.csv", sep=";", decimal=decimal, index=False)
-    room = Room(Path("semicolons.csv"), decimal=decimal)
+    workspace = workspace_of("semicolons.csv", "acex_test_bank:decide", decimal=decimal)
     made: dict[str, Any] = {}
-    exec(_recipe(room, OwnModel("acex_test_bank:decide"), False).python, made)  # as a reader would run them
+    exec(workspace.setup.python, made)  # as a reader would run them
     pd.testing.assert_frame_equal(made["rows"], table, check_dtype=False)
 
 

@@ -1,4 +1,4 @@
-"""Who may ask the studio, and what nobody may: each way in is tried."""
+"""Requests that the studio must refuse, each tried."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from acex.studio.app import studio_app
-from acex.studio.security import COOKIE, MOST_BYTES, Guard
-from studios import HOME, PORT, Bank, desk_in, serving_studio, visiting
+from acex.studio.security import COOKIE, MAX_BYTES, SecurityMiddleware
+from commands import set_up as set_up_bank
+from studios import HOME, PORT, Bank, serving_studio, visiting, workspace_in, workspace_of
 
 TOKEN = "the-token-that-was-printed"
 PLAN = {"row": {"position": 0}}
@@ -31,9 +32,9 @@ HEADERS = {
 }
 
 
-def answered(scope: dict[str, Any], **guard: Any) -> tuple[list[Any], list[Any]]:
-    """What a guard says to a request that no client would send, and what it let through."""
-    said, through = list[Any](), list[Any]()
+def answered(scope: dict[str, Any], **settings: Any) -> tuple[list[Any], list[Any]]:
+    """What the middleware sends for a request that no client would make, and what it passes on."""
+    sent, through = list[Any](), list[Any]()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         through.append(scope)
@@ -42,12 +43,11 @@ def answered(scope: dict[str, Any], **guard: Any) -> tuple[list[Any], list[Any]]
         return {"type": "http.request", "body": b""}
 
     async def send(message: Any) -> None:
-        said.append(message)
+        sent.append(message)
 
-    asyncio.run(
-        Guard(app, port=PORT, **guard)({"method": "GET", "path": "/", "query_string": b"", **scope}, receive, send)
-    )
-    return said, through
+    middleware = SecurityMiddleware(app, port=PORT, **settings)
+    asyncio.run(middleware({"method": "GET", "path": "/", "query_string": b"", **scope}, receive, send))
+    return sent, through
 
 
 def test_two_hosts_in_one_request_are_refused() -> None:
@@ -55,21 +55,21 @@ def test_two_hosts_in_one_request_are_refused() -> None:
     known, evil = (b"host", f"127.0.0.1:{PORT}".encode()), (b"host", b"evil.example")
     assert answered({"type": "http", "headers": [known]})[1]
     for hosts in ([known, evil], [evil, known], [known, known], []):
-        said, through = answered({"type": "http", "headers": hosts})
-        assert said[0]["status"] == 421 and not through
+        sent, through = answered({"type": "http", "headers": hosts})
+        assert sent[0]["status"] == 421 and not through
 
 
 def test_nothing_but_http_is_spoken() -> None:
     host = (b"host", f"127.0.0.1:{PORT}".encode())
-    said, through = answered({"type": "websocket", "headers": [host]})
-    assert said == [{"type": "websocket.close", "code": 1008}] and not through
+    sent, through = answered({"type": "websocket", "headers": [host]})
+    assert sent == [{"type": "websocket.close", "code": 1008}] and not through
 
 
-@pytest.mark.parametrize("size", ["-1", "1e9", "many", str(MOST_BYTES + 1)])
+@pytest.mark.parametrize("size", ["-1", "1e9", "many", str(MAX_BYTES + 1)])
 def test_a_size_that_is_too_large_or_none_is_refused_before_anything_is_read(size: str) -> None:
     headers = [(b"host", f"127.0.0.1:{PORT}".encode()), (b"content-length", size.encode())]
-    said, through = answered({"type": "http", "headers": headers})
-    assert said[0]["status"] == 413 and not through
+    sent, through = answered({"type": "http", "headers": headers})
+    assert sent[0]["status"] == 413 and not through
 
 
 def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -
             compared.clear()
             answered({"type": "http", **way}, token=TOKEN)
             [(a, b)] = compared
-            assert len(a) == len(b)  # of hashes: not even the length is told
+            assert len(a) == len(b)  # of hashes: not even the length is result
 
 
 @pytest.mark.parametrize(
@@ -106,16 +106,16 @@ def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_a_name_that_leads_here_is_not_enough(host: str, tmp_path: Path) -> None:
-    with visiting(desk_in(tmp_path)) as client:
-        for path in ("/", "/static/app.js", "/api/desk"):
+    with visiting(workspace_in(tmp_path)) as client:
+        for path in ("/", "/static/app.js", "/api/workspace"):
             assert client.get(path, headers={"host": host}).status_code == 421
         assert client.post("/api/plan", json=PLAN, headers={"host": host}).status_code == 421
 
 
 @pytest.mark.parametrize("host", [f"127.0.0.1:{PORT}", f"localhost:{PORT}", f"LOCALHOST:{PORT}", f"[::1]:{PORT}"])
 def test_this_machine_is_known_by_its_names(host: str, tmp_path: Path) -> None:
-    with visiting(desk_in(tmp_path)) as client:
-        assert client.get("/api/desk", headers={"host": host, "origin": f"http://{host}"}).status_code == 200
+    with visiting(workspace_in(tmp_path)) as client:
+        assert client.get("/api/workspace", headers={"host": host, "origin": f"http://{host}"}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -123,41 +123,41 @@ def test_this_machine_is_known_by_its_names(host: str, tmp_path: Path) -> None:
 )
 def test_a_page_from_elsewhere_can_neither_ask_nor_spend(origin: str, tmp_path: Path) -> None:
     bank = Bank()
-    with visiting(desk_in(tmp_path, bank)) as client:
-        assert client.get("/api/desk", headers={"origin": origin}).status_code == 403
+    with visiting(workspace_in(tmp_path, bank)) as client:
+        assert client.get("/api/workspace", headers={"origin": origin}).status_code == 403
         for path in ("/api/searches", "/api/many", "/api/ask"):
             assert client.post(path, json=PLAN | {"pay": True}, headers={"origin": origin}).status_code == 403
     assert bank.asked == []
 
 
 def test_a_form_of_a_page_from_elsewhere_is_no_json(tmp_path: Path) -> None:
-    with visiting(desk_in(tmp_path)) as client:
+    with visiting(workspace_in(tmp_path)) as client:
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
             response = client.post("/api/plan", content=json.dumps(PLAN), headers={"content-type": kind})
             assert response.status_code == 415
 
 
 def test_a_script_of_another_site_that_hides_its_origin_is_known_by_the_browser(tmp_path: Path) -> None:
-    with TestClient(studio_app(desk_in(tmp_path), port=PORT, here=True), base_url=HOME) as client:
+    with TestClient(studio_app(workspace_in(tmp_path), port=PORT, in_threads=True), base_url=HOME) as client:
         for site in ("cross-site", "same-site"):
             elsewhere = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}
-            assert client.get("/api/desk", headers=elsewhere).status_code == 403
+            assert client.get("/api/workspace", headers=elsewhere).status_code == 403
             assert client.get("/static/app.js", headers=elsewhere).status_code == 403
-            assert client.get("/api/desk", headers=elsewhere | {"sec-fetch-mode": "navigate"}).status_code == 403
+            assert client.get("/api/workspace", headers=elsewhere | {"sec-fetch-mode": "navigate"}).status_code == 403
             assert client.get("/", headers=elsewhere).status_code == 403
             assert client.get("/", headers=elsewhere | {"sec-fetch-mode": "navigate"}).status_code == 200  # a link
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 def test_other_methods_are_not_answered(method: str, tmp_path: Path) -> None:
-    with visiting(desk_in(tmp_path)) as client:
-        assert client.request(method, "/api/desk").status_code == 405
-        assert client.request(method, "/nothing").status_code == 405  # by the guard: no address is looked at
+    with visiting(workspace_in(tmp_path)) as client:
+        assert client.request(method, "/api/workspace").status_code == 405
+        assert client.request(method, "/nothing").status_code == 405  # before any route is looked up
 
 
 def test_every_answer_forbids_scripts_and_frames_and_being_kept(tmp_path: Path) -> None:
-    with visiting(desk_in(tmp_path)) as client:
-        answers = [client.get(path) for path in ("/", "/static/style.css", "/api/desk", "/nothing")]
+    with visiting(workspace_in(tmp_path)) as client:
+        answers = [client.get(path) for path in ("/", "/static/style.css", "/api/workspace", "/nothing")]
         answers += [client.get("/", headers={"host": "evil.example"}), client.post("/api/plan", json=[])]
         for answer in answers:
             policy = dict(rule.strip().split(" ", 1) for rule in answer.headers["content-security-policy"].split(";"))
@@ -167,7 +167,7 @@ def test_every_answer_forbids_scripts_and_frames_and_being_kept(tmp_path: Path) 
 
 
 def test_no_script_of_the_page_turns_text_into_markup() -> None:
-    folder = Path(__file__).parents[1] / "src/acex/studio/static"
+    folder = Path(__file__).parents[2] / "src/acex/studio/static"
     for path in folder.glob("*.js"):
         text = path.read_text(encoding="utf-8")
         assert not re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function", text), path
@@ -175,12 +175,12 @@ def test_no_script_of_the_page_turns_text_into_markup() -> None:
 
 
 def test_a_request_has_an_end(tmp_path: Path) -> None:
-    with visiting(desk_in(tmp_path)) as client:
+    with visiting(workspace_in(tmp_path)) as client:
         as_json = {"content-type": "application/json"}
-        assert client.post("/api/plan", content=b" " * (MOST_BYTES + 1), headers=as_json).status_code == 413
+        assert client.post("/api/plan", content=b" " * (MAX_BYTES + 1), headers=as_json).status_code == 413
 
         def endless() -> Any:
-            for _ in range(2 + MOST_BYTES // 65536):
+            for _ in range(2 + MAX_BYTES // 65536):
                 yield b" " * 65536
 
         assert client.post("/api/plan", content=endless(), headers=as_json).status_code == 413
@@ -192,37 +192,37 @@ def test_a_request_has_an_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/guard.py", "/static//etc/passwd", "/static/%00",
+        "/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/security.py", "/static//etc/passwd", "/static/%00",
         "/static/..\\app.py", "/etc/passwd", "/api/searches/..%2f..%2fetc%2fpasswd", "/static/",
     ],
 )  # fmt: skip
 def test_no_file_of_the_machine_can_be_read(path: str, tmp_path: Path) -> None:
-    with visiting(desk_in(tmp_path)) as client:
+    with visiting(workspace_in(tmp_path)) as client:
         assert client.get(path).status_code == 404
 
 
 def test_where_others_can_reach_it_a_token_is_wanted(tmp_path: Path) -> None:
-    with visiting(desk_in(tmp_path), token=TOKEN) as client:
-        for path in ("/", "/static/app.js", "/api/desk", "/?token=another", f"/?token={TOKEN[:-1]}", "/?token="):
+    with visiting(workspace_in(tmp_path), token=TOKEN) as client:
+        for path in ("/", "/static/app.js", "/api/workspace", "/?token=another", f"/?token={TOKEN[:-1]}", "/?token="):
             answer = client.get(path)
             assert answer.status_code == 401 and TOKEN not in answer.text, path
         assert client.post("/api/ask", json=PLAN | {"pay": True}).status_code == 401
-        assert client.get(f"/api/desk?token={TOKEN}").status_code == 401  # only the first page takes it
-        assert client.get("/api/desk", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
-        assert client.get("/api/desk", headers={"authorization": f"Basic {TOKEN}"}).status_code == 401
+        assert client.get(f"/api/workspace?token={TOKEN}").status_code == 401  # only the first page takes it
+        assert client.get("/api/workspace", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+        assert client.get("/api/workspace", headers={"authorization": f"Basic {TOKEN}"}).status_code == 401
         welcome = client.get(f"/?token={TOKEN}", follow_redirects=False)
         assert welcome.status_code == 303 and welcome.headers["location"] == "/"
         cookie = welcome.headers["set-cookie"]
         assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
-        assert client.get("/api/desk").status_code == 200  # the cookie is there now
-        assert client.get("/api/desk", headers={"cookie": f"{COOKIE}=another"}).status_code == 401
+        assert client.get("/api/workspace").status_code == 200  # the cookie is there now
+        assert client.get("/api/workspace", headers={"cookie": f"{COOKIE}=another"}).status_code == 401
 
 
 def test_on_every_address_of_the_machine_numbers_are_known_but_names_only_if_allowed(tmp_path: Path) -> None:
-    with visiting(desk_in(tmp_path), any_address=True, hosts=["studio.example"]) as client:
+    with visiting(workspace_in(tmp_path), any_address=True, hosts=["studio.example"]) as client:
 
         def status(host: str) -> int:
-            return client.get("/api/desk", headers={"host": host, "origin": f"http://{host}"}).status_code
+            return client.get("/api/workspace", headers={"host": host, "origin": f"http://{host}"}).status_code
 
         assert status(f"10.1.2.3:{PORT}") == status(f"[fd00::1]:{PORT}") == status(f"studio.example:{PORT}") == 200
         assert status(f"evil.example:{PORT}") == status(f"10.1.2.3.evil.example:{PORT}") == 421
@@ -234,17 +234,17 @@ def test_only_this_machine_needs_no_token(host: str, wants: bool, tmp_path: Path
     with serving_studio(tmp_path, "--demo", "--port", "0", "--host", host) as (_, address):
         assert ("?token=" in address) == wants
         page = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
-        page.request("GET", "/api/desk")
+        page.request("GET", "/api/workspace")
         assert page.getresponse().status == (401 if wants else 200)
 
 
-def test_a_ledgers_password_is_never_shown(tmp_path: Path) -> None:
-    from acex.cli.studios import OwnModel, Room, _recipe
-
-    (tmp_path / "loans.csv").write_text("income,debt\n1,2\n")
-    room = Room(data=tmp_path / "loans.csv", ledger="postgresql://me:secret@host/acex", model_id="v1")
-    recipe = _recipe(room, OwnModel(model="bank.skops"), False)
-    assert "secret" not in json.dumps([recipe.python, recipe.shell]) and recipe.environment
+def test_a_ledgers_password_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    set_up_bank(tmp_path)
+    address = "postgresql://me:secret@host/acex"
+    setup = workspace_of("loans.csv", "acex_test_bank:decide", ledger=address).setup
+    assert "secret" not in json.dumps([setup.python, setup.shell]) and setup.ledger_from_environment
 
 
 @pytest.mark.parametrize(

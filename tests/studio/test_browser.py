@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,10 +14,9 @@ import pandas as pd
 import pytest
 
 import acex
-from browsers import BROWSER, DRIVER, browsing, complaints, look, picture
+from browsers import BROWSER, DRIVER, Person, browsing, complaints, look, picture, until
 from commands import set_up
-from studios import serving_studio
-from test_studio_wishes import FLATS, flats
+from studios import CASE, FLATS, bill, flats, free_port, serving_studio
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,9 +25,6 @@ pytestmark = [
         reason="needs a browser and its driver (Debian: apt install chromium chromium-driver)",
     ),
 ]
-CASE = ["loans.csv", "--model", "acex_test_bank:decide", "--labels", "outcome", "--drop", "id", "--target", "good"]
-CASE += ["--ledger", "l.db", "--model-id", "v1", "--budget", "12"]
-
 # Text whose contrast with what lies behind it is too small for WCAG AA; what cannot be used need not be readable.
 FAINT = """
 const linear = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
@@ -80,89 +75,15 @@ def opened(driver: Any, folder: Path, *words: Any, **variables: str) -> Iterator
             driver.get("about:blank")
 
 
-def bill(folder: Path) -> list[str]:
-    path = folder / "bill.txt"
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-
-
-def until(what: Callable[[], Any], seconds: float = 180) -> Any:
-    """What comes of it, once something does."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            if found := what():
-                return found
-        except Exception:  # it is not on the page yet, or no longer
-            if time.monotonic() > end:
-                raise
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.05)
-
-
-class Person:
-    """Reads and does what a person would, in words of the page."""
-
-    def __init__(self, driver: Any, address: str) -> None:
-        self.driver, self.address = driver, address
-        driver.get(address)
-
-    def find(self, selector: str, text: str = "") -> Any:
-        from selenium.webdriver.common.by import By
-
-        return until(
-            lambda: next(
-                e for e in self.driver.find_elements(By.CSS_SELECTOR, selector) if text in e.text and e.is_displayed()
-            ),
-            20,
-        )
-
-    def press(self, text: str, selector: str = "button, a, summary") -> None:
-        until(lambda: self._click(self.find(selector, text)))
-
-    def _click(self, element: Any) -> bool:
-        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-        if element.is_enabled():
-            element.click()
-            return True
-        return False
-
-    def click(self, selector: str) -> None:
-        self.press("", selector)
-
-    def search(self) -> str:
-        """Begin the search of the row that is shown, and the name of it."""
-        self.press("Find the smallest change")
-        return self.identity
-
-    def type(self, selector: str, text: str) -> None:
-        from selenium.webdriver.common.keys import Keys
-
-        self.find(selector).send_keys(Keys.CONTROL, "a", Keys.NULL, text or Keys.BACKSPACE)
-
-    @property
-    def text(self) -> str:
-        return str(self.find("main").text)
-
-    def sees(self, text: str, seconds: float = 180) -> bool:
-        return bool(until(lambda: text in self.text, seconds))
-
-    def go(self, place: str) -> None:
-        self.driver.get(f"{self.address}#/{place}")
-
-    @property
-    def identity(self) -> str:
-        return str(until(lambda: "#/search/" in self.driver.current_url and self.driver.current_url).rpartition("/")[2])
-
-
 def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver: Any) -> None:
     with opened(driver, folder, *CASE, "--port", "0", "--price-per-row", "0.5", BANK_SECONDS="0.2") as (_, address):
         person = Person(driver, address)
         assert person.sees("80 rows")
         person.type("input[type=search]", "id:100")
-        assert person.sees("1 row fit")
+        assert person.sees("1 row matches")
         person.type("input[type=search]", "")
         person.press("bad", ".chip")
-        assert person.sees("rows fit")
+        assert person.sees("rows match")
         person.click("tbody th a")
         assert person.sees("on file as") and person.sees("At most 12 questions, for 6.00 at most")
         assert bill(folder) == []
@@ -173,6 +94,9 @@ def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver
         assert person.sees("to 3000, nothing else.")
         person.press("only up", ".radios label")
         assert person.sees("Income may only rise.")
+        person.press("More options", "summary")
+        person.type("[name=max_changes]", "2\t")
+        assert person.sees("Max changes: 2.")
         person.search()
         assert person.sees("Searching")
         person.press("Stop")
@@ -183,8 +107,9 @@ def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver
         assert person.sees("Done") and paid < len(bill(folder)) <= 12
         assert "Good if income were" in person.find("h1").text
         until(lambda: "Done. Good if" in driver.find_element("id", "live").get_attribute("textContent"))
-        person.press("Ten more questions")
-        until(lambda: " of 22" in person.text)
+        first = person.identity
+        person.press("Ten more questions")  # of a search that has settled: another one, with a budget of its own
+        until(lambda: " of 10 " in person.text and person.identity != first)
         until(lambda: person.find(".dot.ended"))
         assert len(bill(folder)) == len(set(bill(folder))) <= 22
 
@@ -228,10 +153,10 @@ def test_take_it_along(folder: Path, driver: Any) -> None:
         for what in ("report.html", "letter.txt", "answers.csv", "steps.csv", "explanation.json"):
             fetched = driver.execute_async_script(
                 "const done = arguments[1]; fetch(arguments[0]).then(r => r.text().then(t => done([r.status, t])))",
-                f"/api/searches/{identity}/take/{what}",
+                f"/api/searches/{identity}/exports/{what}",
             )
             assert fetched[0] == 200 and "income" in fetched[1].lower(), what
-        driver.get(f"{address}api/searches/{identity}/take/report.html")
+        driver.get(f"{address}api/searches/{identity}/exports/report.html")
         assert "What would have to change" in driver.page_source
 
 
@@ -251,13 +176,7 @@ def test_many_rows(folder: Path, driver: Any) -> None:
         assert person.sees("Done")
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
-def test_a_studio_that_is_killed_in_mid_search_goes_on_and_pays_for_nothing_twice(folder: Path, driver: Any) -> None:
+def test_a_studio_killed_in_mid_search_resumes_and_pays_nothing_twice(folder: Path, driver: Any) -> None:
     port = free_port()
     words = (*CASE, "--port", port)
     with opened(driver, folder, *words, BANK_SECONDS="0.3") as (process, address):
@@ -320,7 +239,7 @@ def test_the_keyboard_alone_does_everything(folder: Path, driver: Any) -> None:
         assert person.sees("80 rows")
         reach(lambda e: e.get_attribute("type") == "search")
         press("id:100")
-        assert person.sees("1 row fit")
+        assert person.sees("1 row matches")
         reach(lambda e: "#/row/" in (e.get_attribute("href") or ""))
         press(Keys.ENTER)
         assert person.sees("What may change?")
@@ -371,7 +290,7 @@ def test_every_page_can_be_read_and_fits(width: int, dark: bool, folder: Path, d
 def test_a_number_is_wanted_of_a_regressor_and_dates_are_limited(folder: Path, driver: Any) -> None:
     (folder / "acex_test_flats.py").write_text(FLATS, encoding="utf-8")
     flats().to_csv(folder / "flats.csv", index=False)
-    words = ("flats.csv", "--model", "acex_test_flats:agent", "--model-id", "v1", "--ledger", "l.db", "--budget", 8)
+    words = ("flats.csv", "--model", "acex_test_flats:agent", "--model-name", "v1", "--ledger", "l.db", "--budget", 8)
     with opened(driver, folder, *words, "--port", "0") as (_, address):
         person = Person(driver, address)
         person.go("own")
@@ -443,4 +362,4 @@ def test_the_ledger_has_what_the_page_showed(folder: Path, driver: Any) -> None:
         shown = person.find("h1").text
         identity = person.identity
     with acex.Ledger(folder / "l.db") as ledger:
-        assert acex.sentences.one_sentence(acex.recorded(ledger, identity)) == shown
+        assert acex.sentences.one_sentence(acex.Explanation.from_ledger(ledger, identity)) == shown

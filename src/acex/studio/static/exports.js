@@ -1,10 +1,10 @@
-// What a person takes along.
+// What a person can take away.
 
 import { announce, get, h, problem, put } from "./dom.js";
 
-export function takeAlong(id) {
+export function exportsSection(id) {
   const commands = h("div", {});
-  const link = (what, words, more) => h("li", {}, h("a", { href: `/api/searches/${id}/take/${what}`, target: what.endsWith("html") ? "_blank" : null, rel: "noopener" }, words), h("span", { class: "soft" }, ` ${more}`));
+  const link = (what, words, more) => h("li", {}, h("a", { href: `/api/searches/${id}/exports/${what}`, target: what.endsWith("html") ? "_blank" : null, rel: "noopener" }, words), h("span", { class: "soft" }, ` ${more}`));
 
   function block(title, code) {
     return h("div", { class: "code" }, h("div", { class: "code-head" }, h("h3", {}, title),
@@ -18,18 +18,18 @@ export function takeAlong(id) {
 
   async function load() {
     try {
-      const told = await get(`/api/searches/${id}/take/commands`);
-      put(commands, told.shell ? block("The same in a shell", told.shell) : h("p", { class: "soft" }, told.why_not), block("The same in Python", told.python));
+      const code = await get(`/api/searches/${id}/exports/commands`);
+      put(commands, code.shell ? block("The same in a shell", code.shell) : h("p", { class: "soft" }, code.why_not), block("The same in Python", code.python));
     } catch (error) { put(commands, problem(error.message)); }
   }
 
-  const node = h("section", {}, h("h2", {}, "Take it along"),
+  const node = h("section", {}, h("h2", {}, "Take it away"),
     h("ul", { class: "links" },
-      link("report.html", "The report", "one page, to read, print or file"),
+      link("report.html", "The report", "one page, to read, print or archive"),
       link("letter.txt", "The letter", "the answer in sentences, to be edited"),
       link("answers.csv", "Answers as CSV", "the row and its changed versions"),
-      link("steps.csv", "Questions as CSV", "everything that was asked"),
-      link("explanation.json", "All of it as JSON", "for programs")),
+      link("steps.csv", "Questions as CSV", "every row that was sent"),
+      link("explanation.json", "Everything as JSON", "for programs")),
     h("details", { ontoggle: event => { if (event.currentTarget.open) load(); } }, h("summary", {}, "Commands that give the same result"), commands));
   return node;
 }
