@@ -68,11 +68,11 @@ def assert_same(back: acex.Explanation, e: acex.Explanation) -> None:
             "freeze": ["job"],
             "ranges": {"income": (0, np.inf)},
             "directions": {"debt": "decrease"},
-            "weights": {"job": 2},
+            "cost": acex.Cost(weights={"job": 2}),
         },
         {"count": 2, "budget": 20},
         {"count": 3, "budget": 20, "freeze": ["job"]},
-        {"margin": 0.7},
+        {"strategy": acex.Feasible(margin=0.7)},
         {"strategy": acex.Penalty(n0=5, sobol=64), "plausibility": None},
         {"queries_per_round": 4, "target": ["good", "better"]},
         {"target": "bad"},
@@ -95,7 +95,10 @@ def test_it_comes_back_from_any_ledger(address: str) -> None:
 
 def test_arrays_come_back_too(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
-    e = acex.explain(acex.Model(lambda A: (A.sum(axis=1) > 1).astype(int), name=MODEL), X[0] - 2, data=X - 1, ranges={0: (-5, 3)}, budget=10, ledger=tmp_path / "l.db", space=acex.Space.infer(np.vstack([X + 3, X - 6])))  # fmt: skip
+    model = acex.Model(lambda A: (A.sum(axis=1) > 1).astype(int), name=MODEL)
+    space = acex.Space.infer(np.vstack([X + 3, X - 6]))
+    options = {"ranges": {0: (-5, 3)}, "budget": 10, "ledger": tmp_path / "l.db"}
+    e = acex.explain(model, X[0] - 2, X - 1, space=space, **options)
     assert_same(read(tmp_path / "l.db"), e)
 
 
@@ -233,8 +236,8 @@ def test_what_was_said_of_data_and_row_is_said_again(tmp_path: Path) -> None:
     rows, path = data(), tmp_path / "ledger.db"
     rows.loc[3, "debt"] = np.nan
     e = acex.explain(acex.Model(model, name=MODEL), ROW | {"income": 9000}, data=rows, budget=3, ledger=path)
-    gaps, beyond = e.warnings[:2]
+    gaps, beyond = e.remarks[:2]
     assert "1 of 60 rows of data has a gap" in gaps.text
     assert "'income': 9000 lies beyond" in beyond.text
-    assert read(path).warnings == e.warnings
+    assert read(path).remarks == e.remarks
     assert "remarks" not in read(path).settings

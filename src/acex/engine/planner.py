@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import uuid
 from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,6 @@ from acex._version import __version__
 from acex.arrays import FloatArray, Rows
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
-from acex.engine.metadata import versions
 from acex.engine.pool import Lessons, Pool
 from acex.engine.rarity import unusual_row
 from acex.engine.reference import Reference
@@ -257,3 +259,10 @@ class Planner:
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_pools": {}}  # read again where it is needed
+
+
+@cache
+def versions() -> dict[str, str]:
+    """The versions of what the numbers depend on, in addition to acex itself."""
+    packages = ("numpy", "scipy", "scikit-learn", "pandas")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
