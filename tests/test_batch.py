@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from acex.batch.allocation import Standing, next_grants
-from acex.batch.order import order_of_work
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 import acex
 from acex.arrays import FloatArray
+from acex.batch.allocation import Standing, next_grants
 from acex.batch.executors import InProcess, Lost
 from acex.batch.explanations import Done
+from acex.batch.order import order_of_work
 from acex.ledger import canonical
 from ledgers import Bill
 
