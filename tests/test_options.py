@@ -150,9 +150,9 @@ def test_an_old_argument_names_the_new_one(old: str, new: str) -> None:
 
 
 def test_a_misspelled_argument_gets_a_suggestion() -> None:
-    with pytest.raises(TypeError, match="'budgte'.*'budget'"):
+    with pytest.raises(TypeError, match=r"'budgte'.*'budget'"):
         EXPLAINER.explain(rejected(PEOPLE), budgte=10)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="Explainer.*'labels'.*'outcomes'"):
+    with pytest.raises(TypeError, match=r"Explainer.*'labels'.*'outcomes'"):
         acex.Explainer(bank, PEOPLE, labels=bank(PEOPLE))  # type: ignore[call-arg]
 
 
