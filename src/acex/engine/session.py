@@ -310,7 +310,7 @@ class Session:
         if wanting:
             raise ValueError(
                 f"The row {wanting[0]}, which an earlier run of this explanation was about to ask, is forbidden by the "
-                f"constraint as it is now. Nothing was sent. Another seed begins anew; answers paid for stay free."
+                f"rules as they are now. Nothing was sent. Use another seed to start over; known answers are reused."
             )
 
     def _take(self, round_: _Round, answers: Sequence[Answer]) -> list[Step]:
