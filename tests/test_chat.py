@@ -7,11 +7,9 @@ import json
 import math
 import multiprocessing
 import os
-import pickle
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,11 +23,11 @@ from hypothesis import strategies as st
 import acex
 from acex import HttpModel, ModelFailed
 from acex.engine.blackbox import BlackBox
+from acex.ledger import BaseLedger, MemoryLedger, Question
 from acex.models import http as remote
 from acex.models.adapters import as_predict
 from acex.models.chat import Chat, _label_probabilities, _Token
 from acex.models.labels import Scored
-from acex.models.purse import Purse
 from chats import chat, completion
 from commands import run
 from servers import Deed, drip_body, half, hang_up, pours, reset, says, serving
@@ -231,11 +229,11 @@ LOST = {
 @pytest.mark.parametrize("deed", LOST.values(), ids=LOST)
 def test_what_may_have_been_charged_is_sent_once_and_its_money_is_spent(deed: Deed, waits: list[float]) -> None:
     with serving(deed) as server:
-        model = asking(server.url, token_prices=(1.0, 2.0), money=1.0, answer_limit=1_000_000)
+        box = priced(asking(server.url, token_prices=(1.0, 2.0), money=1.0, answer_limit=1_000_000))
         with pytest.raises(ModelFailed, match="It may have been charged and was not sent again"):
-            model.predict(ROWS)
+            box.ask(ROWS[:1])
         assert len(server.bodies) == 1 and waits == []
-        assert model.spent == pytest.approx(most(server.bodies[0]))
+        assert money_used(box) == pytest.approx(most(server.bodies[0]))
 
 
 def test_an_endpoint_that_drips_is_left_at_the_timeout() -> None:
@@ -381,117 +379,122 @@ def test_where_the_endpoint_does_not_tell_the_most_is_counted(usage: Any) -> Non
         assert model.spent == pytest.approx(most(server.bodies[0]))
 
 
-def test_money_is_a_hard_cap() -> None:
-    rows = pd.concat([ROWS] * 20, ignore_index=True)
+def priced(model: HttpModel, ledger: BaseLedger | None = None) -> BlackBox:
+    """The model with its money as an explainer asks it."""
+    ledger = MemoryLedger() if ledger is None else ledger
+    if model.money is not None:
+        ledger.budget("chat", money=model.money)
+    return BlackBox(model.predict, ledger, 1000, model_id="chat", prices=model)
+
+
+def money_used(box: BlackBox) -> float:
+    return float(box.ledger.account("chat").money_used)
+
+
+def replies(n: int, first: int = 0) -> pd.DataFrame:
+    """Different rows, about as long as each other."""
+    rows = pd.concat([ROWS[:1]] * n, ignore_index=True)
+    return rows.assign(**{ROWS.columns[0]: [f"reply {i:04d}" for i in range(first, first + n)]})
+
+
+def ask_until_spent(box: BlackBox, rows: pd.DataFrame) -> int:
+    """How many rows were answered before the money was spent."""
+    for i in range(len(rows)):
+        try:
+            box.ask(rows[i : i + 1])
+        except acex.BudgetSpent:
+            return i
+    return len(rows)
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_money_is_a_hard_cap(kind: str, tmp_path: Path) -> None:
     with serving(chat(chance)) as server:
         model = asking(server.url, token_prices=(1.0, 2.0), money=0.003)
-        with pytest.raises(
-            ModelFailed, match=r"Not sent to .* of money=0\.003 is spent.*Nothing was charged"
-        ) as caught:
-            model.predict(rows)
-        sent = server.bodies
-        assert 5 < len(sent) < 60
-        assert bill(sent) <= 0.003 < bill(sent) + most(sent[-1])  # not one more could have been sent for certain
-        assert caught.value.answered == (RIGHT * 20)[: len(sent)] and not caught.value.charged
-        again = len(sent)
-        with pytest.raises(ModelFailed, match="Not sent"):
-            model.predict(rows)
-        assert len(server.bodies) == again
+        box = priced(model, None if kind == "memory" else acex.Ledger(tmp_path / "l.db"))
+        n = ask_until_spent(box, replies(60))
+        assert 5 < n == len(server.bodies) < 60
+        assert bill(server.bodies) == pytest.approx(money_used(box)) == pytest.approx(model.spent)
+        assert bill(server.bodies) <= 0.003 < bill(server.bodies) + most(server.bodies[-1])  # no other fits for certain
+        assert ask_until_spent(box, replies(5, first=100)) == 0
+        box.ask(replies(1))  # known answers are free
 
 
 def test_refused_requests_cost_nothing() -> None:
     with serving(says(503, ""), says(503, ""), chat(chance), says(401, "")) as server:
-        model = asking(server.url, token_prices=(1.0, 2.0), money=1.0)
-        model.predict(ROWS[:1])
+        box = priced(asking(server.url, token_prices=(1.0, 2.0), money=1.0))
+        box.ask(replies(1))
         with pytest.raises(ModelFailed):
-            model.predict(ROWS[:1])
-        assert model.spent == pytest.approx(bill(server.bodies[:1]))
+            box.ask(replies(1, first=1))
+        assert money_used(box) == pytest.approx(bill(server.bodies[:1]))
 
 
 def test_the_cap_holds_for_many_threads() -> None:
     with serving(chat(chance)) as server:
         model = asking(server.url, token_prices=(1.0, 2.0), money=0.008)
-
-        def is_sent(i: int) -> bool:
-            try:
-                model.predict(ROWS[:1])
-            except ModelFailed as error:
-                return error.charged
-            return True
-
+        ledger = MemoryLedger()
         with ThreadPoolExecutor(4) as threads:
-            sent = sum(threads.map(is_sent, range(150)))
-        assert 20 < sent == len(server.bodies) < 150
-        assert bill(server.bodies) == pytest.approx(model.spent)
+            parts = [(priced(model, ledger), replies(40, first=100 * i)) for i in range(4)]
+            sent = sum(threads.map(lambda part: ask_until_spent(*part), parts))
+        assert 20 < sent == len(server.bodies) < 160
+        assert bill(server.bodies) == pytest.approx(float(ledger.account("chat").money_used))
         assert bill(server.bodies) <= 0.008
 
 
-def _ask_many(model: HttpModel, n: int) -> None:
-    with suppress(ModelFailed):  # the cap
-        for _ in range(n):
-            model.predict(ROWS[:1])
+def _ask_many(model: HttpModel, path: Path, first: int) -> None:
+    with acex.Ledger(path) as ledger:
+        ask_until_spent(priced(model, ledger), replies(60, first))
 
 
-def test_with_an_account_the_cap_holds_for_several_processes_and_runs(tmp_path: Path) -> None:
-    account = tmp_path / "spent.db"
+def test_with_a_ledger_the_cap_holds_for_several_processes_and_runs(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
     with serving(chat(chance)) as server:
-        model = asking(server.url, token_prices=(1.0, 2.0), money=0.003, account=account)
+        model = asking(server.url, token_prices=(1.0, 2.0), money=0.003)
         spawn = multiprocessing.get_context("spawn")
-        processes = [spawn.Process(target=_ask_many, args=(model, 60)) for _ in range(3)]
+        processes = [spawn.Process(target=_ask_many, args=(model, path, 100 * i)) for i in range(3)]
         for process in processes:
             process.start()
         for process in processes:
             process.join()
         assert [process.exitcode for process in processes] == [0, 0, 0]
         assert 5 < len(server.bodies) < 60
-        assert bill(server.bodies) == pytest.approx(model.spent) and bill(server.bodies) <= 0.003
-        later = asking(server.url, token_prices=(1.0, 2.0), money=0.003, account=account)
-        with pytest.raises(ModelFailed, match="Not sent"):
-            later.predict(ROWS[:1])
+        with acex.Ledger(path) as ledger:
+            later = priced(asking(server.url, token_prices=(1.0, 2.0), money=0.003), ledger)
+            assert bill(server.bodies) == pytest.approx(money_used(later)) and bill(server.bodies) <= 0.003
+            assert ask_until_spent(later, replies(3, first=900)) == 0
 
 
-def test_after_kill_9_what_was_under_way_counts_as_spent(tmp_path: Path) -> None:
-    account = tmp_path / "spent.db"
+def test_after_kill_9_what_was_reserved_counts_as_spent(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
     with serving(drip_body) as server:
-        model = asking(server.url, token_prices=(1.0, 2.0), money=0.003, account=account)
-        process = multiprocessing.get_context("spawn").Process(target=_ask_many, args=(model, 1))
+        model = asking(server.url, token_prices=(1.0, 2.0), money=0.003)
+        process = multiprocessing.get_context("spawn").Process(target=_ask_many, args=(model, path, 0))
         process.start()
         while not server.bodies:
             time.sleep(0.01)
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        assert model.spent == pytest.approx(most(server.bodies[0]))
+        with acex.Ledger(path) as ledger:
+            assert float(ledger.account("chat").money_used) == pytest.approx(most(server.bodies[0]))
 
 
-def test_without_an_account_a_copy_of_a_capped_model_spends_nothing() -> None:
-    """Each copy would have the whole sum."""
-    with serving(chat(chance)) as server:
-        copy = pickle.loads(pickle.dumps(asking(server.url, token_prices=(1.0, 2.0), money=1.0)))
-        with pytest.raises(ModelFailed, match="holds for one process only: name a file with account="):
-            copy.predict(ROWS)
-        assert server.bodies == []
-        uncapped = pickle.loads(pickle.dumps(asking(server.url, token_prices=(1.0, 2.0))))
-        assert uncapped.predict(ROWS) == RIGHT
-
-
-def test_an_account_that_cannot_be_kept_is_told_before_anything_is_sent(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("not an account at all, and longer than a header of SQLite would be" * 3)
-    with serving(chat(chance)) as server:
-        for account in (tmp_path / "notes.txt", tmp_path / "nowhere" / "spent.db"):
-            model = asking(server.url, token_prices=(1.0, 2.0), money=1.0, account=account)
-            with pytest.raises(ModelFailed, match=r"account .* cannot be kept: .*Nothing was charged"):
-                model.predict(ROWS)
-        assert server.bodies == []
-
-
-def test_prices_are_exact() -> None:
-    purse = Purse((0.1, 0.3), money=0.3)
-    for _ in range(3):
-        purse.set_aside(purse.price(1_000_000, 0))
-    assert purse.spent == Decimal("0.3")  # as floats they would be more
-    with pytest.raises(ValueError, match=r"0\.3 of money=0\.3 is spent"):
-        purse.set_aside(purse.price(1, 0))
+def test_prices_are_exact(tmp_path: Path) -> None:
+    for ledger in (MemoryLedger(), acex.Ledger(tmp_path / "l.db")):
+        ledger.budget("chat", money=0.3)
+        for i in range(3):
+            ledger.claim("chat", [Question(f"[{i}]")], price=Decimal("0.1"))
+        assert ledger.account("chat").money_used == Decimal("0.3")  # as floats they would be more
+        with pytest.raises(acex.BudgetSpent, match="money"):
+            ledger.claim("chat", [Question("[3]")], price=Decimal("0.1"))
+        ledger.record("chat", ["[0]"], ["pass"], used=Decimal("0.04"))
+        ledger.release("chat", ["[1]"])
+        assert ledger.account("chat").money_used == Decimal("0.14")
+        with acex.Ledger(tmp_path / f"{type(ledger).__name__}.db") as copy:
+            if isinstance(ledger, MemoryLedger):
+                ledger.copy_to(copy)
+                assert (copy.account("chat").money_used, copy.account("chat").n_charged) == (Decimal("0.14"), 2)
+                assert copy.account("chat").money_budget == Decimal("0.3")
 
 
 # -- explanations, and a model that contradicts itself ---------------------------------------------------------------
@@ -565,8 +568,7 @@ def prompt(text: Any, **more: Any) -> dict[str, Any]:
         ({"classes": ["pass"]}, "needs classes, two or more different labels"),
         ({"classes": [1, "1"]}, "needs classes, two or more different labels"),
         ({"labels": "choices"}, "labels cannot be set with protocol 'chat'"),
-        ({"money": 1.0}, "money and account need token_prices"),
-        ({"account": "spent.db"}, "money and account need token_prices"),
+        ({"money": 1.0}, "money needs token_prices"),
         ({"token_prices": (1.0,)}, "token_prices must be two numbers"),
         ({"token_prices": (1.0, -1.0)}, "token_prices must be two numbers"),
         ({"token_prices": (1.0, 2.0), "money": -1.0}, "money must be a number, 0 or more"),

@@ -16,6 +16,7 @@ from acex.audit.feature_subsets import FeatureSubsets, find_feature_subsets
 from acex.audit.groups import By
 from acex.batch.explanations import Explanations
 from acex.engine import progress as progress_bars
+from acex.engine.blackbox import prices_of
 from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
 from acex.engine.reference import Reference
@@ -169,6 +170,9 @@ class Explainer:
         model_id = wrapped.identity(is_shared=ledger is not None)
         opened = open_ledger(ledger)
         opened.register(model_id, description=wrapped.kind, features=reference.space.names)
+        prices = prices_of(wrapped)
+        if prices is not None and prices.money is not None:
+            opened.budget(model_id, money=prices.money)
         self._planner = Planner(wrapped, reference, opened, model_id, share_answers=share_answers, remarks=remarks)
 
     @property

@@ -107,3 +107,16 @@ def test_rows_that_do_not_fit_the_space_are_left_out_one_by_one() -> None:
     points = points_of(PEOPLE, forms)
     assert [x is not None for x in points] == [True, False, False, False, True, False]
     np.testing.assert_array_equal(points[4], [40.0, 2000.0, 0.0])
+
+
+def test_of_a_corrected_row_each_question_sees_the_answer_that_was_valid_then() -> None:
+    pool, X = filled(20)
+    home = pool.quantiles.coordinates(REFERENCE[:1])
+    row = pool.ledger.answers("m")[3]
+    other = "no" if row.label == "yes" else "yes"
+    pool.ledger.correct("m", row.row, other)
+    n = len(X)
+    before, after = (pool.nearest(home, seen, (), ()).answers for seen in (n, n + 1))
+    assert [a.label for a in before if a.row == row.row] == [row.label]
+    assert [a.label for a in after if a.row == row.row] == [other]
+    assert len(before) == len(after) == n

@@ -20,7 +20,7 @@ from ledgers import postgres
 
 MODEL = "bank-1"
 ROW = {"income": 1500, "debt": 0.6, "job": "cook"}
-OLD = Path(__file__).with_name("ledger-version-1.sql")  # as acex 0.1.0 wrote it before version 2
+OLD = Path(__file__).parents[1] / "ledger-version-1.sql"  # as acex 0.1.0 wrote it before version 2
 
 
 def data() -> pd.DataFrame:
@@ -34,8 +34,8 @@ def model(rows: Any) -> Any:
 
 
 def explain(ledger: Any, predict: Any = model, **options: Any) -> acex.Explanation:
-    settings = {"data": data(), "budget": 12, "ledger": ledger, "model_id": MODEL, **options}
-    return acex.explain(predict, ROW, **settings)
+    settings = {"data": data(), "budget": 12, "ledger": ledger, **options}
+    return acex.explain(acex.Model(predict, name=MODEL), ROW, **settings)
 
 
 def names(where: Any) -> list[str]:
@@ -50,11 +50,11 @@ def read(where: Any) -> acex.Explanation:
 
 
 def assert_same(back: acex.Explanation, e: acex.Explanation) -> None:
-    for frame in ("counterfactuals", "asked", "queries", "changes"):
+    for frame in ("counterfactuals", "trace", "changes"):
         assert_frame_equal(getattr(back, frame), getattr(e, frame))
     assert_series_equal(back.factual, e.factual)
-    plain = ("label_before", "label_after", "target", "outcome", "stopped_by", "costs", "steadiness", "warnings")
-    for name in (*plain, "is_reference_row", "n_queries", "n_reused"):
+    plain = ("label_before", "label_after", "target", "outcome", "stopped_by", "costs", "robustness", "remarks")
+    for name in (*plain, "n_queries", "n_reused"):
         assert getattr(back, name) == getattr(e, name), name
     assert back.affinities == pytest.approx(e.affinities)
     assert back.settings.items() >= e.settings.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import random
 import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -114,15 +115,8 @@ def test_on_a_full_disk_a_process_does_not_wait_for_its_own_claim(
     with pytest.raises(LedgerFailed, match="full"):
         explain(model, ledger)
     full.clear()
-    done = []
-    thread = threading.current_thread()
-    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it waits for its own claim"))
-    signal.alarm(60)
-    try:
-        done.append(explain(model, ledger))
-    finally:
-        signal.alarm(0)
-    assert done and thread is threading.main_thread()
+    monkeypatch.setattr(Ledger, "wait", lambda *_, **__: pytest.fail("it waits for its own claim"))
+    assert explain(model, ledger).steps
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("unplugged")])
@@ -181,20 +175,23 @@ def send_signals(n: int, ledger: BaseLedger, monkeypatch: pytest.MonkeyPatch, se
         return np.where(rows.sum(axis=1) > 0, "high", "low")
 
     explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=ledger)
+    # Python drops an interrupt that comes inside a finalizer, such as those of SQLAlchemy.
+    dropped: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
     arrived = 0
     for i in range(n):
-        start = time.monotonic()
+        start, before = time.monotonic(), len(dropped)
         try:
             signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0, seconds))
-            while True:  # until the signal comes
+            while len(dropped) == before:  # until the signal comes
                 explainer.explain(DATA[rng.randrange(len(DATA))], budget=4, seed=i)
-                assert time.monotonic() - start < 60
+                assert time.monotonic() - start < 300
         except KeyboardInterrupt:
             arrived += 1
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     assert again == []
-    assert arrived == n
+    assert arrived + len(dropped) == n and len(dropped) <= n // 5
 
 
 @pytest.fixture

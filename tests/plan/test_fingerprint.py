@@ -198,7 +198,9 @@ def test_functions_that_call_each_other_end() -> None:
 
 
 def test_the_fingerprint_is_the_same_in_another_process() -> None:
-    code = "import test_fingerprint as t; from acex.plan import fingerprint as f; print(f.fingerprint_of(t.by_helper)[0])"
+    code = (
+        "import test_fingerprint as t; from acex.plan import fingerprint as f; print(f.fingerprint_of(t.by_helper)[0])"
+    )
     told = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
     )

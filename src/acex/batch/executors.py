@@ -73,7 +73,7 @@ class InProcess:
             yield item, task(tool, item)
 
     def refuse_file(self, path: Path) -> None:
-        """Any file will do."""
+        """Any file can be used."""
 
 
 class JoblibExecutor:
@@ -110,7 +110,7 @@ class JoblibExecutor:
                         yield item, self._alone(path, task, item)
 
     def refuse_file(self, path: Path) -> None:
-        """Any file will do: all workers are on this machine."""
+        """Any file can be used: all workers are on this machine."""
 
     def _side_by_side(self, calls: Any) -> Any:
         from joblib import Parallel

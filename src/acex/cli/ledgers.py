@@ -208,7 +208,7 @@ def _in_its_words(labels: list[Any], book: acex.Ledger, model_id: str) -> list[A
 
 @ledger.command()
 def abandon(where: Where, model_id: ModelId = None, as_json: AsJson = False) -> None:
-    """Give up waiting for answers, such as those to rows of acex ask.
+    """End claims that will get no answer, such as those of acex ask.
 
     Example: acex ledger abandon loans.db --model-id loans-v1
     """
@@ -228,10 +228,10 @@ def budget(
     rows: Annotated[int | None, typer.Option(min=0, max=LARGEST, help="Most rows it may ever be sent.")] = None,
     money: Annotated[float | None, typer.Option(min=0, help="The same in money, with a price.")] = None,
     price_per_row: Annotated[float | None, typer.Option(help="What a row costs.")] = None,
-    new: Annotated[bool, typer.Option("--new", help="The model was never asked: that is its whole name.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Create the entry; --model-id must be the full name.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Limit what may be sent to a model over its lifetime, by anybody.
+    """Limit what may be sent to a model over its lifetime, by everyone together.
 
     What was sent before counts.
 

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from typing import Any
+from decimal import Decimal
+from typing import Any, Protocol, TypeAlias
 
 import pandas as pd
 
@@ -15,13 +16,37 @@ from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Answer, BaseLedger, Claim, Question, canonical
 from acex.models.labels import as_labels, as_numbers
 from acex.models.model import Model, Scores
-from acex.values import Label
 
+Answered: TypeAlias = tuple[list[Any], list[Scores] | None, Decimal | None]  # labels, scores, money used
 HANDED_OUT = "handed out to be asked"  # the holder of a claim that a person or another program will answer
+
+
+class Prices(Protocol):
+    """A model that knows what requests cost, such as an `HttpModel` with `token_prices`."""
+
+    @property
+    def money(self) -> float | None:
+        """The most that may be spent; None: no limit."""
+
+    def price_per_row(self, rows: Rows) -> Decimal:
+        """The most that one of these rows can cost."""
+
+    @property
+    def spent_in_thread(self) -> Decimal:
+        """What the requests of this thread have cost so far."""
+
+
+def prices_of(model: Model) -> Prices | None:
+    """The prices of a model; None if it has none."""
+    prices: Any = model.wrapped
+    return prices if getattr(prices, "token_prices", None) is not None else None
 
 
 class BlackBox:
     """A model with a budget.
+
+    Where the model knows its prices, the most that rows can cost is reserved with the claim, and what they did cost is
+    recorded with the answers, so that a budget in money holds for all processes together.
 
     Args:
         ledger: where answers are recorded; rows found there are not sent.
@@ -34,6 +59,7 @@ class BlackBox:
         self, model: Model, ledger: BaseLedger, budget: int, *, model_id: str = "model", numbers: bool = False
     ) -> None:
         self.model, self.ledger, self.model_id, self._numbers = model, ledger, model_id, numbers
+        self._prices = prices_of(model)
         self.explanation: str | None = None  # on whose behalf, if its questions are recorded
         self.budget = budget
         self.n_queries = 0  # rows sent
@@ -80,8 +106,11 @@ class BlackBox:
         first = {key: i for i, key in reversed(list(enumerate(keys)))}
         different = [questions[i] for i in sorted(first.values())]
         answers: dict[str, Answer] = {}
+        price = self._price_per_row(rows)
         while True:
-            claims = self.ledger.claim(self.model_id, different, explanation=self.explanation, most=self.remaining)
+            claims = self.ledger.claim(
+                self.model_id, different, explanation=self.explanation, most=self.remaining, price=price
+            )
             answers.update({c.row: c.answer for c in claims if c.answer is not None})
             mine = [c.row for c in claims if c.state == "mine"]
             if mine:
@@ -123,16 +152,17 @@ class BlackBox:
         n = len(rows)
         if n > self.remaining:
             raise BudgetSpent(f"{n} rows to ask, but only {self.remaining} more may be sent.")
-        self.ledger.charge(self.model_id, n)
+        price = self._price_per_row(rows)
+        self.ledger.charge(self.model_id, n, price)
         self.n_queries += n
         keys = canonical(rows)
         try:
-            labels, _ = self._answers(rows, keys)
+            labels, _, _ = self._answers(rows, keys)
         except ModelFailed as failure:
             k = len(failure.answered)
             self.ledger.record(self.model_id, keys[:k], failure.answered)
             if failure.in_doubt is not None:
-                self.ledger.charge(self.model_id, -(n - k - failure.in_doubt))  # these were certainly not sent
+                self.ledger.charge(self.model_id, -(n - k - failure.in_doubt), price)  # certainly not sent
             raise
         self.ledger.record(self.model_id, keys, labels)
         return labels
@@ -162,11 +192,11 @@ class BlackBox:
         ledger, model = self.ledger, self.model_id
         with ledger.holding(model, keys):
             try:
-                labels, scores = self._answers(rows, keys)
+                labels, scores, used = self._answers(rows, keys)
             except ModelFailed as failure:
                 k = len(failure.answered)
                 if k:
-                    ledger.record(model, keys[:k], failure.answered)
+                    ledger.record(model, keys[:k], failure.answered, used=failure.used)
                 end = len(keys) if failure.in_doubt is None else k + failure.in_doubt
                 ledger.abandon(model, keys[k:end])
                 self.n_queries -= ledger.release(model, keys[end:])
@@ -175,32 +205,46 @@ class BlackBox:
                 with suppress(LedgerFailed):
                     ledger.abandon(model, keys)
                 raise
-            return ledger.record(model, keys, labels, scores=scores)
+            return ledger.record(model, keys, labels, scores=scores, used=used)
 
-    def _answers(self, rows: Rows, keys: list[str]) -> tuple[list[Label], list[Scores] | None]:
-        """Labels and scores of rows, within the model's time limit if it has one.
+    def _price_per_row(self, rows: Rows) -> Decimal | None:
+        return None if self._prices is None else self._prices.price_per_row(rows)
 
-        An answer that comes later is paid for as well, so it is recorded, too.
-        """
+    def _call(self, rows: Rows) -> Answered:
+        """Labels, scores, and what they have cost, as far as it is known."""
+        before = None if self._prices is None else self._prices.spent_in_thread
+        try:
+            labels, scores = self.model.send(rows, numbers=self._numbers)
+        except ModelFailed as failure:
+            failure.used = self._used_since(before)
+            raise
+        return labels, scores, self._used_since(before)
+
+    def _used_since(self, before: Decimal | None) -> Decimal | None:
+        return None if self._prices is None or before is None else self._prices.spent_in_thread - before
+
+    def _answers(self, rows: Rows, keys: list[str]) -> Answered:
+        """The same, within the model's time limit; a later answer is paid for as well, so it is recorded, too."""
         seconds = self.model.timeout
         if seconds is None:
-            return self.model.send(rows, numbers=self._numbers)
-        outcome: Future[tuple[list[Label], list[Scores] | None]] = Future()
+            return self._call(rows)
+        outcome: Future[Answered] = Future()
 
         def call() -> None:
             try:
-                outcome.set_result(self.model.send(rows, numbers=self._numbers))
+                outcome.set_result(self._call(rows))
             except BaseException as error:
                 outcome.set_exception(error)
 
-        def record_late(late: Future[tuple[list[Label], list[Scores] | None]]) -> None:
+        def record_late(late: Future[Answered]) -> None:
             with suppress(Exception):  # there is no one to report it to
                 failure = late.exception()
                 if isinstance(failure, ModelFailed):
-                    self.ledger.record(self.model_id, keys[: len(failure.answered)], failure.answered)
+                    k = len(failure.answered)
+                    self.ledger.record(self.model_id, keys[:k], failure.answered, used=failure.used)
                 elif failure is None:
-                    labels, scores = late.result()
-                    self.ledger.record(self.model_id, keys, labels, scores=scores)
+                    labels, scores, used = late.result()
+                    self.ledger.record(self.model_id, keys, labels, scores=scores, used=used)
 
         threading.Thread(target=call, name="acex-request", daemon=True).start()
         if wait([outcome], seconds).not_done:

@@ -28,7 +28,7 @@ from acex.values import Label
 MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
 NEWEST = 5000  # of all answers are looked at for them
 ENOUGH = 200  # so many answers, of both kinds, say more about the model than the distance to the factual does
-SELDOM, MOST_NEWS = 0.2, 500  # a hint is computed again when there are so many more answers, as a share or a number
+SELDOM, MOST_NEWS = 0.2, 500  # a hint is computed again after this share of further answers, or this many
 
 IsHit = Callable[[Answer], tuple[bool, float | None] | None]  # None: the answer does not tell
 
@@ -45,10 +45,13 @@ class _Newest:
     X: FloatArray  # (n, d)
     Z: FloatArray  # in quantile coordinates, (n, D)
 
-    def part(self, seen: int) -> slice:
-        """Where the newest answers up to number `seen` are."""
+    corrected: bool = False  # does a row occur more than once?
+
+    def part(self, seen: int) -> IntArray:
+        """The places of the newest answers up to number `seen`; of a corrected row only its newest answer then."""
         start, stop = np.searchsorted(self.numbers, [seen - NEWEST, seen], side="right")
-        return slice(int(start), int(stop))
+        places = range(int(start), int(stop))
+        return np.array(sorted({self.keys[i]: i for i in places}.values()) if self.corrected else places, dtype=int)
 
 
 class _Nearest(NamedTuple):
@@ -58,7 +61,7 @@ class _Nearest(NamedTuple):
     answers: tuple[Answer, ...]
 
     def known(self, is_hit: IsHit) -> Known | None:
-        """The same for a search, with which of them would be hits; None if there are none."""
+        """The same for a search, with which of them would be hits; None without any."""
         judged = {i: hit for i, answer in enumerate(self.answers) if (hit := is_hit(answer)) is not None}
         if not judged:
             return None
@@ -86,7 +89,7 @@ class Pool:
         newest = self._up_to(seen, own)
         part = newest.part(seen)
         distances = self.quantiles.scale.metric.from_one(newest.Z[part], home[0])
-        nearest = np.argsort(distances, kind="stable")[: MOST_KNOWN + len(asked)] + part.start
+        nearest = part[np.argsort(distances, kind="stable")[: MOST_KNOWN + len(asked)]]
         others = [i for i in nearest.tolist() if newest.keys[i] not in asked][:MOST_KNOWN]
         return _Nearest(newest.X[others], tuple(newest.answers[i] for i in others))
 
@@ -100,7 +103,7 @@ class Pool:
             if (seen, wanted) not in self._hints:
                 newest = self._up_to(seen)
                 part = newest.part(seen)
-                judged = [is_hit(answer) for answer in newest.answers[part]]
+                judged = [is_hit(newest.answers[i]) for i in part]
                 X = newest.X[part][[i for i, hit in enumerate(judged) if hit is not None]]
                 hits = np.array([hit[0] for hit in judged if hit is not None], dtype=bool)
                 hint = outcome_model(self.space, X, hits, LEAF_LEARNT) if len(hits) >= ENOUGH else None
@@ -127,21 +130,27 @@ class Pool:
         X = np.array([x for _, x in fitting]).reshape(-1, len(self.space))
         numbers = np.array([answer.sequence for answer, _ in fitting], dtype=int)
         answers_, keys = tuple(answer for answer, _ in fitting), tuple(key(x) for x in X)
-        return _Newest(first, last, answers_, numbers, keys, X, self.quantiles.coordinates(X))
+        return _Newest(first, last, answers_, numbers, keys, X, self.quantiles.coordinates(X), _repeats(keys))
 
     def _extended(self, old: _Newest, new: _Newest) -> _Newest:
-        """Both, without answers that are too old for anybody who begins now."""
+        """Both, without answers that are too old for a search that begins now."""
         first = max(old.first, new.last - 2 * NEWEST)
         cut = int(np.searchsorted(old.numbers, first, side="right"))
+        keys = old.keys[cut:] + new.keys
         return _Newest(
             first,
             new.last,
             old.answers[cut:] + new.answers,
             np.append(old.numbers[cut:], new.numbers),
-            old.keys[cut:] + new.keys,
+            keys,
             np.vstack([old.X[cut:], new.X]),
             np.vstack([old.Z[cut:], new.Z]),
+            _repeats(keys),
         )
+
+
+def _repeats(keys: tuple[bytes, ...]) -> bool:
+    return len(set(keys)) < len(keys)
 
 
 class Lessons:

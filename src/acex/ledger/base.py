@@ -285,8 +285,10 @@ class BaseLedger(ABC):
         """
 
     @abstractmethod
-    def charge(self, model: str, rows: int) -> None:
+    def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
         """Count rows that are about to be sent again, as an audit does; a negative number gives them back.
+
+        `price` is the most that one row may cost.
 
         Raises:
             BudgetSpent: they are more than the budget allows; nothing was counted.
@@ -336,7 +338,7 @@ class BaseLedger(ABC):
     ) -> list[Answer]:
         """The answers that are valid now, one a row.
 
-        The first answer to a row is valid, whoever records it. A different one is kept as a contradiction.
+        The first answer to a row is valid, no matter who records it. A different one is kept as a contradiction.
 
         Args:
             used: what these rows have cost together; None: all that was reserved for them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -160,8 +161,10 @@ class Database:
         In SQLite the lock on the owner's file does that already.
         """
         self._notice_fork()
-        if not self.is_sqlite and not (self._lock and self._lock.owner == owner and self._lock.is_held()):
-            with self._faults():
+        if self.is_sqlite:
+            return
+        with self._turn, self._faults():  # the thread that renews claims may come at the same time
+            if not (self._lock and self._lock.owner == owner and self._lock.is_held()):
                 self._lock = AdvisoryLock(self._engine, owner)
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -177,7 +180,7 @@ class Database:
                     transaction.rollback()
 
     def _connect(self) -> None:
-        self._pid = os.getpid()
+        self._pid, self._turn = os.getpid(), threading.Lock()
         self._lock = None
         if not self.is_sqlite:
             self._engine = _postgres_engine(self.url)

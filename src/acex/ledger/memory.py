@@ -119,9 +119,9 @@ class MemoryLedger(BaseLedger):
         with self._model(model) as found:
             found.account = found.account.with_budget(rows, money, price_per_row)
 
-    def charge(self, model: str, rows: int) -> None:
+    def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
         with self._model(model) as found:
-            found.account = found.account.charged(rows)
+            found.account = found.account.charged(rows, price)
 
     # -- claims --------------------------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class MemoryLedger(BaseLedger):
         price: Decimal | None = None,
         holder: str | None = None,
     ) -> list[Claim]:
-        me = holder or threading.get_ident()
+        me = holder or _this_thread()
         claims: list[Claim] = []
         mine: set[str] = set()
         with self._model(model) as found:
@@ -200,7 +200,7 @@ class MemoryLedger(BaseLedger):
         return len(new)
 
     def release(self, model: str, rows: Sequence[str]) -> int:
-        me, n = threading.get_ident(), 0
+        me, n = _this_thread(), 0
         with self._model(model) as found:
             for key in rows:
                 row = found.rows.get(key)
@@ -298,7 +298,11 @@ class MemoryLedger(BaseLedger):
                     other.correct(key, answer.row, answer.label, scores=answer.scores)
             for row, label in model.contradicted.items():
                 other.record(key, [row], [label])
-            other.charge(key, account.n_charged)
+            if account.n_charged:
+                other.charge(key, 1, account.money_used)
+                other.charge(key, account.n_charged - 1)
+            if account.money_budget is not None:
+                other.budget(key, money=float(account.money_budget))
             if account.row_budget is not None:
                 other.budget(key, rows=account.row_budget, price_per_row=account.price_per_row)
 
@@ -308,7 +312,11 @@ def _in_flight(row: _Row) -> bool:
         return False
     if isinstance(row.claimed_by, str):
         return True
-    return row.claimed_by != threading.get_ident() and any(t.ident == row.claimed_by for t in threading.enumerate())
+    return row.claimed_by != _this_thread() and any(t.ident == row.claimed_by for t in threading.enumerate())
+
+
+def _this_thread() -> int:
+    return threading.current_thread().ident or 0  # unlike get_ident, this makes `enumerate` know foreign threads
 
 
 def _is_free(row: _Row) -> bool:

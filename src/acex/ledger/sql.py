@@ -163,9 +163,9 @@ class Ledger(BaseLedger):
             values = {"row_budget": account.row_budget, "price_per_row": account.price_per_row, "money_budget": cap}
             connection.execute(_UPDATE_MODEL, {"_id": model, **values})
 
-    def charge(self, model: str, rows: int) -> None:
+    def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
         with self.database.write() as connection:
-            self._save(connection, self._account(connection, model).charged(rows))
+            self._save(connection, self._account(connection, model).charged(rows, price))
 
     def _account(self, connection: Connection, model: str) -> Account:
         """The model's account, locked until the transaction ends; created if it is new."""
@@ -335,7 +335,7 @@ class Ledger(BaseLedger):
     def _me(self) -> str:
         """Who claims here: host, process, id of the owner, thread."""
         owner = self._journal.owner.id or "-"
-        return f"{socket.gethostname()} pid {os.getpid()} {owner} thread {threading.get_ident()}"
+        return f"{socket.gethostname()} pid {os.getpid()} {owner} thread {threading.current_thread().ident}"
 
     def _in_flight(self, connection: Connection, found: Iterable[_Query], now: float) -> set[str]:
         """The keys of rows whose answer is still to be expected from the one who claimed them."""
@@ -356,7 +356,7 @@ class Ledger(BaseLedger):
         owner, thread = (words[3], words[5]) if len(words) == 6 else ("", "")
         if owner and owner == self._journal.owner.id:
             # A thread that claims is not waiting for an answer of its own.
-            others = {str(t.ident) for t in threading.enumerate()} - {str(threading.get_ident())}
+            others = {str(t.ident) for t in threading.enumerate() if t is not threading.current_thread()}
             return thread in others
         if self.database.is_sqlite:
             return bool(owner) and self._journal.owner.is_alive(owner)
@@ -599,6 +599,8 @@ class Ledger(BaseLedger):
         with self.database.read() as connection:
             asked = connection.execute(_ASKS, {"explanation": explanation}).all()
             found = _queries(connection, [ask.query_id for ask in asked])
+            if not found.keys() >= {ask.query_id for ask in asked}:
+                raise LedgerFailed(f"rows of explanation {explanation} are missing. See acex ledger check.")
         out = []
         for ask in asked:
             query = found[ask.query_id]

@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
-from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from time import monotonic, sleep
 from typing import Any, Literal
 
@@ -24,7 +22,6 @@ from acex.errors import ModelFailed
 from acex.models.chat import Chat
 from acex.models.labels import Scored, as_labels, as_numbers
 from acex.models.protocols import Inputs, JsonTemplate, MLflow, OpenInference, WireProtocol
-from acex.models.purse import Purse
 from acex.models.transport import (
     Headers,
     NotReached,
@@ -82,9 +79,8 @@ class HttpModel:
         key_headers: those that are keys although their names do not show it. Keys are not part of `model_id`: stored
             answers stay valid with a new key.
         token_prices: for "chat", the prices of a million tokens read and of a million written.
-        money: for "chat", the most that may be spent on tokens: a request that could cost more is not sent.
-        account: a file where what was spent is kept, for several processes and runs; without it `money` holds for this
-            HttpModel in this process.
+        money: for "chat", the most that may be spent on tokens, by everyone who uses the same ledger: a request that
+            could cost more is not sent. It applies to explanations, not to `predict` itself.
 
     Example:
         >>> acex.HttpModel(  # doctest: +SKIP
@@ -111,12 +107,11 @@ class HttpModel:
     key_headers: Sequence[str] = ()
     token_prices: Sequence[float] | None = None
     money: float | None = None
-    account: str | Path | None = None
     _headers: Headers = field(init=False, repr=False)
     _selects: str | None = field(init=False, repr=False)
     _wire: WireProtocol = field(init=False, repr=False)
     _limiter: _RateLimiter = field(init=False, repr=False)
-    _purse: Purse | None = field(init=False, repr=False)
+    _meter: _Meter = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_url(self.url, self.protocol)
@@ -135,7 +130,8 @@ class HttpModel:
         object.__setattr__(self, "_selects", headers.identity_hash())
         object.__setattr__(self, "_wire", self._chosen_wire())
         object.__setattr__(self, "_limiter", _RateLimiter(self.rate_limit))
-        object.__setattr__(self, "_purse", self._filled_purse())
+        self._check_prices()
+        object.__setattr__(self, "_meter", _Meter())
 
     def _chosen_wire(self) -> WireProtocol:
         match self.protocol:
@@ -158,16 +154,22 @@ class HttpModel:
                 return Chat(self.request, self.classes or ())
         raise ValueError(f"protocol must be 'v2', 'mlflow', 'json' or 'chat', got {self.protocol!r}.")
 
-    def _filled_purse(self) -> Purse | None:
+    def _check_prices(self) -> None:
         if self.token_prices is None:
-            if self.money is not None or self.account is not None:
-                raise ValueError("money and account need token_prices, (a million tokens read, a million written).")
-            return None
+            if self.money is not None:
+                raise ValueError("money needs token_prices, (a million tokens read, a million written).")
+            return
+        if not (len(self.token_prices) == 2 and all(is_finite(price) and price >= 0 for price in self.token_prices)):
+            raise ValueError(
+                f"token_prices must be two numbers, the price of a million tokens read and of a million written, "
+                f"got {self.token_prices!r}."
+            )
+        if not (self.money is None or (is_finite(self.money) and self.money >= 0)):
+            raise ValueError(f"money must be a number, 0 or more, or None, got {self.money!r}.")
         if not isinstance(self._wire, Chat):
             raise ValueError("token_prices are for protocol 'chat'; elsewhere a ledger counts rows and money.")
         if self.money is not None and self._wire.most_tokens is None:
             raise ValueError("money needs a limit to what an answer may cost: 'max_completion_tokens' in request.")
-        return Purse(self.token_prices, self.money, self.account)
 
     @property
     def model_id(self) -> str:
@@ -193,8 +195,30 @@ class HttpModel:
 
     @property
     def spent(self) -> float | None:
-        """What was spent on tokens, with what is set aside for requests under way; None without `token_prices`."""
-        return None if self._purse is None else float(self._purse.spent)
+        """What the requests of this process have cost in tokens; None without `token_prices`."""
+        return None if self.token_prices is None else float(self._meter.total)
+
+    @property
+    def spent_in_thread(self) -> Decimal:
+        """What the requests of this thread have cost so far."""
+        return self._meter.in_thread
+
+    def price_per_row(self, rows: Rows) -> Decimal:
+        """The most that one of these rows can cost."""
+        parts = [rows.iloc[i : i + 1] if isinstance(rows, pd.DataFrame) else rows[i : i + 1] for i in range(len(rows))]
+        try:
+            return max((self._highest_price(json.dumps(self._wire.body(part))) for part in parts), default=Decimal(0))
+        except ValueError:  # it cannot be sent, and so costs nothing; `predict` says why
+            return Decimal(0)
+
+    def _highest_price(self, content: str) -> Decimal:
+        """The most that a request can cost. A token has at least one byte."""
+        most = self._wire.most_tokens if isinstance(self._wire, Chat) else None
+        return self._price(len(content.encode()), most or 0)
+
+    def _price(self, read: int, written: int) -> Decimal:
+        per_million = [Decimal(str(price)) for price in self.token_prices or (0, 0)]
+        return (per_million[0] * read + per_million[1] * written) / 1_000_000
 
     @property
     def predict_scored(self) -> Callable[[Rows], Any] | None:
@@ -257,46 +281,27 @@ class HttpModel:
                 in_doubt=0,
             )
         secrets = self._headers.secrets(headers)
-        aside = self._set_aside(content)
-        try:
-            reply = self._post(content.encode(), headers, secrets, n)
-        except ModelFailed as error:
-            if not error.charged:
-                self._put_back(aside)
-            raise
+        reply = self._post(content.encode(), headers, secrets, n)
+        answer = None
         try:
             answer = json.loads(reply.text)
-            self._put_back(aside, answer)
             labels = read(self._wire.labels(answer), n)
         except (ValueError, RecursionError) as error:
             why = excerpt(str(error), secrets)
         else:
             if not any(s in str(label) for s in secrets if len(s) >= SHORTEST_SECRET for label in labels):
+                self._count(content, answer)
                 return labels, answer
             why = "a label contains a secret of headers_from_env, which must not be stored"
         text = excerpt(reply.readable_text, secrets)
         what = "number" if read is as_numbers else "label"
         raise self._failed(f"did not answer with one {what} per row: {why}. The answer: {text!r}", in_doubt=n)
 
-    def _set_aside(self, content: str) -> Decimal:
-        """Money for the most that this request can cost. A token has at least a byte."""
-        if self._purse is None or not isinstance(self._wire, Chat):
-            return Decimal(0)
-        most = self._purse.price(len(content.encode()), self._wire.most_tokens or 0)
-        try:
-            self._purse.set_aside(most)
-        except ValueError as error:
-            raise ModelFailed(f"Not sent to {self.url}: {error}. Nothing was charged.", in_doubt=0) from None
-        return most
-
-    def _put_back(self, aside: Decimal, answer: Any = None) -> None:
-        """What of it was not needed: all, or as the answer tells; if it does not, it is taken for spent."""
-        if self._purse is None or not isinstance(self._wire, Chat):
-            return
-        used = (0, 0) if answer is None else self._wire.tokens(answer)
-        if used is not None:
-            with suppress(ValueError):  # then it counts as spent, and the answer, which is paid for, is not lost
-                self._purse.put_back(aside - self._purse.price(*used))
+    def _count(self, content: str, answer: Any = None) -> None:
+        """Add what a request has cost: as the answer says, otherwise the most it can cost."""
+        if self.token_prices is not None and isinstance(self._wire, Chat):
+            tokens = self._wire.tokens(answer)
+            self._meter.add(self._highest_price(content) if tokens is None else self._price(*tokens))
 
     def _post(self, content: bytes, headers: Mapping[str, str], secrets: Sequence[str], n: int) -> Reply:
         """The answer to a request with n rows; a refused request is repeated."""
@@ -345,6 +350,26 @@ def _check_url(url: str, protocol: str) -> None:
     example = FULL_ADDRESSES.get(protocol)
     if example is not None and not parts.path.endswith(example[example.rindex("/") :]):
         raise ValueError(f"url: expected the full address, such as {example}, got {url!r}.")
+
+
+class _Meter:
+    """Money that this process has spent, in total and by each thread."""
+
+    def __init__(self) -> None:
+        self.total, self._lock, self._thread = Decimal(0), Lock(), local()
+
+    @property
+    def in_thread(self) -> Decimal:
+        amount: Decimal = getattr(self._thread, "amount", Decimal(0))
+        return amount
+
+    def add(self, amount: Decimal) -> None:
+        self._thread.amount = self.in_thread + amount
+        with self._lock:
+            self.total += amount
+
+    def __reduce__(self) -> tuple[type[_Meter], tuple[()]]:
+        return _Meter, ()
 
 
 class _RateLimiter:
