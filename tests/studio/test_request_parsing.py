@@ -166,8 +166,9 @@ def test_limits_of_the_command_are_where_the_page_begins(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(PLAIN))
 def test_every_plain_option_is_on_the_form_and_in_the_exported_code(folder: Path, name: str) -> None:
-    [declared] = [d for d in declarations_json() if d["name"] == name] or [{"choices": None, "kind": "count"}]
-    value = {"count": 3, "number": 0.5, "text": (declared["choices"] or ["penalty"])[-1]}[declared["kind"]]
+    [choices] = [d["choices"] for d in declarations_json() if d["name"] == name] or [None]
+    number = 0.5 if PLAIN[name].decides else 600  # seconds
+    value = {"count": 3, "number": number, "text": (choices or ["penalty"])[-1]}[PLAIN[name].kind]
     with visiting(flats_workspace("lends", budget=4)) as client:
         identity = begin(client, **{name: value})["id"]
         result = ended(client, identity)
@@ -236,6 +237,18 @@ def test_where_a_model_takes_gaps_a_row_may_have_some(folder: Path) -> None:
     assert sum(group["rows"] for group in groups) == 3
     with visiting(flats_workspace("lends", missing="keep", values=["size=missing"])) as client:
         assert client.get(f"/api/searches/{identity}").status_code == 200
+
+
+def test_a_schema_and_the_options_of_the_data_are_in_the_exported_code(folder: Path) -> None:
+    table = flats().assign(kind=["flat", "house", "boat"] * 10)
+    table.to_csv("flats.csv", sep=";", index=False)
+    column = '{ name = "kind", kind = "nominal", categories = ["flat", "house", "boat"] }'
+    Path("schema.toml").write_text(f'rules = ["size <= 115"]\nfeatures = [{column}]\n', encoding="utf-8")
+    given = {"schema": Path("schema.toml"), "grid": ["size=5"], "other": ["kind=boat"], "missing": "keep"}
+    with visiting(flats_workspace("lends", **given, plausibility="lof", share_answers=True)) as client:
+        identity = begin(client, target=[])["id"]
+        assert any("115" in rule for rule in ended(client, identity)["rules"])
+        same_elsewhere(client, identity)
 
 
 def test_a_row_without_an_outcome_keeps_its_place(folder: Path) -> None:

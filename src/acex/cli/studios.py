@@ -184,19 +184,20 @@ def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared, i
     lines += [f"rows = table.drop(columns={hidden!r})" if hidden else "rows = table"]
     has_gaps = len(prepared.rows) < len(prepared.factual)  # rows without an outcome
     arguments = ["model", "rows[known]" if has_gaps else "rows"]
-    if case.schema is not None or has_gaps or {"missing", "grid", "other"} & given.keys():
-        missing = repr(given.get("missing", "drop"))
-        if case.schema is None:
-            lines.append(f"space = acex.Space.infer(rows, missing={missing})")
-        else:
-            imports.append("from acex.space.schema import read_schema, with_schema")
-            lines.append(f"rows, space = with_schema(rows, read_schema(Path({str(case.schema)!r})), {missing})")
-        if "grid" in given:
-            lines.append(f"space = space.moving_on({literal(flags.grid(given['grid'], prepared.space.names))})")
-        if "other" in given:
-            others = {f.name: getattr(f, "other", None) for f in prepared.space.features}
-            lines.append(f"space = space.adjust(other={literal({n: c for n, c in others.items() if c is not None})})")
-        arguments.append("space=space")
+    own = {name: given[name] for name in ("missing", "grid", "other") if name in given}
+    if "grid" in own:
+        own["grid"] = flags.grid(given["grid"], prepared.space.names)
+    if "other" in own:
+        others = ((f.name, getattr(f, "other", None)) for f in prepared.space.features)
+        own["other"] = {name: category for name, category in others if category is not None}
+    if case.schema is not None:
+        imports.append("from acex.space.schema import read_schema, with_schema")
+        missing = repr(own.get("missing", "drop"))
+        lines.append(f"rows, space = with_schema(rows, read_schema(Path({str(case.schema)!r})), {missing})")
+        lines.append(f"space = space.with_grid({literal(own.get('grid'))}).adjust(other={literal(own.get('other'))})")
+    elif own or has_gaps:
+        lines.append(f"space = acex.Space.infer({', '.join(['rows', *_keywords(own)])})")
+    arguments += ["space=space"] if case.schema is not None or own or has_gaps else []
     if has_gaps:
         lines.append(f"known = table[{given['outcomes']!r}].notna()")
     if "outcomes" in given:
