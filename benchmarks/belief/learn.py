@@ -91,7 +91,7 @@ def helped(case: Case, help_: str, rng: np.random.Generator) -> tuple[Problem, K
 def begun(problem: Problem, known: Known | None, odds: Odds) -> History:
     """A search's history after its first query, the factual."""
     empty = History((), (), (), known)
-    return empty.told(Query(problem.factual, "factual"), False, odds(problem.factual) if odds else None)
+    return empty.with_answer(Query(problem.factual, "factual"), False, odds(problem.factual) if odds else None)
 
 
 def noted(seed: int) -> Notes | str:
@@ -313,7 +313,7 @@ def main(args: argparse.Namespace) -> None:
         print(line, f"{time.perf_counter() - start:.0f} s", flush=True)
     record = {
         "command": f"python -m benchmarks train --tasks {args.tasks} --epochs {args.epochs:g}",
-        "revision of traits": traits.REVISION,
+        "revision of belief inputs": belief_inputs.REVISION,
         "seeds": f"0 to {seed - 1}; validation begins at {VALIDATION}",
         "queries a search": N_QUERIES,
         "help": dict(HELP),

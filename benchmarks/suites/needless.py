@@ -39,7 +39,7 @@ def explainer_of(name: str) -> tuple[acex.Explainer, pd.DataFrame, Any]:
         outcomes = np.asarray(outcome > outcome.median() if name == "progression" else outcome)
     else:
         data = acex.datasets.load(name)
-        rows, outcomes = data.rows, np.asarray(data.labels)
+        rows, outcomes = data.rows, np.asarray(data.outcomes)
     space = acex.Space.infer(rows)
     order = np.random.default_rng(0).permutation(len(rows))
     withheld, known = order[: N_ROWS[name]], order[N_ROWS[name] :][:2000]
@@ -48,7 +48,7 @@ def explainer_of(name: str) -> tuple[acex.Explainer, pd.DataFrame, Any]:
     def model(asked: pd.DataFrame) -> Any:
         return forest.predict(space.encode(asked))
 
-    return acex.Explainer(model, rows.iloc[known], space=space, pool=False), rows.iloc[withheld], model
+    return acex.Explainer(model, rows.iloc[known], space=space, share_answers=False), rows.iloc[withheld], model
 
 
 def measure(job: Job) -> list[Line]:
@@ -59,14 +59,14 @@ def measure(job: Job) -> list[Line]:
     line: Line = {"outcome": e.outcome, "queries": e.n_queries}
     if e.outcome != "found":
         return [line]
-    x, best = (e.space.encode(row)[0] for row in (e.factual, e.counterfactual))
+    x, best = (e.plan.space.encode(row)[0] for row in (e.factual, e.counterfactual))
     changed = np.flatnonzero(best != x)
     reverted = np.repeat(best[None], len(changed), axis=0)
     reverted[np.arange(len(changed)), changed] = x[changed]
     possible = session.problem.region.contains(reverted) & session.problem.plausible(reverted)
-    needless = (model(e.space.decode(reverted)) != e.label_before) & possible
+    needless = (model(e.plan.space.decode(reverted)) != e.label_before) & possible
     marks = dict(zip(e.changes["feature"], e.changes["needed"], strict=True))
-    marked = np.array([marks[e.space.names[j]] != "not checked" for j in changed])
+    marked = np.array([marks[e.plan.space.names[j]] != "not checked" for j in changed])
     return [
         line
         | {
