@@ -25,7 +25,7 @@ tried = pd.DataFrame(points, columns=NAMES)
 verdicts = ["pass" if label else "fail" for label in labels]
 print("in use:", passes(start.to_frame().T)[0], response(START))
 
-# %% Their verdicts are answers of the plant itself, so these trials are not repeated. Every setting in range is allowed.
+# %% Their verdicts are answers of the plant itself, so these trials are not repeated. Any setting in range is allowed.
 explainer = acex.Explainer(passes, tried, outcomes=verdicts, plausibility=None, space=SPACE)
 explainer.import_answers(tried, verdicts)
 e = explainer.explain(start, target="pass", budget=40)
