@@ -102,7 +102,7 @@ def line(problem: Problem, is_hit: IsHit, seed: int) -> Line:
         "found": search.best is not None,
         "queries": len(search.history.queries),
         "category": float(np.median(of_category)) + charge,
-        "crumbs": float(small) + FEW * charge,
+        "small_steps": float(small) + FEW * charge,
         "one_category": bool(_one_category(problem, is_hit)),
     }
     if search.best is not None:
@@ -145,7 +145,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
                 "one": f"{(part['changes'] == 1).mean():.2f}",
                 "sd": means["sd"],
                 "category": f"{part['category'].median():.2f}",
-                "four small": f"{part['crumbs'].median():.2f}",
+                "four small": f"{part['small_steps'].median():.2f}",
                 "missed": f"{(enough['changes'] >= FEW).sum()} of {len(enough)}",
                 "queries": means["queries"],
             }
@@ -175,5 +175,5 @@ def instances(data: str, step: int) -> list[tuple[int, int]]:
 
 
 DATA = ("simulated", "loan", "penguins")
-COLUMNS = ("found", "queries", "category", "crumbs", "one_category", "changes", "categories", "sd")
+COLUMNS = ("found", "queries", "category", "small_steps", "one_category", "changes", "categories", "sd")
 SUITES = (Suite("few", DATA, tuple(WAYS), COLUMNS, measure, tables, rows=60, instances=instances, missing=missing),)
