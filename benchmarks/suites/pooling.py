@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 import acex
 from acex.arrays import FloatArray
 from acex.batch.scheduling import order_of_work
+from acex.space.scale import Quantiles, Scale
 from benchmarks.scenario import published
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table
@@ -55,7 +56,9 @@ def curves(data: str, way: str) -> list[FloatArray]:
             share_answers=way != "alone",
             ledger=Path(folder) / "ledger.db",
         )
-        for i, x in enumerate(s.rows[order_of_work(*explainer._planner.coordinates(s.rows))]):
+        scale = Scale.of(s.space, s.reference)
+        order = order_of_work(Quantiles.of(scale, s.reference).coordinates(s.rows), scale.metric)
+        for i, x in enumerate(s.rows[order]):
             budget = first if i < N_ROWS // 2 else second
             session = explainer.search(x, budget=budget, strategy=acex.Feasible(effort="spend"))
             e = session.run()

@@ -29,7 +29,6 @@ import pandas as pd
 import acex
 from acex.arrays import FloatArray
 from acex.batch import explanations
-from acex.options import Options
 from benchmarks.suite import ROOT, Job, Line, Suite
 from benchmarks.table import Table, number
 
@@ -167,7 +166,7 @@ def batch_memory(n: int, keep: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         explainer = acex.Explainer(acex.Model(_above, name="m"), data, ledger=Path(folder) / "ledger.db")
         explanation = explainer.explain(data.iloc[0], target="yes", budget=10)
-        many = explanations.Explanations(explainer._planner, rows, Options(), Recorded(explanation), progress=False)
+        many = explainer.explain_many(rows, executor=Recorded(explanation), progress=False)
         for _ in many.as_finished():
             pass
         assert many[0].steps[0].row == explanation.steps[0].row  # read back
