@@ -1,7 +1,7 @@
 """A controller that fails its limits: which is the nearest one that passes? Each trial costs an hour of the plant.
 
 Run it as a script, or cell by cell in an editor that knows `# %%`. Your own plant goes where `passes` is: a function
-from rows of settings to labels. A simulator, a test bench or a night at the plant; acex sees pass or fail only.
+from rows of settings to labels. It may be a simulator, a test bench or the plant itself; acex sees pass or fail only.
 """
 
 # %% The black box. Here: a simulated heat exchanger with a lead-lag compensator, judged by five limits.
@@ -25,7 +25,7 @@ tried = pd.DataFrame(points, columns=NAMES)
 verdicts = ["pass" if label else "fail" for label in labels]
 print("in use:", passes(start.to_frame().T)[0], response(START))
 
-# %% Their verdicts are answers of the plant itself: they are not asked for again. Any setting in the box is allowed.
+# %% Their verdicts are answers of the plant itself, so these trials are not repeated. Any setting in range is allowed.
 explainer = acex.Explainer(passes, tried, outcomes=verdicts, plausibility=None, space=SPACE)
 explainer.import_answers(tried, verdicts)
 e = explainer.explain(start, target="pass", budget=40)
