@@ -8,7 +8,7 @@ import pytest
 
 import acex
 from commands import MODEL, bill, run, set_up
-from test_report import Page
+from html_pages import Page
 
 EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", *MODEL, "--quiet", "--budget", "8", "--target", "good")
 KEPT = ("--ledger", "l.db", "--model-id", "bank-1")

@@ -1,11 +1,11 @@
-"""What a notebook shows: small tables in the notebook's own font and colours, so that they suit dark ones too."""
+"""What notebooks display: small tables in the font and colours of the notebook, for dark themes too."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
 from acex.engine.explanation import Explanation, changes_as_text, labels_as_text
-from acex.show.report.markup import Child, Markup, joined, tag
+from acex.show.report.html import Child, Markup, joined, tag
 from acex.show.sentences import one_sentence
 from acex.space.feature import Feature
 from acex.space.space import Space
