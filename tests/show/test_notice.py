@@ -106,16 +106,16 @@ def test_reasons_stand_apart_from_changes_and_are_the_decider_s_own() -> None:
     assert "too low" not in page.split("What would have changed")[1]
 
 
-def test_other_ways_are_told_too() -> None:
+def test_other_ways_are_listed() -> None:
     page = notice_page(loan((36, 9000.0, False, 40)), FIELDS)
     assert "in a different way" in page and "9,000 EUR" in page
 
 
 @pytest.mark.parametrize("missing", list(FIELDS))
 def test_a_missing_field_is_an_error_that_names_it(missing: str) -> None:
-    told = {name: value for name, value in FIELDS.items() if name != missing}
+    given = {name: value for name, value in FIELDS.items() if name != missing}
     with pytest.raises(ValueError, match=f"'{missing}' is missing"):
-        notice_page(loan(), told)
+        notice_page(loan(), given)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_template_of_one_s_own_is_checked(tmp_path: Path) -> None:
     own.write_text(english.replace("The decision", "What was decided"), encoding="utf-8")
     assert "What was decided" in notice_page(loan(), FIELDS, own)
     for old, new, message in (
-        ('none = "', 'nobody = "', r"\[fixed\]: 'none'"),
+        ('none = "', 'nothing = "', r"\[fixed\]: 'none'"),
         ("{keep_until}", "{retention}", "'retention'"),
         ("{keep_until}", "{keep_until", "expected '}'"),
         ('[foot]\ntext = "', '[foot]\nmore = "x"\ntext = "', "'more'"),

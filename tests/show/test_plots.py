@@ -23,7 +23,7 @@ from acex.arrays import FloatArray
 from acex.engine.explanation import Explanation, asked_rows
 from acex.show import plots
 from acex.show.plots.boundary import Slice, Surrogate
-from acex.show.plots.explanation import Cell, Change, Changes, Counterfactual, Counterfactuals, _ticks
+from acex.show.plots.explanation import Change, Changes, Counterfactual, Counterfactuals, _ticks
 from acex.show.plots.many import Changed
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.scale import Scale
@@ -172,11 +172,9 @@ def test_counterfactuals_hold_what_any_of_them_changes_most_shared_first() -> No
         features=("income", "housing", "school", "debt"),  # changed by 3, 2, 2 and 1
         factual=("2000", "rent", "high", "1.5"),
         columns=(
-            Counterfactual(
-                (Cell("3000", "up"), Cell("own", "other"), Cell("university", "up"), Cell("0.5", "down")), 5.0, 4
-            ),
-            Counterfactual((Cell("1500", "down"), Cell("own", "other"), Cell("primary", "down"), None), 6.0, 3),
-            Counterfactual((Cell("2500", "up"), None, None, None), 7.0, 1),
+            Counterfactual(("▲ 3000", "● own", "▲ university", "▼ 0.5"), 5.0, 4),
+            Counterfactual(("▼ 1500", "● own", "▼ primary", None), 6.0, 3),
+            Counterfactual(("▲ 2500", None, None, None), 7.0, 1),
         ),
         n_more_features=0,
         n_more_columns=0,
@@ -191,7 +189,7 @@ def test_counterfactuals_and_features_that_find_no_room_are_counted() -> None:
 
 def test_a_difference_in_the_fifth_digit_is_seen_in_the_table() -> None:
     table = plots.counterfactuals_record(explained(PERSON, (0.252, *BEFORE[1:]), (0.25204, *BEFORE[1:])))
-    assert table.factual == ("0.252",) and table.columns[0].cells == (Cell("0.25204", "up"),)
+    assert table.factual == ("0.252",) and table.columns[0].cells == ("▲ 0.25204",)
 
 
 # -- boundary --------------------------------------------------------------------------------------------

@@ -388,7 +388,7 @@ def test_a_notebook_shows_a_space() -> None:
     page = Page(found().plan.space._repr_html_())
     assert page.texts["td"][:4] == ["age", "integer", "18 to 79", "only upwards"]
     assert page.texts["td"][4:8] == ["income", "continuous", "0 to 90", "yes"]
-    assert page.texts["td"][8:12] == ["job", "nominal", "clerk, cook or nurse", "yes, counted × 2"]
+    assert page.texts["td"][8:12] == ["job", "nominal", "clerk, cook or nurse", "yes, weight 2"]
     assert page.texts["td"][-1] == "no: frozen"
 
 

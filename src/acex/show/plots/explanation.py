@@ -19,7 +19,6 @@ from acex.plan.target import Measured
 from acex.show.plots import style
 from acex.show.plots.boundary import boundary_record
 from acex.show.plots.style import SIGN, NotebookFigure, Picture, legend, mark, named, plain, short, wrapped
-from acex.space.feature import Way
 from acex.values import is_missing, listed
 
 Kind: TypeAlias = Literal["changes", "counterfactuals", "trace", "boundary", "numbers"]
@@ -160,18 +159,10 @@ def changes_record(explanation: Explanation, most: int = MOST_CHANGES, i: int = 
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What a feature becomes."""
-
-    value: str
-    direction: Way
-
-
-@dataclass(frozen=True)
 class Counterfactual:
-    """One column: a cell for each feature shown, None where it is unchanged."""
+    """One column: for each feature shown a sign and the new value, None where it is unchanged."""
 
-    cells: tuple[Cell | None, ...]
+    cells: tuple[str | None, ...]
     cost: float
     n_changes: int
 
@@ -218,7 +209,7 @@ class Counterfactuals(Picture):
                     write(column, row, "·", style.DARK_GREY)
                     continue
                 axes.add_patch(Rectangle((column + 0.03, row + 0.06), 0.94, 0.88, color=style.LIGHT_BLUE, linewidth=0))
-                write(column, row, plain(f"{SIGN[cell.direction]} {short(cell.value, letters - 2)}"), weight="bold")
+                write(column, row, plain(short(cell, letters)), weight="bold")
             write(column, n, f"{counterfactual.cost:.3g}", style.DARK_GREY)
             write(column, n + 1, str(counterfactual.n_changes), style.DARK_GREY)
         key = f"{SIGN['up']} higher   {SIGN['down']} lower   {SIGN['other']} another category   · as in the factual"
@@ -239,11 +230,11 @@ def counterfactuals_record(
     shown = names[:most_features]
     feature = explanation.plan.space.feature
 
-    def cell(name: str, table: pd.DataFrame) -> Cell | None:
+    def cell(name: str, table: pd.DataFrame) -> str | None:
         if name not in table.index:
             return None
         before, after, step = (table[column][name] for column in ("before", "after", "step"))
-        return Cell(feature(name).texts(before, after)[1], feature(name).way(step, before, after))
+        return f"{SIGN[feature(name).way(step, before, after)]} {feature(name).texts(before, after)[1]}"
 
     return Counterfactuals(
         features=tuple(shown),

@@ -48,8 +48,8 @@ CHANGES_KEY = (
     "other changes may be enough."
 )
 COST_KEY = (
-    " a miss. The line is the cost of the best so far. The cost is the distance from the row in standard deviations, "
-    "plus a charge for every change."
+    " a miss. The line is the cost of the best so far. The cost is the distance from the row plus a multiple of the "
+    "sum of all changes, in standard deviations."
 )
 ASKED_KEY = "Only differences from the row itself are listed; the full rows are in the explanation's JSON and ledger."
 NOT_CAUSAL = (
@@ -149,11 +149,11 @@ def _changes(explanation: Explanation) -> Markup | None:
 def _alternatives(explanation: Explanation) -> Markup | None:
     if len(explanation.costs) < 2:
         return None
-    blocks = []
-    for i, (place, cost) in enumerate(zip(explanation.ending.counterfactuals, explanation.costs, strict=True)):
-        if i > 0:
-            title = f"{answer_text(labels_of(explanation)[place])}, at a cost of {cost:.3g}"
-            blocks += [tag("h3", title), _changes_table(explanation, i)]
+    labels = [answer_text(labels_of(explanation)[place]) for place in explanation.ending.counterfactuals]
+    blocks = [
+        (tag("h3", f"{labels[i]}, at a cost of {explanation.costs[i]:.3g}"), _changes_table(explanation, i))
+        for i in range(1, len(labels))
+    ]
     intro = "Each of these changes at least one feature that the others leave unchanged."
     return section("Other ways", tag("p", intro), *blocks)
 
@@ -228,9 +228,9 @@ def _held_fixed(explanation: Explanation) -> Markup:
     lines: list[tuple[Child, ...]] = []
     for j, feature in enumerate(explanation.plan.space.features):
         before, after = feature.texts(row[j], best[j])
-        instead = tag("b", after) if feature.name in changed else "same"
-        now = before if feature.name in changed else feature.text(row[j])
-        lines.append((feature.name, now, instead, _may_become(explanation, j)))
+        if feature.name not in changed:  # texts has the digits that tell two values apart
+            before, after = feature.text(row[j]), ""
+        lines.append((feature.name, before, tag("b", after) if after else None, _may_become(explanation, j)))
     title = f"The whole row ({len(lines)} features)"
     drawn = scrolling(table(("feature", "now", "instead", "could become"), lines, class_="lines"), title)
     folded = drawn if len(lines) <= MOST_OPEN else tag("details", tag("summary", title), drawn)
