@@ -135,7 +135,7 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
 
 def test_the_german_template_replaces_every_sentence() -> None:
     texts = {
-        name: (files("acex.show.notices") / f"{name}.toml").read_text(encoding="utf-8")
+        name: (files("acex.show") / "notices" / f"{name}.toml").read_text(encoding="utf-8")
         for name in ("english", "german")
     }
     english, german = (tomllib.loads(text) for text in texts.values())
@@ -201,7 +201,7 @@ def test_numbers_and_truth_values_are_written_as_the_language_does() -> None:
 
 
 def test_a_template_of_one_s_own_is_checked(tmp_path: Path) -> None:
-    english = (files("acex.show.notices") / "english.toml").read_text(encoding="utf-8")
+    english = (files("acex.show") / "notices" / "english.toml").read_text(encoding="utf-8")
     own = tmp_path / "own.toml"
     own.write_text(english.replace("The decision", "What was decided"), encoding="utf-8")
     assert "What was decided" in notice_page(loan(), FIELDS, own)

@@ -92,7 +92,7 @@ def read_template(template: str | Path = "english") -> dict[str, Any]:
     Raises:
         ValueError: a sentence is missing or unknown, or has a place that cannot be filled.
     """
-    built_in = {name: files("acex.show.notices") / f"{name}.toml" for name in BUILT_IN}
+    built_in = {name: files("acex.show") / "notices" / f"{name}.toml" for name in BUILT_IN}
     if str(template) in built_in:
         return tomllib.loads(built_in[str(template)].read_text(encoding="utf-8"))
     if not Path(template).is_file():

@@ -103,11 +103,6 @@ class Templates:
         known = isinstance(label, str) or str(label) in self.words
         return self.word(label) if known else self.label.format(label=label)
 
-    def decided(self, label: Any, sentence: str) -> str:
-        """The name of a label at the start of a sentence: "No if ..." would be misread."""
-        word = self.labelled(label)
-        return sentence.format(label=word) if word.lower() in BARE else word
-
     def number(self, text: str) -> str:
         """A number with a decimal point, as this language writes it."""
         digits, _, fraction = text.partition(".")
@@ -147,8 +142,9 @@ def _labelled(explanation: Explanation, templates: Templates, which: int) -> str
     """The answer before (0) or after (1), as text."""
     target = explanation.plan.target
     if not isinstance(target, Measured):
+        word = templates.labelled((explanation.label_before, explanation.label_after)[which])
         sentence = (templates.stays, templates.becomes)[which]
-        return templates.decided((explanation.label_before, explanation.label_after)[which], sentence)
+        return sentence.format(label=word) if word.lower() in BARE else word  # "No if ..." would be misread
     number = templates.number(labels_as_text(explanation)[which])
     if target.label is None:
         return templates.measured.format(label=number)

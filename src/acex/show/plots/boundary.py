@@ -149,7 +149,7 @@ class Boundary(Picture):
     is_hit: BoolArray  # (n,)
     on_slice: BoolArray  # (n,); the others are projected onto it
     n_others: int  # features that are not on an axis
-    n_interpolated: int  # of these, how many change from factual to counterfactual
+    interpolates: bool  # do some of these change from factual to counterfactual?
 
     def draw(self, figure: FigureBase) -> None:
         """P(hit) as a shade with the line of one half, and the queries: faint where they lie off the slice."""
@@ -205,17 +205,9 @@ class Boundary(Picture):
         axes.set_ylim(bottom, top)
 
     def _note(self) -> str:
-        """What else a reader should know about the slice."""
-        notes = []
-        if self.n_interpolated:
-            rest = "" if self.n_interpolated == self.n_others else "; the rest is as in the factual"
-            others = "1 other feature changes" if self.n_interpolated == 1 else f"{self.n_interpolated} others change"
-            notes.append(f"{others} from factual to counterfactual{rest}.")
-        elif self.n_others:
-            notes.append("Other features are as in the factual.")
-        if not self.on_slice.all():
-            notes.append("Faint queries differ from the slice in other features.")
-        return " ".join(notes)
+        """How the slice treats the features that are not on an axis."""
+        others = "change from factual to counterfactual" if self.interpolates else "are as in the factual"
+        return f"Other features {others}; faint queries differ from the slice in these." if self.n_others else ""
 
 
 def boundary_record(explanation: Explanation, features: Sequence[str | int] | None = None) -> Boundary:
@@ -247,7 +239,7 @@ def boundary_record(explanation: Explanation, features: Sequence[str | int] | No
         is_hit=is_hit[rest],
         on_slice=plane.holds(X[rest]),
         n_others=len(space) - 2,
-        n_interpolated=int(plane.interpolated.sum()),
+        interpolates=bool(plane.interpolated.any()),
     )
 
 

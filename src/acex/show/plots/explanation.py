@@ -18,7 +18,7 @@ from acex.errors import NoCounterfactual
 from acex.plan.target import Measured
 from acex.show.plots import style
 from acex.show.plots.boundary import boundary_record
-from acex.show.plots.style import SIGN, NotebookFigure, Picture, legend, mark, named, plain, short, wrapped
+from acex.show.plots.style import SIGN, NotebookFigure, Picture, drawn, legend, mark, named, plain, short, wrapped
 from acex.values import is_missing, listed
 
 Kind: TypeAlias = Literal["changes", "counterfactuals", "trace", "boundary", "numbers"]
@@ -47,7 +47,7 @@ def draw_explanation(explanation: Explanation, picture: Picture | None = None) -
     if picture is None and explanation.outcome == "found":
         picture = changes_record(explanation)
     if picture is None:
-        return _titled(explanation, trace)
+        return drawn(trace, explanation.summary())
     width, height = picture.size
     figure = NotebookFigure((5.0 + width, height), explanation.summary())
     left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(width, 5.0))[0]
@@ -73,13 +73,7 @@ def draw_kind(explanation: Explanation, kind: Kind) -> Figure:
         raise ValueError(f"kind: {kind!r} is not one of {listed(kinds)}.")
     if kind in ("changes", "counterfactuals") and explanation.counterfactuals.empty:
         raise NoCounterfactual(explanation.summary())
-    return _titled(explanation, kinds[kind](explanation))
-
-
-def _titled(explanation: Explanation, picture: Picture) -> Figure:
-    figure = NotebookFigure(picture.size, explanation.summary())
-    picture.draw(figure)
-    return figure
+    return drawn(kinds[kind](explanation), explanation.summary())
 
 
 # -- what the best counterfactual changes, within the range of each feature ------------------------------------------
@@ -379,27 +373,23 @@ class Images(Picture):
     low: float  # least and greatest value of a pixel
     high: float
 
-    @property
-    def difference(self) -> FloatArray:
-        """What was added to each pixel, (height, width)."""
-        return self.after - self.before
-
     def draw(self, figure: FigureBase) -> None:
         """Factual, counterfactual and their difference side by side."""
-        most = float(np.abs(self.difference).max()) or 1.0
+        difference = self.after - self.before
+        most = float(np.abs(difference).max()) or 1.0
         panels = (
             ("factual", self.before, "gray_r", self.low, self.high),
             ("counterfactual", self.after, "gray_r", self.low, self.high),
-            ("difference", self.difference, "PuOr", -most, most),
+            ("difference", difference, "PuOr", -most, most),
         )
         for axes, (title, pixels, colours, low, high) in zip(figure.subplots(1, 3), panels, strict=True):
             axes.imshow(pixels, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
             axes.set_title(title, fontsize=10)
             axes.set_xticks([])
             axes.set_yticks([])
-        if max(self.difference.shape) <= MOST_SIGNED:
-            for row, column in np.argwhere(np.abs(self.difference) >= most / 4):
-                step = self.difference[row, column]
+        if max(difference.shape) <= MOST_SIGNED:
+            for row, column in np.argwhere(np.abs(difference) >= most / 4):
+                step = difference[row, column]
                 ink = "white" if abs(step) > 0.6 * most else "black"
                 axes.text(column, row, "+" if step > 0 else "−", ha="center", va="center", color=ink)
 
@@ -411,7 +401,5 @@ def images_record(explanation: Explanation, shape: tuple[int, int]) -> Images:
         NoCounterfactual: there is no counterfactual to show.
     """
     space = explanation.plan.space
-    if shape[0] * shape[1] != len(space):
-        raise ValueError(f"shape {shape} holds {shape[0] * shape[1]} values, but there are {len(space)} features.")
     before, after = (space.encode(row)[0].reshape(shape) for row in (explanation.factual, explanation.counterfactual))
     return Images(before, after, low=float(space.low.min()), high=float(space.high.max()))

@@ -18,7 +18,7 @@ from acex.audit.groups import Groups
 from acex.engine.explanation import Explanation
 from acex.plan.step import Outcome
 from acex.show.plots import style
-from acex.show.plots.style import NotebookFigure, Picture, Style, legend, named, open_frame, plain, short
+from acex.show.plots.style import Picture, Style, drawn, legend, named, open_frame, plain, short
 from acex.space.feature import Way
 
 MOST_FEATURES = 15  # bars
@@ -42,25 +42,11 @@ MARKERS: tuple[Style, ...] = tuple(
 )
 
 
-@dataclass(frozen=True)
-class Changed:
-    """How many of the best counterfactuals change a feature, and which way."""
-
-    feature: str
-    up: int
-    down: int
-    other: int
-
-    @property
-    def n(self) -> int:
-        return self.up + self.down + self.other
-
-
 @dataclass(frozen=True, eq=False)
 class Batch(Picture):
     """Many explanations, in order."""
 
-    changed: tuple[Changed, ...]  # most often first
+    changed: dict[str, Counter[Way]]  # by feature, how many counterfactuals change it and which way; most often first
     n_more: int  # features that change less often, left out
     outcomes: tuple[tuple[Outcome, int], ...]  # those that occurred, and how often
     costs: FloatArray  # of the best counterfactuals, (number found,)
@@ -84,16 +70,16 @@ class Batch(Picture):
         rows = np.arange(len(self.changed))
         done = np.zeros(len(self.changed))
         for way, (_, look) in WAYS.items():
-            counts = np.array([getattr(c, way) for c in self.changed], dtype=float)
+            counts = np.array([ways[way] for ways in self.changed.values()], dtype=float)
             some = counts > 0  # a bar of length 0 would still have an edge
             axes.barh(rows[some], counts[some], left=done[some], height=0.7, linewidth=0.8, **look)
             done += counts
-        for row, c in enumerate(self.changed):
-            axes.text(c.n, row, f" {c.n}", va="center", ha="left", fontsize=8)
+        for row, n in enumerate(done.astype(int)):
+            axes.text(n, row, f" {n}", va="center", ha="left", fontsize=8)
         open_frame(axes)
-        axes.set_yticks(rows, [named(c.feature) for c in self.changed], fontsize=9)
+        axes.set_yticks(rows, [named(feature) for feature in self.changed], fontsize=9)
         axes.set_ylim(max(len(self.changed), 4) - 0.5, -0.5)
-        axes.set_xlim(0, 1.1 * max([c.n for c in self.changed], default=1))
+        axes.set_xlim(0, 1.1 * max(done, default=1))
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=style.ROUND))
         more = f" ({self.n_more} more features not shown)" if self.n_more else ""
         axes.set_xlabel(f"counterfactuals that change it, of {self.is_found.sum()}{more}", fontsize=9)
@@ -152,12 +138,11 @@ def batch_record(explanations: Iterable[Explanation], most: int = MOST_FEATURES)
     for e in every:
         for name, before, after, step, _ in e.changes.itertuples(index=False, name=None):
             ways.setdefault(name, Counter())[e.plan.space.feature(name).way(step, before, after)] += 1
-    changed = [Changed(name, way["up"], way["down"], way["other"]) for name, way in ways.items()]
-    changed.sort(key=lambda c: -c.n)
+    often = sorted(ways, key=lambda name: -ways[name].total())[:most]
     ended = Counter(e.outcome for e in every)
     return Batch(
-        changed=tuple(changed[:most]),
-        n_more=max(len(changed) - most, 0),
+        changed={name: ways[name] for name in often},
+        n_more=len(ways) - len(often),
         outcomes=tuple((outcome, ended[outcome]) for outcome in get_args(Outcome) if ended[outcome]),
         costs=np.array([e.costs[0] for e in every if e.costs]),
         n_queries=np.array([e.n_queries for e in every]),
@@ -169,9 +154,7 @@ def draw_explanations(explanations: Iterable[Explanation]) -> Figure:
     """Many explanations in one figure."""
     batch = batch_record(explanations)
     title = f"{batch.is_found.sum()} of {len(batch.is_found)} rows have a counterfactual"
-    figure = NotebookFigure(batch.size, title)
-    batch.draw(figure)
-    return figure
+    return drawn(batch, title)
 
 
 # -- groups ----------------------------------------------------------------------------------------------------------
@@ -248,6 +231,4 @@ def groups_record(groups: Groups, most: int = 12) -> GroupsRecord:
 def draw_groups(groups: Groups) -> Figure:
     """Groups of rows side by side: costs, and which features change."""
     record = groups_record(groups)
-    figure = NotebookFigure(record.size, f"Counterfactuals by {short(record.by, 60)}")
-    record.draw(figure)
-    return figure
+    return drawn(record, f"Counterfactuals by {short(record.by, 60)}")

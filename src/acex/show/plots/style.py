@@ -52,6 +52,13 @@ class NotebookFigure(Figure):
         return buffer.getvalue()
 
 
+def drawn(picture: Picture, title: str) -> Figure:
+    """A figure with one picture."""
+    figure = NotebookFigure(picture.size, title)
+    picture.draw(figure)
+    return figure
+
+
 def legend(axes: Axes, styles: dict[str, Style]) -> None:
     """A legend above the axes, where it covers nothing."""
     handles = [Line2D([], [], **style, label=name) for name, style in styles.items()]

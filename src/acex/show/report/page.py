@@ -23,7 +23,7 @@ from acex.values import answer_text, is_missing, joined_words, readable
 
 MOST_OPEN = 12  # lines of a table that are visible; longer ones are folded on a screen, and printed in full
 MOST_SHOWN = 12  # changes of a query that are listed
-LATELY = 10  # queries at the end, over which progress is shown
+LATELY = 5  # an improvement among the last queries suggests that more would find another
 
 FACTS = {
     "id": "row",
@@ -322,15 +322,9 @@ def _progress(explanation: Explanation) -> str:
         return f"{explanation.advice} Nothing found does not mean that no counterfactual exists."
     best = np.array([step.best for step in explanation.steps], dtype=float)
     n, last = len(best), int(np.argmax(best == best[-1])) + 1
-    earlier = best[max(n - 1 - LATELY, 0)]
-    if np.isfinite(best).sum() == 1:
-        trend = "The first hit was the last query: no smaller change was tried."
-    elif last == n:
-        trend = "The last query still improved the result, so more queries may improve it further."
-    elif np.isfinite(earlier) and earlier > best[-1]:
-        trend = f"Over the last {min(LATELY, n - 1)} queries the cost fell from {earlier:.3g} to {best[-1]:.3g}."
-    else:
-        trend = f"Query {last} found the best; the {n - last} queries after it found nothing cheaper."
+    trend = f"Query {last} of {n} found the best counterfactual."
+    if last > n - LATELY:
+        trend += " The search was still improving, so more queries may find a cheaper one."
     odds = "A cheaper counterfactual may exist: not every row was tried."
     if explanation.improvement_odds:
         tenth, quarter, half = (f"{chance:.0%}" for chance in explanation.improvement_odds)
@@ -351,13 +345,13 @@ def _plausibility(explanation: Explanation) -> str:
         return "Not checked: the plausibility filter was turned off."
     joint = (settings.get("plausibility") or {}).get("kind") == "joint"
     how = f"values that go together as in {among}" if joint else f"local outlier factor among {among}"
-    if not explanation.affinities:
-        return f"It passed the plausibility filter ({how}); its affinity is not recorded."
-    rare = next(iter(explanation.ending.rarest_values), None)
-    return (
-        f"It is not an outlier ({how}): affinity {explanation.affinities[0]:.2f}, where 1 is a typical row. This does "
-        f"not prove that such a person or thing exists.{f' Least usual: {rare}.' if rare else ''}"
+    affinity = (
+        f"{explanation.affinities[0]:.2f}, where 1 is a typical row" if explanation.affinities else "not recorded"
     )
+    rare = next(iter(explanation.ending.rarest_values), None)
+    least_usual = f" Least usual: {rare}." if rare else ""
+    proof = "This does not prove that such a person or thing exists."
+    return f"It passed the plausibility filter ({how}): affinity {affinity}. {proof}{least_usual}"
 
 
 def _robustness(explanation: Explanation) -> str:
