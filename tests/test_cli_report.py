@@ -42,8 +42,9 @@ def test_one_explanation_of_a_ledger_is_one_file_and_nothing_is_asked() -> None:
     page = read("l.html")
     e = acex.Explanation.from_json(Path("why.json"))
     assert page.texts["h1"] == Page(e.to_html()).texts["h1"]
-    assert f"{e.n_queries} of at most 8 rows were sent to the model, at 0.02 each: {e.n_queries * 0.02:g} in total" in " ".join(
-        page.texts["p"]
+    assert (
+        f"{e.n_queries} of at most 8 rows were sent to the model, at 0.02 each: {e.n_queries * 0.02:g} in total"
+        in " ".join(page.texts["p"])
     )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def measures(explanation: Explanation) -> dict[str, float]:
-    """The measures of the best counterfactual; NaN where there is none, or where it was not recorded."""
+    """The measures of the best counterfactual; NaN without a counterfactual, or if not recorded."""
     values = {"queries": float(explanation.n_queries), "validity": float(explanation.outcome == "found")}
     if explanation.outcome != "found":
         return values | dict.fromkeys(("cost", "d2", "g1", "d2n", "g1n", "n_changed", "affinity"), float("nan"))

@@ -60,7 +60,7 @@ def draw_kind(explanation: Explanation, kind: Kind) -> Figure:
     """The summary with one picture.
 
     Raises:
-        NoCounterfactual: the picture needs a counterfactual, and there is none.
+        NoCounterfactual: the picture needs a counterfactual, and nothing was found.
     """
     kinds: dict[Kind, Callable[[Explanation], Picture]] = {
         "changes": changes_record,

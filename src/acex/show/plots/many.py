@@ -43,7 +43,7 @@ MARKERS: tuple[Style, ...] = tuple(
 
 
 @dataclass(frozen=True, eq=False)
-class Batch(Picture):
+class BatchRecord(Picture):
     """Many explanations, in order."""
 
     changed: dict[str, Counter[Way]]  # by feature, how many counterfactuals change it and which way; most often first
@@ -125,7 +125,7 @@ class Batch(Picture):
         open_frame(axes)
 
 
-def batch_record(explanations: Iterable[Explanation], most: int = MOST_FEATURES) -> Batch:
+def batch_record(explanations: Iterable[Explanation], most: int = MOST_FEATURES) -> BatchRecord:
     """What the explanations have in common; `most` is how many features are shown.
 
     Raises:
@@ -140,7 +140,7 @@ def batch_record(explanations: Iterable[Explanation], most: int = MOST_FEATURES)
             ways.setdefault(name, Counter())[e.plan.space.feature(name).way(step, before, after)] += 1
     often = sorted(ways, key=lambda name: -ways[name].total())[:most]
     ended = Counter(e.outcome for e in every)
-    return Batch(
+    return BatchRecord(
         changed={name: ways[name] for name in often},
         n_more=len(ways) - len(often),
         outcomes=tuple((outcome, ended[outcome]) for outcome in get_args(Outcome) if ended[outcome]),
