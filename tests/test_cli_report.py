@@ -8,7 +8,7 @@ import pytest
 
 import acex
 from commands import MODEL, bill, run, set_up
-from test_report import Page
+from html_pages import Page
 
 EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", *MODEL, "--quiet", "--budget", "8", "--target", "good")
 KEPT = ("--ledger", "l.db", "--model-id", "bank-1")
@@ -42,8 +42,9 @@ def test_one_explanation_of_a_ledger_is_one_file_and_nothing_is_asked() -> None:
     page = read("l.html")
     e = acex.Explanation.from_json(Path("why.json"))
     assert page.texts["h1"] == Page(e.to_html()).texts["h1"]
-    assert f"asked for {e.n_queries} of at most 8 rows, at 0.02 each: {e.n_queries * 0.02:g} in all" in " ".join(
-        page.texts["p"]
+    assert (
+        f"{e.n_queries} of at most 8 rows were sent to the model, at 0.02 each: {e.n_queries * 0.02:g} in total"
+        in " ".join(page.texts["p"])
     )
 
 

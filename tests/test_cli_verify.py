@@ -94,7 +94,7 @@ def test_what_is_no_explanation_is_one_line(tmp_path: Path) -> None:
     for words, said in (
         (("none.json",), "there is no such file"),
         (("x.json",), "expected an object, got list"),
-        (("y.html",), "no certificate in it"),
+        (("y.html",), "no certificate"),
         (("loans.csv",), "loans.csv: "),
     ):
         result = run("verify", *words)

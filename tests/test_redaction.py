@@ -20,7 +20,7 @@ from acex.engine.redaction import redacted
 from acex.show.pages import without
 from acex.show.report import index_page
 from commands import run
-from test_notice import FIELDS
+from html_pages import FIELDS
 
 # Numbers and words of each column that no other text has.
 MARKS = {

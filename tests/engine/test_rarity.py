@@ -15,7 +15,6 @@ from acex.engine.explanation import is_reference_row, single
 from acex.engine.rarity import rarest_values, unusual_row
 from acex.engine.reference import Reference
 from acex.search.problem import Problem
-from acex.show.report import words
 from acex.space.cost import Cost
 from acex.space.space import Space
 

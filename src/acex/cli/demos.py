@@ -135,7 +135,7 @@ def demo(
         terminal.print(explanation.summary())
         raise typer.Exit(NOTHING_FOUND)
     path = out or Path(f"acex-demo-{name}.png")
-    draw_explanation(explanation, _picture(name, explanation, predict)).savefig(path)
+    draw_explanation(explanation, _picture(name, explanation)).savefig(path)
 
     n_changes = len(explanation.changes)
     terminal.print(
@@ -165,17 +165,15 @@ def _model(name: Demo, data: Dataset) -> Predict:
     return lambda rows: model.predict(data.space.encode(rows))
 
 
-def _picture(name: Demo, explanation: acex.Explanation, predict: Predict) -> Picture:
-    """What shows this explanation best."""
+def _picture(name: Demo, explanation: acex.Explanation) -> Picture:
+    """The picture that shows this explanation best."""
     from acex.show import plots
 
     match name:
         case Demo.MOONS:
-            return plots.plane_record(explanation, predict)
+            return plots.boundary_record(explanation)
         case Demo.DIGITS:
             return plots.images_record(explanation, (8, 8))
-        case Demo.TIC_TAC_TOE:
-            return plots.board_record(explanation, (3, 3), blank="b")
         case _:
             return plots.changes_record(explanation)
 

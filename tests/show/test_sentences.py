@@ -139,9 +139,9 @@ def test_names_are_never_read_as_templates(name: str, category: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("increase", "{feature} up by {step}", "increase: .*nothing fills 'step'; there are 'feature', 'before'"),
-        ("opening", "{} if {conditions}", "opening: .*nothing fills ''"),
-        ("nothing", "{label", "nothing: '{label': expected '}'"),
+        ("increase", "{feature} up by {step}", "increase: .*'step'"),
+        ("opening", "{} if {conditions}", "opening: .*''"),
+        ("nothing", "{label", "nothing: .*expected '}'"),
     ],
 )
 def test_a_template_that_cannot_be_filled_is_refused(name: str, text: Any, words: str) -> None:

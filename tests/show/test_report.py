@@ -6,7 +6,6 @@ import html
 import re
 from dataclasses import replace
 from functools import cache
-from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,53 +18,22 @@ from hypothesis import strategies as st
 
 import acex
 from acex.engine.explanation import Explanation
-from acex.show.plots import Change, Trace
-from acex.show.report import drawing, explanation_page, explanations_html, index_page, words
-from acex.show.report.markup import EMPTY, escaped, tag
+from acex.show.plots.explanation import Change, Trace
+from acex.show.report import drawing, explanation_page, explanations_html, index_page
+from acex.show.report.html import escaped, tag
 from acex.show.sentences import one_sentence
+from acex.values import Remark
 from explanations import ended, written
+from html_pages import Page
 
 CSS = (files("acex.show.report") / "style.css").read_text(encoding="utf-8")
 SECTIONS = [
     "What was asked, and what it cost",
     "What was held fixed",
-    "How sure we are",
+    "How reliable it is",
     "How it was made",
     "How to check it",
 ]
-
-
-class Page(HTMLParser):
-    """A page as a browser's parser sees it: elements, texts, and whether each element is closed in its turn."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str, str]] = []  # of which element, name, value
-        self.texts: dict[str, list[str]] = {}  # of each kind of element, what its elements hold
-        self._open: list[tuple[str, list[str]]] = []
-        self.feed(text)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.tags.append(name)
-        self.attributes += [(name, key, value or "") for key, value in attributes]
-        self._open.append((name, []))
-
-    def handle_startendtag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
-        assert name in EMPTY
-        self.handle_starttag(name, attributes)
-        self.handle_endtag(name)
-
-    def handle_endtag(self, name: str) -> None:
-        opened, texts = self._open.pop()
-        assert opened == name
-        self.texts.setdefault(name, []).append("".join(texts))
-
-    def handle_data(self, text: str) -> None:
-        for _, texts in self._open:
-            texts.append(text)
 
 
 def data(n: int = 60) -> pd.DataFrame:
@@ -94,6 +62,7 @@ def explain(predict: Any = model, **options: Any) -> Explanation:
 @cache
 def found() -> Explanation:
     return explain(
+        acex.Model(model, name="bank-1"),
         count=2,
         freeze=["school"],
         ranges={"income": (0.0, 90.0)},
@@ -101,7 +70,6 @@ def found() -> Explanation:
         directions={"age": "increase"},
         rules=[lambda rows: np.asarray(rows["income"] < 500)],
         cost=acex.Cost(weights={"job": 2.0}),
-        name="bank-1",  # TODO model
     )
 
 
@@ -117,7 +85,7 @@ def renamed(names: list[str], categories: list[str], labels: tuple[str, str], mo
     """An explanation with two alternatives whose every text is given."""
     space = acex.Space((acex.Integer(names[0], 0, 9), acex.Nominal(names[1], tuple(categories))))
     rows = [dict(zip(names, row, strict=True)) for row in ((1, categories[0]), (5, categories[0]), (1, categories[1]))]
-    told = {"model_id": model_id, "ranges": {names[1]: categories}, "strategy": {"name": model_id}}
+    options = {"model_id": model_id, "ranges": {names[1]: categories}, "strategy": {"name": model_id}}
     return written(
         space,
         rows,
@@ -126,8 +94,8 @@ def renamed(names: list[str], categories: list[str], labels: tuple[str, str], mo
         chosen=(1, 2),
         target=labels[1],
         deviations=np.array([2.0, 0.5]),
-        settings=told,
-        warnings=(model_id,),
+        settings=options,
+        remarks=(Remark("test", model_id, is_warning=True),),
     )
 
 
@@ -158,7 +126,7 @@ def test_a_page_needs_nothing_else() -> None:
     assert not re.search(r"url\(|@import|@font-face|://", CSS)
 
 
-def test_browsers_are_told_to_load_and_run_nothing() -> None:
+def test_browsers_load_and_run_nothing() -> None:
     [policy] = [value for _, _, value in Page(found().to_html()).attributes if "default-src" in value]
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline';")
 
@@ -233,75 +201,94 @@ def test_the_changes_are_in_the_table_with_their_range() -> None:
         assert any(str(after) in bold for bold in page.texts["b"]), after
         assert any(str(before) in cell for cell in page.texts["td"]), before
     labels = [value for element, key, value in page.attributes if (element, key) == ("svg", "aria-label")]
-    assert labels[-1].startswith(f"Cost of each of {len(e.queries)} queries")
+    assert labels[-1].startswith(f"Cost of each of {len(e.steps)} queries")
     assert all(labels)
 
 
 def test_units_stand_beside_names() -> None:
-    e = replace(PLAIN, plan=replace(PLAIN.plan, space=PLAIN.space.adjust(units={"a": "<months>"})))
+    e = replace(PLAIN, plan=replace(PLAIN.plan, space=PLAIN.plan.space.adjust(units={"a": "<months>"})))
     assert "a in <months>" in Page(e.to_html()).texts["th"]
 
 
-def test_what_was_held_fixed_is_told() -> None:
-    items = " ".join(Page(found().to_html()).texts["li"])
+def reliability(e: Explanation) -> dict[str, str]:
+    """What the page says about how reliable the explanation is, by question."""
+    page = Page(e.to_html())
+    return dict(zip(page.texts["dt"], page.texts["dd"], strict=True))
+
+
+def test_frozen_and_limited_features_are_listed() -> None:
+    page = Page(found().to_html())
+    items = " ".join(page.texts["li"])
     assert "Frozen: school." in items
     assert "Could only increase: age." in items
     assert "Limited by the caller: income and job." in items
-    assert "counted more or less than others: job (× 2)." in items
-    assert "A rule of the caller's own" in items
-    assert [words.may_become(found(), j) for j in range(4)] == [
-        "18 to 79; only more than 30",
-        "limited to 0 to 90",
-        "limited to cook or nurse",
-        "frozen: stays",
+    assert "Weighted: job (× 2)." in items
+    assert "Functions of the caller" in items
+    for text in ("18 to 79; only more than 30", "limited to 0 to 90", "limited to cook or nurse", "frozen"):
+        assert text in page.texts["td"]
+
+
+def test_price_budget_and_options_are_listed() -> None:
+    e = replace(found(), n_queries=20, n_reused=1)
+    page = Page(explanation_page(e, price_per_row=0.25))
+    text = " ".join(page.texts["p"])
+    assert "20 of at most 25 rows were sent to the model, at 0.25 each: 5 in total. 1 more answer was" in text
+    listed = dict(zip(page.texts["dt"], page.texts["dd"], strict=True))
+    assert (listed["seed"], listed["budget"], listed["acex"]) == ("0", "25", acex.__version__)
+    assert f"numpy {np.__version__}" in listed["with"]
+
+
+def test_warnings_come_before_notes() -> None:
+    remarks = (Remark("one", "columns were inferred"), Remark("two", "the model contradicts itself", is_warning=True))
+    page = Page(replace(found(), remarks=remarks).to_html())
+    header = page.texts["header"][0]
+    assert header.endswith("Warning: the model contradicts itselfNote: columns were inferred")
+    assert [v for _, key, v in page.attributes if key == "class" and v in ("warning", "note")][:2] == [
+        "warning",
+        "note",
     ]
 
 
-def test_price_budget_and_seed_are_told() -> None:
-    e = replace(found(), n_queries=20, n_reused=1)
-    page = Page(explanation_page(e, price_per_row=0.25))
-    assert "The model was asked for 20 of at most 25 rows, at 0.25 each: 5 in all." in " ".join(page.texts["p"])
-    assert "One more answer was known before and free." in " ".join(page.texts["p"])
-    told = dict(zip(page.texts["dt"], page.texts["dd"], strict=True))
-    assert (told["seed"], told["budget"], told["acex"]) == ("0", "25", acex.__version__)
-    assert f"numpy {np.__version__}" in told["with"]
-
-
-def test_warnings_come_first() -> None:
-    page = Page(replace(found(), warnings=("the model contradicts itself",)).to_html())
-    assert "Warning: the model contradicts itself" in page.texts["header"][0]
-
-
 @pytest.mark.parametrize(
-    ("best", "told"),
-    [
-        ([np.inf, 9.0, 9.0, 9.0], "found with query 2; the 2 after it brought nothing better"),
-        ([np.inf, 9.0, 8.0, 7.0], "The very last query still brought an improvement"),
-        ([np.inf, np.inf, np.inf, 7.0], "The first hit came with the very last query"),
-        ([np.inf, 9.0, *[8.0] * 5, *[7.5] * 5], "Over the last 10 queries the cost fell from 9 to 7.5."),
-    ],
+    ("best", "found_by", "is_improving"),
+    [([np.inf, 9.0, *[8.0] * 9], 3, False), ([np.inf, 9.0, 8.0, 7.0], 4, True), ([*[np.inf] * 9, 7.0], 10, True)],
 )
-def test_progress_is_told_as_it_was(best: list[float], told: str) -> None:
+def test_progress_is_described(best: list[float], found_by: int, is_improving: bool) -> None:
     e = replace(found(), steps=tuple(replace(found().steps[0], best=cost) for cost in best))
-    e = ended(e, counterfactuals=(len(best) - 1,))
-    assert told in dict(words.certainty(e))["Is there less to change?"]
+    answer = reliability(ended(e, counterfactuals=(len(best) - 1,)))["Is there less to change?"]
+    assert f"Query {found_by} of {len(best)} found the best" in answer
+    assert ("still improving" in answer) == is_improving
 
 
-def test_certainty_follows_margin_and_plausibility() -> None:
-    told = dict(words.certainty(found()))
-    assert "No margin was asked for" in told["Does it stay?"]
-    assert f"affinity {found().affinities[0]:.2f}" in told["Does it look real?"]
-    plan = replace(found().plan, strategy={"margin": 0.7}, plausibility=None)
-    steady = replace(ended(found(), steadiness=(0.83, 0.7)), plan=plan)
-    told = dict(words.certainty(steady))
-    assert "83% of the rows close to it" in told["Does it stay?"] and "margin of 0.7" in told["Does it stay?"]
-    assert "turned off" in told["Does it look real?"]
+@pytest.mark.parametrize("reason", ["budget", "time", "settled", "exhausted"])
+def test_every_reason_to_stop_has_its_sentence(reason: Any) -> None:
+    answer = reliability(ended(found(), stopped_by=reason, improvement_odds=(0.5, 0.2, 0.1)))[
+        "Is there less to change?"
+    ]
+    assert "10% cheaper is 50%; 25% cheaper 20%; 50% cheaper 10%" in answer
+
+
+def test_reliability_follows_margin_and_plausibility() -> None:
+    answers = reliability(found())
+    assert "No margin was requested" in answers["Is it robust?"]
+    assert f"affinity {found().affinities[0]:.2f}" in answers["Is it realistic?"]
+    settings = {**found().plan.settings, "strategy": {"margin": 0.7}, "plausibility": None}
+    robust = replace(ended(found(), robustness=(0.83, 0.7)), plan=replace(found().plan, settings=settings))
+    answers = reliability(robust)
+    assert "83% of the rows close to it" in answers["Is it robust?"] and "margin was 0.7" in answers["Is it robust?"]
+    assert "turned off" in answers["Is it realistic?"]
     known = tuple(replace(step, note=replace(step.note, reference=True)) for step in found().steps)
-    told = dict(words.certainty(replace(found(), steps=known)))
-    assert told["Does it look real?"].endswith("known rows, as it stands there.")
+    assert "known rows, unchanged" in reliability(replace(found(), steps=known))["Is it realistic?"]
     unknown = tuple(replace(step, note=replace(step.note, affinity=None)) for step in found().steps)
-    told = dict(words.certainty(replace(found(), steps=unknown)))
-    assert "how clearly is not recorded" in told["Does it look real?"]
+    assert "not recorded" in reliability(replace(found(), steps=unknown))["Is it realistic?"]
+
+
+def test_a_rare_pair_of_values_is_named() -> None:
+    rare = Remark("rarest_values", "age 30 with income 90", ("age", "income"))
+    assert (
+        "Least usual: age 30 with income 90."
+        in reliability(ended(found(), rarest_values=(rare, None)))["Is it realistic?"]
+    )
 
 
 def test_long_tables_are_folded_and_complete() -> None:
@@ -328,7 +315,7 @@ def test_the_index_leads_to_every_page() -> None:
     page = Page(index_page(pages))
     assert [value for _, key, value in page.attributes if key == "href"] == [address for address, _ in pages]
     assert page.texts["a"] == [one_sentence(e) for _, e in pages]
-    assert_needs_nothing_else(page, links=True, scripts=2)  # the data, and the one program
+    assert_needs_nothing_else(page, links=True, scripts=1)
 
 
 # -- pictures ----------------------------------------------------------------------------------------------
@@ -348,12 +335,12 @@ def test_the_picture_of_the_costs_keeps_to_its_box_and_shows_each_query() -> Non
 
 @pytest.mark.parametrize(("start", "end"), [(0.0, 1.0), (0.5, 0.5), (-1.0, 3.0)])
 def test_a_range_keeps_to_its_box(start: float, end: float) -> None:
-    drawn = drawing.range_bar(Change("f", "1", "2", 1.0, start, end, "0", "9"))
+    drawn = drawing.range_bar(Change("f", "1", "2", "+1.00 sd", start, end, "0", "9"))
     assert drawn is not None
     places = [float(v) for _, key, v in Page(drawn).attributes if key in ("x1", "x2", "cx")]
     assert min(places) >= 0 and max(places) <= drawing.BAR
-    assert "from 1 to 2, where 0 to 9 are possible" in drawn
-    assert drawing.range_bar(Change("f", "a", "b", 1.0, 0.0, 1.0, "", "")) is None
+    assert "from 1 to 2, within 0 to 9" in drawn
+    assert drawing.range_bar(Change("f", "a", "b", "change", 0.0, 1.0, "", "")) is None
 
 
 # -- colours -----------------------------------------------------------------------------------------------
@@ -395,10 +382,10 @@ def test_a_notebook_shows_sentence_and_changes() -> None:
 
 
 def test_a_notebook_shows_a_space() -> None:
-    page = Page(found().space._repr_html_())
+    page = Page(found().plan.space._repr_html_())
     assert page.texts["td"][:4] == ["age", "integer", "18 to 79", "only upwards"]
     assert page.texts["td"][4:8] == ["income", "continuous", "0 to 90", "yes"]
-    assert page.texts["td"][8:12] == ["job", "nominal", "clerk, cook or nurse", "yes, counted × 2"]
+    assert page.texts["td"][8:12] == ["job", "nominal", "clerk, cook or nurse", "yes, weight 2"]
     assert page.texts["td"][-1] == "no: frozen"
 
 
@@ -411,7 +398,7 @@ def test_a_notebook_shows_many_explanations_in_a_line_each() -> None:
 
 
 def test_displays_take_the_notebooks_own_colours() -> None:
-    for shown in (found()._repr_html_(), found().space._repr_html_(), explanations_html([(0, found())], n_rows=1)):
+    for shown in (found()._repr_html_(), found().plan.space._repr_html_(), explanations_html([(0, found())], n_rows=1)):
         page = Page(shown)
         assert "style" not in page.tags and "class" not in {key for _, key, _ in page.attributes}
         styles = ";".join(value for _, key, value in page.attributes if key == "style")

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 import acex
 from acex import Explanation, Penalty
+from acex.engine.reference import Reference
 from acex.show.measures import measures
 
 QUICK = Penalty(n0=5, sobol=64)
@@ -40,7 +41,7 @@ def explain(**options: Any) -> Explanation:
 
 @pytest.mark.parametrize("beta", [0.0, 5.0])
 def test_measures_are_what_plain_sums_give(beta: float) -> None:
-    e = explain(cost=acex.Cost(beta=beta))
+    e = explain(cost=acex.Cost(beta=beta, per_category=None))
     rows = data()
     shares = rows["colour"].value_counts(normalize=True)
     deviation = {
@@ -67,18 +68,18 @@ def test_measures_are_what_plain_sums_give(beta: float) -> None:
 
 def test_weights_are_in_the_cost_and_not_in_the_distances() -> None:
     plain = explain(freeze=["size", "colour"])
-    dear = explain(freeze=["size", "colour"], cost=acex.Cost(weights={"rooms": 3.0}))
-    assert plain.counterfactual["rooms"] == dear.counterfactual["rooms"]
-    assert_allclose(dear.measures()["cost"], 3 * plain.measures()["cost"])
-    assert_allclose(dear.measures()["d2n"], plain.measures()["d2n"])
+    weighted = explain(freeze=["size", "colour"], cost=acex.Cost(weights={"rooms": 3.0}))
+    assert plain.counterfactual["rooms"] == weighted.counterfactual["rooms"]
+    assert_allclose(weighted.measures()["cost"], 3 * plain.measures()["cost"])
+    assert_allclose(weighted.measures()["d2n"], plain.measures()["d2n"])
 
 
 def test_affinity_is_that_of_the_filter_and_one_without() -> None:
     e = explain()
-    explainer = acex.Explainer(rule, data())
-    X = explainer.space.encode(e.counterfactuals)
-    density = acex.Plausibility().fit(explainer.reference, explainer.scale)
-    assert_allclose(e.measures()["affinity"], density.affinity(X)[0])
+    reference = Reference.of(data(), None, acex.Space.infer(data()), acex.Plausibility())
+    density = reference.density("lof")
+    assert density is not None
+    assert_allclose(e.measures()["affinity"], density.affinity(reference.space.encode(e.counterfactuals))[0])
     assert explain(plausibility=None).measures()["affinity"] == 1.0
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 from unittest.mock import patch
@@ -21,11 +20,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import acex
 from acex.arrays import FloatArray
-from acex.engine.explanation import Explanation
-from acex.plan.target import AnyOther
+from acex.engine.explanation import Explanation, asked_rows
 from acex.show import plots
-from acex.show.plots.slices import Slice, Surrogate
-from acex.show.plots.trace import _ticks
+from acex.show.plots.boundary import Slice, Surrogate
+from acex.show.plots.explanation import Change, Changes, Counterfactual, Counterfactuals, _ticks
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.scale import Scale
 from acex.space.space import Space
@@ -65,12 +63,12 @@ def overlapping(texts: list[tuple[str, Bbox]], page: BboxBase) -> list[tuple[str
 
 def test_changes_give_words_steps_and_places_largest_step_first() -> None:
     changes = plots.changes_record(person())
-    assert changes == plots.Changes(
+    assert changes == Changes(
         shown=(
-            plots.Change("debt", "1.5", "0.5", -4.0, start=0.75, end=0.25, low="0", high="2"),
-            plots.Change("housing", "rent", "own", 2.0, start=1.0, end=0.0, low="", high=""),
-            plots.Change("school", "high", "university", 1.0, start=0.5, end=1.0, low="primary", high="university"),
-            plots.Change("income", "2000", "3000", 0.5, start=0.25, end=0.5, low="1000", high="5000"),
+            Change("debt", "1.5", "0.5", "-4.00 sd", start=0.75, end=0.25, low="0", high="2"),
+            Change("housing", "rent", "own", "change", start=1.0, end=0.0, low="", high=""),
+            Change("school", "high", "university", "+1.00 sd", start=0.5, end=1.0, low="primary", high="university"),
+            Change("income", "2000", "3000", "+0.50 sd", start=0.25, end=0.5, low="1000", high="5000"),
         ),
         n_more=0,
     )
@@ -83,7 +81,7 @@ def test_changes_beyond_the_most_wanted_are_counted() -> None:
 
 
 def test_without_a_counterfactual_there_are_no_changes() -> None:
-    assert plots.changes_record(nothing_found()) == plots.Changes((), 0)
+    assert plots.changes_record(nothing_found()) == Changes((), 0)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +127,7 @@ def test_ticks_are_few_round_and_within_the_axis(bend: float, most: float) -> No
     assert 0.3 * bend <= ticks[1] <= ticks[-1] <= 1.1 * most
 
 
-# -- plane -----------------------------------------------------------------------------------------------
+# -- images -----------------------------------------------------------------------------------------
 
 SQUARE = Space((Continuous("left", -1.0, 1.0), Continuous("up", 0.0, 4.0))).like(
     pd.DataFrame({"left": [0.0], "up": [0.0]})
@@ -141,66 +139,17 @@ def on_the_square(after: tuple[float, float] | None = (0.5, 1.0)) -> Explanation
     return explained(SQUARE, (-0.5, 1.0), after, asked=asked)
 
 
-def is_right(rows: pd.DataFrame) -> Any:
-    return np.where(rows["left"] > 0, "yes", "no")
-
-
-def test_the_plane_holds_the_points_and_where_the_model_would_say_yes() -> None:
-    plane = plots.plane_record(on_the_square(), is_right)
-    assert plane.names == ("left", "up")
-    assert_allclose(plane.factual, [-0.5, 1.0])
-    assert plane.counterfactual is not None
-    assert_allclose(plane.counterfactual, [0.5, 1.0])
-    assert_allclose(plane.asked, [[1.0, 4.0], [0.75, 1.0], [-1.0, 0.0], [0.5, 1.0]])
-    assert_array_equal(plane.is_hit, [True, True, False, True])
-    left, up = plane.axes
-    assert (left[0], left[-1], up[0], up[-1]) == (-1.0, 1.0, 0.0, 4.0)
-    assert plane.region is not None
-    assert_array_equal(plane.region, np.tile(left > 0, (len(up), 1)))
-
-
-def test_without_a_target_every_other_label_than_the_factuals_is_a_hit() -> None:
-    e = on_the_square()
-    e = replace(e, plan=replace(e.plan, target=AnyOther()))
-    region = plots.plane_record(e, lambda rows: np.where(rows["up"] > 2, "maybe", "no")).region
-    assert region is not None
-    assert region[-1].all() and not region[0].any()
-
-
-def test_a_plane_needs_no_model_and_no_counterfactual() -> None:
-    plane = plots.plane_record(on_the_square(after=None))
-    assert plane.region is None and plane.counterfactual is None
-
-
-def test_a_plane_of_five_features_is_refused_with_their_names() -> None:
-    with pytest.raises(ValueError, match=r"two features with an order.*'debt'"):
-        plots.plane_record(person())
-
-
-# -- images and boards -----------------------------------------------------------------------------------
-
-
 def test_images_are_the_pixels_row_by_row_and_their_difference() -> None:
     space = Space(tuple(Integer(f"p{j}", 0, 16) for j in range(6)))
     images = plots.images_record(explained(space, (0, 1, 2, 3, 4, 5), (0, 1, 12, 3, 0, 5)), (2, 3))
     assert_allclose(images.before, [[0, 1, 2], [3, 4, 5]])
     assert_allclose(images.after, [[0, 1, 12], [3, 0, 5]])
-    assert_allclose(images.difference, [[0, 0, 10], [0, -4, 0]])
     assert (images.low, images.high) == (0, 16)
 
 
-def test_a_board_leaves_blank_squares_empty() -> None:
-    space = Space(tuple(Nominal(f"s{j}", ("b", "o", "x")) for j in range(4)))
-    board = plots.board_record(explained(space, ("x", "b", "o", "x"), ("x", "b", "o", "b")), (2, 2), blank="b")
-    assert board.before.tolist() == [["x", ""], ["o", "x"]]
-    assert board.after.tolist() == [["x", ""], ["o", ""]]
-
-
 def test_a_shape_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"shape \(2, 3\) holds 6 values, but there are 5 features"):
+    with pytest.raises(ValueError, match=r"shape \(2, ?3\)"):
         plots.images_record(person(), (2, 3))
-    with pytest.raises(ValueError, match="there are 5 features"):
-        plots.board_record(person(), (2, 3))
 
 
 def test_images_of_nothing_found_say_what_to_relax() -> None:
@@ -217,16 +166,13 @@ def several() -> Explanation:
 
 
 def test_counterfactuals_hold_what_any_of_them_changes_most_shared_first() -> None:
-    cell = plots.Cell
-    assert plots.counterfactuals_record(several()) == plots.Counterfactuals(
+    assert plots.counterfactuals_record(several()) == Counterfactuals(
         features=("income", "housing", "school", "debt"),  # changed by 3, 2, 2 and 1
         factual=("2000", "rent", "high", "1.5"),
         columns=(
-            plots.Counterfactual(
-                (cell("3000", "up"), cell("own", "other"), cell("university", "up"), cell("0.5", "down")), 5.0, 4
-            ),
-            plots.Counterfactual((cell("1500", "down"), cell("own", "other"), cell("primary", "down"), None), 6.0, 3),
-            plots.Counterfactual((cell("2500", "up"), None, None, None), 7.0, 1),
+            Counterfactual(("▲ 3000", "● own", "▲ university", "▼ 0.5"), 5.0, 4),
+            Counterfactual(("▼ 1500", "● own", "▼ primary", None), 6.0, 3),
+            Counterfactual(("▲ 2500", None, None, None), 7.0, 1),
         ),
         n_more_features=0,
         n_more_columns=0,
@@ -241,7 +187,7 @@ def test_counterfactuals_and_features_that_find_no_room_are_counted() -> None:
 
 def test_a_difference_in_the_fifth_digit_is_seen_in_the_table() -> None:
     table = plots.counterfactuals_record(explained(PERSON, (0.252, *BEFORE[1:]), (0.25204, *BEFORE[1:])))
-    assert table.factual == ("0.252",) and table.columns[0].cells == (plots.Cell("0.25204", "up"),)
+    assert table.factual == ("0.252",) and table.columns[0].cells == ("▲ 0.25204",)
 
 
 # -- boundary --------------------------------------------------------------------------------------------
@@ -279,7 +225,7 @@ def test_the_boundary_is_a_slice_along_the_two_largest_changes() -> None:
     assert_allclose(b.asked, [[60, 9], [20, 1], [30, 1]])
     assert_array_equal(b.is_hit, [True, False, True])
     assert_array_equal(b.on_slice, [True, False, False])
-    assert (b.n_others, b.n_along) == (2, 0)
+    assert (b.n_others, b.interpolates) == (2, False)
     assert_allclose([b.axes[0].values[0], b.axes[0].values[-1]], [20 - 0.15 * 40, 60 + 0.15 * 40])
     assert_allclose([b.axes[1].values[0], b.axes[1].values[-1]], [0, 9 + 0.15 * 8], atol=0.25)  # 1 - 0.15 * 8 < 0
     assert b.probability.shape == (len(b.axes[1].values), len(b.axes[0].values))
@@ -290,7 +236,7 @@ def test_p_on_the_slice_is_that_of_the_surrogate_at_the_values_of_row_and_column
     after = np.array([6.0, 50.0, 0.0, 0.5])
     e = mixed(after, [[9.0, 60.0, 0.0, 0.5], [6.0, 20.0, 0.0, 0.9], [1.0, 70.0, 2.0, 0.5]], (True, True, False))
     b = plots.boundary_record(e, ["a", "b"])
-    surrogate = Surrogate(e.scale, MIXED.encode(e.asked), e.queries["hit"].to_numpy(dtype=bool))
+    surrogate = Surrogate(e.plan.scale, MIXED.encode(asked_rows(e)), e.trace["hit"].to_numpy(dtype=bool))
     for row, column in ((0, 0), (10, 90), (100, 3)):
         point = np.array([[b.axes[0].values[column], b.axes[1].values[row], 0.0, 0.5]])
         assert_allclose(b.probability[row, column], surrogate.probability(point)[0])
@@ -328,7 +274,7 @@ def test_other_changes_go_along_from_factual_to_counterfactual() -> None:
     after = np.array([6.0, 50.0, 1.0, 0.75])
     halfway = [4.0, 35.0, 1.0, 0.625]  # nominal features turn at the half
     b = plots.boundary_record(mixed(after, [halfway, [4.0, 35.0, 0.0, 0.5]], (True, False)), ["a", "b"])
-    assert b.n_along == 2
+    assert b.interpolates
     assert_array_equal(b.on_slice, [True, False])
 
 
@@ -375,7 +321,7 @@ def test_a_slice_along_anything_but_two_features_is_refused() -> None:
         plots.boundary_record(person(), ["debt", "debt"])
     with pytest.raises(ValueError, match="'dept' is not"):
         plots.boundary_record(person(), ["dept", "age"])
-    with pytest.raises(ValueError, match=r"A slice needs two features; this explanation has \['a'\]"):
+    with pytest.raises(ValueError, match=r"two different ones, got \['a'\]"):
         plots.boundary_record(explained(Space((Continuous("a", 0, 1),)), (0.0,), (1.0,)))
 
 
@@ -386,12 +332,8 @@ def test_a_batch_counts_changes_by_direction_outcomes_and_queries() -> None:
     lower = explained(PERSON, BEFORE, (1.5, 1500, "high", "own", 40.0), deviations=DEVIATIONS, costs=(0.0, 3.0, 2.0),
                       hits=(False, True, True))  # fmt: skip
     batch = plots.batch_record(e for e in (person(), nothing_found(), lower))
-    assert batch.changed == (
-        plots.Changed("housing", up=0, down=0, other=2),
-        plots.Changed("income", up=1, down=1, other=0),
-        plots.Changed("debt", up=0, down=1, other=0),
-        plots.Changed("school", up=1, down=0, other=0),
-    )
+    ways = {"housing": {"other": 2}, "income": {"up": 1, "down": 1}, "debt": {"down": 1}, "school": {"up": 1}}
+    assert batch.changed == ways and list(batch.changed) == list(ways)  # most often first
     assert batch.outcomes == (("found", 2), ("budget_spent", 1))
     assert_allclose(batch.costs, [5, 2])
     assert_array_equal(batch.n_queries, [5, 5, 3])
@@ -419,31 +361,17 @@ def searched() -> Explanation:
     )
 
 
-def plane(predict: Callable[[pd.DataFrame], Any] | None) -> Figure:
-    e = on_the_square()
-    return plots.draw_explanation(e, plots.plane_record(e, predict))
-
-
 def images() -> Figure:
     space = Space(tuple(Integer(f"p{j}", 0, 16) for j in range(4)))
     e = explained(space, (0, 1, 2, 3), (16, 1, 2, 0))
     return plots.draw_explanation(e, plots.images_record(e, (2, 2)))
 
 
-def board() -> Figure:
-    space = Space(tuple(Nominal(f"s{j}", ("b", "o", "x")) for j in range(4)))
-    e = explained(space, ("x", "b", "o", "x"), ("x", "b", "o", "b"))
-    return plots.draw_explanation(e, plots.board_record(e, (2, 2), blank="b"))
-
-
 DRAWINGS: dict[str, Callable[[], Figure]] = {
     "changes": lambda: person().plot(),
     "nothing found": lambda: nothing_found().plot(),
     "already there": lambda: explained(PERSON, BEFORE, None, costs=(0.0,), hits=(False,)).plot(),
-    "plane": lambda: plane(is_right),
-    "plane without a model": lambda: plane(None),
     "images": images,
-    "board": board,
     "a real search": lambda: searched().plot(),
     "changes alone": lambda: person().plot("changes"),
     "one counterfactual": lambda: person().plot("counterfactuals"),

@@ -10,7 +10,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from test_report import found, outcomes, renamed
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -83,6 +82,6 @@ def test_what_is_folded_is_printed_in_full(tmp_path: Path) -> None:
     browse(tmp_path, path, "--no-pdf-header-footer", f"--print-to-pdf={printed}")
     words = ["pdftotext", "-layout", str(printed), "-"]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    purposes = "|".join(found().queries["purpose"].unique())
+    purposes = "|".join(found().trace["purpose"].unique())
     numbers = [int(n) for n in re.findall(rf"^\s*(\d+)\s+(?:{purposes})\b", text, flags=re.MULTILINE)]
-    assert numbers == list(range(1, len(found().queries) + 1))
+    assert numbers == list(range(1, len(found().steps) + 1))
