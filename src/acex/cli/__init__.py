@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acex.cli.ask_tell import ask, status, tell
-from acex.cli.auditing import audit
+from acex.cli.auditing import audit, verify
 from acex.cli.batching import batch
 from acex.cli.demos import demo
 from acex.cli.explaining import explain
@@ -13,7 +13,6 @@ from acex.cli.reporting import report
 from acex.cli.schemas import schema
 from acex.cli.studios import studio
 from acex.cli.subsets import subsets
-from acex.cli.verifying import verify
 
 __all__ = ["app", "main"]
 

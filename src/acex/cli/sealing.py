@@ -1,4 +1,4 @@
-"""What is left out of files that are written, and who signs them: options that commands share."""
+"""Signatures and redaction of the files that commands write."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from acex.cli.tables import writable
 
 @dataclass(frozen=True)
 class Seal:
-    """How a file is sealed."""
+    """The flags about signatures and redaction."""
 
     sign: Annotated[
-        Path | None, typer.Option(metavar="KEY.PEM", dir_okay=False, help="Sign what is written, with an Ed25519 key.")
+        Path | None, typer.Option(metavar="KEY.PEM", dir_okay=False, help="Sign what is written with an Ed25519 key.")
     ] = None
     redact: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMNS", help="Leave columns out of what is written: age,sex.")
+        list[str] | None, typer.Option(metavar="COLUMNS", help="Columns to leave out of what is written: age,sex.")
     ] = None
 
     @property
@@ -29,10 +29,10 @@ class Seal:
         return [name.strip() for text in self.redact or () for name in text.split(",")]
 
     def check(self, features: Sequence[str]) -> None:
-        """Refuse, before anything is asked and paid for, what could not be written afterwards.
+        """Check columns and key before anything is sent.
 
         Raises:
-            ValueError: a column is none of the features, or the key is none.
+            ValueError: a column is not a feature, or the file does not contain a key.
         """
         from acex.engine.certificate import private_key
         from acex.engine.redaction import left_out
@@ -49,5 +49,5 @@ class Seal:
 
 LeftOut = Annotated[
     Path | None,
-    typer.Option(dir_okay=False, callback=writable, help="Write here what --redact leaves out, to be kept apart."),
+    typer.Option(dir_okay=False, callback=writable(), help="Write what --redact leaves out here, to keep it apart."),
 ]

@@ -10,9 +10,9 @@ import typer
 import acex
 from acex.cli.case import Case
 from acex.cli.models import ModelFlags
-from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, kept, say
+from acex.cli.program import NOTHING_FOUND, AsJson, stopped
 from acex.cli.show import console, echo, table
-from acex.cli.tables import apart, writable
+from acex.cli.tables import writable
 
 
 def subsets(
@@ -21,7 +21,7 @@ def subsets(
     max_features: Annotated[int, typer.Option(min=1, max=3, help="How many features may change together.")] = 2,
     queries_each: Annotated[int, typer.Option(min=2, help="Most rows to send for one set of features.")] = 6,
     out: Annotated[
-        Path | None, typer.Option(dir_okay=False, callback=writable, help="Write the result here: .html or .json.")
+        Path | None, typer.Option(dir_okay=False, callback=writable(".html", ".json"), help="Write the result here.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -36,8 +36,7 @@ def subsets(
     """
     from acex.audit.feature_subsets import WORDS
 
-    apart(out, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
-    prepared = case.prepare(black_box.open(case.given))
+    prepared = case.open(black_box, out)
     explainer = case.explainer(prepared, None if case.ledger is None else acex.Ledger(case.ledger))
     options = {name: value for name, value in prepared.options.items() if name != "count"}
     try:
@@ -45,8 +44,7 @@ def subsets(
             prepared.factual, max_features=max_features, queries_each=queries_each, **options
         )
     except KeyboardInterrupt:
-        say(f"stopped. {kept(explainer.ledger)}")
-        raise typer.Exit(STOPPED) from None
+        raise stopped(explainer.ledger) from None
     if as_json:
         echo(found.to_json())
     else:
@@ -58,6 +56,6 @@ def subsets(
         if lines:
             console().print(table(("features", "alone?", "change", "cost", "rows asked"), lines))
     if out is not None:
-        (found.to_html if out.suffix.lower() in (".html", ".htm") else found.to_json)(out)
+        (found.to_html if out.suffix.lower() == ".html" else found.to_json)(out)
     if len(found) and not any(s.state == "found" for s in found):
         raise typer.Exit(NOTHING_FOUND)
