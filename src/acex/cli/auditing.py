@@ -1,4 +1,4 @@
-"""`acex verify` and `acex audit`: does an explanation hold what it promises, and does the model still answer the same?"""
+"""`acex verify` and `acex audit`: check explanations, and whether the model still gives the same answers."""
 
 from __future__ import annotations
 
@@ -56,17 +56,11 @@ def verify(
     from acex.audit.verify import verify as checked
     from acex.engine.certificate import faults, parsed
 
-    text = _certificate(file)
-    try:
-        document = parsed(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{file}: neither JSON of acex explain or batch nor a page of acex report ({error})."
-        ) from None
-    if not isinstance(document, dict):
-        raise ValueError(f"{file}: expected an object, got {type(document).__name__}.")
-    is_batch = "rows" in document
-    documents = _documents(document, row or [], file)
+    text, document = read_document(file)
+    is_batch, documents = "rows" in document, explanations_in(document)
+    if unknown := [name for name in row or () if name not in documents]:
+        raise ValueError(f"{file}: --row {listed(unknown)} has no explanation here; there are {listed(documents)}.")
+    documents = {name: one for name, one in documents.items() if not row or name in row}
     private = None if left_out is None else parsed(left_out.read_text(encoding="utf-8"))
     model = None
     if black_box.model:
@@ -88,27 +82,30 @@ def verify(
         raise typer.Exit(NOTHING_FOUND)
 
 
-def _certificate(file: Path) -> str:
-    """The text of a file, or of a page the certificate in it."""
+def read_document(file: Path) -> tuple[str, dict[str, Any]]:
+    """The document in a file of `acex explain` or `batch`, or in a page, as text and as `parsed` reads it."""
+    from acex.engine.certificate import parsed
     from acex.show.report import certificate_in
 
     if not file.is_file():
         raise ValueError(f"{file}: {'a folder; name one of its pages' if file.is_dir() else 'no such file'}.")
-    text = file.read_text(encoding="utf-8")
     try:
-        return certificate_in(text) if file.suffix.lower() in PAGES else text
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+        text = file.read_text(encoding="utf-8")
+        text = certificate_in(text) if file.suffix.lower() in PAGES else text
+        document = parsed(text)
+        if not isinstance(document, dict):
+            raise ValueError("expected an object")
+        explanations_in(document)
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ValueError(f"{file} was not written by acex explain, batch or report: {error}") from None
+    return text, document
 
 
-def _documents(document: dict[str, Any], rows: list[str], file: Path) -> dict[str, dict[str, Any]]:
-    """The explanations of a file by the names of their rows; one that is not of a batch has no name."""
-    every = {"": document}
-    if "rows" in document:
-        every = {str(line["row"]): line["explanation"] for line in document["rows"] if line["explanation"] is not None}
-    if unknown := [name for name in rows if name not in every]:
-        raise ValueError(f"{file}: --row {listed(unknown)} has no explanation here; there are {listed(every)}.")
-    return {name: one for name, one in every.items() if not rows or name in rows}
+def explanations_in(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The documents of a batch by the names of their rows, or a single one without a name."""
+    if "rows" not in document:
+        return {"": document}
+    return {str(line["row"]): line["explanation"] for line in document["rows"] if line["explanation"] is not None}
 
 
 def _page_faults(file: Path, certificate: str) -> list[str]:

@@ -14,14 +14,11 @@ from acex.cli import flags
 from acex.cli.flags import Given
 from acex.cli.models import ModelFlags
 from acex.cli.tables import column_names, matching, read_table, refuse_overwriting
-from acex.options import ALLOWED, DATA, WANTED
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from acex.space.feature import Direction
-
-ROW = "The row"
 
 
 @dataclass(frozen=True)
@@ -29,17 +26,15 @@ class Case:
     """The flags about the data, the row and the search."""
 
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")]
-    row: Annotated[
-        list[int] | None, typer.Option(help="Position of the row in DATA; the first is 0.", rich_help_panel=ROW)
-    ] = None
+    row: Annotated[list[int] | None, typer.Option(help="Position of the row in DATA; the first is 0.")] = None
     where: Annotated[
         str | None,
-        typer.Option(metavar="QUERY", help='Condition that selects the row: "id == 17".', rich_help_panel=ROW),
+        typer.Option(metavar="QUERY", help='Condition that selects the row: "id == 17".'),
     ] = None
-    x: Annotated[Path | None, typer.Option(help="Another file with the row: .json, .csv.", rich_help_panel=ROW)] = None
+    x: Annotated[Path | None, typer.Option(help="Another file with the row: .json, .csv.")] = None
     id_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Names of the rows; the model does not see it.", rich_help_panel=ROW),
+        typer.Option(metavar="COLUMN", help="Names of the rows; the model does not see it."),
     ] = None
     target_range: Annotated[
         str | None,
@@ -47,27 +42,22 @@ class Case:
             metavar="RANGE",
             help='Range wanted, of a regressor: "100..120", "0.8..", "+10%"; with --target and --scores, of the '
             "probability of that label.",
-            rich_help_panel=WANTED,
         ),
     ] = None
     increase: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns that may only increase.", rich_help_panel=ALLOWED),
+        typer.Option(metavar="COLUMNS", help="Columns that may only increase."),
     ] = None
     decrease: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns that may only decrease.", rich_help_panel=ALLOWED),
+        typer.Option(metavar="COLUMNS", help="Columns that may only decrease."),
     ] = None
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns of DATA that the model does not see.", rich_help_panel=DATA),
+        typer.Option(metavar="COLUMNS", help="Columns of DATA that the model does not see."),
     ] = None
-    schema: Annotated[
-        Path | None, typer.Option(help="TOML file that describes columns; see acex schema.", rich_help_panel=DATA)
-    ] = None
-    decimal: Annotated[
-        str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.", rich_help_panel=DATA)
-    ] = "."
+    schema: Annotated[Path | None, typer.Option(help="TOML file that describes columns; see acex schema.")] = None
+    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = "."
     given: Given = field(default_factory=Given)
 
     takes_many: ClassVar[bool] = False

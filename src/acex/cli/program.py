@@ -23,6 +23,7 @@ from acex.cli.flags import Given, flag_parameters
 from acex.cli.show import echo
 from acex.errors import AcexError, BudgetSpent, ExecutorFailed, LedgerFailed, ModelFailed
 from acex.ledger.base import BaseLedger
+from acex.options import ALLOWED, DATA, MODEL, WANTED
 
 # 0: an answer, also "nothing to change".
 NOTHING_FOUND = 1  # no counterfactual, changed labels, or a certificate that does not hold
@@ -30,6 +31,15 @@ WRONG = 2  # wrong flags or files
 FAILED = 3  # the model, the ledger or the workers failed, or the budget is spent
 STOPPED = 130  # by Ctrl-C, as shells count it
 
+# Help lists the flags that `acex.options` does not declare in these panels, beside those that it does.
+PANELS = {
+    "The row": ("row", "where", "x", "id_column"),
+    WANTED: ("target_range",),
+    ALLOWED: ("increase", "decrease"),
+    MODEL: ("model", "protocol", "model_config", "header_from_env", "allow_pickle"),
+    DATA: ("drop", "schema", "decimal"),
+    "What is written": ("out", "plot", "sign", "redact", "left_out"),
+}
 FAILURES = (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent)
 UsageError: Any = typer.BadParameter.__bases__[0]  # of click, or of typer's own copy of it
 PASSWORD = re.compile(r"(:/{1,3}[^\s/:@]*):\S*@")  # in a URL, also one with a slash too few or an @ in the password
@@ -122,7 +132,7 @@ def root(
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """The command with each argument that is a dataclass replaced by its fields: flags that commands share.
 
-    A field called `given` stands for the flags of all declared options.
+    A field called `given` stands for the flags of all declared options; then all flags are listed in named panels.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
@@ -130,6 +140,11 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     for own in inspect.signature(command).parameters.values():
         alone = own.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[own.name])
         parameters += _parameters(groups[own.name]) if own.name in groups else [alone]
+    if "case" in groups:
+        for panel, names in PANELS.items():
+            for parameter in parameters:
+                if parameter.name in names:
+                    parameter.annotation.__metadata__[0].rich_help_panel = panel
 
     @wraps(command)
     def run(**values: Any) -> None:
@@ -146,15 +161,14 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameters(group: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
+    hints, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
     out: list[inspect.Parameter] = []
     for field in fields(group):
         if field.name == "given":
             out += flag_parameters()
-            continue
-        default = inspect.Parameter.empty if field.default is MISSING else field.default
-        kind = inspect.Parameter.KEYWORD_ONLY
-        out.append(inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name]))
+        else:
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            out.append(inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name]))
     return out
 
 

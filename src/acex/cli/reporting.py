@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import acex
+from acex.cli.auditing import explanations_in, read_document
 from acex.cli.ledgers import ModelName, chosen, opened, price_of, spoken
 from acex.cli.program import AsJson, say
 from acex.cli.sealing import Seal
@@ -90,33 +91,23 @@ def report(
 
 def _from_file(path: Path) -> dict[str, acex.Explanation]:
     """The explanations in a file: one without a name, or those of a batch by the names of their rows."""
-    from acex.engine.certificate import parsed, sum_of
+    from acex.engine.certificate import sum_of
 
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file.")
+    text, document = read_document(path)
+    certificate = document.get("certificate")
+    if isinstance(certificate, dict) and certificate.get("sha256") != sum_of(document):
+        say(f"warning: {path}: checksum mismatch; the file was changed after it was written.")
+    for line in document.get("rows", ()):
+        if line["explanation"] is None:
+            say(f"left out: row {line['row']}: {line['error'] or 'not explained'}")
+    plain = json.loads(text)
+    documents = explanations_in(plain)
+    if not documents:
+        raise ValueError(f"{path}: none of its {len(plain['rows'])} rows has an explanation.")
     try:
-        text = path.read_text(encoding="utf-8")
-        data = json.loads(text)
-        if not isinstance(data, dict):
-            raise ValueError(f"expected an object, got {type(data).__name__}")
-        if isinstance(data.get("certificate"), dict) and data["certificate"].get("sha256") != sum_of(parsed(text)):
-            say(f"warning: {path}: checksum mismatch; the file was changed after it was written.")
-        if "rows" not in data:
-            return {"": acex.Explanation.from_json(path)}
-        explanations = {}
-        for i, line in enumerate(data["rows"]):
-            if line["explanation"] is None:
-                say(f"left out: row {line['row']}: {line['error'] or 'not explained'}")
-            else:
-                name = f"row-{line['row']}"
-                name = f"{name}-{i}" if name in explanations else name
-                explanations[name] = acex.Explanation.from_json(json.dumps(line["explanation"]))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        why = f": {error}" if isinstance(error, ValueError) else "."
-        raise ValueError(f"{path} was not written by --out of acex explain or batch{why}") from None
-    if not explanations:
-        raise ValueError(f"{path}: none of its {len(data['rows'])} rows has an explanation.")
-    return explanations
+        return {name: acex.Explanation.from_json(json.dumps(one)) for name, one in documents.items()}
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} was not written by acex explain or batch: {type(error).__name__}: {error}") from None
 
 
 def _from_ledger(
@@ -145,11 +136,9 @@ def _from_ledger(
 
 def _paths(explanations: dict[str, acex.Explanation], out: Path | None, stem: str) -> list[Path]:
     """The file of a single explanation, or for several the index and one file each."""
-    # Files of a batch name their rows; a ledger may know the name of a row. An identity is a hash of all columns.
+    # An identity is a hash of all columns, also of redacted ones.
     names = [
-        name
-        if name.startswith("row-")
-        else str(e.settings.get("id", f"explanation-{i}" if "redacted" in e.settings else name or stem))
+        str(e.settings.get("id", f"explanation-{i}" if "redacted" in e.settings else name or stem))
         for i, (name, e) in enumerate(explanations.items())
     ]
     if len(names) == 1:

@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from acex.engine.explanation import changes_as_text, labels_as_text
 from acex.values import as_json, is_missing, plain, printable, readable
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     import acex
 
 WIDTH = 80
-MOST_CHANGES = 12  # in a table
 
 
 def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
@@ -58,33 +56,11 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     return drawn
 
 
-def changes_table(explanation: acex.Explanation, i: int = 0, most: int = MOST_CHANGES) -> Table:
-    """The changes of counterfactual number i, the largest first."""
-    changes = changes_as_text(explanation, i)
-    more = [(f"... and {len(changes) - most} smaller changes", "", "", "", "")] if len(changes) > most else []
-    return table(("change", "from", "to", "step", "needed"), [*changes[:most], *more])
-
-
 def print_explanation(explanation: acex.Explanation, price: float | None = None) -> None:
-    """Print the answer for people."""
-    out = console()
-    if explanation.outcome != "found":
-        out.print(explanation.summary())
-    for i, cost in enumerate(explanation.costs):
-        before, after = labels_as_text(explanation)
-        # The label is known of the first one only.
-        becomes = f"{before} becomes {after}" if i == 0 else "or"
-        n, of = len(explanation.changes_of(i)), len(explanation.plan.space)
-        out.print(f"{becomes} with {n} of {of} features changed (cost {cost:.3g}):", style="bold")
-        out.print(changes_table(explanation, i))
-    if explanation.outcome == "found" and explanation.plan.space.steps_in_words:
-        out.print(f"Numbers move in the steps of the data: {explanation.plan.space.steps_in_words}.")
+    """Print the answer for people, with the price of what was sent if the price of a row is known."""
     sent, reused = explanation.n_queries, explanation.n_reused
     money = "" if price is None else f" for {as_money(sent * price)}"
-    out.print(f"{counted(sent + reused, 'label')} used ({sent} new in this run{money}).")
-    if explanation.outcome == "found":  # otherwise they are part of the summary
-        for warning in explanation.warnings:
-            out.print(f"Warning: {warning}")
+    console().print(f"{explanation}\n{counted(sent + reused, 'label')} used ({sent} new in this run{money}).")
 
 
 def shortened(name: str, most: int = 18) -> str:

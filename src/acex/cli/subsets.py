@@ -11,7 +11,7 @@ import acex
 from acex.cli.case import Case
 from acex.cli.models import ModelFlags
 from acex.cli.program import NOTHING_FOUND, AsJson, stopped
-from acex.cli.show import console, echo, table
+from acex.cli.show import console, echo
 from acex.cli.tables import writable
 
 
@@ -34,8 +34,6 @@ def subsets(
     "not asked" means that the budget was used for others. With --ledger, an
     interrupted command continues. Exit code 1: no set is enough.
     """
-    from acex.audit.feature_subsets import WORDS
-
     prepared = case.open(black_box, out)
     explainer = case.explainer(prepared, None if case.ledger is None else acex.Ledger(case.ledger))
     options = {name: value for name, value in prepared.options.items() if name != "count"}
@@ -48,13 +46,7 @@ def subsets(
     if as_json:
         echo(found.to_json())
     else:
-        console().print(found.summary, style="bold")
-        lines = [
-            (" and ".join(s.features), WORDS[s.state], s.change, "" if s.cost is None else f"{s.cost:.3g}", s.asked)
-            for s in found
-        ]
-        if lines:
-            console().print(table(("features", "alone?", "change", "cost", "rows asked"), lines))
+        console().print(str(found))
     if out is not None:
         (found.to_html if out.suffix.lower() == ".html" else found.to_json)(out)
     if len(found) and not any(s.state == "found" for s in found):

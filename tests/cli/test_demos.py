@@ -22,11 +22,6 @@ ANSWERS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.mark.parametrize("name", list(Demo))
 def test_each_demo_ends_in_an_answer_and_a_picture(name: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Explanation] = []
@@ -78,23 +73,6 @@ def test_when_nothing_is_found_the_summary_says_so_and_the_code_is_1(tmp_path: P
     assert result.exit_code == 1
     assert "budget_spent: still positive (2 queries)" in result.stdout
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (("demo", "nonsense"), "nonsense"),
-        (("demo", "--budget", "1"), "--budget"),
-        (("demo", "--out", "nowhere/loan.png"), "nowhere"),
-        (("demo", "--out", "loan.doc"), "loan.doc"),
-        (("nonsense",), "nonsense"),
-    ],
-)
-def test_what_is_wrong_is_named_before_any_work_and_the_code_is_2(words: tuple[str, ...], named: str) -> None:
-    result = run(*words)
-    assert result.exit_code == 2
-    assert named in result.stderr
-    assert result.stdout == ""
 
 
 @pytest.mark.parametrize(

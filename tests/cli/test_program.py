@@ -14,17 +14,10 @@ from typer.main import get_command
 import acex
 from acex.cli import app
 from acex.cli.tables import read_table
-from commands import MODEL, bill, run, set_up
+from commands import MODEL, bill, run
 from studios import workspace_of
 
 ROW = ("explain", "loans.csv", "--row", 0, "--drop", "id,outcome", *MODEL, "--budget", 6)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    set_up(tmp_path)
 
 
 def test_decimal_commas_leave_dates_versions_and_texts_alone() -> None:
@@ -51,26 +44,6 @@ def test_the_lines_that_the_studio_gives_read_the_same_table(decimal: str) -> No
     made: dict[str, Any] = {}
     exec(workspace.setup.python, made)  # as a reader would run them
     pd.testing.assert_frame_equal(made["rows"], table, check_dtype=False)
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--redact", "agee", "--out", "why.json"), "redact: 'agee' is not a feature; there are 'age', 'income'"),
-        (("--redact", "age,income,debt,job"), "every column would be left out"),
-        (("--sign", "none.pem", "--out", "why.json"), "none.pem: there is no such file."),
-        (("--sign", "loans.csv", "--out", "why.json"), "loans.csv: expected an Ed25519 private key"),
-        (("--out", "why.html"), "it is JSON. Say --out why.json, and for a page then: acex report why.json."),
-        (("--schema", "none.toml"), "none.toml: there is no such file."),
-        (("--weight", "income"), "--weight 'income': expected COLUMN=NUMBER"),
-        (("--other", "job"), "--other 'job': expected COLUMN=CATEGORY"),
-        (("--freeze", "incme"), "Did you mean 'income'?"),
-        (("--id-column", "ids"), "--id-column: 'ids' is not a column"),
-    ],
-)
-def test_a_mistake_is_told_before_anything_is_asked(words: tuple[str, ...], told: str) -> None:
-    result = run(*ROW, *words)
-    assert result.exit_code == 2 and told in result.stderr and bill() == []
 
 
 @pytest.mark.parametrize("words", [("--redact", "agee"), ("--sign", "none.pem")])
@@ -119,8 +92,8 @@ def test_a_wrong_model_config_names_the_argument() -> None:
 
 
 def test_what_cannot_be_verified_says_why() -> None:
-    run(*ROW, "--ledger", "l.db", "--model-id", "bank")
-    run(*ROW[:3], 1, *ROW[4:], "--ledger", "l.db", "--model-id", "bank")
+    run(*ROW, "--ledger", "l.db", "--model-name", "bank")
+    run(*ROW[:3], 1, *ROW[4:], "--ledger", "l.db", "--model-name", "bank")
     run("report", "l.db", "--out", "pages")
     assert "pages is a folder" in run("verify", "pages").stderr
     assert "it is an index" in run("verify", "pages/index.html").stderr
@@ -136,14 +109,14 @@ def test_a_page_of_a_file_that_was_changed_says_so() -> None:
 
 
 def test_a_budget_can_be_set_before_the_first_question() -> None:
-    shown = run(*ROW, "--dry-run", "--ledger", "l.db", "--model-id", "bank").stdout
+    shown = run(*ROW, "--dry-run", "--ledger", "l.db", "--model-name", "bank").stdout
     assert "In a ledger the model is called bank." in shown
-    budget = ("ledger", "budget", "l.db", "--model-id", "bank")
+    budget = ("ledger", "budget", "l.db", "--model-name", "bank")
     assert "Expected --rows or --money" in run(*budget).stderr
     assert "Say --new to begin one" in run(*budget, "--rows", 3).stderr
     assert "--money needs --price-per-row" in run(*budget, "--money", 3, "--new").stderr
     assert run(*budget, "--rows", 1, "--new").exit_code == 0
-    spent = run(*ROW, "--ledger", "l.db", "--model-id", "bank")
+    spent = run(*ROW, "--ledger", "l.db", "--model-name", "bank")
     assert spent.exit_code == 3 and "1 row to ask" in spent.stderr and "acex ledger budget" in spent.stderr
     assert "Expected --id or --before" in run("ledger", "purge", "l.db").stderr
     assert "it is not new" in run("ledger", "repair", "l.db", "l.db").stderr
@@ -151,7 +124,7 @@ def test_a_budget_can_be_set_before_the_first_question() -> None:
 
 def test_status_names_rows() -> None:
     run("explain", "loans.csv", "--row", 0, "--drop", "outcome", "--id-column", "id", *MODEL, "--budget", 6,
-        "--ledger", "l.db", "--model-id", "bank")  # fmt: skip
+        "--ledger", "l.db", "--model-name", "bank")  # fmt: skip
     assert json.loads(run("status", "l.db", "--json").stdout)[0]["names"] == ["100"]
     header, _, line = run("status", "l.db").stdout.splitlines()[1:4]
     assert header.split()[:3] == ["explanation", "row", "state"] and line.split()[1:3] == ["100", "found"]
@@ -170,7 +143,7 @@ def decide(rows):
 def test_a_model_that_fails_halfway_leaves_a_word_on_how_to_go_on() -> None:
     Path("acex_shaky_bank.py").write_text(SHAKY, encoding="utf-8")
     words = (*ROW[:6], "--model", "acex_shaky_bank:decide", "--budget", 6)
-    kept = (*words, "--ledger", "l.db", "--model-id", "shaky")
+    kept = (*words, "--ledger", "l.db", "--model-name", "shaky")
     failed = run(*kept)
     assert failed.exit_code == 3 and "the same command goes on from here" in failed.stderr
     Path("mended").touch()

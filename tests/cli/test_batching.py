@@ -12,20 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 import acex
-from commands import MODEL, bill, can_be_interrupted, command, environment, run, set_up
+from commands import MODEL, bill, can_be_interrupted, command, environment, run
 
-BATCH = ("batch", "loans.csv", *MODEL, "--drop", "id", "--labels", "outcome", "--target", "good", "--jobs", "1")
+BATCH = ("batch", "loans.csv", *MODEL, "--drop", "id", "--outcomes", "outcome", "--target", "good", "--jobs", "1")
 SOME = ("--where", "outcome == 'bad' and id < 112")
-KEPT = ("--ledger", "l.db", "--model-id", "bank-1")
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    set_up(tmp_path)
+KEPT = ("--ledger", "l.db", "--model-name", "bank-1")
 
 
 def chosen() -> list[int]:
@@ -54,7 +47,7 @@ def test_json_has_a_line_for_each_row() -> None:
 
 
 def test_rows_keep_their_names_in_tables_and_in_the_ledger() -> None:
-    words = (*BATCH[:4], "--labels", "outcome", "--target", "good", "--jobs", "1", *SOME, "--budget", "4", *KEPT)
+    words = (*BATCH[:4], "--outcomes", "outcome", "--target", "good", "--jobs", "1", *SOME, "--budget", "4", *KEPT)
     result = run(*words, "--id-column", "id", "--out", "why.csv")
     assert result.exit_code == 0, result.stderr
     names = [100 + i for i in chosen()]
@@ -99,25 +92,6 @@ def test_groups_are_compared_also_by_columns_that_the_model_does_not_see() -> No
 def test_a_total_is_a_cap() -> None:
     run(*BATCH, *SOME, "--budget-total", "17", *KEPT)
     assert 0 < len(bill()) <= 17
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("--where", "outcome == 'odd'"), 2, "no row of loans.csv is such"),
-        (("--executor", "cluster:8786"), 2, "expected dask://host:8786"),
-        (("--out", "why.doc"), 2, "must end in one of .csv, .json, .parquet, .xlsx"),
-        (("--id-column", "name"), 2, "--id-column: 'name' is not a column"),
-        (("--id-column", "job", "--where", "id < 110"), 2, "ids: each row needs one of its own; "),
-        (("--row", "0", "--where", "id == 100"), 2, "Expected one of --row, --where and --x"),
-        (("--executor", "dask://127.0.0.1:1", "--row", "0", *KEPT), 3, "No Dask scheduler answers"),
-    ],
-)
-def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acex.DaskExecutor.__init__, "__kwdefaults__", {"timeout": 1.0})
-    result = run(*BATCH, *words)
-    assert result.exit_code == code and bill() == []
-    assert said in result.stderr
 
 
 def test_a_row_that_fails_is_named() -> None:

