@@ -64,7 +64,7 @@ def test_a_dry_run_says_the_price_and_asks_nothing() -> None:
     n = len(chosen())
     result = run(*words, "--dry-run", "--price-per-row", "0.5")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith(f"Nothing was asked. {n} rows. At most {6 * n} queries for {3 * n}.")
+    assert result.stdout.startswith(f"Nothing was sent. {n} rows. At most {6 * n} queries for {3 * n}.")
     assert bill() == [] and not Path("l.db").exists()
     run(*words, "--where", "id == 100", "--quiet")
     sent = len(bill())
@@ -117,6 +117,6 @@ def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
         assert started.poll() is None
     os.kill(started.pid, signal.SIGINT)
     _, said = started.communicate(timeout=120)
-    assert started.returncode == 130 and f"of {len(chosen())} rows. Nothing is lost" in said
+    assert started.returncode == 130 and f"of {len(chosen())} rows. The same command continues" in said
     assert run(*words).exit_code == 0
     assert sum(n - 1 for n in Counter(bill()).values()) <= 1  # the row in flight

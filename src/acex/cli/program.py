@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -22,8 +22,10 @@ import acex
 from acex.cli.flags import Given, flag_parameters
 from acex.cli.show import echo
 from acex.errors import AcexError, BudgetSpent, ExecutorFailed, LedgerFailed, ModelFailed
-from acex.ledger.base import BaseLedger
 from acex.options import ALLOWED, DATA, MODEL, WANTED
+
+if TYPE_CHECKING:
+    from acex.ledger import BaseLedger
 
 # 0: an answer, also "nothing to change".
 NOTHING_FOUND = 1  # no counterfactual, changed labels, or a certificate that does not hold
