@@ -11,6 +11,8 @@ import pytest
 import acex
 from commands import MODEL, command, environment, run
 
+pytestmark = pytest.mark.usefixtures("loans_folder")
+
 CASE = ("loans.csv", "--drop", "id", "--outcomes", "outcome", "--row", "0", "--budget", "9", "--target", "good")
 ASK = ("ask", *CASE, "--ledger", "lab.db", "--model-name", "assay", "--queries-per-round", "3")
 
@@ -53,7 +55,7 @@ def test_ask_and_tell_come_to_the_same_end_as_explain() -> None:
     assert line["best"]["cost"] == pytest.approx(alone["costs"][0])
     assert line["best"]["counterfactual"] == alone["counterfactuals"][0]
     shown = run(*ASK)
-    assert "bad becomes good" in shown.stdout
+    assert "bad -> good" in shown.stdout
 
 
 def test_labels_come_back_in_parts_and_in_any_order() -> None:
@@ -63,11 +65,11 @@ def test_labels_come_back_in_parts_and_in_any_order() -> None:
     whole = fill_in()
     part = whole.iloc[::-1].copy()
     part["label"] = [" ", *part["label"].iloc[1:]]  # the first one not yet
-    assert tell(part) == {"told": 2, "new": 2, "differ": 0, "waiting": 1}
+    assert tell(part) == {"recorded": 2, "new": 2, "differ": 0, "waiting": 1}
     assert "waiting" in run("status", "lab.db").stdout
     run(*ASK, "--out", "todo.csv")
     assert read()["acex_id"].tolist() == [whole["acex_id"].iloc[-1]]
-    assert tell(whole) == {"told": 3, "new": 1, "differ": 0, "waiting": 0}
+    assert tell(whole) == {"recorded": 3, "new": 1, "differ": 0, "waiting": 0}
 
 
 def test_without_out_the_list_goes_to_stdout_and_the_words_to_stderr() -> None:
@@ -81,9 +83,9 @@ def test_a_list_that_was_filled_in_is_not_overwritten() -> None:
     fill_in().to_csv("todo.csv", index=False)
     result = run(*ASK, "--out", "todo.csv")
     assert result.exit_code == 2
-    assert "todo.csv holds 1 label not told yet: acex tell todo.csv first" in result.stderr
+    assert "todo.csv has 1 label not recorded yet" in result.stderr
     assert read()["label"].tolist() == ["bad"]
-    assert "is no list of acex ask" in run(*ASK, "--out", "loans.csv").stderr
+    assert "was not written by acex ask" in run(*ASK, "--out", "loans.csv").stderr
 
 
 def test_a_label_that_differs_is_told_and_the_first_stands() -> None:
@@ -106,7 +108,7 @@ def test_numbers_rounded_by_a_spreadsheet_are_taken_and_mixed_up_lines_are_not()
     mixed.to_csv("told.csv", index=False)
     result = run("tell", "told.csv", "--ledger", "lab.db")
     assert result.exit_code == 2
-    assert "was asked with" in result.stderr and "Nothing was told" in result.stderr
+    assert "was asked with" in result.stderr and "Nothing was recorded" in result.stderr
     assert json.loads(run("status", "lab.db", "--json").stdout)[0]["waiting"] == 3
 
 
@@ -136,6 +138,6 @@ def test_each_step_may_be_a_process_of_its_own() -> None:
 
     assert shell(*ASK, "--out", "todo.csv").returncode == 0
     fill_in().to_csv("todo.csv", index=False)
-    assert "Told: 1 label, 1 new" in shell("tell", "todo.csv", "--ledger", "lab.db").stdout
+    assert "Recorded: 1 label, 1 new" in shell("tell", "todo.csv", "--ledger", "lab.db").stdout
     assert shell(*ASK, "--out", "todo.csv").returncode == 0
     assert len(read()) == 3

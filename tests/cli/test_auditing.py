@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from commands import MODEL, bill, run
+
+pytestmark = pytest.mark.usefixtures("loans_folder")
 
 EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", *MODEL, "--quiet", "--budget", "8", "--target", "good")
 BATCH = ("batch", "loans.csv", *MODEL, "--drop", "outcome", "--id-column", "id", "--target", "good", "--jobs", "1")

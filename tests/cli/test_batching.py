@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
 import acex
+from acex.cli import case
 from commands import MODEL, bill, can_be_interrupted, command, environment, run
+
+pytestmark = pytest.mark.usefixtures("loans_folder")
 
 BATCH = ("batch", "loans.csv", *MODEL, "--drop", "id", "--outcomes", "outcome", "--target", "good", "--jobs", "1")
 SOME = ("--where", "outcome == 'bad' and id < 112")
@@ -44,6 +48,15 @@ def test_json_has_a_line_for_each_row() -> None:
     assert told["rows"][0]["outcome"] == "found" and told["rows"][0]["changes"].keys() >= {"income"}
     assert told["queries"] == len(bill()) <= 9
     assert json.loads(Path("why.json").read_text())["rows"][0]["explanation"]["outcome"] == "found"
+
+
+def test_several_rows_by_position_and_a_table_that_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    real = case.read_table
+    monkeypatch.setattr(case, "read_table", lambda path, decimal: (read.append(path), real(path, decimal))[1])
+    result = run(*BATCH, "--row", "3", "--row", "0", "--budget", "4", "--by", "job", "--json")
+    assert [row["row"] for row in json.loads(result.stdout)["rows"]] == [3, 0], result.stderr
+    assert read == [Path("loans.csv")]
 
 
 def test_rows_keep_their_names_in_tables_and_in_the_ledger() -> None:

@@ -10,6 +10,8 @@ from acex.cli.demos import Demo, is_board, question
 from acex.engine.explanation import Explanation
 from commands import run
 
+pytestmark = pytest.mark.usefixtures("loans_folder")
+
 # What each demonstration must end in: the decision, and a feature that changes.
 ANSWERS = {
     Demo.LOAN: ("rejected -> approved", "debt_ratio"),
@@ -36,7 +38,7 @@ def test_each_demo_ends_in_an_answer_and_a_picture(name: Demo, monkeypatch: pyte
     sentence, feature = ANSWERS[name]
     assert sentence in result.stdout
     assert feature in result.stdout
-    assert f"{explanation.n_queries} labels used" in result.stdout
+    assert f"{explanation.n_queries} queries" in result.stdout
     assert f"Picture: acex-demo-{name}.png" in result.stdout
     assert Path(f"acex-demo-{name}.png").read_bytes().startswith(b"\x89PNG")
     assert result.stderr == ""
@@ -48,7 +50,7 @@ def test_the_loan_is_the_default_and_advises_only_what_an_applicant_can_do() -> 
     frozen = question(Demo.LOAN, acex.datasets.load("loan")).options["freeze"]
     assert "credit_score" in frozen
     assert not [name for name in frozen if name in answer]
-    assert 2 <= int(answer.split(" labels used")[0].split()[-1]) <= 40
+    assert 2 <= int(answer.split(" queries")[0].split()[-1]) <= 40
 
 
 def test_the_board_of_tic_tac_toe_stays_one_that_can_come_up() -> None:

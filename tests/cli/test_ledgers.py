@@ -11,6 +11,8 @@ import pytest
 import acex
 from commands import MODEL, bill, run
 
+pytestmark = pytest.mark.usefixtures("loans_folder")
+
 KEPT = ("--ledger", "l.db", "--model-name", "bank-1")
 EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", "--row", "0", *MODEL, *KEPT, "--budget", "8", "--quiet")
 

@@ -17,6 +17,8 @@ from acex.cli import app
 from acex.cli.tables import read_table
 from commands import MODEL, bill, command, environment, run
 
+pytestmark = pytest.mark.usefixtures("loans_folder")
+
 ROW = ("explain", "loans.csv", "--row", 0, "--drop", "id,outcome", *MODEL, "--budget", 6)
 
 HELP = ("explain", "batch", "subsets", "schema", "ask", "tell", "status", "audit", "report", "verify", "demo", "ledger")

@@ -5,8 +5,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import acex
 from commands import MODEL, bill, run
+
+pytestmark = pytest.mark.usefixtures("loans_folder")
 
 EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", *MODEL, "--quiet", "--budget", "8", "--target", "good")
 KEPT = ("--ledger", "l.db", "--model-name", "bank-1")

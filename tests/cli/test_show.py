@@ -39,7 +39,7 @@ THEIRS = ("--model", "acex_test_evil:decide")
 
 
 @pytest.fixture(autouse=True)
-def _hostile_files(_in_a_folder: None) -> None:
+def _hostile_files(loans_folder: None) -> None:
     Path("acex_test_evil.py").write_text(BANK.replace("EVIL", EVIL.encode("unicode_escape").decode()), encoding="utf-8")
     loans = pd.read_csv("loans.csv")
     loans["job"] = loans["job"] + EVIL

@@ -13,9 +13,8 @@ from acex.cli.case import BatchCase
 from acex.cli.ledgers import exists, price_of
 from acex.cli.models import ModelFlags
 from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, say, stopped
-from acex.cli.sealing import LeftOut, Seal
 from acex.cli.show import as_money, console, print_json, records
-from acex.cli.tables import PICTURES, column_names, writable
+from acex.cli.tables import PICTURES, LeftOut, Seal, column_names, writable
 
 if TYPE_CHECKING:
     import pandas as pd

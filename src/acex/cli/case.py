@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -18,7 +19,7 @@ from acex.cli.tables import column_names, matching, read_table, refuse_overwriti
 if TYPE_CHECKING:
     import pandas as pd
 
-    from acex.space.feature import Direction
+    from acex.space.feature import Direction, Feature
 
 
 @dataclass(frozen=True)
@@ -27,15 +28,9 @@ class Case:
 
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")]
     row: Annotated[list[int] | None, typer.Option(help="Position of the row in DATA; the first is 0.")] = None
-    where: Annotated[
-        str | None,
-        typer.Option(metavar="QUERY", help='Condition that selects the row: "id == 17".'),
-    ] = None
+    where: Annotated[str | None, typer.Option(metavar="QUERY", help='Selects the row: "id == 17".')] = None
     x: Annotated[Path | None, typer.Option(help="Another file with the row: .json, .csv.")] = None
-    id_column: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Names of the rows; the model does not see it."),
-    ] = None
+    id_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Row names, hidden from the model.")] = None
     target_range: Annotated[
         str | None,
         typer.Option(
@@ -44,18 +39,9 @@ class Case:
             "probability of that label.",
         ),
     ] = None
-    increase: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns that may only increase."),
-    ] = None
-    decrease: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns that may only decrease."),
-    ] = None
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns of DATA that the model does not see."),
-    ] = None
+    increase: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="May only increase.")] = None
+    decrease: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="May only decrease.")] = None
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None
     schema: Annotated[Path | None, typer.Option(help="TOML file that describes columns; see acex schema.")] = None
     decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = "."
     given: Given = field(default_factory=Given)
@@ -100,10 +86,8 @@ class Case:
             remarks.append(f"{n} rows have no outcome in {given['outcomes']} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
         space = space.moving_on(flags.grid(given.get("grid", ()), space.names))
-        others: dict[str | int, Any] = {
-            **flags.by_column(given, "other", space, lambda name, text: _category(space, name, text))
-        }
-        space = space.adjust(other=others)
+        by_column = partial(self._by_column, space)
+        space = space.adjust(other=by_column("other", _category))
         wrapped = self._model(model)
         labels = list(wrapped.labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         options = {
@@ -111,8 +95,8 @@ class Case:
             "target": flags.target(given.get("target"), self.target_range, [*wrapped.class_names.values(), *labels]),
             "freeze": column_names(given.get("freeze"), rows.columns, "--freeze"),
             "directions": self._directions(space),
-            "ranges": flags.by_column(given, "ranges", space, lambda name, text: space.feature(name).range_in(text)),
-            "values": flags.by_column(given, "values", space, lambda name, text: space.feature(name).values_in(text)),
+            "ranges": by_column("ranges", lambda feature, text: feature.range_in(text)),
+            "values": by_column("values", lambda feature, text: feature.values_in(text)),
             "rules": [*(read_rules(self.schema) if self.schema else ()), *given.get("rules", ())],
             **self._strategy(space),
         }
@@ -166,11 +150,16 @@ class Case:
             raise ValueError(f"--{unknown[0]} needs --strategy feasible, got {strategy.name}.")
         cost = self.given.of("cost")
         if "weights" in cost:
-            cost["weights"] = flags.by_column(self.given, "weights", space, lambda _, text: float(text))
+            cost["weights"] = self._by_column(space, "weights", lambda _, text: flags.number(text))
         return {
             "strategy": replace(strategy, **own),
             "cost": acex.Cost(**{"per_category": strategy.default_per_category, **cost}),
         }
+
+    def _by_column(self, space: acex.Space, option: str, read: Callable[[Feature, str], Any]) -> dict[str | int, Any]:
+        return flags.by_column(
+            self.given.get(option, ()), space.names, option, lambda name, text: read(space.feature(name), text)
+        )
 
     def _positions(self, table: pd.DataFrame) -> list[int]:
         """The rows of the table that --row or --where select; by default all."""
@@ -229,6 +218,5 @@ class Prepared:
     remarks: list[str]  # what was assumed
 
 
-def _category(space: acex.Space, name: str, text: str) -> Any:
-    by_text = {str(category): category for category in getattr(space.feature(name), "categories", ())}
-    return by_text.get(text, text)
+def _category(feature: Feature, text: str) -> Any:
+    return {str(category): category for category in getattr(feature, "categories", ())}.get(text, text)

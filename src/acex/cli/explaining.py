@@ -1,4 +1,4 @@
-"""`acex explain`: the answer for one row."""
+"""`acex explain` and `acex subsets`: the answer for one row, and which features are enough."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from acex.cli.case import Case, Prepared
 from acex.cli.ledgers import exists, price_of
 from acex.cli.models import ModelFlags
 from acex.cli.program import NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
-from acex.cli.sealing import LeftOut, Seal
 from acex.cli.show import as_money, console, echo, print_explanation, print_json, table
-from acex.cli.tables import PICTURES, writable
+from acex.cli.tables import PICTURES, LeftOut, Seal, writable
 from acex.values import plain
 
 
@@ -133,3 +132,41 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
         out.print(f"The model's name in the ledger is {model_id}.", soft_wrap=True)
     money = "" if cost is None else f", for {as_money(cost)} at most"
     out.print(f"At most {most} rows would be sent{money} (budget {plan.budget}, {paid} paid before).")
+
+
+def subsets(
+    case: Case,
+    black_box: ModelFlags,
+    max_features: Annotated[int, typer.Option(min=1, max=3, help="How many features may change together.")] = 2,
+    queries_each: Annotated[int, typer.Option(min=2, help="Most rows to send for one set of features.")] = 6,
+    out: Annotated[
+        Path | None, typer.Option(dir_okay=False, callback=writable(".html", ".json"), help="Write the result here.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show for each feature, and each pair, whether changing it alone is enough.
+
+    Example: acex subsets loans.csv --model loans.skops --row 17 --target good
+    --budget 80 --freeze age --ledger loans.db
+
+    --budget is for all sets together. "Asked and not found" proves nothing;
+    "not asked" means that the budget was used for others. With --ledger, an
+    interrupted command continues. Exit code 1: no set is enough.
+    """
+    prepared = case.open(black_box, out)
+    explainer = case.explainer(prepared, None if case.ledger is None else acex.Ledger(case.ledger))
+    options = {name: value for name, value in prepared.options.items() if name != "count"}
+    try:
+        found = explainer.feature_subsets(
+            prepared.factual, max_features=max_features, queries_each=queries_each, **options
+        )
+    except KeyboardInterrupt:
+        raise stopped(explainer.ledger) from None
+    if as_json:
+        echo(found.to_json())
+    else:
+        console().print(str(found))
+    if out is not None:
+        (found.to_html if out.suffix.lower() == ".html" else found.to_json)(out)
+    if len(found) and not any(s.state == "found" for s in found):
+        raise typer.Exit(NOTHING_FOUND)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
 from acex.cli.tables import as_label, column_names
 from acex.options import BY_NAME, DECLARED, Declaration
-
-if TYPE_CHECKING:
-    import acex
 
 EXAMPLES = '"100..120", "0.8..", "..120", "+10%" or "-10%"'
 NUMBER = r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*"
@@ -66,7 +64,7 @@ def target(labels: Sequence[str] | None, numbers: str | None, known: Sequence[An
     Raises:
         ValueError: a text is not a label or not a range, or there are several labels for one range.
     """
-    wanted = [_label("--target", text, known) for text in labels or ()]
+    wanted = [_read("--target", text, partial(as_label, known=known)) for text in labels or ()]
     if numbers is None:
         return wanted or None
     if len(wanted) > 1:
@@ -87,13 +85,6 @@ def as_range(text: str) -> dict[str, Any]:
     return {"at_most": high} if low is None else {"at_least": low}
 
 
-def _label(flag: str, text: str, known: Sequence[Any]) -> Any:
-    try:
-        return as_label(text, known)
-    except ValueError as error:
-        raise ValueError(f"{flag}: {error}") from None
-
-
 def class_names(texts: Iterable[str], known: Sequence[Any]) -> dict[Any, str]:
     """The names of labels; `known` are the labels of the model, if it has a list of them."""
     names = {}
@@ -101,31 +92,36 @@ def class_names(texts: Iterable[str], known: Sequence[Any]) -> dict[Any, str]:
         label, _, name = text.partition("=")
         if not (label and name):
             raise ValueError(f"--class-name {text!r}: expected LABEL=NAME, such as 1=approved.")
-        names[_label("--class-name", label, known)] = name
+        names[_read("--class-name", label, partial(as_label, known=known))] = name
     return names
 
 
 def noise(text: str) -> Any:
     """A share of answers, or "auto"."""
+    return text if text == "auto" else _read("--noise", text, number)
+
+
+def number(text: str) -> float | int:
+    """The number in a text."""
     try:
-        return text if text == "auto" else float(text)
+        value = float(text)
     except ValueError:
-        raise ValueError(f"--noise {text!r}: expected a share of answers, such as 0.05, or auto.") from None
+        raise ValueError(f"expected a number, got {text!r}.") from None
+    return int(value) if value.is_integer() else value
 
 
-def by_column(given: Given, option: str, space: acex.Space, read: Callable[[str, str], Any]) -> dict[str, Any]:
+def by_column(
+    given: Iterable[str], names: Sequence[str], option: str, read: Callable[[str, str], Any]
+) -> dict[str | int, Any]:
     """The values of an option by column, from texts such as COLUMN=VALUE; `read` takes a column and a text."""
     flag, _, form = BY_NAME[option].flag.partition(" ")
-    out = {}
-    for text in given.get(option, ()):
+    out: dict[str | int, Any] = {}
+    for text in given:
         name, _, value = text.partition("=")
         if not (name and value):
             raise ValueError(f"{flag} {text!r}: expected {form}.")
-        [name] = column_names([name], space.names, flag, whole=True)
-        try:
-            out[name] = read(name, value)
-        except ValueError as error:
-            raise ValueError(f"{flag} {text!r}: {error}") from None
+        [name] = column_names([name], names, flag, whole=True)
+        out[name] = _read(flag, value, partial(read, name))
     return out
 
 
@@ -133,13 +129,11 @@ def grid(texts: Iterable[str], names: Sequence[str]) -> Any:
     """The steps of numbers, as `Space.infer` takes them."""
     if "off" in (texts := list(texts)):
         return False
-    steps: dict[str | int, float | None] = {}
-    for text in texts:
-        name, _, step = text.rpartition("=")
-        try:
-            number = None if step == "off" else float(step)
-        except ValueError:
-            raise ValueError(f'--grid {text!r}: expected COLUMN=STEP, such as "loan=50", COLUMN=off or off.') from None
-        [name] = column_names([name], names, "--grid", whole=True)
-        steps[name] = int(number) if number is not None and number.is_integer() else number
-    return steps
+    return by_column(texts, names, "grid", lambda _, text: None if text == "off" else number(text))
+
+
+def _read(flag: str, text: str, read: Callable[[str], Any]) -> Any:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise ValueError(f"{flag} {text!r}: {error}") from None

@@ -43,8 +43,7 @@ class ModelFlags:
     ]
     protocol: Annotated[Protocol | None, typer.Option(help="Protocol of an http address.")] = None
     model_config: Annotated[
-        Path | None,
-        typer.Option(help="TOML file with more arguments of acex.HttpModel, such as request and labels."),
+        Path | None, typer.Option(help="TOML file with more arguments of acex.HttpModel, such as request and labels.")
     ] = None
     header_from_env: Annotated[
         list[str] | None,

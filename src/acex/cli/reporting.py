@@ -13,9 +13,8 @@ import acex
 from acex.cli.auditing import explanations_in, read_document
 from acex.cli.ledgers import ModelName, chosen, opened, price_of, spoken
 from acex.cli.program import AsJson, say
-from acex.cli.sealing import Seal
 from acex.cli.show import console, counted, print_json
-from acex.cli.tables import refuse_overwriting
+from acex.cli.tables import Seal, refuse_overwriting
 from acex.values import listed
 
 LENGTH = 24  # of a file name, without its suffix

@@ -58,9 +58,10 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
 
 def print_explanation(explanation: acex.Explanation, price: float | None = None) -> None:
     """Print the answer for people, with the price of what was sent if the price of a row is known."""
-    sent, reused = explanation.n_queries, explanation.n_reused
-    money = "" if price is None else f" for {as_money(sent * price)}"
-    console().print(f"{explanation}\n{counted(sent + reused, 'label')} used ({sent} new in this run{money}).")
+    console().print(str(explanation))
+    if price is not None:
+        n = explanation.n_queries
+        console().print(f"{counted(n, 'row')} sent in this run, for {as_money(n * price)}.")
 
 
 def shortened(name: str, most: int = 18) -> str:

@@ -6,10 +6,11 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -85,8 +86,6 @@ def _read(path: Path, read_csv: Callable[[Path], pd.DataFrame]) -> pd.DataFrame:
             table = _from_json(json.loads(path.read_text(encoding="utf-8")))
         else:
             table = read_csv(path)
-    except ImportError:
-        raise ValueError(f"{path}: reading Parquet needs pyarrow: pip install pyarrow.") from None
     except Exception as error:  # each parser has its own
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     if table.empty:
@@ -128,6 +127,47 @@ def refuse_overwriting(out: Path | None, *read: str | Path | None) -> None:
     for path in read:
         if out is not None and path is not None and out.exists() and Path(path).exists() and out.samefile(path):
             raise ValueError(f"{out} is an input of this command and would be overwritten; choose another file.")
+
+
+@dataclass(frozen=True)
+class Seal:
+    """The flags about signatures and redaction."""
+
+    sign: Annotated[
+        Path | None, typer.Option(metavar="KEY.PEM", dir_okay=False, help="Sign what is written with an Ed25519 key.")
+    ] = None
+    redact: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="Columns to leave out of what is written: age,sex.")
+    ] = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to leave out."""
+        return [name.strip() for text in self.redact or () for name in text.split(",")]
+
+    def check(self, features: Sequence[str]) -> None:
+        """Check columns and key before anything is sent.
+
+        Raises:
+            ValueError: a column is not a feature, or the file does not contain a key.
+        """
+        from acex.engine.certificate import private_key
+        from acex.engine.redaction import left_out
+
+        left_out(self.columns, features)
+        if self.sign is not None:
+            private_key(self.sign)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of `to_json` and `to_html`."""
+        return {"sign": self.sign, "redact": self.columns}
+
+
+LeftOut = Annotated[
+    Path | None,
+    typer.Option(dir_okay=False, callback=writable(), help="Write what --redact leaves out here, to keep it apart."),
+]
 
 
 def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str, *, whole: bool = False) -> list[str]:
