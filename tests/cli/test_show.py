@@ -18,7 +18,7 @@ import acex
 from acex.cli import app
 from acex.ledger.schema import asks, explanations, queries
 from acex.values import UNPRINTABLE
-from commands import MODEL, Result, run, set_up
+from commands import MODEL, Result, run
 
 # Sets the title, clears the screen, writes to the clipboard, moves to the line's beginning, turns the writing around.
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;b3duZWQ=\x07\x9b31m\r\u202e"
@@ -34,19 +34,16 @@ def broken(rows):
     raise RuntimeError("EVIL out of order")
 """
 ROW = ("evil.parquet", "--drop", "id,outcome", "--row", "0")
-KEPT = ("--ledger", "l.db", "--model-id", f"bank{EVIL}")
+KEPT = ("--ledger", "l.db", "--model-name", f"bank{EVIL}")
 THEIRS = ("--model", "acex_test_evil:decide")
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    set_up(tmp_path)
+def _hostile_files(loans_folder: None) -> None:
     Path("acex_test_evil.py").write_text(BANK.replace("EVIL", EVIL.encode("unicode_escape").decode()), encoding="utf-8")
     loans = pd.read_csv("loans.csv")
     loans["job"] = loans["job"] + EVIL
-    loans = loans.rename(columns={"income": f"income{EVIL}", "age": f"={EVIL}age"})
-    loans.to_parquet("evil.parquet")
+    loans.rename(columns={"income": f"income{EVIL}", "age": f"={EVIL}age"}).to_parquet("evil.parquet")
 
 
 def raw(*words: Any) -> Result:
@@ -72,25 +69,25 @@ def test_no_command_lets_a_terminal_obey_what_others_wrote() -> None:
         each("explain", *ROW, "--model", "acex_test_evil:broken", *json_, code=3)
         each("batch", "evil.parquet", "--drop", "id,outcome", "--where", "id < 104", *THEIRS, "--jobs", "1", *json_)
         each("schema", "evil.parquet", *json_)
-        each("ask", *ROW, "--ledger", "lab.db", "--model-id", f"lab{EVIL}", *json_)
+        each("ask", *ROW, "--ledger", "lab.db", "--model-name", f"lab{EVIL}", *json_)
         each("status", "lab.db", *json_)
         each("status", "l.db", *json_)
-        each("audit", "l.db", "--model", "acex_test_evil:changed", "--model-id", KEPT[-1], *json_, code=1)
+        each("audit", "l.db", "--model", "acex_test_evil:changed", "--model-name", KEPT[-1], *json_, code=1)
         each("report", "l.db", *json_)
         each("report", "why.json", "--out", "why.html", *json_)
         each("ledger", "show", "l.db", *json_)
         each("ledger", "stats", "l.db", *json_)
         each("ledger", "export", "l.db", *json_)
-        each("ledger", "import", "copy.db", "answers.csv", "--model-id", f"x{EVIL}", *json_) if json_ else each(
+        each("ledger", "import", "copy.db", "answers.csv", "--model-name", f"x{EVIL}", *json_) if json_ else each(
             "ledger", "export", "l.db", "--out", "answers.csv"
         )
         each("ledger", "abandon", "lab.db", *json_)
         each("ledger", "check", "l.db", *json_)
-        each("ledger", "budget", "l.db", "--model-id", KEPT[-1], "--rows", "99", *json_)
+        each("ledger", "budget", "l.db", "--model-name", KEPT[-1], "--rows", "99", *json_)
     with sqlite3.connect("l.db") as connection:
         connection.execute("UPDATE queries SET explanation_id = ?", (f"[{EVIL}",))
     each("ledger", "check", "l.db", code=1)
-    each("ledger", "show", "lab.db", "--model-id", f"nobody{EVIL}", code=2)
+    each("ledger", "show", "lab.db", "--model-name", f"nobody{EVIL}", code=2)
     each("explain", *ROW, *THEIRS, "--freeze", f"none{EVIL}", code=2)
     each(f"nonsense{EVIL}", code=2)
     each("explain", f"none{EVIL}.csv", *THEIRS, "--row", "0", code=2)
@@ -155,7 +152,7 @@ def test_a_list_of_ask_runs_no_formula_and_can_be_told() -> None:
         "0",
         "--ledger",
         "lab.db",
-        "--model-id",
+        "--model-name",
         "a",
         "--queries-per-round",
         "4",
@@ -182,16 +179,16 @@ def test_a_list_of_ask_runs_no_formula_and_can_be_told() -> None:
 
 @pytest.mark.usefixtures("_formulas")
 def test_what_is_exported_runs_no_formula_and_imports_as_it_was() -> None:
-    model = ("--model", "acex_test_formulas:decide", "--model-id", "a")
+    model = ("--model", "acex_test_formulas:decide", "--model-name", "a")
     run("explain", "formulas.parquet", "--row", "0", *model, "--ledger", "l.db", "--budget", "12", "--quiet")
     assert run("ledger", "export", "l.db", "--out", "answers.csv").exit_code == 0
     assert not [cell for cell in cells("answers.csv") if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
     assert run("ledger", "export", "l.db").stdout == Path("answers.csv").read_text(encoding="utf-8")
-    again = run("ledger", "import", "l.db", "answers.csv", "--model-id", "a", "--json")
+    again = run("ledger", "import", "l.db", "answers.csv", "--model-name", "a", "--json")
     n = len(pd.read_csv("answers.csv"))
     assert n > 5 and json.loads(again.stdout) == {"model_id": "a", "rows": n, "new": 0}, again.stderr
     extra = "sequence,scores,purpose,explanation_id,attempts,answered_at"
-    run("ledger", "import", "copy.db", "answers.csv", "--model-id", "a", "--drop", extra)
+    run("ledger", "import", "copy.db", "answers.csv", "--model-name", "a", "--drop", extra)
     with acex.Ledger("l.db") as ledger, acex.Ledger("copy.db") as copy:
         assert ledger.tables.contradictions("a").empty
         assert {(a.row, a.label) for a in copy.answers("a")} == {(a.row, a.label) for a in ledger.answers("a")}
@@ -201,12 +198,12 @@ def test_what_is_exported_runs_no_formula_and_imports_as_it_was() -> None:
 
 
 def test_labels_that_the_model_never_gave_need_a_word() -> None:
-    kept = ("--ledger", "l.db", "--model-id", "bank-1")
+    kept = ("--ledger", "l.db", "--model-name", "bank-1")
     run("explain", "loans.csv", "--drop", "id,outcome", "--row", "0", *MODEL, *kept, "--budget", "8", "--quiet")
     elsewhere = pd.read_csv("loans.csv").drop(columns=["id", "outcome"]).iloc[-4:]
     elsewhere = elsewhere.assign(age=elsewhere["age"] + 1)  # the search may have asked a row of the table
     elsewhere.assign(label=["good", "Good", "bad", "maybe"]).to_csv("more.csv", index=False)
-    words = ("ledger", "import", "l.db", "more.csv", "--model-id", "bank-1")
+    words = ("ledger", "import", "l.db", "more.csv", "--model-name", "bank-1")
     result = run(*words)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert "'Good' is not a label that model 'bank-1' has given so far" in result.stderr
@@ -216,7 +213,7 @@ def test_labels_that_the_model_never_gave_need_a_word() -> None:
     assert "4 of 4 answers were new" in run(*words, "--new-labels").stdout
     elsewhere.assign(label=[0.018, 0.5, 0.9, 1]).to_csv("scores.csv", index=False)
     for more in ((), ("--new-labels",)):
-        result = run("ledger", "import", "l.db", "scores.csv", "--model-id", "bank-1", *more)
+        result = run("ledger", "import", "l.db", "scores.csv", "--model-name", "bank-1", *more)
         assert result.exit_code == 2 and "0.018, which is a score, not a label" in result.stderr
 
 
@@ -226,7 +223,7 @@ def test_labels_that_are_numbers_as_texts_are_known_again() -> None:
         ledger.register("a", features=list(rows.columns))
         ledger.import_answers("a", ['[1, 2, 0.5, "cook"]', '[1, 3, 0.5, "cook"]'], ["0", "1"])
     rows.assign(label=[0, 1, 1]).to_csv("more.csv", index=False)
-    assert run("ledger", "import", "l.db", "more.csv", "--model-id", "a").exit_code == 0
+    assert run("ledger", "import", "l.db", "more.csv", "--model-name", "a").exit_code == 0
     with acex.Ledger("l.db") as ledger:
         assert [answer.label for answer in ledger.answers("a")] == ["0", "1", "0", "1", "1"]
 
@@ -243,11 +240,11 @@ URL = f"postgresql://anna:{PASSWORD}@127.0.0.1:1/books?password={PASSWORD}&sslpa
         ("report", URL),
         ("ledger", "stats", URL),
         ("ledger", "stats", URL.replace("://", ":/")),
-        ("ledger", "import", URL, "loans.csv", "--model-id", "a", "--label", "outcome"),
+        ("ledger", "import", URL, "loans.csv", "--model-name", "a", "--label", "outcome"),
         ("status", URL),
         ("tell", "told.csv", "--ledger", URL),
-        ("ask", "loans.csv", "--drop", "id,outcome", "--row", "0", "--model-id", "a", "--ledger", URL),
-        ("explain", "loans.csv", "--drop", "id,outcome", "--row", "0", *MODEL, "--model-id", "a", "--ledger", URL),
+        ("ask", "loans.csv", "--drop", "id,outcome", "--row", "0", "--model-name", "a", "--ledger", URL),
+        ("explain", "loans.csv", "--drop", "id,outcome", "--row", "0", *MODEL, "--model-name", "a", "--ledger", URL),
         ("explain", "loans.csv", "--row", "0", "--model", f"https://anna:{PASSWORD}@host/score"),
         ("explain", "loans.csv", "--row", "0", "--model", f"https://anna:{PASSWORD}@host/score", "--protocol", "json"),
         ("explain", f"postgresql://anna:{PASSWORD}@host/x.csv", "--row", "0", *MODEL),
@@ -287,7 +284,7 @@ def rename_explanations(path: str, *names: str) -> None:
 
 
 def explained(*rows: int) -> None:
-    kept = ("--ledger", "l.db", "--model-id", "bank-1")
+    kept = ("--ledger", "l.db", "--model-name", "bank-1")
     for row in rows:
         run("explain", "loans.csv", "--drop", "id,outcome", "--row", row, *MODEL, *kept, "--budget", "3", "--quiet")
 

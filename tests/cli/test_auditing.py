@@ -9,17 +9,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from commands import MODEL, bill, run, set_up
+from commands import MODEL, bill, run
+
+pytestmark = pytest.mark.usefixtures("loans_folder")
 
 EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", *MODEL, "--quiet", "--budget", "8", "--target", "good")
 BATCH = ("batch", "loans.csv", *MODEL, "--drop", "outcome", "--id-column", "id", "--target", "good", "--jobs", "1")
 SOME = ("--where", "outcome == 'bad' and id < 106", "--budget", "4", "--quiet")
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    set_up(tmp_path)
 
 
 def write_keys() -> None:
@@ -103,7 +99,7 @@ def test_what_is_no_explanation_is_one_line(tmp_path: Path) -> None:
 
 def test_the_row_of_an_explanation_keeps_its_name_in_file_page_ledger_and_file_name() -> None:
     told = ("--id-column", "id", "--drop", "outcome", "--budget", "8", "--target", "good", "--quiet")
-    one = ("explain", "loans.csv", *MODEL, *told, "--where", "id == 100", "--ledger", "l.db", "--model-id", "m")
+    one = ("explain", "loans.csv", *MODEL, *told, "--where", "id == 100", "--ledger", "l.db", "--model-name", "m")
     assert run(*one, "--out", "why.json").exit_code == 0
     assert json.loads(Path("why.json").read_text())["settings"]["id"] == 100
     assert "100" not in bill()[0]  # the model does not see it
