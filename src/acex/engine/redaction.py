@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     n_rules = len(settings.get("rules") or ()) - len(rules)
     out = {
         **document,
-        "error": message(document["error"], gone),
+        "error": redacted_error(document["error"], gone),
         "factual": _without(document["factual"], gone),
         "counterfactuals": [_without(row, gone) for row in document["counterfactuals"]],
         "changes": [change for change in document["changes"] if change["feature"] not in gone],
@@ -85,7 +85,7 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     return out, private
 
 
-def message(error: str | None, gone: Sequence[str]) -> str | None:
+def redacted_error(error: str | None, gone: Collection[str]) -> str | None:
     """The error, unless columns are redacted: models often quote the row that caused it."""
     return LEFT_OUT if error and gone else error
 
