@@ -196,7 +196,14 @@ def test_what_cannot_be_recomputed_is_listed_as_stated() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("asked", 3), ("queries", [[]]), ("space", {"features": 1}), ("deviations", ["x"]), ("settings", []), ("positions", [99])],
+    [
+        ("asked", 3),
+        ("queries", [[]]),
+        ("space", {"features": 1}),
+        ("deviations", ["x"]),
+        ("settings", []),
+        ("positions", [99]),
+    ],
 )
 def test_a_malformed_document_fails_without_a_traceback(name: str, value: Any) -> None:
     document = json.loads(text("label")) | {name: value}

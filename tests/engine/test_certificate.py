@@ -130,7 +130,9 @@ def test_a_broken_promise_is_named_also_with_a_new_checksum(change: Any, promise
 def test_a_model_that_answers_differently_is_reported() -> None:
     verified = verify(parsed(text()), model=lambda rows: ["bad"] * len(rows))
     assert failed(verified) == {"model"}
-    assert [check.words for check in verified.checks if check.holds is False] == ["the model answers 'bad' for its counterfactual; it was 'good'."]
+    assert [check.words for check in verified.checks if check.holds is False] == [
+        "the model answers 'bad' for its counterfactual; it was 'good'."
+    ]
 
 
 def test_exactly_two_rows_are_asked() -> None:
@@ -346,7 +348,10 @@ def test_a_column_that_is_left_out_leaves_only_a_salted_hash(tmp_path: Path) -> 
     assert "clerk" not in one and "smith" not in one
     values = {str(row[1]) for row in e.to_dict()["asked"]}
     assert not [value for value in values if value in one]
-    assert set(document_again["settings"]["redacted"]) == {"income", "job"} and "income" not in document_again["settings"]["ranges"]
+    assert (
+        set(document_again["settings"]["redacted"]) == {"income", "job"}
+        and "income" not in document_again["settings"]["ranges"]
+    )
     assert "income and job" in document_again["remarks"][0]["text"]
     left = json.loads(out.read_text())
     left["income"]["column"]["values"][0] += 1

@@ -8,7 +8,7 @@ by permutation. Nothing is sent to the model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -88,22 +88,14 @@ class Groups:
 
     def __str__(self) -> str:
         table, shares = self.table, self.features
-        shown = pd.DataFrame(
-            {
-                "rows": table["rows"],
-                "found": [
-                    f"{_percent(value)} ({_percent(low)} to {_percent(high)})"
-                    for value, low, high in table[["share", "share_low", "share_high"]].to_numpy(dtype=float)
-                ],
-                **{
-                    f"{name} (95%)": [
-                        f"{value:.3g} ({low:.3g} to {high:.3g})"
-                        for value, low, high in table[[name, f"{name}_low", f"{name}_high"]].itertuples(index=False)
-                    ]
-                    for name in ("cost", "changes", "queries")
-                },
-            }
-        ).rename(columns={"cost (95%)": "median cost (95%)"})
+
+        def cells(name: str, text: Callable[[float], str]) -> list[str]:
+            columns = table[[name, f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
+            return [f"{text(value)} ({text(low)} to {text(high)})" for value, low, high in columns]
+
+        estimates = {name: cells(name, "{:.3g}".format) for name in ("cost", "changes", "queries")}
+        shown = table[["rows"]].assign(found=cells("share", _percent), **estimates)
+        shown.columns = pd.Index(["rows", "found", "median cost (95%)", "changes (95%)", "queries (95%)"])
         parts = [f"By {self.by}:", shown.to_string()]
         if len(shares):
             wide = shares.pivot(index="feature", columns="group", values="share").fillna(0.0)
@@ -277,16 +269,8 @@ def p_value(measure: str, x: FloatArray, y: FloatArray, rng: np.random.Generator
         return np.nan
     if measure == "found":
         return float(fisher_exact(np.array([[v.sum(), len(v) - v.sum()] for v in (x, y)])).pvalue)
-    take = _difference(measure)
-    test = permutation_test(
-        (x, y),
-        lambda a, b, axis: np.abs(take(a, b, axis=axis)),
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        batch=_batch(x, y),
-        alternative="greater",
-        rng=rng,
-    )
+    take, options = _difference(measure), _resampling(x, y, rng=rng)
+    test = permutation_test((x, y), lambda a, b, axis: np.abs(take(a, b, axis)), alternative="greater", **options)
     return float(test.pvalue)
 
 
@@ -296,15 +280,8 @@ def _bootstrap(samples: tuple[FloatArray, ...], statistic: Any, rng: np.random.G
 
     if min(map(len, samples)) < 2:
         return np.nan, np.nan
-    low, high = bootstrap(
-        samples,
-        statistic,
-        n_resamples=RESAMPLES,
-        batch=_batch(*samples),
-        vectorized=True,
-        method="percentile",
-        rng=rng,
-    ).confidence_interval
+    options = _resampling(*samples, rng=rng)
+    low, high = bootstrap(samples, statistic, method="percentile", **options).confidence_interval
     return float(low), float(high)
 
 
@@ -317,9 +294,10 @@ def _difference(measure: str) -> Any:
     return lambda x, y, axis=None: take(x, axis=axis) - take(y, axis=axis)
 
 
-def _batch(*samples: FloatArray) -> int:
-    """How many resamples are drawn together."""
-    return max(AT_ONCE // sum(map(len, samples)), 1)
+def _resampling(*samples: FloatArray, rng: np.random.Generator) -> dict[str, Any]:
+    """Options of scipy's resampling; `batch` bounds the memory."""
+    batch = max(AT_ONCE // sum(map(len, samples)), 1)
+    return {"n_resamples": RESAMPLES, "batch": batch, "vectorized": True, "rng": rng}
 
 
 def holm(p: FloatArray) -> FloatArray:

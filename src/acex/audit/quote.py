@@ -1,4 +1,4 @@
-"""What many explanations would cost, from what a ledger already knows. Nothing is asked, and nothing is written."""
+"""The price of many explanations, estimated from a ledger. Nothing is sent, and nothing is written."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from acex.ledger import BaseLedger
 from acex.plan.plan import Plan
 from acex.values import is_missing
 
-LATEST = 50  # explanations that ended, from which the next ones are guessed
-LEAST = 5  # of them, or nothing is guessed
+LATEST = 50  # explanations that ended, from which the next ones are estimated
+LEAST = 5  # with fewer there is no estimate
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,13 @@ class Quote:
     """What explaining some rows would cost.
 
     Attributes:
-        rows: how many there are. different: those that differ, each explained once. ended: of these, explained before.
-            wrong: rows that do not fit the data and would fail.
+        rows: how many. different: of these, each identical row once. ended: of these, explained before. wrong: rows
+            that do not fit the data and would fail.
         paid_before: queries that earlier runs have paid for these rows.
-        expected_queries: how many more are likely, as many a row as for the model's latest explanations; None where
-            fewer than five have ended. most_queries: the most that can be sent. Budgets of the batch and of the model's
-            lifetime are kept.
-        price_per_row: what a query costs; None where the ledger does not say so.
-        seconds: how long the expected queries take one after the other, as long as the latest ones took.
+        expected_queries: how many more are likely, by the model's latest explanations; None with fewer than five.
+        most_queries: the most that can be sent, within the budgets of the batch and of the model's lifetime.
+        price_per_row: price of a query; None where the ledger has none.
+        seconds: how long the expected queries take one after the other.
     """
 
     rows: int
@@ -62,7 +61,7 @@ class Quote:
         before = f" {self.ended} were explained before." if self.ended else ""
         before += f" {self.paid_before} queries were paid before." if self.paid_before else ""
         expected = (
-            "How many are likely is not known: too few explanations of this model have ended."
+            "How many are likely is unknown: too few explanations of this model have ended."
             if self.expected_queries is None
             else f"Likely {self.expected_queries}{_money(self.expected_money)}{_time(self.seconds)}."
         )
@@ -124,7 +123,7 @@ def _explanations(ledger: BaseLedger, model_id: str) -> pd.DataFrame:
 
 
 def _left(line: dict[Any, Any], budget: int) -> int:
-    """How many more queries an explanation may take that was begun; none where it ended by itself."""
+    """How many more queries an explanation in the ledger may take; 0 where it ended before its budget."""
     result = None if is_missing(line["result"]) else json.loads(line["result"])
     if result is not None and result["asked"] == line["asked"] and result.get("stopped_by") != "budget":
         return 0

@@ -177,7 +177,7 @@ class Explanations(Sequence[Explanation]):
         return frame_of(self._all_results(redact), self._index)
 
     def summary(self, by: By | None = None, *, redact: Iterable[str] = ()) -> Summary:
-        """What has to change most often, rows without a counterfactual, and queries and costs in order of time.
+        """What has to change most often, which rows have no counterfactual, and how groups compare.
 
         Args:
             by: compare groups of rows: a column, several columns crossed, or values, one per row; by default those
@@ -191,7 +191,7 @@ class Explanations(Sequence[Explanation]):
         results = self._all_results(gone)
         if groups is not None:
             compared = Groups.of(results, groups, seed=self._options.seed, warnings=self._remarks())
-        return Summary.of(results, self._index, self._finished, compared)
+        return Summary.of(results, self._index, compared)
 
     def _remarks(self) -> list[str]:
         """What to know before groups are compared."""

@@ -188,7 +188,7 @@ def _groups(summary: Summary) -> dict[str, Any]:
 
 def _records(frame: pd.DataFrame, gone: list[str]) -> list[dict[str, Any]]:
     """The lines of the frame in plain values, None where there is none, and some columns left out."""
-    from acex.engine.redaction import message
+    from acex.engine.redaction import redacted_error
 
     lines = zip(frame.index, frame.to_dict(orient="records"), strict=True)
     out = [
@@ -197,5 +197,5 @@ def _records(frame: pd.DataFrame, gone: list[str]) -> list[dict[str, Any]]:
     ]
     for line in out:
         line["changes"] = {name: change for name, change in line["changes"].items() if name not in gone}
-        line["error"] = message(line["error"], gone)
+        line["error"] = redacted_error(line["error"], gone)
     return out
