@@ -132,7 +132,7 @@ def test_a_page_of_a_file_that_was_changed_says_so() -> None:
     assert run("report", "why.json").stderr == ""
     told = json.loads(Path("why.json").read_text(encoding="utf-8"))
     Path("why.json").write_text(json.dumps(told | {"outcome": "exhausted"}), encoding="utf-8")
-    assert "warning: why.json: the sum does not fit" in run("report", "why.json").stderr
+    assert "warning: why.json: checksum mismatch" in run("report", "why.json").stderr
 
 
 def test_a_budget_can_be_set_before_the_first_question() -> None:

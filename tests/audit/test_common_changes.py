@@ -171,9 +171,7 @@ def test_the_model_s_own_count_never_exceeds_the_budget_and_nothing_is_paid_twic
 
 
 def test_common_changes_of_labels_with_names_turn_only_what_they_turn() -> None:
-    many = asked(
-        acex.Model(Counting(), class_names={"yes": "approved", "no": "rejected"})
-    )  # any other label than the row's own
+    many = asked(acex.Model(Counting(), class_names={"yes": "approved", "no": "rejected"}))
     common = many.common_changes(budget=200)
     assert [change.turned for change in common.changes] == [turned_of_fresh(change) for change in common.changes]
     assert any(change.turned < change.tried for change in common.changes)

@@ -14,7 +14,6 @@ import pytest
 import acex
 from acex.ledger import canonical
 from acex.ledger.sql import Ledger
-from commands import run
 from ledgers import Bill, Seller, killed
 
 RNG = np.random.default_rng(0)
@@ -118,6 +117,8 @@ def test_killed_in_the_middle_it_goes_on_within_the_same_budget(tmp_path: Path) 
 
 
 def test_a_command_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands import run
+
     monkeypatch.chdir(tmp_path)
     code = "def decide(rows):\n    return ['yes' if income >= 4500 else 'no' for income in rows.income]\n"
     Path("acex_test_subsets.py").write_text(code, encoding="utf-8")

@@ -127,7 +127,7 @@ def test_what_acex_wrote_holds_for_every_kind_of_target(case: str) -> None:
 @pytest.mark.parametrize(
     ("case", "change", "promise"),
     [
-        ("label", lambda d: after(d).__setitem__(3, 59), "frozen"),
+        ("label", lambda d: after(d).__setitem__(3, 59), "limits"),
         ("label", lambda d: after(d).__setitem__(0, 2.0), "rules"),
         ("label", lambda d: after(d).__setitem__(2, "nurse"), "rules"),
         ("label", lambda d: d["settings"]["rules"].append("a + b <= -9"), "rules"),
@@ -136,13 +136,13 @@ def test_what_acex_wrote_holds_for_every_kind_of_target(case: str) -> None:
         (
             "label",
             lambda d: d["settings"].__setitem__("ranges", {"a": [-0.001, 0.001], "b": [-0.001, 0.001]}),
-            "ranges",
+            "limits",
         ),
         ("label", lambda d: d["settings"].__setitem__("budget", 2), "budget"),
         ("label", lambda d: d.__setitem__("n_queries", 1), "budget"),
         ("label", lambda d: d["queries"][1].__setitem__("paid", 40), "budget"),
         ("label", lambda d: d["queries"][1].__setitem__("cost", 77.0), "cost"),
-        ("label", lambda d: d["space"]["features"][0].__setitem__("direction", _other_way(d)), "directions"),
+        ("label", lambda d: d["space"]["features"][0].__setitem__("direction", _other_way(d)), "limits"),
         ("label", lambda d: d.__setitem__("note", "approved by a court"), "record"),
         ("label", lambda d: d.__setitem__("outcome", "exhausted"), "record"),
         ("label", lambda d: d.__setitem__("n_reused", 3), "record"),

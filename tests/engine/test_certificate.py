@@ -63,7 +63,7 @@ def test_an_explanation_holds_what_it_promises() -> None:
     verified = verify(parsed(text()), model=model)
     assert verified.holds, verified
     held = {check.promise for check in verified.checks if check.holds}
-    assert held == {"sum", "labels", "budget", "frozen", "directions", "ranges", "cost", "record", "model"}
+    assert held == {"sum", "labels", "budget", "limits", "cost", "record", "model"}
     assert "not signed" in verified.checks[0].words
     assert n_queries(parsed(text())) == 2
 
@@ -101,16 +101,16 @@ def test_a_digit_that_does_not_change_the_number_is_found_too() -> None:
 def test_two_values_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="two values of one name"):
         parsed('{"a": 1, "a": 2}')
-    with pytest.raises(ValueError, match="NaN is no number"):
+    with pytest.raises(ValueError, match="NaN is not a number"):
         parsed('{"a": NaN}')
 
 
 @pytest.mark.parametrize(
     ("change", "promise"),
     [
-        (lambda d: d["asked"][d["positions"][0]].__setitem__(0, 59), "frozen"),
-        (lambda d: d["asked"][d["positions"][0]].__setitem__(3, 0.75), "directions"),
-        (lambda d: d["asked"][d["positions"][0]].__setitem__(1, 4897.44), "ranges"),
+        (lambda d: d["asked"][d["positions"][0]].__setitem__(0, 59), "limits"),
+        (lambda d: d["asked"][d["positions"][0]].__setitem__(3, 0.75), "limits"),
+        (lambda d: d["asked"][d["positions"][0]].__setitem__(1, 4897.44), "limits"),
         (lambda d: d["queries"][d["positions"][0]].__setitem__("label", "bad"), "labels"),
         (lambda d: d.__setitem__("n_queries", 99), "budget"),
         (lambda d: d["queries"][d["positions"][0]].__setitem__("cost", 0.001), "cost"),
@@ -344,15 +344,12 @@ def test_a_column_that_is_left_out_leaves_only_a_salted_hash(tmp_path: Path) -> 
     document = parsed(one)
     assert failed(verify(document, left_out=parsed(out.read_text()))) == set()
     assert not verify(parsed(other), left_out=parsed(out.read_text())).holds  # another salt
-    document_again = json.loads(one)
+    written = json.loads(one)
     assert "clerk" not in one and "smith" not in one
     values = {str(row[1]) for row in e.to_dict()["asked"]}
     assert not [value for value in values if value in one]
-    assert (
-        set(document_again["settings"]["redacted"]) == {"income", "job"}
-        and "income" not in document_again["settings"]["ranges"]
-    )
-    assert "income and job" in document_again["remarks"][0]["text"]
+    assert set(written["settings"]["redacted"]) == {"income", "job"} and "income" not in written["settings"]["ranges"]
+    assert "income and job" in written["remarks"][0]["text"]
     left = json.loads(out.read_text())
     left["income"]["column"]["values"][0] += 1
     assert failed(verify(document, left_out=left)) == {"left out"}

@@ -20,7 +20,6 @@ from acex.audit.verify import verify
 from acex.engine.redaction import redacted
 from acex.show.pages import without
 from acex.show.report import index_page
-from commands import run
 
 FIELDS: dict[str, Any] = {
     "organisation": "Bank of Example",
@@ -208,6 +207,8 @@ def decide(rows):
 
 
 def test_files_of_the_commands_have_no_value_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands import run
+
     monkeypatch.chdir(tmp_path)
     Path("redacting_bank.py").write_text(BANK)
     rows = DATA[["salary", "clinic", "rent", "debt"]]

@@ -155,7 +155,12 @@ def promises(e: Explanation) -> Iterator[Check]:
     if not chosen:
         return
     x, *points = e.plan.space.encode(asked_rows(e).iloc[[0, *chosen]])
-    yield from _limits(e, x, np.array(points))
+    if not e.plan.scale.deviations.any():
+        yield Check("limits", None, "an earlier version of acex did not record limits.")
+    else:
+        yield _limits(e, x, np.array(points))
+        yield from _changes(e, x, np.array(points))
+        yield _cost(e, x)
     yield from _rules(e, x, np.array(points))
 
 
@@ -198,63 +203,49 @@ def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]
         yield Check("rule", None, words)
 
 
-def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
-    """Frozen features, directions, ranges, values and costs of the counterfactuals."""
-    space, features = e.plan.space, e.plan.space.features
-    if not e.plan.scale.deviations.any():
-        yield Check("limits", None, "an earlier version of acex did not record limits.")
-        return
-    moved = [(f, x[j], point[j]) for point in points for j, f in enumerate(features) if point[j] != x[j]]
-    frozen = sorted({f.name for f, _, _ in moved if f.frozen})
-    yield Check("frozen", not frozen, f"{listed(frozen)} is frozen and changed." if frozen else _kept(e, "frozen"))
-    ways = {"increase": 1, "decrease": -1}
-    ordered = [(f, b - a) for f, a, b in moved if f.direction and f.gap not in (a, b)]
-    against = sorted({f.name for f, step in ordered if f.direction and step * ways[f.direction] < 0})
-    words = f"{listed(against)} changed in the wrong direction." if against else _kept(e, "direction")
-    yield Check("directions", not against, words)
-    if (most := e.plan.settings.get("max_changes")) is not None:
-        n = int(n_changed(points, x).max())
-        holds = n <= most and (None if "redacted" in e.settings else True)
-        more = "; redacted columns are not counted" if holds is None else ""
-        yield Check(
-            "changes",
-            holds,
-            f"{n} {'feature changes' if n == 1 else 'features change'}, of at most {most}{more}.",
-        )
+def _limits(e: Explanation, x: FloatArray, points: FloatArray) -> Check:
+    """Frozen features, directions, ranges and allowed values."""
+    space, settings = e.plan.space, e.plan.settings
+    moved = [j for j in range(len(x)) if (points[:, j] != x[j]).any()]
+    ranges, values = space.split_limits(settings.get("ranges"))
+    values |= settings.get("values") or {}
+    broken = []
     try:
-        if (points == x).all():  # every change is left out
-            inside = True
-        else:
-            ranges, values = space.split_limits(e.plan.settings.get("ranges"))
-            region = Region.of(
-                space,
-                x,
-                ranges=ranges,
-                values=values | (e.plan.settings.get("values") or {}),
-                constant=e.plan.scale.deviations == 0,
-            )
-            inside = bool(region.contains(points).all())
-        words = "every value is within its range and allowed."
+        for j in moved:  # each change alone; where all are redacted, maybe no feature is left that can change
+            region = Region.of(space, x, ranges=ranges, values=values, constant=e.plan.scale.deviations == 0)
+            alone = np.tile(x, (len(points), 1))
+            alone[:, j] = points[:, j]
+            if not region.contains(alone).all():
+                feature = space.features[j]
+                limit = "frozen" if feature.frozen else feature.direction or "range or values"
+                broken.append(f"{feature.name!r} ({limit})")
     except ValueError as error:
-        inside, words = False, str(error)
-    yield Check("ranges", inside, words if inside else "a value is outside its range or not allowed.")
-    if "redacted" in e.settings:
-        yield Check("cost", None, "not recomputed: redacted columns are part of the cost.")
+        return Check("limits", False, str(error))
+    words = f"outside: {', '.join(broken)}." if broken else "every value is within its limits."
+    return Check("limits", not broken, words)
+
+
+def _changes(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]:
+    most = e.plan.settings.get("max_changes")
+    if most is None:
         return
+    n = int(n_changed(points, x).max())
+    holds = n <= most and (None if "redacted" in e.settings else True)
+    more = "; redacted columns are not counted" if holds is None else ""
+    yield Check("changes", holds, f"{n} changed {'feature' if n == 1 else 'features'}, of at most {most}{more}.")
+
+
+def _cost(e: Explanation, x: FloatArray) -> Check:
+    if "redacted" in e.settings:
+        return Check("cost", None, "not recomputed: redacted columns are part of the cost.")
     written = e.plan.settings["cost"]
     cost = Cost(written["beta"], None, written["per_category"], written["per_change"] or 0.0)
-    J = cost.function(space, e.plan.scale, x)(e.plan.space.encode(asked_rows(e)))
+    J = cost.function(e.plan.space, e.plan.scale, x)(e.plan.space.encode(asked_rows(e)))
     wrong = np.flatnonzero(~np.isclose(J, [step.cost for step in e.steps], rtol=TOLERANCE, atol=TOLERANCE))
     if len(wrong):
         i = int(wrong[0])
-        yield Check("cost", False, f"the cost of row {i} is {J[i]:.6g}, not {e.steps[i].cost:.6g}.")
-    else:
-        yield Check("cost", True, f"the cost is {J[e.ending.counterfactuals[0]]:.6g}.")
-
-
-def _kept(e: Explanation, what: str) -> str:
-    names = [f.name for f in e.plan.space.features if getattr(f, what)]
-    return f"{listed(names)}: respected." if names else "no column has one."
+        return Check("cost", False, f"the cost of row {i} is {J[i]:.6g}, not {e.steps[i].cost:.6g}.")
+    return Check("cost", True, f"the cost is {J[e.ending.counterfactuals[0]]:.6g}.")
 
 
 def _asked_again(e: Explanation, model: Any) -> Iterator[Check]:

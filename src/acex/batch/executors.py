@@ -1,7 +1,7 @@
 """Where rows are explained: in this process, in processes of this machine, or on a Dask cluster.
 
-An executor gets a job, a task and items. It sends the job to each worker once and yields each item with
-`task(job, item)` as the results come, in any order. An item whose worker keeps dying comes with `Lost`.
+An executor sends the job to each worker once and yields each item with `task(job, item)` as the results come, in any
+order. An item whose workers keep dying comes with `Lost`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from acex.values import is_count
 if TYPE_CHECKING:
     from distributed import Client
 
+    from acex.batch.scheduling import BatchJob, Done, Work
+
 MOST_DEATHS = 3  # of workers at the same item
 TIMEOUT = 30.0  # seconds for a cluster to answer at the beginning
 RESUME = "Answers so far are in the ledger: the same call continues from there."
@@ -39,32 +41,21 @@ class Lost(NamedTuple):
     reason: str
 
 
-Task: TypeAlias = Callable[[Any, Any], Any]
-Results: TypeAlias = Iterator[tuple[Any, Any]]  # each item with its result, or with `Lost`
-
-
-class Job(Protocol):
-    """What a task needs in addition to its item."""
-
-    def parts(self) -> Mapping[str, Any]:
-        """Its parts by their public names, to name the one that cannot be pickled."""
-
-    @property
-    def ledger_file(self) -> Path | None:
-        """The file that all workers must be able to open; None where there is none."""
+Task: TypeAlias = "Callable[[BatchJob, Work], Done]"
+Results: TypeAlias = "Iterator[tuple[Work, Done | Lost]]"
 
 
 class Executor(Protocol):
     """Runs a task for each item."""
 
-    def run(self, job: Job, task: Task, items: Iterable[Any]) -> Results:
+    def run(self, job: BatchJob, task: Task, items: Iterable[Work]) -> Results:
         """Each item with its result, as they finish."""
 
 
 class InProcess:
     """One item after the other, in this process: nothing is pickled, and the same seed gives the same results."""
 
-    def run(self, job: Job, task: Task, items: Iterable[Any]) -> Results:
+    def run(self, job: BatchJob, task: Task, items: Iterable[Work]) -> Results:
         """Each item with its result, in order."""
         for item in items:
             yield item, task(job, item)
@@ -80,7 +71,7 @@ class JoblibExecutor:
     def __init__(self, n_jobs: int = -1) -> None:
         self.n_jobs = n_jobs
 
-    def run(self, job: Job, task: Task, items: Iterable[Any]) -> Results:
+    def run(self, job: BatchJob, task: Task, items: Iterable[Work]) -> Results:
         """Each item with its result, as they finish; a worker that dies is replaced."""
         from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -92,17 +83,17 @@ class JoblibExecutor:
             parallel = Parallel(
                 self.n_jobs, backend="loky", batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
             )
-            waiting, in_work = enumerate(items), dict[int, Any]()
+            waiting, in_work = iter(items), dict[int, Work]()
 
             def calls() -> Iterator[Any]:
-                for n, item in waiting:
-                    in_work[n] = item
-                    yield delayed(_numbered)(path, task, n, item)
+                for item in waiting:
+                    in_work[item.position] = item
+                    yield delayed(_numbered)(path, task, item)
 
             while True:
                 try:
-                    for n, result in parallel(calls()):
-                        yield in_work.pop(n), result
+                    for position, result in parallel(calls()):
+                        yield in_work.pop(position), result
                     return
                 except TerminatedWorkerError:
                     warnings.warn(
@@ -115,14 +106,15 @@ class JoblibExecutor:
                     in_work.clear()
 
 
-def _alone(path: Path, task: Task, item: Any) -> Any:
+def _alone(path: Path, task: Task, item: Work) -> Done | Lost:
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     for _ in range(MOST_DEATHS - 1):
         try:
             # With one job joblib would stay in this process.
-            return Parallel(2, backend="loky")([delayed(_numbered)(path, task, 0, item)])[0][1]
+            result: Done = Parallel(2, backend="loky")([delayed(_call)(path, task, item)])[0]
+            return result
         except TerminatedWorkerError:
             pass
     return Lost(f"the worker process died {MOST_DEATHS} times at this row; it may have run out of memory.")
@@ -139,7 +131,7 @@ class DaskExecutor:
     def __init__(self, client_or_address: Client | str, *, timeout: float = TIMEOUT) -> None:
         self._where, self.timeout = client_or_address, timeout
 
-    def run(self, job: Job, task: Task, items: Iterable[Any]) -> Results:
+    def run(self, job: BatchJob, task: Task, items: Iterable[Work]) -> Results:
         """Each item with its result, as they finish; another worker does what a dead one had.
 
         Raises:
@@ -147,7 +139,7 @@ class DaskExecutor:
             ValueError: the ledger is a file, and a worker is on another machine.
         """
         with self._connected() as client, warnings.catch_warnings():
-            _check(_workers(client, self.timeout), job.ledger_file)
+            _check(_workers(client, self.timeout), job.planner.ledger.path)
             packed = _packed(job)
             warnings.filterwarnings("ignore", message="Sending large graph")
             pool = client.get_executor(pure=False, retries=2)
@@ -155,7 +147,7 @@ class DaskExecutor:
                 # As a task, not as scattered data: the scheduler can compute it again when its holders have died.
                 shared = client.submit(bytes, packed, pure=False)
                 client.replicate(shared)
-                waiting, in_work = iter(items), dict[Future[Any], Any]()
+                waiting, in_work = iter(items), dict[Future[Done], Work]()
                 while True:
                     # A few more than there are threads, so that none is idle; a row that starts later knows more.
                     room = 2 * max(sum(client.nthreads().values()), 1) - len(in_work)
@@ -189,7 +181,7 @@ class DaskExecutor:
             yield client
 
 
-def _result(future: Future[Any]) -> Any:
+def _result(future: Future[Done]) -> Done | Lost:
     from distributed import KilledWorker
 
     try:
@@ -245,11 +237,11 @@ def _check(workers: Mapping[str, tuple[str | None, str]], ledger_file: Path | No
 # -- on a worker -----------------------------------------------------------------------------------------------
 
 
-def _numbered(path: Path, task: Task, n: int, item: Any) -> tuple[int, Any]:
-    return n, _call(path, task, item)
+def _numbered(path: Path, task: Task, item: Work) -> tuple[int, Done]:
+    return item.position, _call(path, task, item)
 
 
-def _call(packed: bytes | Path, task: Task, item: Any) -> Any:
+def _call(packed: bytes | Path, task: Task, item: Work) -> Done:
     with _unpacking:  # once, also where a worker has several threads
         job = _unpacked(packed)
     return task(job, item)
@@ -263,7 +255,7 @@ def _unpacked(packed: bytes | Path) -> Any:
 _unpacking = Lock()
 
 
-def _packed(job: Job) -> bytes:
+def _packed(job: BatchJob) -> bytes:
     try:
         return bytes(cloudpickle.dumps(job))
     except Exception as error:  # objects raise what they like

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,11 +41,6 @@ class BatchJob:
         """Its parts by their public names, to name the one that cannot be pickled."""
         named = {name: getattr(self.options, name) for name in ("rules", "strategy", "target")}
         return {"model": self.planner.model.wrapped, **named, "ledger": self.planner.ledger}
-
-    @property
-    def ledger_file(self) -> Path | None:
-        """The file that all workers must be able to open; None where there is none."""
-        return self.planner.ledger.path
 
 
 class Work(NamedTuple):

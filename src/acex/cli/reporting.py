@@ -94,7 +94,7 @@ def _written(path: Path) -> dict[str, acex.Explanation]:
         if not isinstance(data, dict):
             raise ValueError(f"expected an object, got {type(data).__name__}")
         if isinstance(data.get("certificate"), dict) and data["certificate"].get("sha256") != sum_of(parsed(text)):
-            say(f"warning: {path}: the sum does not fit: something was changed since it was written.")
+            say(f"warning: {path}: checksum mismatch: it was changed after it was written.")
         if "rows" not in data:
             return {"": acex.Explanation.from_json(path)}
         explanations = {}
