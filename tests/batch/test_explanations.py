@@ -114,6 +114,21 @@ def test_later_rows_learn_from_earlier_ones() -> None:
     assert (frames[0]["reused"] > 0).any()
 
 
+def test_explanations_are_read_back_from_a_ledger(tmp_path: Path, bill: Bill, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acex.batch.explanations.MOST_KEPT", 1)
+    many = explainer(tmp_path / "l.db", Billed(bill, LOW[1])).explain_many(LOW[:4], budget=4, n_jobs=1)
+    finished = dict(many.as_finished())
+    for i, e in enumerate(many):
+        assert e.factual.tolist() == LOW[i].tolist() == finished[i].factual.tolist()
+        assert (e.outcome, e.costs, e.n_queries, e.settings["id"]) == (
+            finished[i].outcome,
+            finished[i].costs,
+            finished[i].n_queries,
+            i,
+        )
+    assert [e.outcome for e in many].count("failed") == 1
+
+
 def test_an_error_is_that_row_s_own(bill: Bill) -> None:
     rows = pd.DataFrame(LOW[:4].copy(), columns=["a", "b", "c"], index=["ann", "bob", "cyd", "dee"])
     rows.loc["cyd", "b"] = np.inf

@@ -83,7 +83,8 @@ class JoblibExecutor:
             parallel = Parallel(
                 self.n_jobs, backend="loky", batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
             )
-            waiting, in_work = iter(items), dict[int, Work]()
+            waiting = iter(items)
+            in_work: dict[int, Work] = {}  # by position
 
             def calls() -> Iterator[Any]:
                 for item in waiting:
@@ -147,7 +148,8 @@ class DaskExecutor:
                 # As a task, not as scattered data: the scheduler can compute it again when its holders have died.
                 shared = client.submit(bytes, packed, pure=False)
                 client.replicate(shared)
-                waiting, in_work = iter(items), dict[Future[Done], Work]()
+                waiting = iter(items)
+                in_work: dict[Future[Done], Work] = {}
                 while True:
                     # A few more than there are threads, so that none is idle; a row that starts later knows more.
                     room = 2 * max(sum(client.nthreads().values()), 1) - len(in_work)

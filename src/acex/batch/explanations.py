@@ -67,6 +67,7 @@ class Explanations(Sequence[Explanation]):
         planner.space.encode(self._rows.iloc[:0])  # raises where columns are wrong, before anything is sent
         self._index = row_names(X, len(self._rows), ids)
         self._ids = [as_json(name) for name in self._index]
+        self._failed: dict[int, Explanation] = {}
         self._recent: dict[int, Explanation] = {}
         self._stored: dict[int, tuple[str, int, int]] = {}  # identity, n_queries, n_reused of those in the ledger
         self._results: dict[int, RowResult] = {}  # of the rows that are done, by position
@@ -134,21 +135,22 @@ class Explanations(Sequence[Explanation]):
     # -- where explanations are kept -----------------------------------------------------------------------------
 
     def _keep(self, position: int, explanation: Explanation) -> None:
-        """Keep the explanation of a row; the oldest are dropped where a ledger on disk has them."""
+        """Keep the explanation of a row; the oldest are dropped from memory where a ledger on disk has them."""
+        if explanation.outcome == "failed":  # no ledger has these
+            self._failed[position] = self._named(position, explanation)
+            return
         self._recent.pop(position, None)
         self._recent[position] = self._named(position, explanation)
-        if len(self._recent) <= MOST_KEPT or self._planner.ledger.is_memory:
-            return
-        for i, e in self._recent.items():
-            if e.outcome != "failed":  # no ledger has those
-                self._stored[i] = (e.plan.identity, e.n_queries, e.n_reused)
-                del self._recent[i]
-                return
+        if len(self._recent) > MOST_KEPT and not self._planner.ledger.is_memory:
+            oldest = next(iter(self._recent))
+            e = self._recent.pop(oldest)
+            self._stored[oldest] = (e.plan.identity, e.n_queries, e.n_reused)
 
     def _kept(self, position: int) -> Explanation:
         """The explanation of a row that was kept."""
-        if position in self._recent:
-            return self._recent[position]
+        for kept in (self._failed, self._recent):
+            if position in kept:
+                return kept[position]
         identity, n_queries, n_reused = self._stored[position]
         e = recorded(self._planner.ledger, identity)
         return self._named(position, replace(e, n_queries=n_queries, n_reused=n_reused))
