@@ -156,8 +156,8 @@ def _groups(summary: Summary) -> dict[str, Any]:
 
 def _without(frame: pd.DataFrame, columns: list[str]) -> list[dict[str, Any]]:
     """The lines of the frame in plain values, without redacted columns."""
-    from acex.engine.redaction import message
+    from acex.engine.redaction import redacted_error
 
     changes = [{name: c for name, c in line.items() if name not in columns} for line in frame["changes"]]
-    errors = [message(error, columns) for error in frame["error"]]
+    errors = [redacted_error(error, columns) for error in frame["error"]]
     return records(frame.assign(changes=changes, error=errors).reset_index(names="row"))

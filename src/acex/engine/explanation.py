@@ -387,6 +387,7 @@ class Explanation:
                     "purpose": step.purpose,
                     "label": as_json(step.label),
                     "hit": step.hit,
+                    "counts": step.note.counts,
                     "cost": step.cost,
                     "best": None if math.isinf(step.best) else step.best,
                     "scores": step.scores,

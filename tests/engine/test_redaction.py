@@ -1,4 +1,4 @@
-"""A column that is left out is nowhere: values that occur nowhere else are looked for in all that is written."""
+"""A redacted column is nowhere: values that occur nowhere else are searched for in everything that is written."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.text import Text
 
 import acex
 from acex.audit.verify import verify
@@ -22,6 +23,19 @@ from acex.show.report import index_page
 from commands import run
 from html_pages import FIELDS
 
+FIELDS: dict[str, Any] = {
+    "organisation": "Bank of Example",
+    "date": "3 March 2026",
+    "subject": "your request for a loan",
+    "reference": "A-1017",
+    "system": "A computer program looks at your data and gives a score.",
+    "role": "A clerk reads the score and decides.",
+    "sources": ["your request of 1 March 2026"],
+    "correct": "Please write to us.",
+    "human": "You may ask us to let a person look at it.",
+    "keep_until": "31 March 2029",
+    "contact": "Call 0800 1234.",
+}
 # Numbers and words of each column that no other text has.
 MARKS = {
     "salary": r"[67][0-9][,.]?[0-9]*73",
@@ -44,9 +58,10 @@ OPTIONS: dict[str, Any] = {
     "target": "paid",
     "budget": 9,
     "count": 2,
-    "ranges": {"salary": (60073, 79973), "clinic": ["quollary", "wombatin", "numbatol"]},
+    "ranges": {"salary": (60073, 79973)},
+    "values": {"clinic": ["quollary", "wombatin", "numbatol"]},
     "directions": {"rent": "decrease"},
-    "weights": {"grade": 2.0},
+    "cost": acex.Cost(weights={"grade": 2.0}),
     "rules": [
         "salary >= 60173",
         "clinic: quollary -> numbatol is impossible",
@@ -63,7 +78,7 @@ def model(rows: pd.DataFrame) -> Any:
 
 
 def nagging(rows: pd.DataFrame) -> Any:
-    """Fails for some rows, and tells everybody which."""
+    """Fails for some rows, and quotes them."""
     if len(rows) and float(rows["debt"].iloc[0]) > 0.6:
         raise RuntimeError(f"cannot read {rows.iloc[0].tolist()}")
     return model(rows)
@@ -109,15 +124,18 @@ def everything(gone: list[str]) -> dict[str, str]:
         "text": str(without(e, gone)) + " ".join(without(e, gone).sentences()),
         "batch json": many.to_json(redact=gone),
         "csv": many.to_csv(redact=gone),
+        "frame": many.frame(redact=gone).to_string(max_colwidth=None),
+        "summary": str(many.summary(redact=gone)) + many.summary(redact=gone).not_found.to_string(),
     }
 
 
 def test_the_marks_are_there_where_nothing_is_left_out() -> None:
-    told = everything([])
+    written = everything([])
     for name in MARKS:
-        assert seen([name], told["json"]) and seen([name], told["csv"]), name
-    assert seen(list(MARKS), told["report"]) and seen(list(MARKS), told["notice"]) and seen(list(MARKS), told["index"])
-    failed = json.loads(told["batch json"])["rows"]
+        assert seen([name], written["json"]) and seen([name], written["csv"]), name
+    for what in ("report", "notice", "index", "frame", "summary"):
+        assert seen(list(MARKS), written[what]), what
+    failed = json.loads(written["batch json"])["rows"]
     assert any(seen(list(MARKS), str(row["error"])) for row in failed)
 
 
@@ -127,6 +145,36 @@ def test_no_value_of_a_column_that_is_left_out_is_anywhere(columns: set[str]) ->
     gone = sorted(columns)
     for what, written in everything(gone).items():
         assert seen(gone, written) == [], what
+
+
+ODD = ["no\u00a0break", "tab\tbed", "back\\slash", "right\u200fleft", "quote'd", "line\nend"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_name_that_repr_changes_leaks_no_value(name: str) -> None:
+    data = DATA[["clinic", "debt"]].rename(columns={"clinic": name}).assign(age=np.arange(N))
+    space = acex.Space.infer(data, other={name: "bilbyon"})
+    row = {**data.iloc[0], name: "swordfish"}
+    model = lambda rows: np.where(rows["age"] > 40, "yes", "no")  # noqa: E731
+    e = acex.explain(model, row, data, space=space, budget=6, target="yes")
+    assert any("swordfish" in remark.text for remark in e.remarks)
+    for written in (e.to_json(redact=[name]), e.to_html(redact=[name]), str(without(e, [name]))):
+        assert "swordfish" not in written and not re.search(MARKS["clinic"], written)
+
+
+def test_a_picture_of_a_batch_leaves_columns_out() -> None:
+    def texts(**options: Any) -> str:
+        return " ".join(text.get_text() for text in batch().plot(**options).findobj(match=Text))
+
+    changed = sorted({name for changes in batch().frame()["changes"] for name in changes})
+    assert changed[0] in texts() and changed[0] not in texts(redact=changed)
+    with pytest.raises(ValueError, match="wage"):
+        batch().plot(redact=["wage"])
+
+
+def test_a_summary_by_a_redacted_column_is_refused() -> None:
+    with pytest.raises(ValueError, match="'grade' is redacted"):
+        batch().summary(by="grade", redact=["grade"])
 
 
 def test_rules_go_with_the_columns_that_they_name_and_others_stay() -> None:
@@ -161,6 +209,7 @@ def decide(rows):
 
 
 def test_files_of_the_commands_have_no_value_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+
     monkeypatch.chdir(tmp_path)
     Path("redacting_bank.py").write_text(BANK)
     rows = DATA[["salary", "clinic", "rent", "debt"]]
@@ -170,8 +219,8 @@ def test_files_of_the_commands_have_no_value_either(tmp_path: Path, monkeypatch:
     lines = [i for i, salary in enumerate(DATA["salary"]) if salary < 72000][:3]
     one = ("explain", "d.csv", *bank, "--row", lines[0], "--budget", 5, "--json", "--plot", "p.svg")
     assert seen(["salary"], run(*one).stdout) and seen(["salary"], Path("p.svg").read_text())
-    told = run(*one, *hide)
-    assert told.exit_code == 0 and seen(gone, told.stdout) == [] and seen(gone, Path("p.svg").read_text()) == []
+    done = run(*one, *hide)
+    assert done.exit_code == 0 and seen(gone, done.stdout) == [] and seen(gone, Path("p.svg").read_text()) == []
     where = f"index in [{lines[0]}, {lines[1]}]"
     many = (
         "batch",
@@ -183,15 +232,15 @@ def test_files_of_the_commands_have_no_value_either(tmp_path: Path, monkeypatch:
         5,
         "--ledger",
         "l.db",
-        "--model-id",
+        "--model-name",
         "m",
         "--jobs",
         1,
     )
-    assert seen(["salary"], run(*many, "--json", "--levers", 8).stdout)
-    told = run(*many, "--json", "--levers", 8, "--out", "o.json", *hide)
-    assert told.exit_code == 0 and seen(gone, told.stdout + Path("o.json").read_text()) == []
-    assert json.loads(told.stdout)["levers"] == []
+    assert seen(["salary"], run(*many, "--json", "--common-changes", 8).stdout)
+    done = run(*many, "--json", "--common-changes", 8, "--out", "o.json", *hide)
+    assert done.exit_code == 0 and seen(gone, done.stdout + Path("o.json").read_text()) == []
+    assert json.loads(done.stdout)["common_changes"] == []
     assert run("report", "l.db", "--out", "pages", *hide).exit_code == 0
     pages = sorted(Path("pages").iterdir())
     assert [page.name for page in pages] == ["explanation-0.html", "explanation-1.html", "index.html"]

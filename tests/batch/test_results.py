@@ -51,8 +51,8 @@ def test_the_table_has_for_every_feature_what_it_is_what_it_would_be_and_the_ste
                 assert after is None and np.isnan(step)
                 continue
             assert after == e.counterfactual[name]
-            told = e.changes.set_index("feature")["step"]
-            assert step == pytest.approx(told.get(name, 0.0))
+            steps = e.changes.set_index("feature")["step"]
+            assert step == pytest.approx(steps.get(name, 0.0))
 
 
 def test_counterfactuals_have_the_columns_and_dtypes_of_the_data() -> None:
@@ -118,15 +118,11 @@ def test_without_openpyxl_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tm
 
 
 @pytest.mark.parametrize(
-    ("ids", "said"),
-    [
-        (["a"], "expected one for each of 4 rows, got 1"),
-        (["a", "b", None, "c"], "the one of row 2 is missing"),
-        (["a", "1", 1, "c"], "1 comes more than once"),
-    ],
+    ("ids", "words"),
+    [(["a"], "got 1"), (["a", "b", None, "c"], "row 2 is missing"), (["a", "1", 1, "c"], "1 is repeated")],
 )
-def test_ids_that_do_not_tell_rows_apart_are_refused(ids: list[Any], said: str) -> None:
-    with pytest.raises(ValueError, match=f"ids: .*{said}"):
+def test_ids_that_do_not_tell_rows_apart_are_refused(ids: list[Any], words: str) -> None:
+    with pytest.raises(ValueError, match=f"ids: .*{words}"):
         explained(ids=ids)
 
 
@@ -135,8 +131,8 @@ def test_names_reach_the_ledger_also_those_of_rows_that_are_the_same(tmp_path: P
     many = explained(rows, ids=["ann", "bob", 12], ledger=tmp_path / "l.db")
     assert [e.settings["id"] for e in many] == ["ann", "bob", 12]
     with acex.Ledger(tmp_path / "l.db") as ledger:
-        told = ledger.tables.explanations("m")
-        assert sorted(told["names"]) == ["12", "ann, bob"]
+        recorded = ledger.tables.explanations("m")
+        assert sorted(recorded["names"]) == ["12", "ann, bob"]
         assert check(ledger.database.address) == []
 
 

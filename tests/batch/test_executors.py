@@ -54,9 +54,9 @@ def bill(tmp_path: Path) -> Bill:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    # The tests' folder, where workers find the model's class.
-    folder = str(Path(__file__).parent)
-    os.environ["PYTHONPATH"] = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
+    # The folders of tests, where workers find the model's class.
+    folders = [str(folder) for folder in Path(__file__).parents[:2]]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")])
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     # Not a client that serves all of this process: who names an address has none.
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
@@ -125,7 +125,7 @@ def test_a_scheduler_that_goes_away_is_reported_and_the_same_call_goes_on(
     next(finished)
     with monkeypatch.context() as patch:
         patch.setattr(client, "nthreads", gone)
-        with pytest.raises(acex.ExecutorFailed, match=r"OSError: Timed out .* the same call goes on from there"):
+        with pytest.raises(acex.ExecutorFailed, match="OSError: Timed out"):
             next(finished)
     again = asked.explain_many(LOW[:8], budget=2, executor=acex.DaskExecutor(client))
     assert len(again.frame()) == 8 and again.errors == {}
@@ -168,9 +168,9 @@ def test_a_scheduler_without_acex_or_without_workers_is_reported(bill: Bill, tmp
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['acex'] = None\n")  # import acex fails there
     with scheduler(tmp_path, PYTHONPATH=str(tmp_path)) as address:
         asked = explainer(str(tmp_path / "ledger.db"), Seller(bill))
-        nobody = asked.explain_many(LOW, executor=acex.DaskExecutor(address, timeout=1.0))
+        unstaffed = asked.explain_many(LOW, executor=acex.DaskExecutor(address, timeout=1.0))
         with pytest.raises(acex.ExecutorFailed, match="has no workers, or does not answer, after 1 s"):
-            nobody.frame()
+            unstaffed.frame()
         worker = subprocess.Popen(
             [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--no-dashboard"],
             stderr=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Common levers: real queries, within their budget, measured on rows that had no part in the choice."""
+"""Common changes: real queries, within their budget, measured on rows that had no part in the choice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import acex
 from acex.audit.common_changes import Move, candidates
-from acex.engine.row_result import Line
+from acex.engine.row_result import RowResult
 from acex.space.kinds import Continuous, Integer, Nominal
 from acex.space.space import Space
 
@@ -46,15 +46,15 @@ def explained(bank: Bank, n: int = 16, ledger: Path | None = None, **options: An
     return many
 
 
-def test_levers_turn_as_many_rows_as_they_say() -> None:
+def test_common_changes_turn_as_many_rows_as_they_say() -> None:
     bank = Bank()
     many = explained(bank)
     before = bank.asked
-    levers = many.levers(budget_levers=120)
-    assert bank.asked - before == levers.queries <= 120
-    assert 1 <= len(levers.levers) <= 3 and levers.rows == 16
+    common = many.common_changes(budget=120)
+    assert bank.asked - before == common.queries <= 120
+    assert 1 <= len(common.changes) <= 3 and common.rows == 16
     rows = DATA[Bank()(DATA) == "rejected"].head(16)
-    best = levers.levers[0]
+    best = common.changes[0]
     assert best.turned > 0 and best.tried >= best.fitting >= best.turned
     moved = rows.copy()
     for move in best.moves:
@@ -62,21 +62,22 @@ def test_levers_turn_as_many_rows_as_they_say() -> None:
     inside = (moved["score"] <= 850) & (moved["income"] <= DATA["income"].max())
     true = float(((Bank()(moved) == "approved") & inside).mean())
     assert best.share.low - 0.05 <= true <= best.share.high + 0.05
-    assert best.words() in str(levers) and "turns" in str(levers)
-    assert levers.frame()["lever"].tolist() == [lever.words() for lever in levers.levers]
-    assert not [move for lever in levers.levers for move in lever.moves if move.feature == "age"]
+    assert best not in common.without([best.moves[0].feature]).changes
+    assert best.words() in str(common) and "turns" in str(common)
+    assert common.frame()["change"].tolist() == [change.words() for change in common.changes]
+    assert not [move for change in common.changes for move in change.moves if move.feature == "age"]
 
 
 def test_a_small_budget_is_a_cap_and_answers_are_kept(tmp_path: Path) -> None:
     bank = Bank()
     many = explained(bank, 6, tmp_path / "l.db")
     before = bank.asked
-    first = many.levers(budget_levers=10)
+    first = many.common_changes(budget=10)
     assert bank.asked - before == first.queries <= 10
-    again = many.levers(budget_levers=10)
+    again = many.common_changes(budget=10)
     assert again.queries <= 10
-    with pytest.raises(ValueError, match="budget_levers must be a whole number of at least 2"):
-        many.levers(budget_levers=0)
+    with pytest.raises(ValueError, match="budget"):
+        many.common_changes(budget=0)
 
 
 def test_without_counterfactuals_there_are_none_and_nothing_is_asked() -> None:
@@ -87,9 +88,9 @@ def test_without_counterfactuals_there_are_none_and_nothing_is_asked() -> None:
     many = explainer.explain_many(rows[rows["score"] <= 500], target="approved", budget=4, n_jobs=1, **options)
     many.frame()
     before = bank.asked
-    levers = many.levers(budget_levers=50)
-    assert levers.levers == () and bank.asked == before
-    assert "No change is common" in str(levers)
+    common = many.common_changes(budget=50)
+    assert common.changes == () and bank.asked == before
+    assert "No change is common" in str(common)
 
 
 # -- a bank whose answer is known by hand --------------------------------------------------------------------------
@@ -113,7 +114,7 @@ def turned_by_hand(by: float) -> int:
     return sum(score + by >= 600 for score in range(400, 600, 10))
 
 
-def test_the_share_of_a_lever_is_the_one_that_is_known_by_hand() -> None:
+def test_the_share_of_a_change_is_the_one_that_is_known_by_hand() -> None:
     assert [turned_by_hand(by) for by in (10, 100, 200)] == [1, 10, 20]
     bank = Counting()
     many = acex.Explainer(bank, SCORES, plausibility=None).explain_many(
@@ -122,21 +123,21 @@ def test_the_share_of_a_lever_is_the_one_that_is_known_by_hand() -> None:
     assert (many.frame()["outcome"] == "found").all()
     paid, before = int(many.frame()["queries"].sum()), len(bank.bill)
     assert paid == before
-    levers = many.levers(budget_levers=2000, most=1)  # enough for every candidate on every row
-    assert len(bank.bill) - before == levers.queries
-    [lever] = levers.levers
-    [move] = lever.moves
+    common = many.common_changes(budget=2000, count=1)  # enough for every candidate on every row
+    assert len(bank.bill) - before == common.queries
+    [change] = common.changes
+    [move] = change.moves
     assert move.feature == "score" and move.by is not None
-    # Those of the second half of a drawn order measure it, so by brute force: each of them is asked here once more.
+    # The second half of a random order measures it: count these by hand.
     order = np.random.default_rng([0, 0x6C]).permutation(range(20)).tolist()
     fresh = [400 + 10 * i for i in order[10:]]
     true = sum(score + move.by >= 600 for score in fresh)
-    assert (lever.tried, lever.fitting, lever.turned) == (10, 10, true)
+    assert (change.tried, change.fitting, change.turned) == (10, 10, true)
     # The best of what was common: 0.9 of the counterfactuals go no further.
-    far = sorted(change["score"][1] - change["score"][0] for change in many.frame()["changes"])
+    far = sorted(changed["score"][1] - changed["score"][0] for changed in many.frame()["changes"])
     assert move.by >= np.quantile(far, 0.9) and turned_by_hand(move.by) >= 18
     cost = [e.costs[0] * move.by / (e.counterfactual["score"] - e.factual["score"]) for e in many]
-    assert lever.cost == pytest.approx(cost[0])  # the same step costs the same for every row
+    assert change.cost == pytest.approx(cost[0])  # the same step costs the same for every row
 
 
 def asked(model: Any, n: int = 12, **setup: Any) -> acex.Explanations:
@@ -149,42 +150,44 @@ def asked(model: Any, n: int = 12, **setup: Any) -> acex.Explanations:
     return many
 
 
-def turned_of_fresh(lever: Any, n: int = 12) -> int:
-    """How many of the rows that had no part in the choice a lever turns, by hand."""
+def turned_of_fresh(change: Any, n: int = 12) -> int:
+    """How many of the rows that had no part in the choice a change turns, by hand."""
     order = np.random.default_rng([0, 0x6C]).permutation(range(n)).tolist()
-    return sum(400 + 10 * i + lever.moves[0].by >= 600 for i in order[n // 2 :])
+    return sum(400 + 10 * i + change.moves[0].by >= 600 for i in order[n // 2 :])
 
 
-def test_the_model_s_own_count_never_exceeds_the_budget_of_levers_and_nothing_is_paid_twice() -> None:
+def test_the_model_s_own_count_never_exceeds_the_budget_and_nothing_is_paid_twice() -> None:
     bank = Counting()
     many = asked(bank, target="yes")
     for budget in (2, 3, 7, 20, 200):
         before = len(bank.bill)
-        levers = many.levers(budget_levers=budget)
-        assert len(bank.bill) - before == levers.queries <= budget
+        common = many.common_changes(budget=budget)
+        assert len(bank.bill) - before == common.queries <= budget
     assert len(set(bank.bill)) == len(bank.bill)
-    again = many.levers(budget_levers=200)  # known rows cost nothing
-    assert again.queries == 0 and [lever.moves for lever in again.levers] == [lever.moves for lever in levers.levers]
+    again = many.common_changes(budget=200)  # known rows cost nothing
+    assert again.queries == 0 and [change.moves for change in again.changes] == [
+        change.moves for change in common.changes
+    ]
 
 
-def test_levers_of_labels_with_names_turn_only_what_they_turn() -> None:
-    many = asked(Counting(), class_names={"yes": "approved", "no": "rejected"})  # any other label than the row's own
-    levers = many.levers(budget_levers=200)
-    assert [lever.turned for lever in levers.levers] == [turned_of_fresh(lever) for lever in levers.levers]
-    assert any(lever.turned < lever.tried for lever in levers.levers)
+def test_common_changes_of_labels_with_names_turn_only_what_they_turn() -> None:
+    many = asked(acex.Model(Counting(), class_names={"yes": "approved", "no": "rejected"}))
+    common = many.common_changes(budget=200)
+    assert [change.turned for change in common.changes] == [turned_of_fresh(change) for change in common.changes]
+    assert any(change.turned < change.tried for change in common.changes)
 
 
-def test_levers_reach_a_number() -> None:
+def test_common_changes_reach_a_number() -> None:
     many = asked(lambda rows: rows["score"].to_numpy() / 10.0, target=acex.AtLeast(60))
-    levers = many.levers(budget_levers=200)
-    assert levers.levers and [v.turned for v in levers.levers] == [turned_of_fresh(v) for v in levers.levers]
+    common = many.common_changes(budget=200)
+    assert common.changes and [v.turned for v in common.changes] == [turned_of_fresh(v) for v in common.changes]
 
 
 def test_candidates_are_what_counterfactuals_have_in_common() -> None:
     space = Space((Integer("score", 0, 1000), Continuous("debt", 0, 1), Nominal("job", ("a", "b"))))
 
-    def line(**changes: tuple[Any, Any]) -> Line:
-        return Line("found", "no", "yes", 1.0, len(changes), changes, 5, 0, None)
+    def line(**changes: tuple[Any, Any]) -> RowResult:
+        return RowResult("found", "no", "yes", 1.0, len(changes), changes, 5, 0, None)
 
     lines = [
         line(score=(500, 580)),

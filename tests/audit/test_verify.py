@@ -1,4 +1,4 @@
-"""Every promise of an explanation is checked: each is broken here in a file whose sum was made anew, and is named."""
+"""Every promise of an explanation is checked: each is broken here in a file with a new checksum, and is named."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def factual() -> pd.Series[Any]:
 RULES = ["a + b <= 1.6", "job: clerk -> nurse is impossible", "if age > 50 then b < 2"]
 CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "label": (label, {"target": "high", "rules": RULES, "max_changes": 2, "freeze": ["age"]}),
-    "any other": (label, {"class_names": {"high": "yes", "low": "no"}}),
+    "any other": (acex.Model(label, class_names={"high": "yes", "low": "no"}), {}),
     "between": (number, {"target": acex.Between(12, 13)}),
     "at least": (number, {"target": acex.AtLeast(12)}),
     "at most": (number, {"target": acex.AtMost(7)}),
     "relative": (number, {"target": acex.Relative(0.2)}),
-    "probability": (Likely(), {"target": acex.AtLeast(0.7, label="high"), "scores": True}),
-    "scores": (Likely(), {"target": "high", "scores": True}),
-    "noise": (Wavering(), {"target": "high", "noise": 0.1, "budget": 30}),
+    "probability": (acex.Model(Likely(), scores=True), {"target": acex.AtLeast(0.7, label="high")}),
+    "scores": (acex.Model(Likely(), scores=True), {"target": "high"}),
+    "noise": (acex.Model(Wavering(), noise=0.1), {"target": "high", "budget": 30}),
 }
 
 
@@ -89,19 +89,19 @@ def text(case: str) -> str:
 
 
 def forged(case: str, change: Callable[[dict[str, Any]], Any]) -> Verified:
-    """What is said of a file that was changed, and its sum made anew."""
+    """The checks of a file that was changed and got a new checksum."""
     document = json.loads(text(case))
     change(document)
     del document["certificate"]
     return verify(parsed(certified(document)))
 
 
-def failed(told: Verified) -> set[str]:
-    return {check.promise for check in told.checks if check.holds is False}
+def failed(verified: Verified) -> set[str]:
+    return {check.promise for check in verified.checks if check.holds is False}
 
 
-def check(told: Verified, promise: str) -> Check:
-    [found] = [check for check in told.checks if check.promise == promise]
+def check(verified: Verified, promise: str) -> Check:
+    [found] = [check for check in verified.checks if check.promise == promise]
     return found
 
 
@@ -118,16 +118,16 @@ def answer(d: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_acex_wrote_holds_for_every_kind_of_target(case: str) -> None:
-    told = verify(parsed(text(case)), model=CASES[case][0])
-    assert failed(told) == set(), told
-    n_asked = sum(check.promise == "model" for check in told.checks)
+    verified = verify(parsed(text(case)), model=CASES[case][0])
+    assert failed(verified) == set(), verified
+    n_asked = sum(check.promise == "model" for check in verified.checks)
     assert n_asked == 2
 
 
 @pytest.mark.parametrize(
     ("case", "change", "promise"),
     [
-        ("label", lambda d: after(d).__setitem__(3, 59), "frozen"),
+        ("label", lambda d: after(d).__setitem__(3, 59), "limits"),
         ("label", lambda d: after(d).__setitem__(0, 2.0), "rules"),
         ("label", lambda d: after(d).__setitem__(2, "nurse"), "rules"),
         ("label", lambda d: d["settings"]["rules"].append("a + b <= -9"), "rules"),
@@ -136,14 +136,19 @@ def test_what_acex_wrote_holds_for_every_kind_of_target(case: str) -> None:
         (
             "label",
             lambda d: d["settings"].__setitem__("ranges", {"a": [-0.001, 0.001], "b": [-0.001, 0.001]}),
-            "ranges",
+            "limits",
         ),
         ("label", lambda d: d["settings"].__setitem__("budget", 2), "budget"),
         ("label", lambda d: d.__setitem__("n_queries", 1), "budget"),
         ("label", lambda d: d["queries"][1].__setitem__("paid", 40), "budget"),
         ("label", lambda d: d["queries"][1].__setitem__("cost", 77.0), "cost"),
-        ("label", lambda d: d["space"]["features"][0].__setitem__("direction", _other_way(d)), "directions"),
+        ("label", lambda d: d["space"]["features"][0].__setitem__("direction", _other_way(d)), "limits"),
         ("label", lambda d: d.__setitem__("note", "approved by a court"), "record"),
+        ("label", lambda d: d.__setitem__("outcome", "exhausted"), "record"),
+        ("label", lambda d: d.__setitem__("n_reused", 3), "record"),
+        ("label", lambda d: d["queries"][-1].__setitem__("best", 0.001), "record"),
+        ("label", lambda d: d["queries"][0].__setitem__("best", 0.001), "record"),
+        ("label", lambda d: answer(d).__setitem__("counts", False), "record"),
         ("any other", lambda d: answer(d).__setitem__("label", "low"), "labels"),
         ("between", lambda d: answer(d).__setitem__("label", 13.5), "labels"),
         ("between", lambda d: d["settings"].__setitem__("target", {"between": [12, 12.0001]}), "labels"),
@@ -154,9 +159,9 @@ def test_what_acex_wrote_holds_for_every_kind_of_target(case: str) -> None:
         ("noise", lambda d: _outvote(d), "labels"),
     ],
 )
-def test_a_broken_promise_is_named_though_the_sum_fits(case: str, change: Any, promise: str) -> None:
-    told = forged(case, change)
-    assert promise in failed(told) and "sum" not in failed(told), told
+def test_a_broken_promise_is_named_though_the_checksum_matches(case: str, change: Any, promise: str) -> None:
+    verified = forged(case, change)
+    assert promise in failed(verified) and "sum" not in failed(verified), verified
 
 
 def _other_way(d: dict[str, Any]) -> str:
@@ -171,18 +176,53 @@ def _outvote(d: dict[str, Any]) -> None:
     assert len(mine) > 2
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("outcome", "exhausted"), ("outcome", "found"), ("outcome", "already_target"), ("stopped_by", "time")],
+)
+def test_an_outcome_that_the_steps_contradict_is_named(name: str, value: str) -> None:
+    document = acex.explain(lambda rows: ["low"] * len(rows), factual(), DATA, target="high", budget=3).to_dict()
+    assert (document["outcome"], document["stopped_by"]) == ("budget_spent", "budget")
+    assert verify(parsed(certified(document))).holds
+    assert failed(verify(parsed(certified(document | {name: value})))) == {"record"}
+
+
+def test_what_cannot_be_recomputed_is_listed_as_stated() -> None:
+    words = check(verify(parsed(text("label"))), "stated").words
+    assert "stated, not checked" in words
+    for name in ("stopped_by", "affinities", "needed", "model_id", "labels of the rows"):
+        assert name in words
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("asked", 3),
+        ("queries", [[]]),
+        ("space", {"features": 1}),
+        ("deviations", ["x"]),
+        ("settings", []),
+        ("positions", [99]),
+    ],
+)
+def test_a_malformed_document_fails_without_a_traceback(name: str, value: Any) -> None:
+    document = json.loads(text("label")) | {name: value}
+    del document["certificate"]
+    assert not verify(parsed(certified(document))).holds
+
+
 def test_numbers_that_another_machine_rounds_otherwise_are_the_same_and_others_are_not() -> None:
     document = parsed(text("between"))
     assert verify(document, model=lambda rows: number(rows) * (1 + 1e-13)).holds
-    told = verify(document, model=lambda rows: number(rows) + 0.01)
-    assert failed(told) == {"model"}
+    verified = verify(document, model=lambda rows: number(rows) + 0.01)
+    assert failed(verified) == {"model"}
 
 
-def test_one_answer_of_a_model_that_contradicts_itself_is_no_proof() -> None:
-    told = verify(parsed(text("noise")), model=lambda rows: ["low"] * len(rows))
-    assert told.holds
-    assert [c.holds for c in told.checks if c.promise == "model"] == [True, None]
-    assert "answers vary" in told.checks[-1].words
+def test_one_answer_of_a_model_that_contradicts_itself_proves_nothing() -> None:
+    verified = verify(parsed(text("noise")), model=lambda rows: ["low"] * len(rows))
+    assert verified.holds
+    assert [c.holds for c in verified.checks if c.promise == "model"] == [True, None]
+    assert "vary" in verified.checks[-1].words
 
 
 def test_rows_that_are_the_same_and_rows_of_an_earlier_run_hold_too() -> None:
@@ -190,16 +230,16 @@ def test_rows_that_are_the_same_and_rows_of_an_earlier_run_hold_too() -> None:
     explainer = acex.Explainer(label, DATA)
     for _ in range(2):  # the second time nothing is paid
         for e in explainer.explain_many(rows, target="high", budget=5, n_jobs=1):
-            told = verify(parsed(e.to_json()))
-            assert told.holds, told
+            verified = verify(parsed(e.to_json()))
+            assert verified.holds, verified
 
 
-def test_a_rule_over_a_column_that_is_left_out_is_not_said_to_hold() -> None:
+def test_a_rule_over_a_redacted_column_is_not_checked() -> None:
     model, options = CASES["label"]
     e = acex.explain(model, factual(), data=DATA, budget=10, **options)
-    told = verify(parsed(e.to_json(redact=["job", "age"])))
-    assert failed(told) == set()
-    rules = {check.words: check.holds for check in told.checks if check.promise == "rules"}
+    verified = verify(parsed(e.to_json(redact=["job", "age"])))
+    assert failed(verified) == set()
+    rules = {check.words: check.holds for check in verified.checks if check.promise == "rules"}
     assert rules == {"'a + b <= 1.6' holds.": True, "2 of the rules name columns that are left out.": None}
-    assert check(told, "changes").holds is None
+    assert check(verified, "changes").holds is None
     assert "2 rules are left out with the columns that they name" in e.to_html(redact=["job", "age"])
