@@ -20,7 +20,7 @@ import acex
 from acex import Continuous, Nominal, Plausibility, Region, Space
 from acex.audit.verify import verify
 from acex.engine.certificate import parsed
-from acex.engine.recorded import recorded
+from acex.engine.recorded import load_explanation
 from acex.ledger import canonical
 from acex.options import Options
 from acex.search.evidence import Points, SearchContext
@@ -383,7 +383,7 @@ def test_nothing_is_paid_twice_and_all_is_as_it_was(tmp_path: Path) -> None:
     assert again.n_queries == 0
     assert_frame_equal(again.asked, first.asked)
     with acex.Ledger(path) as ledger:
-        told = recorded(ledger, ledger.tables.explanations()["id"].iloc[0])
+        told = load_explanation(ledger, ledger.tables.explanations()["id"].iloc[0])
     assert_frame_equal(told.asked, first.asked)
     assert told.costs == first.costs
 

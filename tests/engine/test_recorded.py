@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, text
 
 import acex
 from acex import Ledger
-from acex.engine.recorded import ENDED_OLDER, OLDER, recorded
+from acex.engine.recorded import ENDED_OLDER, OLDER, load_explanation
 from acex.ledger import canonical
 from ledgers import postgres
 
@@ -46,7 +46,7 @@ def names(where: Any) -> list[str]:
 def read(where: Any) -> acex.Explanation:
     [name] = names(where)
     with Ledger(where) as ledger:
-        return recorded(ledger, name)
+        return load_explanation(ledger, name)
 
 
 def assert_same(back: acex.Explanation, e: acex.Explanation) -> None:
@@ -136,12 +136,12 @@ def test_rows_that_wait_are_told(tmp_path: Path) -> None:
         )
         first = session.ask()
         with pytest.raises(ValueError, match=r"has no answer yet, not even for its own row"):
-            recorded(ledger, session.identity)
+            load_explanation(ledger, session.identity)
         assert first is not None
         session.tell(first, model(first))
         rows = session.ask()
         assert rows is not None
-        assert "3 of its rows wait for a label" in recorded(ledger, session.identity).remarks[0].text
+        assert "3 of its rows wait for a label" in load_explanation(ledger, session.identity).remarks[0].text
 
 
 def not_asked(rows: Any) -> Any:
@@ -159,7 +159,7 @@ def test_a_contradiction_since_then_is_told(tmp_path: Path) -> None:
 def test_a_name_that_is_not_there_is_named(tmp_path: Path) -> None:
     explain(tmp_path / "l.db")
     with Ledger(tmp_path / "l.db") as ledger, pytest.raises(ValueError, match="'abc' is not an explanation"):
-        recorded(ledger, "abc")
+        load_explanation(ledger, "abc")
 
 
 def test_explanations_share_what_their_rows_hold(tmp_path: Path) -> None:
@@ -207,8 +207,8 @@ def test_explaining_again_records_what_an_older_ledger_lacks_and_pays_no_answer_
     assert e.n_reused > 0
     with Ledger(old) as ledger:
         older, newer = ledger.tables.explanations()["id"]
-        back = recorded(ledger, newer)
-        assert recorded(ledger, older).warnings == (OLDER, ENDED_OLDER)
+        back = load_explanation(ledger, newer)
+        assert load_explanation(ledger, older).warnings == (OLDER, ENDED_OLDER)
     assert back.warnings == ()
     assert_frame_equal(back.changes, e.changes)
     assert back.n_queries == e.n_queries

@@ -22,7 +22,7 @@ from acex.engine import progress
 from acex.engine.certificate import certified
 from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
-from acex.engine.recorded import recorded
+from acex.engine.recorded import load_explanation
 from acex.engine.redaction import left_out as checked_columns
 from acex.engine.redaction import redacted, saved
 from acex.engine.row_result import NOT_DONE, RowResult, frame_of
@@ -152,7 +152,7 @@ class Explanations(Sequence[Explanation]):
             if position in kept:
                 return kept[position]
         identity, n_queries, n_reused = self._stored[position]
-        e = recorded(self._planner.ledger, identity)
+        e = load_explanation(self._planner.ledger, identity)
         return self._named(position, replace(e, n_queries=n_queries, n_reused=n_reused))
 
     def _named(self, position: int, explanation: Explanation) -> Explanation:

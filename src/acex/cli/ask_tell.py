@@ -209,7 +209,7 @@ def _lines(book: acex.Ledger, model: str | None = None) -> list[dict[str, Any]]:
         answered = [a for a in asks if a.answer is not None]
         best = None
         if answered and answered[0].position == 0:
-            e = acex.Explanation.from_ledger(book, line["id"])
+            e = acex.load_explanation(book, line["id"])
             best = {"cost": e.costs[0], "counterfactual": e.counterfactual.to_dict()} if e.costs else None
         lines.append(
             {

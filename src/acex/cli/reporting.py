@@ -123,7 +123,7 @@ def _from_ledger(
         explanations = {}
         for i in found:
             try:
-                explanations[i] = acex.Explanation.from_ledger(book, i)
+                explanations[i] = acex.load_explanation(book, i)
             except ValueError as error:
                 if len(found) == 1:
                     raise
