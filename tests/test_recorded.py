@@ -186,7 +186,7 @@ def test_an_older_ledger_says_what_it_lacks(old: Path) -> None:
     assert back.warnings == (OLDER, ENDED_OLDER)
     assert np.isnan(back.measures()["affinity"])
     page = back.to_html()
-    assert "not known" in page and "What was frozen or limited is not recorded." in page
+    assert page.count("not recorded") > 1
     acex.Explanation.from_json(back.to_json())
 
 
