@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from acex.arrays import Rows
     from acex.datasets import Dataset
     from acex.models.labels import Predict
-    from acex.show.plots import Changes, Picture
+    from acex.show.plots import Picture
+    from acex.show.plots.explanation import Changes
 
 MOST_CHANGES = 8  # of the changes are listed; the picture shows more
 
