@@ -21,6 +21,16 @@ def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["ACEX_STATE"] = str(tmp_path_factory.mktemp("state"))
 
 
+@pytest.fixture
+def loans_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in a folder with loans.csv and a model, for tests of the command line."""
+    from commands import set_up
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    set_up(tmp_path)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Where a new ledger may be made: a file, and a PostgreSQL server."""

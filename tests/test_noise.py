@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose
 
 import acex
 from acex.arrays import FloatArray
-from acex.engine.recorded import recorded
+from acex.engine.recorded import load_explanation
 from acex.ledger import as_vote, canonical, is_vote, without_vote
 from acex.ledger.maintenance import check
 from acex.ledger.sql import Ledger
@@ -198,7 +198,7 @@ def test_votes_that_are_known_are_free_and_the_record_tells_the_same(tmp_path: P
     assert sum(model.times.values()) == sent == first.n_queries
     with Ledger(path) as ledger:
         [name] = ledger.tables.explanations()["id"]
-        told = recorded(ledger, name)
+        told = load_explanation(ledger, name)
         assert len(ledger.tables.answers(NAME)) == sent
         assert check(ledger.database.address) == []
     assert again.ending.votes == told.ending.votes == first.ending.votes

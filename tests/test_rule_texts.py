@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
-from acex.engine.recorded import recorded
+from acex.engine.recorded import load_explanation
 from acex.ledger.sql import Ledger
 from acex.space.region import Region
 from acex.space.rules import Rule
@@ -259,7 +259,7 @@ def test_killed_in_the_middle_it_goes_on_under_the_same_rules(tmp_path: Path) ->
     with Ledger(tmp_path / "l.db") as ledger:
         ledger.abandon("m")
         e = explain_for_money(tmp_path)
-        again = recorded(ledger, e.plan.identity)
+        again = load_explanation(ledger, e.plan.identity)
     assert again.plan.rules == tuple(RULES) and again.trace.equals(e.trace)
     bill = Counter(Bill(tmp_path / "bill").lines())
     assert bill.total() <= 8 and sorted(bill.values())[-2:] == [1, 2]

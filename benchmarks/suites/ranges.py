@@ -119,9 +119,9 @@ def compared(s: Setting, x: pd.Series[Any]) -> list[Line]:
     ways: dict[str, tuple[Any, Any]] = {"number": (s.predict, acex.Between(s.low, s.high)), "yes/no": (decide, True)}
     best = {}
     for way, (model, target) in ways.items():
-        spend = acex.Feasible(tolerance=0.0)
-        e = acex.explain(model, x, data=s.known, space=s.space, target=target, budget=BUDGET, strategy=spend)
-        best[way] = e.queries["best"].to_numpy()
+        spend = acex.Feasible(effort="spend")
+        e = acex.explain(model, x, s.known, space=s.space, target=target, budget=BUDGET, strategy=spend)
+        best[way] = np.array([step.best for step in e.steps])
     limit = CLOSE * min(float(np.min(costs)) for costs in best.values())
     lines = []
     for way, costs in best.items():

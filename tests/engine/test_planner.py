@@ -16,7 +16,7 @@ import acex
 from acex.audit.verify import verify
 from acex.engine.certificate import parsed
 from acex.engine.explanation import asked_rows
-from acex.engine.recorded import recorded
+from acex.engine.recorded import load_explanation
 from acex.search.candidates import from_hits, from_reference, random_points
 from acex.space.region import Region
 from commands import run
@@ -200,7 +200,7 @@ def test_labels_have_their_names_in_the_result_its_texts_its_json_and_from_the_l
     assert back.label_after == "approved" and back.steps[0].label == 0
     with acex.Ledger(tmp_path / "a.db") as ledger:
         assert {answer.label for answer in ledger.answers("coded")} == {0, 1}
-        told = recorded(ledger, e.plan.identity)
+        told = load_explanation(ledger, e.plan.identity)
         assert (told.label_before, told.label_after, told.target) == ("rejected", "approved", "approved")
 
 
@@ -263,7 +263,7 @@ def test_the_report_says_the_models_own_probability_or_else_how_steady_it_seems(
     assert_allclose(p, probable(e.counterfactuals)["yes"].iloc[0])
     assert f"a probability of {p:.2f}" in e.to_html() and e.robustness == ()
     with acex.Ledger(tmp_path / "b.db") as ledger:
-        assert recorded(ledger, e.plan.identity).probabilities == (p,)
+        assert load_explanation(ledger, e.plan.identity).probabilities == (p,)
     assert acex.Explanation.from_json(e.to_json()).probabilities == (p,)
     labels = acex.explain(approves, COOK, data=rows, target="yes", budget=10)
     assert labels.probabilities == () and "By the estimate of the search" in labels.to_html()

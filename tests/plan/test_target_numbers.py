@@ -16,7 +16,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import acex
 from acex.engine.explanation import asked_rows
-from acex.engine.recorded import recorded
+from acex.engine.recorded import load_explanation
 from acex.errors import ModelFailed
 from acex.ledger import canonical
 from acex.ledger.sql import Ledger
@@ -110,7 +110,7 @@ def test_numbers_are_written_down_exactly_and_the_record_is_the_explanation(tmp_
         explainer = acex.Explainer(acex.Model(rent, name="m"), DATA, ledger=ledger)
         e = explainer.explain(X, target=acex.Between(800, 830), budget=10)
         assert [answer.label for answer in ledger.answers("m")] == rent(asked_rows(e)).tolist()
-        again = recorded(ledger, e.plan.identity)
+        again = load_explanation(ledger, e.plan.identity)
         assert again.trace.equals(e.trace) and again.plan.target == e.plan.target
         assert again.to_html().count("800 to 830")
     back = acex.Explanation.from_json(e.to_json())

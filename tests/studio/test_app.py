@@ -400,5 +400,5 @@ def test_rules_of_the_workspace_hold_in_every_search_and_are_shown(tmp_path: Pat
         result = begin(client, budget=12)
         done = ended(client, result["id"])
         assert any("200" in rule and "age" in rule for rule in done["rules"])
-        asked = acex.Explanation.from_ledger(limited.ledger, result["id"]).trace
+        asked = acex.load_explanation(limited.ledger, result["id"]).trace
     assert (asked["monthly_income"][1:] <= 200 * asked["age"][1:]).all()

@@ -362,4 +362,4 @@ def test_the_ledger_has_what_the_page_showed(folder: Path, driver: Any) -> None:
         shown = person.find("h1").text
         identity = person.identity
     with acex.Ledger(folder / "l.db") as ledger:
-        assert acex.sentences.one_sentence(acex.Explanation.from_ledger(ledger, identity)) == shown
+        assert acex.sentences.one_sentence(acex.load_explanation(ledger, identity)) == shown

@@ -131,7 +131,13 @@ def steps_written(
             at=query.get("at"),
             seen=0,
             scores=query.get("scores"),
-            note=Note(i, query["cost"], query["hit"], affinities.get(i), reference=query.get("reference")),
+            note=Note(
+                i,
+                query["cost"],
+                query.get("counts", query["hit"]),
+                affinities.get(i),
+                reference=query.get("reference"),
+            ),
         )
         for i, (row, query) in enumerate(zip(rows, queries, strict=True))
     ]

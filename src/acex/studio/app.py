@@ -259,7 +259,7 @@ class Studio:
             no_command = workspace.setup.why_not or "These options cannot be written as a command; the script has them."
             why_not = "" if shell else no_command
             return JSONResponse({"python": exports.python_code(*arguments), "shell": shell, "why_not": why_not})
-        e = acex.Explanation.from_ledger(workspace.ledger, search.identity)
+        e = acex.load_explanation(workspace.ledger, search.identity)
         stem, _, suffix = name.rpartition(".")
         how = "inline" if suffix == "html" else "attachment"
         headers = {"content-disposition": f'{how}; filename="acex-{stem}-{search.identity[:12]}.{suffix}"'}

@@ -95,7 +95,7 @@ class ExplanationTable:
             "paid": int(record.paid),
         }
         try:
-            e = acex.Explanation.from_ledger(self._workspace.ledger, record.id)
+            e = acex.load_explanation(self._workspace.ledger, record.id)
         except ValueError:  # no answer yet
             return out
         out |= {"before": answer_text(e.label_before), "outcome": out["outcome"] if not e.costs else "found"}

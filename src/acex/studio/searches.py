@@ -223,7 +223,7 @@ class Searches:
             raise LookupError("There is no such search of this model.")
         asks = ledger.asks(identity)
         try:
-            e = acex.Explanation.from_ledger(ledger, identity)
+            e = acex.load_explanation(ledger, identity)
             factual, settings, space = e.steps[0].row, e.plan.settings, e.plan.space
         except ValueError:  # not even its own row has an answer
             e, lines = None, ledger.tables.explanations(record.model)
@@ -248,7 +248,7 @@ class Searches:
         row = json.loads(json.dumps(dict(search.factual), default=as_json))  # as the ledger holds it
         for identity in [i for i, text in zip(asked["id"], asked["factual"], strict=True) if json.loads(text) == row]:
             with suppress(ValueError):  # without an answer
-                e = acex.Explanation.from_ledger(workspace.ledger, identity)
+                e = acex.load_explanation(workspace.ledger, identity)
                 options = options_json(recorded_options(e.plan.settings, e.plan.space, workspace), workspace)
                 out.append({"id": identity, "explanation": explanation_json(e), "options": options})
         return [search for search in out if search["explanation"]["answers"]]
