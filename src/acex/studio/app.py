@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 import acex
 from acex.ledger import canonical
 from acex.show.report import explanation_page
+from acex.spreadsheets import write_csv
 from acex.studio import exports
 from acex.studio.batches import ExplanationTable, TrackedBatch
 from acex.studio.request_parsing import (
@@ -50,7 +51,7 @@ IDENTITY = re.compile(r"[0-9a-f]{8,64}")
 EXPORTS: dict[str, tuple[Callable[[acex.Explanation], str], str]] = {
     "letter.txt": (exports.letter, "text/plain; charset=utf-8"),
     "answers.csv": (exports.answers_csv, "text/csv; charset=utf-8"),
-    "steps.csv": (exports.steps_csv, "text/csv; charset=utf-8"),
+    "steps.csv": (lambda e: write_csv(e.trace), "text/csv; charset=utf-8"),
     "explanation.json": (lambda e: e.to_json(), "application/json"),
 }
 

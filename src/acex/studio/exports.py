@@ -55,11 +55,6 @@ def answers_csv(e: acex.Explanation) -> str:
     return write_csv(pd.concat([head, rows], axis=1))
 
 
-def steps_csv(e: acex.Explanation) -> str:
-    """Every row that was sent, as a table."""
-    return write_csv(e.trace)
-
-
 # -- code --------------------------------------------------------------------------------------------------------
 
 

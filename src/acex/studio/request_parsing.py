@@ -7,7 +7,6 @@ and texts) are shown, checked and passed on by their declaration alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -295,8 +294,3 @@ def option_sentences(options: Mapping[str, Any], row: Mapping[str, Any], workspa
     ]
     out += [Rule.of(text, space).sentence for text in options.get("rules") or ()]
     return [sentence[0].upper() + sentence[1:] for sentence in out]
-
-
-def is_same_row(factual: str, row: Mapping[str, Any]) -> bool:
-    """Is this the row that a ledger recorded as JSON?"""
-    return bool(json.loads(factual) == json.loads(json.dumps(dict(row), default=as_json)))

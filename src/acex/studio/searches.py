@@ -17,10 +17,11 @@ import pandas as pd
 from starlette.concurrency import run_in_threadpool
 
 import acex
-from acex.studio.request_parsing import as_frame, is_same_row, options_json, recorded_options, search_arguments
+from acex.studio.request_parsing import as_frame, options_json, recorded_options, search_arguments
 from acex.studio.serializers import explanation_json, step_json
 from acex.studio.worker_pool import Message, SearchJob, SubmittedJob, WorkerPool
 from acex.studio.workspace import Workspace
+from acex.values import as_json
 
 MAX_IN_MEMORY = 200  # searches; the ledger has all of them
 HEARTBEAT = 15.0  # seconds after which a page that waits is sent a sign of life
@@ -243,10 +244,9 @@ class Searches:
         """Explanations of the same row in the ledger that have found a counterfactual."""
         workspace = self._workspace
         lines = workspace.ledger.tables.explanations(workspace.explainer.model_id)
-        asked = lines[lines["asked"] > 1]
-        same = [i for i, row in zip(asked["id"], asked["factual"], strict=True) if is_same_row(row, search.factual)]
-        out = []
-        for identity in same:
+        asked, out = lines[lines["asked"] > 1], []
+        row = json.loads(json.dumps(dict(search.factual), default=as_json))  # as the ledger holds it
+        for identity in [i for i, text in zip(asked["id"], asked["factual"], strict=True) if json.loads(text) == row]:
             with suppress(ValueError):  # without an answer
                 e = acex.load_explanation(workspace.ledger, identity)
                 options = options_json(recorded_options(e.plan.settings, e.plan.space, workspace), workspace)
