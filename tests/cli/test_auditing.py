@@ -50,9 +50,7 @@ def test_a_change_is_found_in_a_file_and_in_a_page() -> None:
     page = Path("why.html").read_text()
     Path("why.html").write_text(page.replace("<h1>", "<h1>Surely ", 1))
     result = run("verify", "why.html")
-    assert result.exit_code == 1 and "the page differs from its certificate" in " ".join(
-        result.stdout.split()
-    )
+    assert result.exit_code == 1 and "the page differs from its certificate" in " ".join(result.stdout.split())
 
 
 def test_a_batch_is_verified_row_by_row_and_signed() -> None:
