@@ -87,7 +87,7 @@ def test_no_command_lets_a_terminal_obey_what_others_wrote() -> None:
     with sqlite3.connect("l.db") as connection:
         connection.execute("UPDATE queries SET explanation_id = ?", (f"[{EVIL}",))
     each("ledger", "check", "l.db", code=1)
-    each("ledger", "show", "lab.db", "--model-name", f"nobody{EVIL}", code=2)
+    each("ledger", "show", "lab.db", "--model-name", f"missing{EVIL}", code=2)
     each("explain", *ROW, *THEIRS, "--freeze", f"none{EVIL}", code=2)
     each(f"nonsense{EVIL}", code=2)
     each("explain", f"none{EVIL}.csv", *THEIRS, "--row", "0", code=2)
@@ -320,7 +320,7 @@ def test_a_link_out_of_the_folder_is_not_followed() -> None:
     Path("out/bbb.html").symlink_to(Path("loans.csv").resolve())
     content = Path("loans.csv").read_bytes()
     result = run("report", "l.db", "--out", "out")
-    assert result.exit_code == 2 and "out/bbb.html is a link to a place outside of out" in result.stderr
+    assert result.exit_code == 2 and "out/bbb.html is a link to a file outside of out" in result.stderr
     assert Path("loans.csv").read_bytes() == content and not Path("out/aaa.html").exists()
 
 
@@ -328,7 +328,7 @@ def test_what_a_batch_wrote_is_reported_row_by_row() -> None:
     batch = ("batch", "loans.csv", *MODEL, "--drop", "id,outcome", "--where", "id < 103", "--jobs", "1")
     assert run(*batch, "--budget", "6", "--target", "good", "--out", "why.json").exit_code == 0
     told = json.loads(run("report", "why.json", "--json").stdout)
-    assert [line["explanation"] for line in told["reports"]] == ["row-0", "row-1", "row-2"]
+    assert [line["explanation"] for line in told["reports"]] == ["0", "1", "2"]
     assert told["open"] == "why-report/index.html"
     assert all(Path(line["file"]).exists() for line in told["reports"])
     data = json.loads(Path("why.json").read_text(encoding="utf-8"))
@@ -337,7 +337,7 @@ def test_what_a_batch_wrote_is_reported_row_by_row() -> None:
     result = raw("report", "some.json", "--out", "some")
     assert result.exit_code == 0 and "left out: row ../" in result.stderr
     assert not UNPRINTABLE.search(result.stdout + result.stderr)
-    assert sorted(path.name for path in Path("some").iterdir()) == ["index.html", "row-0.html", "row-2.html"]
+    assert sorted(path.name for path in Path("some").iterdir()) == ["0.html", "2.html", "index.html"]
     data["rows"] = data["rows"][1:2]
     Path("none.json").write_text(json.dumps(data), encoding="utf-8")
     assert "none of its 1 rows has an explanation" in run("report", "none.json").stderr

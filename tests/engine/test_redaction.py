@@ -23,19 +23,6 @@ from acex.show.report import index_page
 from commands import run
 from html_pages import FIELDS
 
-FIELDS: dict[str, Any] = {
-    "organisation": "Bank of Example",
-    "date": "3 March 2026",
-    "subject": "your request for a loan",
-    "reference": "A-1017",
-    "system": "A computer program looks at your data and gives a score.",
-    "role": "A clerk reads the score and decides.",
-    "sources": ["your request of 1 March 2026"],
-    "correct": "Please write to us.",
-    "human": "You may ask us to let a person look at it.",
-    "keep_until": "31 March 2029",
-    "contact": "Call 0800 1234.",
-}
 # Numbers and words of each column that no other text has.
 MARKS = {
     "salary": r"[67][0-9][,.]?[0-9]*73",

@@ -81,7 +81,7 @@ def test_what_is_met_already_costs_one_query() -> None:
         (lambda rows: [0.0] * len(rows), {"target": acex.Relative(0.1)}, "is 0"),
         (rent, {"target": acex.AtLeast(0.8, label="dear")}, "scores"),
         (rent, {"scores": True}, "label="),
-        (rent, {"labels": ["a"] * len(DATA)}, "outcomes must be numbers, as the answers of the model are, got 'a'"),
+        (rent, {"outcomes": ["a"] * len(DATA)}, "outcomes"),
         (LogisticRegression().fit(DATA, RENT > 700), {}, "a number is wanted, and the model gives the labels"),
     ],
 )

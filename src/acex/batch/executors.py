@@ -28,8 +28,6 @@ from acex.values import is_count
 if TYPE_CHECKING:
     from distributed import Client
 
-    from acex.batch.scheduling import BatchJob, Done, Work
-
 MOST_DEATHS = 3  # of workers at the same item
 TIMEOUT = 30.0  # seconds for a cluster to answer at the beginning
 RESUME = "Answers so far are in the ledger: the same call continues from there."
@@ -41,21 +39,25 @@ class Lost(NamedTuple):
     reason: str
 
 
-Task: TypeAlias = "Callable[[BatchJob, Work], Done]"
-Results: TypeAlias = "Iterator[tuple[Work, Done | Lost]]"
+# Executors know nothing of rows: `batch.scheduling` has the job, the items and the results.
+Job: TypeAlias = Any
+Item: TypeAlias = Any
+Result: TypeAlias = Any
+Task: TypeAlias = Callable[[Job, Item], Result]
+Results: TypeAlias = "Iterator[tuple[Item, Result | Lost]]"
 
 
 class Executor(Protocol):
     """Runs a task for each item."""
 
-    def run(self, job: BatchJob, task: Task, items: Iterable[Work]) -> Results:
+    def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, as they finish."""
 
 
 class InProcess:
     """One item after the other, in this process: nothing is pickled, and the same seed gives the same results."""
 
-    def run(self, job: BatchJob, task: Task, items: Iterable[Work]) -> Results:
+    def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, in order."""
         for item in items:
             yield item, task(job, item)
@@ -71,7 +73,7 @@ class JoblibExecutor:
     def __init__(self, n_jobs: int = -1) -> None:
         self.n_jobs = n_jobs
 
-    def run(self, job: BatchJob, task: Task, items: Iterable[Work]) -> Results:
+    def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, as they finish; a worker that dies is replaced."""
         from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -84,7 +86,7 @@ class JoblibExecutor:
                 self.n_jobs, backend="loky", batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
             )
             waiting = iter(items)
-            in_work: dict[int, Work] = {}  # by position
+            in_work: dict[int, Item] = {}  # by position
 
             def calls() -> Iterator[Any]:
                 for item in waiting:
@@ -107,14 +109,14 @@ class JoblibExecutor:
                     in_work.clear()
 
 
-def _alone(path: Path, task: Task, item: Work) -> Done | Lost:
+def _alone(path: Path, task: Task, item: Item) -> Result | Lost:
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     for _ in range(MOST_DEATHS - 1):
         try:
             # With one job joblib would stay in this process.
-            result: Done = Parallel(2, backend="loky")([delayed(_call)(path, task, item)])[0]
+            result: Result = Parallel(2, backend="loky")([delayed(_call)(path, task, item)])[0]
             return result
         except TerminatedWorkerError:
             pass
@@ -132,7 +134,7 @@ class DaskExecutor:
     def __init__(self, client_or_address: Client | str, *, timeout: float = TIMEOUT) -> None:
         self._where, self.timeout = client_or_address, timeout
 
-    def run(self, job: BatchJob, task: Task, items: Iterable[Work]) -> Results:
+    def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, as they finish; another worker does what a dead one had.
 
         Raises:
@@ -149,7 +151,7 @@ class DaskExecutor:
                 shared = client.submit(bytes, packed, pure=False)
                 client.replicate(shared)
                 waiting = iter(items)
-                in_work: dict[Future[Done], Work] = {}
+                in_work: dict[Future[Result], Item] = {}
                 while True:
                     # A few more than there are threads, so that none is idle; a row that starts later knows more.
                     room = 2 * max(sum(client.nthreads().values()), 1) - len(in_work)
@@ -183,7 +185,7 @@ class DaskExecutor:
             yield client
 
 
-def _result(future: Future[Done]) -> Done | Lost:
+def _result(future: Future[Result]) -> Result | Lost:
     from distributed import KilledWorker
 
     try:
@@ -239,11 +241,11 @@ def _check(workers: Mapping[str, tuple[str | None, str]], ledger_file: Path | No
 # -- on a worker -----------------------------------------------------------------------------------------------
 
 
-def _numbered(path: Path, task: Task, item: Work) -> tuple[int, Done]:
+def _numbered(path: Path, task: Task, item: Item) -> tuple[int, Result]:
     return item.position, _call(path, task, item)
 
 
-def _call(packed: bytes | Path, task: Task, item: Work) -> Done:
+def _call(packed: bytes | Path, task: Task, item: Item) -> Result:
     with _unpacking:  # once, also where a worker has several threads
         job = _unpacked(packed)
     return task(job, item)
@@ -257,7 +259,7 @@ def _unpacked(packed: bytes | Path) -> Any:
 _unpacking = Lock()
 
 
-def _packed(job: BatchJob) -> bytes:
+def _packed(job: Job) -> bytes:
     try:
         return bytes(cloudpickle.dumps(job))
     except Exception as error:  # objects raise what they like

@@ -151,7 +151,7 @@ def _read_labels(path: Path) -> dict[str, dict[str, str]]:
     twice = filled[KEY][filled[KEY].duplicated()]
     if len(twice):
         raise ValueError(f"{path}: {KEY} {twice.iloc[0]!r} has a label in two lines; keep one.")
-    return {line[KEY]: line for line in filled.to_dict("records")}
+    return {str(line[KEY]): {str(name): text for name, text in line.items()} for line in filled.to_dict("records")}
 
 
 def _labels(book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked]) -> dict[str, Any]:

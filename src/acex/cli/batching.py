@@ -158,6 +158,8 @@ def _without(frame: pd.DataFrame, columns: list[str]) -> list[dict[str, Any]]:
     """The lines of the frame in plain values, without redacted columns."""
     from acex.engine.redaction import redacted_error
 
-    changes = [{name: c for name, c in line.items() if name not in columns} for line in frame["changes"]]
-    errors = [redacted_error(error, columns) for error in frame["error"]]
-    return records(frame.assign(changes=changes, error=errors).reset_index(names="row"))
+    lines = records(frame.reset_index(names="row"))
+    for line in lines:
+        line["changes"] = {name: change for name, change in line["changes"].items() if name not in columns}
+        line["error"] = redacted_error(line["error"], columns)
+    return lines

@@ -48,7 +48,7 @@ def question(name: Demo, data: Dataset) -> DemoQuestion:
     """The question of a demonstration."""
     match name:
         case Demo.LOAN:
-            may_change = ("debt_ratio", "loan_amount", "duration_months", "has_guarantor")
+            may_change = ["debt_ratio", "loan_amount", "duration_months", "has_guarantor"]
             directions = {"debt_ratio": "decrease", "loan_amount": "decrease"}
             return DemoQuestion(
                 "This application was rejected. What can the applicant do to have it approved? Debts and amount may "
@@ -63,7 +63,7 @@ def question(name: Demo, data: Dataset) -> DemoQuestion:
                 {"cost": acex.Cost(beta=0.0), "strategy": acex.Penalty(n0=4, initial="normal")},
             )
         case Demo.BREAST_CANCER:
-            may_change = tuple(name for name in data.space.names if name.startswith("worst "))
+            may_change = [name for name in data.space.names if name.startswith("worst ")]
             return DemoQuestion(
                 "This sample was classified as malignant. Which of its worst values would have to differ for benign? "
                 "Means and errors stay as they are.",
@@ -85,7 +85,7 @@ def question(name: Demo, data: Dataset) -> DemoQuestion:
             )
 
 
-def _others(data: Dataset, names: tuple[str, ...]) -> list[str]:
+def _others(data: Dataset, names: list[str]) -> list[str]:
     return [name for name in data.space.names if name not in names]
 
 
