@@ -29,7 +29,6 @@ from acex.space.cost import Cost
 from acex.space.feature import MISSING_CODE
 from acex.space.rules import Rule
 from acex.space.scale import Quantiles, Scale
-from commands import run
 from strategies import frames, modest
 
 N = 150
@@ -249,8 +248,8 @@ def test_a_gap_stays_a_gap(explainer: acex.Explainer, name: str) -> None:
     row = rejected(name).iloc[[0]]
     e = explainer.explain(row, target="good", budget=15)
     assert e.outcome == "found"
-    assert e.asked[name].isna().all()
-    assert_frame_equal(e.asked.iloc[:1], row.reset_index(drop=True))
+    assert e.trace[name].isna().all()
+    assert_frame_equal(e.trace.iloc[:1], row.reset_index(drop=True))
     assert e.counterfactuals.dtypes.tolist() == DATA.dtypes.tolist()
 
 
@@ -277,16 +276,16 @@ def test_a_value_is_found_where_one_is_asked_for(explainer: acex.Explainer, name
     assert e.outcome == "found"
     [change] = [line for line in e.changes_in_words() if line[0] == name]
     assert change[1] == "missing" and change[3] == "change"
-    assert e.asked[name].iloc[1:].notna().all()
+    assert e.trace[name].iloc[1:].notna().all()
     if name in ("income", "age"):
-        assert e.asked[name].iloc[1:].between(*RANGES[name]).all()
+        assert e.trace[name].iloc[1:].between(*RANGES[name]).all()
     assert any(f"{name} would have to change from missing to " in sentence.lower() for sentence in e.sentences())
 
 
 @pytest.mark.parametrize("name", ["income", "job", "rating"])
 def test_a_gap_is_made_where_one_is_asked_for(explainer: acex.Explainer, name: str) -> None:
     e = explainer.explain(rejected(None).iloc[0], target="good", budget=10, values={name: [None]})
-    assert e.asked[name].iloc[1:].isna().all()
+    assert e.trace[name].iloc[1:].isna().all()
     assert all(check.holds for check in verify(parsed(e.to_json())).checks)
 
 
@@ -338,7 +337,7 @@ def test_a_constraint_sees_the_gaps(explainer: acex.Explainer) -> None:
 def test_the_paper_s_strategy_leaves_gaps_alone_and_fills_in_none(explainer: acex.Explainer) -> None:
     row = rejected("age").iloc[0]
     e = explainer.explain(row, target="good", strategy="penalty", budget=6)
-    assert len(e.asked) > 1 and e.asked["age"].isna().all()
+    assert len(e.trace) > 1 and e.trace["age"].isna().all()
     with pytest.raises(ValueError, match="a value in place of a gap, which needs strategy 'feasible'"):
         explainer.plan(row, strategy="penalty", ranges={"age": (20, 60)})
 
@@ -381,10 +380,10 @@ def test_nothing_is_paid_twice_and_all_is_as_it_was(tmp_path: Path) -> None:
     again = acex.explain(bank, row, **wishes)
     assert bank.n_asked == first.n_queries > 1
     assert again.n_queries == 0
-    assert_frame_equal(again.asked, first.asked)
+    assert_frame_equal(again.trace, first.trace)
     with acex.Ledger(path) as ledger:
         told = recorded(ledger, ledger.tables.explanations()["id"].iloc[0])
-    assert_frame_equal(told.asked, first.asked)
+    assert_frame_equal(told.trace, first.trace)
     assert told.costs == first.costs
 
 
@@ -392,7 +391,7 @@ def test_an_explanation_with_gaps_comes_back_from_json_and_is_verified(filled: a
     text = filled.to_json()
     assert "NaN" not in text
     back = acex.Explanation.from_json(text)
-    assert_frame_equal(back.asked, filled.asked)
+    assert_frame_equal(back.trace, filled.trace)
     assert back.to_json() == text
     assert all(check.holds for check in verify(parsed(text), model=Bank()).checks)
 
@@ -418,6 +417,8 @@ def test_a_batch_takes_rows_with_gaps(explainer: acex.Explainer) -> None:
 
 
 def test_the_shell_keeps_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands import run
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     data = with_gaps(numbers(60)).assign(job=pd.Series(["a", "b", None] * 20, dtype=object))

@@ -19,7 +19,6 @@ from acex.engine.recorded import recorded
 from acex.ledger.sql import Ledger
 from acex.space.region import Region
 from acex.space.rules import Rule
-from commands import run
 from ledgers import Bill, Seller, killed
 
 SPACE = acex.Space(
@@ -220,8 +219,8 @@ def strong(rows: pd.DataFrame) -> Any:
 def test_rules_hold_in_every_row_that_is_asked(strategy: Any) -> None:
     e = acex.explain(strong, X, data=MIX, target="strong", budget=14, rules=RULES, strategy=strategy)
     assert e.outcome == "found"
-    assert np.allclose(e.asked[["sand", "clay", "lime"]].sum(axis=1), 100)
-    assert ((e.asked["oven"] != "wood") | (e.asked["sand"] <= 60))[1:].all()
+    assert np.allclose(e.trace[["sand", "clay", "lime"]].sum(axis=1), 100)
+    assert ((e.trace["oven"] != "wood") | (e.trace["sand"] <= 60))[1:].all()
     assert e.settings["rules"] == RULES
     page = e.to_html()
     assert "Rule: The sum of sand, clay and lime is 100." in page
@@ -270,6 +269,8 @@ def test_killed_in_the_middle_it_goes_on_under_the_same_rules(tmp_path: Path) ->
 def test_the_shell_takes_rules_from_its_options_and_from_a_schema(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from commands import run
+
     monkeypatch.chdir(tmp_path)
     code = "def strong(rows):\n    return [s + 0.2 * k > 52 for s, k in zip(rows.sand, rows.lime)]\n"
     Path("acex_test_bricks.py").write_text(code, encoding="utf-8")

@@ -227,7 +227,7 @@ def approves(rows: pd.DataFrame) -> list[str]:
 
 def test_no_row_that_is_asked_has_a_step_that_nobody_would_see(rows: pd.DataFrame) -> None:
     e = acex.explain(approves, {"income": 2500.0, "debt": 1.3, "job": "cook"}, data=rows, budget=25)
-    steps = np.abs(e.scale.differences(e.space.encode(e.asked), e.space.encode(e.factual)[0]))
+    steps = np.abs(e.scale.differences(e.space.encode(e.trace), e.space.encode(e.factual)[0]))
     assert (steps[steps > 0] >= 0.01).all()
 
 
