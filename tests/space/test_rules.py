@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
-from acex.engine.recorded import recorded
 from acex.ledger.sql import Ledger
 from acex.space.region import Region
 from acex.space.rules import Rule
@@ -229,13 +228,14 @@ def test_rules_hold_in_every_row_that_is_asked(strategy: Any) -> None:
 
 def test_another_rule_is_another_explanation_and_none_is_as_before() -> None:
     explainer = acex.Explainer(strong, MIX)
-    plain, ruled, other = (explainer.plan(X, rules=r).identity for r in ([], RULES, RULES[0]))
+    plain, ruled, other = (explainer.search(X, rules=r).plan.identity for r in ([], RULES, RULES[0]))
     assert len({plain, ruled, other}) == 3
-    assert plain == explainer.plan(X).identity
+    assert plain == explainer.search(X).plan.identity
 
 
 @pytest.mark.parametrize(
-    ("rules", "words"), [([""], "expected texts"), (3, "expected texts"), ([1], "got 1"), (["x < 3"], "no column 'x'")]
+    ("rules", "words"),
+    [([""], "expected a text"), (3, "expected a text"), ([1], "got 1"), (["x < 3"], "no column 'x'")],
 )
 def test_rules_that_are_none_are_told_before_anything_is_asked(rules: Any, words: str) -> None:
     def nobody(rows: Any) -> Any:
@@ -258,8 +258,8 @@ def test_killed_in_the_middle_it_goes_on_under_the_same_rules(tmp_path: Path) ->
     with Ledger(tmp_path / "l.db") as ledger:
         ledger.abandon("m")
         e = explain_for_money(tmp_path)
-        again = recorded(ledger, e.plan.identity)
-    assert again.plan.rules == tuple(RULES) and again.trace.equals(e.trace)
+        again = acex.Explanation.from_ledger(ledger, e.plan.identity)
+    assert again.plan.settings["rules"] == RULES and again.trace.equals(e.trace)
     bill = Counter(Bill(tmp_path / "bill").lines())
     assert bill.total() <= 8 and sorted(bill.values())[-2:] == [1, 2]
     sent = np.array([json.loads(row)[:3] for row in bill])

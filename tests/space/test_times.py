@@ -79,8 +79,8 @@ def test_a_date_is_moved_within_its_limits_and_shown_as_a_date(form: str) -> Non
     back = acex.Explanation.from_json(e.to_json())
     assert_frame_equal(back.counterfactuals, e.counterfactuals)
     assert "2012" in e.to_html()
-    region = Region.of(e.space, e.space.encode(data.iloc[5])[0], ranges={"day": ("2012-01-03", "2012-01-20")})
-    assert e.space.feature("day").span(("2012-01-03", "2012-01-20")) == "2012-01-03 to 2012-01-20"
+    region = Region.of(e.plan.space, e.plan.space.encode(data.iloc[5])[0], ranges={"day": ("2012-01-03", "2012-01-20")})
+    assert e.plan.space.feature("day").span(("2012-01-03", "2012-01-20")) == "2012-01-03 to 2012-01-20"
     assert region.high[0] - region.low[0] == 17
 
 
