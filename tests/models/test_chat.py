@@ -29,7 +29,7 @@ from acex.models import http as remote
 from acex.models.adapters import as_predict
 from acex.models.chat import Chat, _label_probabilities, _Token
 from acex.models.labels import Scored
-from acex.models.purse import Purse
+from acex.models.spending import Spending
 from chats import chat, completion
 from servers import Deed, drip_body, half, hang_up, pours, reset, says, serving
 
@@ -485,12 +485,12 @@ def test_an_account_that_cannot_be_kept_is_told_before_anything_is_sent(tmp_path
 
 
 def test_prices_are_exact() -> None:
-    purse = Purse((0.1, 0.3), money=0.3)
+    spending = Spending((0.1, 0.3), money=0.3)
     for _ in range(3):
-        purse.set_aside(purse.price(1_000_000, 0))
-    assert purse.spent == Decimal("0.3")  # as floats they would be more
+        spending.reserve(spending.price(1_000_000, 0))
+    assert spending.spent == Decimal("0.3")  # as floats they would be more
     with pytest.raises(ValueError, match=r"0\.3 of money=0\.3 is spent"):
-        purse.set_aside(purse.price(1, 0))
+        spending.reserve(spending.price(1, 0))
 
 
 # -- explanations, and a model that contradicts itself ---------------------------------------------------------------

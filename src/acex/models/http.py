@@ -24,7 +24,7 @@ from acex.errors import ModelFailed
 from acex.models.chat import Chat
 from acex.models.labels import Scored, as_labels, as_numbers
 from acex.models.protocols import Inputs, JsonTemplate, MLflow, OpenInference, WireProtocol
-from acex.models.purse import Purse
+from acex.models.spending import Spending
 from acex.models.transport import (
     Headers,
     NotReached,
@@ -116,7 +116,7 @@ class HttpModel:
     _selects: str | None = field(init=False, repr=False)
     _wire: WireProtocol = field(init=False, repr=False)
     _limiter: _RateLimiter = field(init=False, repr=False)
-    _purse: Purse | None = field(init=False, repr=False)
+    _spending: Spending | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_url(self.url, self.protocol)
@@ -135,7 +135,7 @@ class HttpModel:
         object.__setattr__(self, "_selects", headers.identity_hash())
         object.__setattr__(self, "_wire", self._chosen_wire())
         object.__setattr__(self, "_limiter", _RateLimiter(self.rate_limit))
-        object.__setattr__(self, "_purse", self._filled_purse())
+        object.__setattr__(self, "_spending", self._checked_spending())
 
     def _chosen_wire(self) -> WireProtocol:
         match self.protocol:
@@ -158,7 +158,7 @@ class HttpModel:
                 return Chat(self.request, self.classes or ())
         raise ValueError(f"protocol must be 'v2', 'mlflow', 'json' or 'chat', got {self.protocol!r}.")
 
-    def _filled_purse(self) -> Purse | None:
+    def _checked_spending(self) -> Spending | None:
         if self.token_prices is None:
             if self.money is not None or self.account is not None:
                 raise ValueError("money and account need token_prices, (a million tokens read, a million written).")
@@ -167,7 +167,7 @@ class HttpModel:
             raise ValueError("token_prices are for protocol 'chat'; elsewhere a ledger counts rows and money.")
         if self.money is not None and self._wire.most_tokens is None:
             raise ValueError("money needs a limit to what an answer may cost: 'max_completion_tokens' in request.")
-        return Purse(self.token_prices, self.money, self.account)
+        return Spending(self.token_prices, self.money, self.account)
 
     @property
     def model_id(self) -> str:
@@ -193,8 +193,8 @@ class HttpModel:
 
     @property
     def spent(self) -> float | None:
-        """What was spent on tokens, with what is set aside for requests under way; None without `token_prices`."""
-        return None if self._purse is None else float(self._purse.spent)
+        """What was spent on tokens, with what is reserved for requests under way; None without `token_prices`."""
+        return None if self._spending is None else float(self._spending.spent)
 
     @property
     def predict_scored(self) -> Callable[[Rows], Any] | None:
@@ -257,16 +257,16 @@ class HttpModel:
                 in_doubt=0,
             )
         secrets = self._headers.secrets(headers)
-        aside = self._set_aside(content)
+        reserved = self._reserve(content)
         try:
             reply = self._post(content.encode(), headers, secrets, n)
         except ModelFailed as error:
             if not error.charged:
-                self._put_back(aside)
+                self._release(reserved)
             raise
         try:
             answer = json.loads(reply.text)
-            self._put_back(aside, answer)
+            self._release(reserved, answer)
             labels = read(self._wire.labels(answer), n)
         except (ValueError, RecursionError) as error:
             why = excerpt(str(error), secrets)
@@ -278,25 +278,25 @@ class HttpModel:
         what = "number" if read is as_numbers else "label"
         raise self._failed(f"did not answer with one {what} per row: {why}. The answer: {text!r}", in_doubt=n)
 
-    def _set_aside(self, content: str) -> Decimal:
-        """Money for the most that this request can cost. A token has at least a byte."""
-        if self._purse is None or not isinstance(self._wire, Chat):
+    def _reserve(self, content: str) -> Decimal:
+        """Reserve the most that this request can cost. A token has at least a byte."""
+        if self._spending is None or not isinstance(self._wire, Chat):
             return Decimal(0)
-        most = self._purse.price(len(content.encode()), self._wire.most_tokens or 0)
+        most = self._spending.price(len(content.encode()), self._wire.most_tokens or 0)
         try:
-            self._purse.set_aside(most)
+            self._spending.reserve(most)
         except ValueError as error:
             raise ModelFailed(f"Not sent to {self.url}: {error}. Nothing was charged.", in_doubt=0) from None
         return most
 
-    def _put_back(self, aside: Decimal, answer: Any = None) -> None:
-        """What of it was not needed: all, or as the answer tells; if it does not, it is taken for spent."""
-        if self._purse is None or not isinstance(self._wire, Chat):
+    def _release(self, reserved: Decimal, answer: Any = None) -> None:
+        """Return what was not needed: all without an answer; nothing if the answer does not contain the tokens used."""
+        if self._spending is None or not isinstance(self._wire, Chat):
             return
         used = (0, 0) if answer is None else self._wire.tokens(answer)
         if used is not None:
-            with suppress(ValueError):  # then it counts as spent, and the answer, which is paid for, is not lost
-                self._purse.put_back(aside - self._purse.price(*used))
+            with suppress(ValueError):  # it then counts as spent; the answer, which is paid for, is returned
+                self._spending.release(reserved - self._spending.price(*used))
 
     def _post(self, content: bytes, headers: Mapping[str, str], secrets: Sequence[str], n: int) -> Reply:
         """The answer to a request with n rows; a refused request is repeated."""

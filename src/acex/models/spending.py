@@ -1,4 +1,4 @@
-"""Money for tokens: what may be spent is set aside before a request, so that no request goes beyond the sum."""
+"""Money spent on tokens: the most that a request can cost is reserved before it is sent, so that a cap holds."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from threading import Lock
 from acex.values import is_finite
 
 
-class Purse:
-    """A sum of money, and what was spent of it.
+class Spending:
+    """What was spent, with an optional cap.
 
     Args:
         prices: of a million tokens that are read, and of a million that are written.
-        money: the most that may be spent; None for as much as it takes.
-        account: a file where the sum is kept, for several processes and runs together; None: in memory, for this
+        money: the most that may be spent; None for no limit.
+        account: a file that stores the total, for several processes and runs together; None: in memory, for this
             process alone.
     """
 
@@ -37,20 +37,20 @@ class Purse:
         self._is_copy = False
 
     def price(self, read: int, written: int) -> Decimal:
-        """Of so many tokens."""
+        """The price of so many tokens."""
         return self._prices[0] * read + self._prices[1] * written
 
     @property
     def spent(self) -> Decimal:
-        """What was spent, and what is set aside for requests under way."""
+        """What was spent, and what is reserved for requests under way."""
         with self._sum() as total:
             return total[0]
 
-    def set_aside(self, amount: Decimal) -> None:
-        """Take this much for a request; what it did not need is put back by `put_back`.
+    def reserve(self, amount: Decimal) -> None:
+        """Reserve the most that a request can cost; `release` returns what it did not need.
 
         Raises:
-            ValueError: there is not so much left.
+            ValueError: the cap would be exceeded.
         """
         if self._is_copy and self._money is not None:
             raise ValueError(
@@ -63,14 +63,14 @@ class Purse:
                 raise ValueError(f"{spent} of money={money} is spent, and the next request may cost {more}")
             total[0] += amount
 
-    def put_back(self, amount: Decimal) -> None:
-        """What was set aside and not needed."""
+    def release(self, amount: Decimal) -> None:
+        """Return an amount that was reserved and not needed."""
         with self._sum() as total:
             total[0] -= amount
 
     @contextmanager
     def _sum(self) -> Iterator[list[Decimal]]:
-        """The sum spent, as the only one who may change it."""
+        """The total in a list; what it holds at the end of the block is stored. No one else can change it meanwhile."""
         if self._path is None:
             with self._lock:
                 total = [self._kept]
@@ -78,16 +78,16 @@ class Purse:
                 self._kept = total[0]
             return
         try:
-            with closing(sqlite3.connect(self._path, timeout=60.0, isolation_level=None)) as book:
-                book.execute("PRAGMA synchronous=FULL")  # what was set aside is not forgotten when the power fails
-                book.execute("CREATE TABLE IF NOT EXISTS purse (spent TEXT NOT NULL)")
-                book.execute("BEGIN IMMEDIATE")
-                line = book.execute("SELECT spent FROM purse").fetchone()
+            with closing(sqlite3.connect(self._path, timeout=60.0, isolation_level=None)) as database:
+                database.execute("PRAGMA synchronous=FULL")  # reserved amounts survive a power failure
+                database.execute("CREATE TABLE IF NOT EXISTS purse (spent TEXT NOT NULL)")
+                database.execute("BEGIN IMMEDIATE")
+                line = database.execute("SELECT spent FROM purse").fetchone()
                 total = [Decimal(0) if line is None else Decimal(line[0])]
                 yield total
-                book.execute("DELETE FROM purse")
-                book.execute("INSERT INTO purse VALUES (?)", (str(total[0]),))
-                book.execute("COMMIT")
+                database.execute("DELETE FROM purse")
+                database.execute("INSERT INTO purse VALUES (?)", (str(total[0]),))
+                database.execute("COMMIT")
         except (sqlite3.Error, ArithmeticError) as error:
             raise ValueError(f"account {self._path} cannot be kept: {error}") from error
 
