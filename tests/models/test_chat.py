@@ -528,7 +528,7 @@ def test_noise_breaks_no_promise(tmp_path: Path) -> None:
                 answers = {a.row: a.label for a in ledger.answers(model.model_id)}
                 assert set(answers.values()) <= set(CLASSES) and len(answers) == len(prompts)
                 if e.outcome == "found":
-                    box = BlackBox(model.predict, ledger, 1, model_id=model.model_id)
+                    box = BlackBox(acex.Model(model), ledger, 1, model_id=model.model_id)
                     assert box.ask(e.counterfactuals[:1])[0].label == e.label_after
                     assert box.n_queries == 0
 

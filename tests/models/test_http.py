@@ -340,7 +340,7 @@ def test_labels_that_were_paid_for_before_a_failure_are_not_lost(deed: Deed, in_
 
 def test_the_black_box_keeps_what_was_answered_before_a_failure() -> None:
     with serving(labels, half, labels) as server:
-        box = BlackBox(asking(server.url, rows_per_request=2).predict, MemoryLedger(), 10)
+        box = BlackBox(acex.Model(asking(server.url, rows_per_request=2)), MemoryLedger(), 10)
         with pytest.raises(ModelFailed, match="gave no complete answer") as caught:
             box.ask(ROWS)
         assert caught.value.in_doubt == 2
@@ -421,7 +421,7 @@ def test_a_label_with_a_secret_is_refused_and_not_stored(
     with serving(says(200, json.dumps({"labels": [label]}))) as server:
         model = asking(server.url, headers_from_env={"Authorization": "MY_TOKEN"}, retries=0)
         with acex.Ledger(tmp_path / "answers.db") as ledger, pytest.raises(ModelFailed, match="secret") as caught:
-            BlackBox(model.predict, ledger, 10).ask(ROWS[:1])
+            BlackBox(acex.Model(model), ledger, 10).ask(ROWS[:1])
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert TOKEN not in f"{caught.value} {vars(caught.value)}" and TOKEN.encode() not in written
 
@@ -516,7 +516,7 @@ def test_another_model_behind_the_same_address_does_not_get_the_answers_of_the_f
         for name in ("a", "b", "a"):
             monkeypatch.setenv("MY_MODEL", name)
             model = selecting(server.url)
-            box = BlackBox(model.predict, ledger, 10, model_id=model.model_id)
+            box = BlackBox(acex.Model(model), ledger, 10, model_id=model.model_id)
             told.append((box.ask(ROWS[:1])[0].label, box.n_queries))
     assert told == [("yes", 1), ("no", 1), ("yes", 0)]
 

@@ -57,24 +57,25 @@ class Fickle:
 
 
 def explained(model: Any, ledger: Any = None, **options: Any) -> acex.Explanation:
-    said: dict[str, Any] = {"target": "high", "noise": 0.1, "budget": 20} | options
-    return acex.explain(acex.Model(model, name=NAME), LOW, data=X, ledger=ledger, **said)
+    options = {"target": "high", "noise": 0.1, "budget": 20} | options
+    settings = {name: options.pop(name) for name in ("noise", "confirm", "scores") if name in options}
+    return acex.explain(acex.Model(model, name=NAME, **settings), LOW, data=X, ledger=ledger, **options)
 
 
 # -- what votes are worth ----------------------------------------------------------------------------------------
 
 
-def told(*answers: tuple[float, bool], chance: float = 0.3) -> History:
+def answered(*answers: tuple[float, bool], p_hit: float = 0.3) -> History:
     """A history of points on a line, the factual at 0."""
-    history = History((), ()).told(Query(np.zeros(1), "factual"), False)
+    history = History((), ()).with_answer(Query(np.zeros(1), "factual"), False)
     for x, hit in answers:
-        history = history.told(Query(np.array([x]), "first", chance=chance), hit)
+        history = history.with_answer(Query(np.array([x]), "first", p_hit=p_hit), hit)
     return history
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.floats(0.01, 0.4), st.floats(0.02, 0.45))
 def test_the_probability_of_a_hit_is_bayes_rule(answers: list[bool], share: float, chance: float) -> None:
-    tally = Tally(Noise(share), told(*((1.0, hit) for hit in answers), chance=chance))
+    tally = Tally(Noise(share), answered(*((1.0, hit) for hit in answers), p_hit=chance))
     of_hit, of_miss = chance, 1 - chance
     for hit in answers:  # one after the other, not by their difference
         of_hit, of_miss = of_hit * (1 - share if hit else share), of_miss * (share if hit else 1 - share)
@@ -82,7 +83,7 @@ def test_the_probability_of_a_hit_is_bayes_rule(answers: list[bool], share: floa
 
 
 def test_a_strategy_sees_each_row_once_and_the_majority() -> None:
-    tally = Tally(Noise(0.1), told((1, False), (2, True), (1, True), (1, True), (2, False)))
+    tally = Tally(Noise(0.1), answered((1, False), (2, True), (1, True), (1, True), (2, False)))
     assert tally.history.X.ravel().tolist() == [0, 1, 2]
     assert tally.history.hits == (False, True, False)  # one for and one against is no hit
     assert tally.position(1) == 3  # where the row first got the answer that holds
@@ -90,26 +91,26 @@ def test_a_strategy_sees_each_row_once_and_the_majority() -> None:
 
 def test_the_votes_that_are_kept_are_as_many_as_a_lead_takes_on_average() -> None:
     share, confirm = 0.2, 5
-    tally = Tally(Noise(share, confirm), told(*[(1.0, True)] * 3, chance=0.3))
+    tally = Tally(Noise(share, confirm), answered(*[(1.0, True)] * 3, p_hit=0.3))
     # Steps to a lead of 5 from leads of 4, 3, ..., -95: one, and what is left after a vote for or against.
     leads = np.arange(100)
     steps = np.eye(100)
     steps[leads[1:], leads[:-1]] -= 1 - share
     steps[leads[:-1], leads[1:]] -= share
     expected = np.linalg.solve(steps, np.ones(100))
-    assert tally._wanted(np.array([1])) == np.ceil(expected[1])  # from a lead of 3
+    assert tally._votes_needed(np.array([1])) == np.ceil(expected[1])  # from a lead of 3
 
 
 def test_a_vote_belongs_to_the_round_in_which_it_is_asked() -> None:
-    history = told((1, True)).told(Query(np.array([2.0]), "first", round=1), False)
-    history = history.told(Query(np.array([3.0]), "first", round=2), True)
+    history = answered((1, True)).with_answer(Query(np.array([2.0]), "first", round=1), False)
+    history = history.with_answer(Query(np.array([3.0]), "first", round=2), True)
     vote = Tally(Noise(0.1), history)._vote(1)
     assert (vote.point.tolist(), vote.round, vote.purpose) == ([1.0], 2, "vote")
 
 
 def test_the_share_is_learnt_from_rows_that_were_asked_more_than_once() -> None:
-    steady = Tally(Noise("auto"), told(*[(1.0, True)] * 10, (2.0, False))).share
-    fickle = Tally(Noise("auto"), told(*[(1.0, True)] * 7, *[(1.0, False)] * 3)).share
+    steady = Tally(Noise("auto"), answered(*[(1.0, True)] * 10, (2.0, False))).share
+    fickle = Tally(Noise("auto"), answered(*[(1.0, True)] * 7, *[(1.0, False)] * 3)).share
     assert 0 < steady < 0.08 < fickle < 0.35
 
 
@@ -219,8 +220,8 @@ def test_a_process_that_is_killed_amid_a_vote_pays_for_no_answered_vote_twice(tm
 
 
 def test_labels_that_are_told_are_votes_where_one_is_wanted(tmp_path: Path) -> None:
-    session = acex.Explainer(acex.Model(truth, name=NAME), X, ledger=tmp_path / "l.db").search(
-        LOW, target="high", noise=0.1, queries_per_round=2, budget=14
+    session = acex.Explainer(acex.Model(truth, name=NAME, noise=0.1), X, ledger=tmp_path / "l.db").search(
+        LOW, target="high", queries_per_round=2, budget=14
     )
     n_told = 0
     while (rows := session.ask()) is not None:

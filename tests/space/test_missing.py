@@ -230,10 +230,10 @@ def test_what_is_missing_is_never_strange_itself() -> None:
 
 
 def test_a_search_sees_finite_numbers_only(explainer: acex.Explainer) -> None:
-    _, problem = explainer.planned(rejected("income").iloc[0], Options.of({"target": "good"}))
-    ground = problem.cached(SearchContext)
-    points = Points(ground, problem.reference)
-    for numbers_seen in (points.Z, points.S, points.R, points.costs, points.ranks, ground.rows.Z, problem.projected):
+    _, problem = explainer._planner.plan(rejected("income").iloc[0], Options.of({"target": "good"}))
+    context = problem.cached(SearchContext)
+    points = Points(context, problem.reference)
+    for numbers_seen in (points.Z, points.S, points.R, points.costs, points.ranks, context.rows.Z, problem.projected):
         assert np.isfinite(numbers_seen).all()
     assert np.abs(points.Z).max() < 100
     assert np.abs(points.S).max() < 100
