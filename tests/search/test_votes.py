@@ -134,7 +134,7 @@ def test_without_noise_confirm_changes_nothing() -> None:
     plain = acex.explain(model, x, data=loans.rows, budget=8)
     e = acex.explain(acex.Model(model, noise=0, confirm=5), x, data=loans.rows, budget=8)
     assert [s.row for s in e.steps] == [s.row for s in plain.steps]
-    assert not {"noise", "confirm"} & e.settings.keys()  # they are part of the fingerprint otherwise
+    assert e.plan.identity == plain.plan.identity
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2])
@@ -196,10 +196,10 @@ def test_votes_that_are_known_are_free_and_the_record_tells_the_same(tmp_path: P
     assert sum(model.times.values()) == sent == first.n_queries
     with Ledger(path) as ledger:
         [name] = ledger.tables.explanations()["id"]
-        told = acex.Explanation.from_ledger(ledger, name)
+        stored = acex.Explanation.from_ledger(ledger, name)
         assert len(ledger.tables.answers(NAME)) == sent
         assert check(ledger.database.address) == []
-    assert again.ending.votes == told.ending.votes == first.ending.votes
+    assert again.ending.votes == stored.ending.votes == first.ending.votes
     assert [s.best for s in told.steps] == [s.best for s in first.steps]
 
 
@@ -239,19 +239,19 @@ def test_labels_that_are_told_are_votes_where_one_is_wanted(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"noise": 0.5}, "noise must be a share of answers from 0 to below 0.5"),
-        ({"noise": -0.1}, "noise must be"),
-        ({"noise": float("nan")}, "noise must be"),
-        ({"noise": "much"}, "noise must be"),
-        ({"noise": None}, "noise must be"),
-        ({"confirm": 0}, "confirm must be a whole number of at least 1, got 0"),
-        ({"confirm": 2.5}, "confirm must be"),
+        ({"noise": 0.5}, "noise.*0.5"),
+        ({"noise": -0.1}, "noise"),
+        ({"noise": float("nan")}, "noise"),
+        ({"noise": "much"}, "noise"),
+        ({"noise": None}, "noise"),
+        ({"confirm": 0}, "confirm.*0"),
+        ({"confirm": 2.5}, "confirm"),
         ({"strategy": "penalty"}, "noise needs strategy 'feasible'"),
         ({"scores": True}, "noise needs labels"),
         ({"target": acex.AtLeast(3.0)}, "noise needs labels"),
     ],
 )
-def test_what_makes_no_sense_is_said(options: dict[str, Any], words: str) -> None:
+def test_invalid_noise_is_refused(options: dict[str, Any], words: str) -> None:
     class Model:
         classes_ = ("low", "high")
 

@@ -235,7 +235,7 @@ def test_another_rule_is_another_explanation_and_none_is_as_before() -> None:
 
 @pytest.mark.parametrize(
     ("rules", "words"),
-    [([""], "expected a text"), (3, "expected a text"), ([1], "got 1"), (["x < 3"], "no column 'x'")],
+    [([""], "expected texts"), (3, "expected texts"), ([1], "got 1"), (["x < 3"], "no column 'x'")],
 )
 def test_invalid_rules_are_refused_before_anything_is_asked(rules: Any, words: str) -> None:
     def nobody(rows: Any) -> Any:
