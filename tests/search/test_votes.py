@@ -200,7 +200,7 @@ def test_votes_that_are_known_are_free_and_the_record_tells_the_same(tmp_path: P
         assert len(ledger.tables.answers(NAME)) == sent
         assert check(ledger.database.address) == []
     assert again.ending.votes == stored.ending.votes == first.ending.votes
-    assert [s.best for s in told.steps] == [s.best for s in first.steps]
+    assert [s.best for s in stored.steps] == [s.best for s in first.steps]
 
 
 def _explain(path: Path, bill: Path, dies_at: int | None) -> None:
