@@ -57,8 +57,8 @@ class Fickle:
 
 
 def explained(model: Any, ledger: Any = None, **options: Any) -> acex.Explanation:
-    options = {"target": "high", "noise": 0.1, "budget": 20} | options
-    settings = {name: options.pop(name) for name in ("noise", "confirm", "scores") if name in options}
+    options = dict[str, Any](target="high", noise=0.1, budget=20) | options
+    settings: dict[str, Any] = {name: options.pop(name) for name in ("noise", "confirm", "scores") if name in options}
     return acex.explain(acex.Model(model, name=NAME, **settings), LOW, data=X, ledger=ledger, **options)
 
 
