@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from ledgers import postgres
+
+settings.register_profile("acex", deadline=None)  # no test depends on how busy the machine is
+settings.load_profile("acex")
 
 needs_data = pytest.mark.skipif(
     "ACEX_DATA" not in os.environ, reason="needs the paper's data sets: set ACEX_DATA to their folder"

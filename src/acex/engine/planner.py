@@ -175,7 +175,7 @@ class Planner:
             "scores": model.scores,
             "class_names": [[label, name] for label, name in model.class_names.items()] or None,
             "noise": model.noise,
-            "confirm": model.confirm,
+            "confirm": model.confirm if model.noise else 3,  # without noise it decides nothing
             "share_answers": self.share_answers,
         }
 

@@ -371,9 +371,6 @@ class Nominal(Categorical):
     def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
         return {"categories": tuple(sorted(column.unique().tolist()))}
 
-    def confined(self, x: FloatArray, allowed: FloatArray, home: float) -> FloatArray:
-        return np.where(np.isin(x, allowed), x, home if home in allowed else allowed[0])
-
 
 def truth(value: Any) -> bool | None:
     """The truth value of yes, true, 1 and the like; None for anything else."""

@@ -18,20 +18,9 @@ from acex.space.kinds import Continuous, Integer
 from acex.space.plausibility import Plausibility
 from acex.space.region import Region
 from acex.space.space import Space
-from problems import DISCRETE, MIXED, decide, problem
+from problems import DISCRETE, MIXED, problem, run
 
 QUICK = Penalty(n0=8, sobol=256)
-
-
-def run(search: Search, n: int = 60, never: bool = False) -> Search:
-    """The search after n queries, or when it has stopped."""
-    while len(search.history.queries) < n:
-        query = search.ask()
-        if query is None:
-            break
-        hit = not never and bool(decide(search.problem, query.point[None])[0])
-        search = search.tell(query, hit)
-    return search
 
 
 @pytest.mark.parametrize("space", [MIXED, DISCRETE])

@@ -29,7 +29,6 @@ from acex.models.adapters import as_predict
 from acex.models.chat import Chat, _label_probabilities, _Token
 from acex.models.labels import Scored
 from chats import chat, completion
-from commands import run
 from servers import Deed, drip_body, half, hang_up, pours, reset, says, serving
 
 ROWS = pd.DataFrame({"tone": ["rude", "calm", "calm"], "words": [3, 40, 7], "cites a source": [True, False, True]})
@@ -532,7 +531,7 @@ def test_noise_breaks_no_promise(tmp_path: Path) -> None:
                 answers = {a.row: a.label for a in ledger.answers(model.model_id)}
                 assert set(answers.values()) <= set(CLASSES) and len(answers) == len(prompts)
                 if e.outcome == "found":
-                    box = BlackBox(model.predict, ledger, 1, model_id=model.model_id)
+                    box = BlackBox(acex.Model(model), ledger, 1, model_id=model.model_id)
                     assert box.ask(e.counterfactuals[:1])[0].label == e.label_after
                     assert box.n_queries == 0
 
@@ -620,6 +619,8 @@ content = "Grade $record"
 
 
 def test_a_language_model_is_asked_from_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands import run
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CHAT_KEY", f"Bearer {TOKEN}")
     Path("grader.toml").write_text(CONFIG)

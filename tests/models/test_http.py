@@ -25,7 +25,6 @@ from acex.engine.blackbox import BlackBox
 from acex.ledger import MemoryLedger
 from acex.models import http as remote
 from acex.models import transport
-from commands import run
 from servers import Deed, drip_body, drip_headers, half, hang_up, labels, pours, raw, reset, says, serving
 
 ROWS = np.array([[1.0], [-1.0], [2.0], [-2.0], [3.0]])
@@ -182,7 +181,7 @@ def test_who_is_turned_away_was_not_charged_and_does_not_insist(status: int) -> 
         (raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{}"), "gave no complete answer"),
         (
             says(200, b"not zipped", content_encoding="gzip"),
-            "gave no complete answer: its body cannot be decompressed: .*incorrect header",
+            "gave no complete answer: .*incorrect header",
         ),
         (says(200, "<html>"), "one label per row: Expecting value.*The answer: '<html>'"),
         (says(200, ""), "one label per row: Expecting value"),
@@ -245,51 +244,31 @@ def test_a_busy_server_that_breaks_off_is_asked_again() -> None:
         assert asking(server.url).predict(ROWS) == RIGHT
 
 
-def test_a_gzip_bomb_is_not_unpacked() -> None:
-    bomb = gzip.compress(bytes(10**7)) * 100  # 1 MB that unpacks to 1 GB
+def test_a_compressed_answer_is_limited_by_its_decompressed_size() -> None:
+    bomb = gzip.compress(bytes(10**9))  # 1 MB that decompresses to 1 GB
     with serving(says(200, bomb, content_encoding="gzip")) as server:
         model = asking(server.url)
         tracemalloc.start()
         try:
             with pytest.raises(ModelFailed, match=r"more than 16,000,000 bytes \(answer_limit\)"):
                 model.predict(ROWS)
-            assert tracemalloc.get_traced_memory()[1] < 100_000_000
+            assert tracemalloc.get_traced_memory()[1] < 150_000_000
         finally:
             tracemalloc.stop()
 
 
-def test_what_unpacks_to_nothing_is_cut_too() -> None:
-    nothing = gzip.compress(b"") * 10_000  # 200 kB
-    with (
-        serving(says(200, nothing, content_encoding="gzip")) as server,
-        pytest.raises(ModelFailed, match=r"more than 100,000 bytes \(answer_limit\)"),
-    ):
-        asking(server.url, answer_limit=100_000).predict(ROWS)
-
-
-@pytest.mark.parametrize(
-    ("body", "encoding", "message"),
-    [
-        (gzip.compress(gzip.compress(b"{}")), "gzip, gzip", "'gzip, gzip'; only gzip"),
-        (b"{}", "br", "'br'; only gzip"),
-        (gzip.compress(b"{}")[:-3], "gzip", "its compressed body is incomplete"),
-        (gzip.compress(b"{}") + b"more", "gzip", "cannot be decompressed"),
-        (b"", "gzip", "its compressed body is incomplete"),
-    ],
-    ids=["twice", "otherwise", "cut off", "with more behind", "empty"],  # what is packed holds the time
-)
-def test_what_is_packed_in_another_way_is_told(body: bytes, encoding: str, message: str) -> None:
-    with serving(says(200, body, content_encoding=encoding)) as server:
-        with pytest.raises(ModelFailed, match=f"{message}.*may have been charged"):
+def test_an_incomplete_compressed_answer_may_have_been_charged() -> None:
+    body = gzip.compress(json.dumps({"labels": RIGHT}).encode())[:-12]
+    with serving(says(200, body, content_encoding="gzip")) as server:
+        with pytest.raises(ModelFailed, match="may have been charged"):
             asking(server.url).predict(ROWS)
         assert server.headers[0]["accept-encoding"] == "gzip"
 
 
-def test_a_packed_answer_is_unpacked() -> None:
+def test_a_compressed_answer_is_read() -> None:
     long = json.dumps({"labels": RIGHT, "noise": np.random.default_rng(0).random(50_000).tolist()}).encode()
-    for packed in (gzip.compress(long), gzip.compress(long[:1000]) + gzip.compress(long[1000:])):
-        with serving(says(200, packed, content_encoding="gzip")) as server:
-            assert asking(server.url).predict(ROWS) == RIGHT
+    with serving(says(200, gzip.compress(long), content_encoding="gzip")) as server:
+        assert asking(server.url).predict(ROWS) == RIGHT
 
 
 def test_a_body_as_long_as_the_limit_is_taken() -> None:
@@ -361,7 +340,7 @@ def test_labels_that_were_paid_for_before_a_failure_are_not_lost(deed: Deed, in_
 
 def test_the_black_box_keeps_what_was_answered_before_a_failure() -> None:
     with serving(labels, half, labels) as server:
-        box = BlackBox(asking(server.url, rows_per_request=2).predict, MemoryLedger(), 10)
+        box = BlackBox(acex.Model(asking(server.url, rows_per_request=2)), MemoryLedger(), 10)
         with pytest.raises(ModelFailed, match="gave no complete answer") as caught:
             box.ask(ROWS)
         assert caught.value.in_doubt == 2
@@ -442,7 +421,7 @@ def test_a_label_with_a_secret_is_refused_and_not_stored(
     with serving(says(200, json.dumps({"labels": [label]}))) as server:
         model = asking(server.url, headers_from_env={"Authorization": "MY_TOKEN"}, retries=0)
         with acex.Ledger(tmp_path / "answers.db") as ledger, pytest.raises(ModelFailed, match="secret") as caught:
-            BlackBox(model.predict, ledger, 10).ask(ROWS[:1])
+            BlackBox(acex.Model(model), ledger, 10).ask(ROWS[:1])
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert TOKEN not in f"{caught.value} {vars(caught.value)}" and TOKEN.encode() not in written
 
@@ -537,7 +516,7 @@ def test_another_model_behind_the_same_address_does_not_get_the_answers_of_the_f
         for name in ("a", "b", "a"):
             monkeypatch.setenv("MY_MODEL", name)
             model = selecting(server.url)
-            box = BlackBox(model.predict, ledger, 10, model_id=model.model_id)
+            box = BlackBox(acex.Model(model), ledger, 10, model_id=model.model_id)
             told.append((box.ask(ROWS[:1])[0].label, box.n_queries))
     assert told == [("yes", 1), ("no", 1), ("yes", 0)]
 
@@ -580,6 +559,8 @@ def test_a_header_that_may_select_the_model_gets_a_remark() -> None:
 
 
 def test_in_a_shell_the_remark_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands import run
+
     monkeypatch.setenv("TENANT", "a")
     pd.DataFrame(ROWS, columns=["a"]).to_csv(tmp_path / "rows.csv", index=False)
     (tmp_path / "remote.toml").write_text('request = {rows = "$rows"}\nlabels = "labels"')

@@ -268,7 +268,7 @@ def test_a_function_of_one_row_of_an_array_is_told_too() -> None:
 )
 def test_a_constraint_of_one_row_is_told_before_anything_is_asked(constraint: Any) -> None:
     asked: list[Any] = []
-    with pytest.raises(ValueError, match=r"constraint .*It looks like a function of one row"):
+    with pytest.raises(ValueError, match=r"rules.*It looks like a function of one row"):
         acex.explain(asked.append, FRAME.iloc[0], data=FRAME, rules=[constraint])
     assert asked == []
 

@@ -227,7 +227,9 @@ def approves(rows: pd.DataFrame) -> list[str]:
 
 def test_no_row_that_is_asked_has_a_step_that_nobody_would_see(rows: pd.DataFrame) -> None:
     e = acex.explain(approves, {"income": 2500.0, "debt": 1.3, "job": "cook"}, data=rows, budget=25)
-    steps = np.abs(e.scale.differences(e.space.encode(e.asked), e.space.encode(e.factual)[0]))
+    space = e.plan.space
+    X = space.encode(e.trace[space.names])
+    steps = np.abs(e.plan.scale.differences(X, space.encode(e.factual)[0]))
     assert (steps[steps > 0] >= 0.01).all()
 
 
@@ -254,7 +256,8 @@ def test_the_steps_of_categories_are_changes(rows: pd.DataFrame) -> None:
         return ["yes" if job == "cook" else "no" for job in rows["job"]]
 
     e = acex.explain(cooks, {"income": 2500.0, "debt": 1.3, "job": "nurse"}, data=rows, budget=30)
-    assert e.changes_in_words() == [("job", "nurse", "cook", "change", "needed (asked)")]
+    changes = e.changes[["feature", "before", "after", "needed"]]
+    assert changes.to_numpy().tolist() == [["job", "nurse", "cook", "needed (asked)"]]
 
 
 def test_asked_rows_have_keys_of_their_own() -> None:

@@ -18,8 +18,7 @@ from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
 from acex.space.kinds import Continuous
 from acex.space.space import Space
-from problems import answered, problem
-from test_search import run
+from problems import answered, problem, run
 
 PLANE = Space((Continuous("a", 0, 10), Continuous("b", 0, 10)))
 QUICK = Penalty(n0=6, sobol=256, epsilon=0.1)

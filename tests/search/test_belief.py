@@ -46,9 +46,9 @@ def evidence(p: Problem, n: int = 12) -> Evidence:
 # -- weights ---------------------------------------------------------------------------------------------
 
 
-def test_the_weights_were_trained_on_the_traits_as_they_are() -> None:
-    """Who changes what traits mean raises their revision, and trains anew: python -m benchmarks train."""
-    hit, ahead = learned("hit_"), learned("outlook_")
+def test_the_weights_were_trained_on_the_current_inputs() -> None:
+    """To change the meaning of an input, increase the revision and train: python -m benchmarks train."""
+    hit, ahead = load_network("hit_"), load_network("outlook_")
     assert hit is not None and ahead is not None
     assert (hit.revision, hit.names) == (REVISION, NAMES)
     assert (ahead.revision, ahead.names) == (REVISION, stopping.NAMES)

@@ -15,11 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acex
-from acex.engine.recorded import load_explanation
 from acex.ledger.sql import Ledger
 from acex.space.region import Region
 from acex.space.rules import Rule
-from commands import run
 from ledgers import Bill, Seller, killed
 
 SPACE = acex.Space(
@@ -220,8 +218,8 @@ def strong(rows: pd.DataFrame) -> Any:
 def test_rules_hold_in_every_row_that_is_asked(strategy: Any) -> None:
     e = acex.explain(strong, X, data=MIX, target="strong", budget=14, rules=RULES, strategy=strategy)
     assert e.outcome == "found"
-    assert np.allclose(e.asked[["sand", "clay", "lime"]].sum(axis=1), 100)
-    assert ((e.asked["oven"] != "wood") | (e.asked["sand"] <= 60))[1:].all()
+    assert np.allclose(e.trace[["sand", "clay", "lime"]].sum(axis=1), 100)
+    assert ((e.trace["oven"] != "wood") | (e.trace["sand"] <= 60))[1:].all()
     assert e.settings["rules"] == RULES
     page = e.to_html()
     assert "Rule: The sum of sand, clay and lime is 100." in page
@@ -230,15 +228,16 @@ def test_rules_hold_in_every_row_that_is_asked(strategy: Any) -> None:
 
 def test_another_rule_is_another_explanation_and_none_is_as_before() -> None:
     explainer = acex.Explainer(strong, MIX)
-    plain, ruled, other = (explainer.plan(X, rules=r).identity for r in ([], RULES, RULES[0]))
+    plain, ruled, other = (explainer.search(X, rules=r).plan.identity for r in ([], RULES, RULES[0]))
     assert len({plain, ruled, other}) == 3
-    assert plain == explainer.plan(X).identity
+    assert plain == explainer.search(X).plan.identity
 
 
 @pytest.mark.parametrize(
-    ("rules", "words"), [([""], "expected texts"), (3, "expected texts"), ([1], "got 1"), (["x < 3"], "no column 'x'")]
+    ("rules", "words"),
+    [([""], "expected texts"), (3, "expected texts"), ([1], "got 1"), (["x < 3"], "no column 'x'")],
 )
-def test_rules_that_are_none_are_told_before_anything_is_asked(rules: Any, words: str) -> None:
+def test_invalid_rules_are_refused_before_anything_is_asked(rules: Any, words: str) -> None:
     def nobody(rows: Any) -> Any:
         raise AssertionError
 
@@ -259,8 +258,8 @@ def test_killed_in_the_middle_it_goes_on_under_the_same_rules(tmp_path: Path) ->
     with Ledger(tmp_path / "l.db") as ledger:
         ledger.abandon("m")
         e = explain_for_money(tmp_path)
-        again = load_explanation(ledger, e.plan.identity)
-    assert again.plan.rules == tuple(RULES) and again.trace.equals(e.trace)
+        again = acex.load_explanation(ledger, e.plan.identity)
+    assert again.plan.settings["rules"] == RULES and again.trace.equals(e.trace)
     bill = Counter(Bill(tmp_path / "bill").lines())
     assert bill.total() <= 8 and sorted(bill.values())[-2:] == [1, 2]
     sent = np.array([json.loads(row)[:3] for row in bill])
@@ -270,6 +269,8 @@ def test_killed_in_the_middle_it_goes_on_under_the_same_rules(tmp_path: Path) ->
 def test_the_shell_takes_rules_from_its_options_and_from_a_schema(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from commands import run
+
     monkeypatch.chdir(tmp_path)
     code = "def strong(rows):\n    return [s + 0.2 * k > 52 for s, k in zip(rows.sand, rows.lime)]\n"
     Path("acex_test_bricks.py").write_text(code, encoding="utf-8")

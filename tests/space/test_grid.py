@@ -218,22 +218,22 @@ def test_a_counterfactual_looks_like_a_row_of_the_data(strategy: str) -> None:
     bad = LOANS[model(LOANS) == "bad"].iloc[3]
     e = acex.explain(model, bad, data=LOANS, budget=25, strategy=strategy)
     assert e.outcome == "found"
-    assert (e.asked["loan"] % 50 == 0).all() and (e.asked["score"] % 1 == 0).all()
-    assert (e.asked["rate"] == e.asked["rate"].round(3)).all()
+    assert (e.trace["loan"] % 50 == 0).all() and (e.trace["score"] % 1 == 0).all()
+    assert (e.trace["rate"] == e.trace["rate"].round(3)).all()
     assert e.counterfactuals.dtypes.tolist() == LOANS.dtypes.tolist()
 
 
 def test_steps_can_be_set_or_turned_off_and_a_row_off_the_grid_keeps_its_value() -> None:
     bad = LOANS[model(LOANS) == "bad"].iloc[3]
     e = acex.explain(model, bad, data=LOANS, budget=15, space=acex.Space.infer(LOANS, grid={"rate": 0.01, "loan": 500}))
-    others = e.asked.iloc[1:]
+    others = e.trace.iloc[1:]
     moved = others["rate"] != bad["rate"]
     assert moved.any() and (others["rate"][moved] == others["rate"][moved].round(2)).all()
     free = acex.explain(model, bad, data=LOANS, budget=15, space=acex.Space.infer(LOANS, grid=False))
-    assert (free.asked["rate"] != free.asked["rate"].round(3)).any()
+    assert (free.trace["rate"] != free.trace["rate"].round(3)).any()
     odd = acex.explain(model, {**bad, "rate": 0.12345, "score": 1.5}, data=LOANS, budget=15)
     assert odd.factual["rate"] == 0.12345 and odd.factual["score"] == 1.5
-    assert set(odd.asked["rate"]) - {0.12345} <= set(np.round(odd.asked["rate"], 3))
+    assert set(odd.trace["rate"]) - {0.12345} <= set(np.round(odd.trace["rate"], 3))
 
 
 def test_a_grid_can_be_written_in_a_schema(tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ from ledgers import Bill
 RNG = np.random.default_rng(0)
 X = np.column_stack([np.r_[-RNG.random(40), 1 + RNG.random(40)], RNG.random(80)]).round(3)
 FACTUAL = X[np.argmin(np.abs(X[:, 0] + 0.2))]
-MISSING_CODE, THE_GAP = 1.0, 0.0  # from where on the gap is forbidden
+NOWHERE, THE_GAP = 1.0, 0.0  # from where on the gap is forbidden
 
-FROM = MISSING_CODE  # for the rule that uses a global
+FROM = NOWHERE  # for the rule that uses a global
 
 
 def outside(rows: FloatArray, start: float) -> Any:
@@ -45,7 +45,7 @@ def by_global(rows: FloatArray) -> Any:
     return outside(rows, FROM)
 
 
-def by_default(rows: FloatArray, *, start: float = MISSING_CODE) -> Any:
+def by_default(rows: FloatArray, *, start: float = NOWHERE) -> Any:
     return outside(rows, start)
 
 
@@ -114,7 +114,7 @@ def explained_and_killed(rule: Any, folder: Path) -> None:
 def test_what_a_rule_forbids_now_is_not_sent_whatever_was_begun_before(
     kind: str, ended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = KINDS[kind](MISSING_CODE, monkeypatch)
+    before = KINDS[kind](NOWHERE, monkeypatch)
     if ended:
         explain(before, tmp_path, "before", 14)
     else:
@@ -122,7 +122,7 @@ def test_what_a_rule_forbids_now_is_not_sent_whatever_was_begun_before(
     assert "True" in Bill(tmp_path / "before").lines()  # or there would be nothing to see
     e = explain(KINDS[kind](THE_GAP, monkeypatch), tmp_path, "now", 20)
     assert "True" not in Bill(tmp_path / "now").lines()
-    assert not in_the_gap(e.asked.to_numpy()).any()
+    assert not in_the_gap(e.trace[e.plan.space.names].to_numpy()).any()
     assert not in_the_gap(e.counterfactuals.to_numpy()).any()
     assert e.warnings == ()
 
@@ -132,21 +132,21 @@ def test_a_rule_that_is_taken_for_another_is_found_out_before_anything_is_sent(
     ended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However well a rule is pinned down, code can depend on more: the clock, a file, a server.
-    monkeypatch.setattr("acex.api.pinned", lambda rule: ("some rule", True))
+    monkeypatch.setattr("acex.engine.planner.fingerprint_of", lambda rule: ("some rule", True))
     if ended:
-        explain(Rule(MISSING_CODE), tmp_path, "before", 8)
+        explain(Rule(NOWHERE), tmp_path, "before", 8)
         e = explain(Rule(THE_GAP), tmp_path, "now", 20)
-        assert not in_the_gap(e.asked.to_numpy()[8:]).any()
+        assert not in_the_gap(e.trace[e.plan.space.names].to_numpy()[8:]).any()
         assert not in_the_gap(e.counterfactuals.to_numpy()).any()  # also where the answer was paid for before
     else:
-        explained_and_killed(Rule(MISSING_CODE), tmp_path)
-        with pytest.raises(ValueError, match="forbidden by the rules"):
+        explained_and_killed(Rule(NOWHERE), tmp_path)
+        with pytest.raises(ValueError, match="was about to ask, is forbidden by"):
             explain(Rule(THE_GAP), tmp_path, "now", 20)
     assert "True" not in Bill(tmp_path / "now").lines()
 
 
 def test_a_rule_that_has_not_changed_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
-    explain(Rule(MISSING_CODE), tmp_path, "before", 8)
-    e = explain(Rule(MISSING_CODE), tmp_path, "now", 12)
+    explain(Rule(NOWHERE), tmp_path, "before", 8)
+    e = explain(Rule(NOWHERE), tmp_path, "now", 12)
     assert (e.n_reused, e.n_queries) == (8, 4)
     assert len(Bill(tmp_path / "now").lines()) == 4

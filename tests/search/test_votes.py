@@ -17,15 +17,12 @@ from numpy.testing import assert_allclose
 
 import acex
 from acex.arrays import FloatArray
-from acex.engine.recorded import load_explanation
 from acex.ledger import as_vote, canonical, is_vote, without_vote
 from acex.ledger.maintenance import check
 from acex.ledger.sql import Ledger
 from acex.search.problem import History, Query
 from acex.search.surrogate import fit
 from acex.search.votes import Noise, Tally
-from commands import run as shell
-from commands import set_up
 from ledgers import run
 
 X = np.random.default_rng(0).normal(size=(60, 2)).round(3)
@@ -60,24 +57,25 @@ class Fickle:
 
 
 def explained(model: Any, ledger: Any = None, **options: Any) -> acex.Explanation:
-    said: dict[str, Any] = {"target": "high", "noise": 0.1, "budget": 20} | options
-    return acex.explain(acex.Model(model, name=NAME), LOW, data=X, ledger=ledger, **said)
+    options = dict[str, Any](target="high", noise=0.1, budget=20) | options
+    settings: dict[str, Any] = {name: options.pop(name) for name in ("noise", "confirm", "scores") if name in options}
+    return acex.explain(acex.Model(model, name=NAME, **settings), LOW, data=X, ledger=ledger, **options)
 
 
 # -- what votes are worth ----------------------------------------------------------------------------------------
 
 
-def told(*answers: tuple[float, bool], chance: float = 0.3) -> History:
+def answered(*answers: tuple[float, bool], p_hit: float = 0.3) -> History:
     """A history of points on a line, the factual at 0."""
-    history = History((), ()).told(Query(np.zeros(1), "factual"), False)
+    history = History((), ()).with_answer(Query(np.zeros(1), "factual"), False)
     for x, hit in answers:
-        history = history.told(Query(np.array([x]), "first", chance=chance), hit)
+        history = history.with_answer(Query(np.array([x]), "first", p_hit=p_hit), hit)
     return history
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.floats(0.01, 0.4), st.floats(0.02, 0.45))
 def test_the_probability_of_a_hit_is_bayes_rule(answers: list[bool], share: float, chance: float) -> None:
-    tally = Tally(Noise(share), told(*((1.0, hit) for hit in answers), chance=chance))
+    tally = Tally(Noise(share), answered(*((1.0, hit) for hit in answers), p_hit=chance))
     of_hit, of_miss = chance, 1 - chance
     for hit in answers:  # one after the other, not by their difference
         of_hit, of_miss = of_hit * (1 - share if hit else share), of_miss * (share if hit else 1 - share)
@@ -85,7 +83,7 @@ def test_the_probability_of_a_hit_is_bayes_rule(answers: list[bool], share: floa
 
 
 def test_a_strategy_sees_each_row_once_and_the_majority() -> None:
-    tally = Tally(Noise(0.1), told((1, False), (2, True), (1, True), (1, True), (2, False)))
+    tally = Tally(Noise(0.1), answered((1, False), (2, True), (1, True), (1, True), (2, False)))
     assert tally.history.X.ravel().tolist() == [0, 1, 2]
     assert tally.history.hits == (False, True, False)  # one for and one against is no hit
     assert tally.position(1) == 3  # where the row first got the answer that holds
@@ -93,26 +91,26 @@ def test_a_strategy_sees_each_row_once_and_the_majority() -> None:
 
 def test_the_votes_that_are_kept_are_as_many_as_a_lead_takes_on_average() -> None:
     share, confirm = 0.2, 5
-    tally = Tally(Noise(share, confirm), told(*[(1.0, True)] * 3, chance=0.3))
+    tally = Tally(Noise(share, confirm), answered(*[(1.0, True)] * 3, p_hit=0.3))
     # Steps to a lead of 5 from leads of 4, 3, ..., -95: one, and what is left after a vote for or against.
     leads = np.arange(100)
     steps = np.eye(100)
     steps[leads[1:], leads[:-1]] -= 1 - share
     steps[leads[:-1], leads[1:]] -= share
     expected = np.linalg.solve(steps, np.ones(100))
-    assert tally._wanted(np.array([1])) == np.ceil(expected[1])  # from a lead of 3
+    assert tally._votes_needed(np.array([1])) == np.ceil(expected[1])  # from a lead of 3
 
 
 def test_a_vote_belongs_to_the_round_in_which_it_is_asked() -> None:
-    history = told((1, True)).told(Query(np.array([2.0]), "first", round=1), False)
-    history = history.told(Query(np.array([3.0]), "first", round=2), True)
+    history = answered((1, True)).with_answer(Query(np.array([2.0]), "first", round=1), False)
+    history = history.with_answer(Query(np.array([3.0]), "first", round=2), True)
     vote = Tally(Noise(0.1), history)._vote(1)
     assert (vote.point.tolist(), vote.round, vote.purpose) == ([1.0], 2, "vote")
 
 
 def test_the_share_is_learnt_from_rows_that_were_asked_more_than_once() -> None:
-    steady = Tally(Noise("auto"), told(*[(1.0, True)] * 10, (2.0, False))).share
-    fickle = Tally(Noise("auto"), told(*[(1.0, True)] * 7, *[(1.0, False)] * 3)).share
+    steady = Tally(Noise("auto"), answered(*[(1.0, True)] * 10, (2.0, False))).share
+    fickle = Tally(Noise("auto"), answered(*[(1.0, True)] * 7, *[(1.0, False)] * 3)).share
     assert 0 < steady < 0.08 < fickle < 0.35
 
 
@@ -136,7 +134,7 @@ def test_without_noise_confirm_changes_nothing() -> None:
     plain = acex.explain(model, x, data=loans.rows, budget=8)
     e = acex.explain(acex.Model(model, noise=0, confirm=5), x, data=loans.rows, budget=8)
     assert [s.row for s in e.steps] == [s.row for s in plain.steps]
-    assert not {"noise", "confirm"} & e.settings.keys()  # they are part of the fingerprint otherwise
+    assert e.plan.identity == plain.plan.identity
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2])
@@ -198,11 +196,11 @@ def test_votes_that_are_known_are_free_and_the_record_tells_the_same(tmp_path: P
     assert sum(model.times.values()) == sent == first.n_queries
     with Ledger(path) as ledger:
         [name] = ledger.tables.explanations()["id"]
-        told = load_explanation(ledger, name)
+        stored = acex.load_explanation(ledger, name)
         assert len(ledger.tables.answers(NAME)) == sent
         assert check(ledger.database.address) == []
-    assert again.ending.votes == told.ending.votes == first.ending.votes
-    assert [s.best for s in told.steps] == [s.best for s in first.steps]
+    assert again.ending.votes == stored.ending.votes == first.ending.votes
+    assert [s.best for s in stored.steps] == [s.best for s in first.steps]
 
 
 def _explain(path: Path, bill: Path, dies_at: int | None) -> None:
@@ -222,8 +220,8 @@ def test_a_process_that_is_killed_amid_a_vote_pays_for_no_answered_vote_twice(tm
 
 
 def test_labels_that_are_told_are_votes_where_one_is_wanted(tmp_path: Path) -> None:
-    session = acex.Explainer(acex.Model(truth, name=NAME), X, ledger=tmp_path / "l.db").search(
-        LOW, target="high", noise=0.1, queries_per_round=2, budget=14
+    session = acex.Explainer(acex.Model(truth, name=NAME, noise=0.1), X, ledger=tmp_path / "l.db").search(
+        LOW, target="high", queries_per_round=2, budget=14
     )
     n_told = 0
     while (rows := session.ask()) is not None:
@@ -241,19 +239,19 @@ def test_labels_that_are_told_are_votes_where_one_is_wanted(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"noise": 0.5}, "noise must be a share of answers from 0 to below 0.5"),
-        ({"noise": -0.1}, "noise must be"),
-        ({"noise": float("nan")}, "noise must be"),
-        ({"noise": "much"}, "noise must be"),
-        ({"noise": None}, "noise must be"),
-        ({"confirm": 0}, "confirm must be a whole number of at least 1, got 0"),
-        ({"confirm": 2.5}, "confirm must be"),
+        ({"noise": 0.5}, "noise.*0.5"),
+        ({"noise": -0.1}, "noise"),
+        ({"noise": float("nan")}, "noise"),
+        ({"noise": "much"}, "noise"),
+        ({"noise": None}, "noise"),
+        ({"confirm": 0}, "confirm.*0"),
+        ({"confirm": 2.5}, "confirm"),
         ({"strategy": "penalty"}, "noise needs strategy 'feasible'"),
         ({"scores": True}, "noise needs labels"),
         ({"target": acex.AtLeast(3.0)}, "noise needs labels"),
     ],
 )
-def test_what_makes_no_sense_is_said(options: dict[str, Any], words: str) -> None:
+def test_invalid_noise_is_refused(options: dict[str, Any], words: str) -> None:
     class Model:
         classes_ = ("low", "high")
 
@@ -267,6 +265,9 @@ def test_what_makes_no_sense_is_said(options: dict[str, Any], words: str) -> Non
 
 
 def test_the_shell_takes_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands import run as shell
+    from commands import set_up
+
     set_up(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
