@@ -28,7 +28,7 @@ import pandas as pd
 
 import acex
 from acex.arrays import FloatArray
-from acex.batch import explanations
+from acex.batch import explanations, scheduling
 from benchmarks.suite import ROOT, Job, Line, Suite
 from benchmarks.table import Table, number
 
@@ -142,18 +142,13 @@ def ledger_size_tables(lines: pd.DataFrame) -> dict[str, Table]:
 class Recorded:
     """An executor that returns one explanation for each row; no model is queried."""
 
-    is_here = True
-
     def __init__(self, explanation: acex.Explanation) -> None:
         self.explanation = explanation
 
     def run(self, tool: Any, task: Any, items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         for item in items:
             steps = tuple(replace(step, row=dict(step.row)) for step in self.explanation.steps)
-            yield item, explanations.Done(replace(self.explanation, steps=steps), len(steps))
-
-    def refuse_file(self, path: Path) -> None:
-        """Accepts any file."""
+            yield item, scheduling.Done(replace(self.explanation, steps=steps), len(steps))
 
 
 def batch_memory(n: int, keep: bool) -> None:

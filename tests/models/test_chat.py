@@ -383,7 +383,7 @@ def priced(model: HttpModel, ledger: BaseLedger | None = None) -> BlackBox:
     ledger = MemoryLedger() if ledger is None else ledger
     if model.money is not None:
         ledger.budget("chat", money=model.money)
-    return BlackBox(model.predict, ledger, 1000, model_id="chat", prices=model)
+    return BlackBox(acex.Model(model), ledger, 1000, model_id="chat")
 
 
 def money_used(box: BlackBox) -> float:

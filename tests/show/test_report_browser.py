@@ -10,7 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_report import found, outcomes, renamed
+
+from reported import found, outcomes, renamed
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
