@@ -163,7 +163,7 @@ def with_dice(s: Setting, x: pd.Series[Any]) -> Line:
         explainer = acex.Explainer(s.predict, known, space=s.space)
         problem = explainer.search(x, target=acex.Between(s.low, s.high)).problem
         if s.low <= s.predict(row)[0] <= s.high:
-            cost = float(problem.cost(s.space.reaching(row).encode(row))[0])
+            cost = float(problem.cost(s.space.reaching(row)[1])[0])
     return {"queries": queries, "cost": cost}
 
 

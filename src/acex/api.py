@@ -317,8 +317,7 @@ class Explainer:
             ValueError: a row does not fit the space, or a label cannot come from the model. Nothing was recorded.
         """
         planner = self._planner
-        space = self.space.reaching(rows)
-        points = space.encode(rows)
+        space, points = self.space.reaching(rows)
         read = planner.model.read(labels, len(points))
         for answer in self.ledger.answers(self.model_id, newest=1):
             refuse_other_kind(read, answer.label)

@@ -207,7 +207,7 @@ def test_rows_look_as_real_among_rows_with_gaps_as_among_whole_ones(kind: Any) -
     odd = fresh.assign(b=-fresh["b"])[fresh["b"].abs() > 2]
     shares = []
     for data in (whole, holey):
-        space = Space.infer(data, missing="keep").reaching(pd.concat([fresh, odd]))
+        space = Space.infer(data, missing="keep").reaching(pd.concat([fresh, odd]))[0]
         points = space.encode(data)
         density = Plausibility(kind=kind).fit(points, Scale.of(space, points))
         shares.append((density.plausible(space.encode(fresh)).mean(), density.plausible(space.encode(odd)).mean()))
@@ -224,9 +224,9 @@ def test_what_is_missing_is_never_strange_itself() -> None:
     density = Plausibility(kind="joint").fit(points, Scale.of(space, points))
     whole = numbers(100, seed=5)
     odd = whole.assign(b=-whole["b"])[whole["b"].abs() > 2]
-    assert not density.plausible(space.reaching(odd).encode(odd)).any()
+    assert not density.plausible(space.reaching(odd)[1]).any()
     unknown = odd.assign(b=np.nan)
-    assert density.plausible(space.reaching(unknown).encode(unknown)).mean() > 0.9
+    assert density.plausible(space.reaching(unknown)[1]).mean() > 0.9
 
 
 def test_a_search_sees_finite_numbers_only(explainer: acex.Explainer) -> None:

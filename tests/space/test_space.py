@@ -244,10 +244,11 @@ def test_an_unknown_name_gets_a_hint() -> None:
 
 def test_a_space_reaches_rows_beyond_it_and_is_the_same_for_those_within() -> None:
     rows = pd.DataFrame({"age": [30, 17, 101], "income": [5.0, -2.5, 7.0], "job": "cook"})
-    wide = PEOPLE.reaching(rows)
+    wide, points = PEOPLE.reaching(rows)
+    assert_array_equal(points, wide.encode(rows))
     assert wide.low.tolist() == [17, -2.5, 0] and wide.high.tolist() == [101, 1e6, 1]
     assert wide.encode(rows)[:, 0].tolist() == [30, 17, 101]
-    assert PEOPLE.reaching(rows.iloc[:1]) is PEOPLE
+    assert PEOPLE.reaching(rows.iloc[:1])[0] is PEOPLE
     with pytest.raises(ValueError, match="'job': 'pilot' is not a known category"):
         PEOPLE.reaching({"age": 30, "income": 5.0, "job": "pilot"})
 
@@ -265,7 +266,7 @@ def test_a_space_carries_what_to_do_about_gaps_and_unknown_categories() -> None:
     assert space.encode({"job": "pilot", "age": 25.0})[0, 0] == space.encode({"job": "other", "age": 25.0})[0, 0]
     [remark] = space.unknown_categories({"job": "pilot", "age": 25.0})
     assert (remark.code, remark.columns) == ("unknown_category", ("job",)) and "'pilot'" in str(remark)
-    [remark] = space.out_of_range(space.reaching({"job": "cook", "age": 99.0}).encode({"job": "cook", "age": 99.0})[0])
+    [remark] = space.out_of_range(space.reaching({"job": "cook", "age": 99.0})[1][0])
     assert (remark.code, remark.columns) == ("out_of_range", ("age",)) and str(remark) == remark.text
     assert Space.from_dict(json.loads(json.dumps(space.to_dict()))) == space
     with pytest.raises(ValueError, match="missing must be 'drop' or 'keep'"):

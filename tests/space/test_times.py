@@ -99,7 +99,7 @@ def test_limits_of_dates_can_be_said_in_the_shell() -> None:
 
 def test_a_date_beyond_the_data_widens_the_range() -> None:
     data = pd.DataFrame({"day": DAYS, "x": np.arange(60.0)})
-    space = Space.infer(data).reaching({"day": date(2013, 5, 1), "x": 1.0})
+    space = Space.infer(data).reaching({"day": date(2013, 5, 1), "x": 1.0})[0]
     assert space.feature("day") == Date("day", "2012-01-01", "2013-05-01")
 
 

@@ -66,8 +66,8 @@ def found_rows(results: Sequence[RowResult], rows: pd.DataFrame, index: pd.Index
         }
     )
     after.columns = index_of(space.columns or space.names, nested=space.nested)
-    space = space.reaching(after)
-    return space.frame(space.encode(after)).set_axis(index[found], axis=0)
+    space, points = space.reaching(after)
+    return space.frame(points).set_axis(index[found], axis=0)
 
 
 def write_parquet(table: pd.DataFrame, path: str | Path) -> None:

@@ -272,7 +272,7 @@ def _with_sent(explanation: Explanation, sent: int) -> Explanation:
 def _points(space: Space, rows: pd.DataFrame) -> list[FloatArray | None]:
     """The points of rows, None for those that do not fit the space."""
     try:
-        return list(space.reaching(rows).encode(rows))
+        return list(space.reaching(rows)[1])
     except ValueError:
         half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
         return [*_points(space, rows.iloc[:half]), *_points(space, rows.iloc[half:])] if half else [None]

@@ -123,8 +123,7 @@ class Planner:
             ValueError: the row or one of the options is wrong.
         """
         options, known, rules = self.check(options)
-        space = known.reaching(x)
-        encoded = space.encode(x)
+        space, encoded = known.reaching(x)
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
         strategy = options.strategy

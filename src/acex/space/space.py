@@ -285,12 +285,15 @@ class Space:
             target[self.names[j]] = wanted
         return ranges, values
 
-    def reaching(self, rows: Rows) -> Space:
-        """The same space, its numeric ranges widened to hold these rows: what is there is possible."""
+    def reaching(self, rows: Rows) -> tuple[Space, FloatArray]:
+        """The same space, its numeric ranges widened to hold these rows, and their points in it, (n, d)."""
         pairs = list(zip(self.held, self._columns_of(rows), strict=True))
         codes = all_at_once(partial(column.codes, values) for column, values in pairs)
         features = [c.feature.reaching(x[x != c.feature.gap]) for (c, _), x in zip(pairs, codes, strict=True)]
-        return self if features == list(self.features) else replace(self, features=tuple(features))
+        if features == list(self.features):
+            return self, np.column_stack(codes)
+        space = replace(self, features=tuple(features))
+        return space, space.encode(rows)
 
     def out_of_range(self, x: FloatArray) -> tuple[Remark, ...]:
         """A remark for each value of a point, (d,), that lies outside the space."""
@@ -307,6 +310,8 @@ class Space:
 
     def unknown_categories(self, rows: Rows) -> tuple[Remark, ...]:
         """A remark for each value of rows that is no known category and counts as `other`."""
+        if not any(isinstance(f, Categorical) and f.other is not None for f in self.features):
+            return ()
         pairs = zip(self.features, self._columns_of(rows), strict=True)
         found = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.unknown(values)]
         return tuple(

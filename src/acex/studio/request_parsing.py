@@ -53,8 +53,8 @@ def read_row(given: Any, workspace: Workspace) -> pd.DataFrame:
 def as_frame(row: Mapping[str, Any], workspace: Workspace) -> pd.DataFrame:
     """A row by feature as a frame, with the columns and dtypes of the data."""
     frame = pd.DataFrame([dict(row)], columns=pd.Index(workspace.space.names), dtype=object)
-    space = workspace.space.reaching(frame)  # a typed value beyond the data is allowed
-    decoded = space.decode(space.encode(frame))
+    space, points = workspace.space.reaching(frame)  # a typed value beyond the data is allowed
+    decoded = space.decode(points)
     return decoded if isinstance(decoded, pd.DataFrame) else frame
 
 

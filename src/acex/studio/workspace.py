@@ -202,8 +202,8 @@ class Workspace:
     def keys_of(self, rows: pd.DataFrame) -> list[str | None]:
         """The keys of rows in the ledger; None for those that the model cannot be sent."""
         try:
-            space = self.space.reaching(rows)
-            return list(canonical(space.decode(space.encode(rows))))
+            space, points = self.space.reaching(rows)
+            return list(canonical(space.decode(points)))
         except ValueError:
             half = len(rows) // 2
             return [*self.keys_of(rows.iloc[:half]), *self.keys_of(rows.iloc[half:])] if half else [None]
