@@ -293,7 +293,7 @@ def test_what_is_taken_along_is_the_explanation(tmp_path: Path) -> None:
             return response
 
         report = take("report.html")
-        assert "sandbox" in report.headers["content-security-policy"] and "4 in all" in report.text
+        assert "sandbox" in report.headers["content-security-policy"] and "at 0.5 each: 4" in report.text
         letter = take("letter.txt").text
         assert result["explanation"]["answers"][0]["sentences"][0] in letter and "promise" in letter
         answers = take("answers.csv")

@@ -66,6 +66,7 @@ class Feature:
             raise ValueError(f"{self.name!r}: a {self.kind} feature has no order, so no direction; use Ordinal.")
         if not (is_finite(self.weight) and self.weight > 0):
             raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
+        self._set(weight=float(self.weight))  # 3 and 3.0 are the same weight, and the same explanation
         if not isinstance(self.gaps, bool):
             raise ValueError(f"{self.name!r}: gaps must be True or False, got {self.gaps!r}.")
 
