@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 import acex
-from acex.cli import case
 from commands import MODEL, bill, can_be_interrupted, command, environment, run
 
 pytestmark = pytest.mark.usefixtures("loans_folder")
@@ -52,8 +51,13 @@ def test_json_has_a_line_for_each_row() -> None:
 
 def test_several_rows_by_position_and_a_table_that_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
-    real = case.read_table
-    monkeypatch.setattr(case, "read_table", lambda path, decimal: (read.append(path), real(path, decimal))[1])
+    real: Any = pd.read_csv
+
+    def read_csv(path: Path, **options: Any) -> Any:
+        read.append(path)
+        return real(path, **options)
+
+    monkeypatch.setattr(pd, "read_csv", read_csv)
     result = run(*BATCH, "--row", "3", "--row", "0", "--budget", "4", "--by", "job", "--json")
     assert [row["row"] for row in json.loads(result.stdout)["rows"]] == [3, 0], result.stderr
     assert read == [Path("loans.csv")]
