@@ -318,12 +318,21 @@ def content(folder: Path) -> dict[str, Any]:
         return kept | {"answers": ledger.answers("a"), "models": json.loads(ledger.tables.models().to_json())}
 
 
+@pytest.fixture(scope="module")
+def before(folder: Path) -> dict[str, Any]:
+    return content(folder)
+
+
 @pytest.mark.parametrize(("words", "code", "named"), LINES, ids=[" ".join(words)[-60:] for words, _, _ in LINES])
 def test_a_mistake_is_one_line_and_nothing_is_sent(
-    words: tuple[str, ...], code: int, named: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...],
+    code: int,
+    named: str,
+    folder: Path,
+    before: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(folder)
-    before = content(folder)
     result = CliRunner().invoke(app, list(words), env={"FORCE_COLOR": None, "NO_COLOR": "1"})
     assert isinstance(result.exception, SystemExit), result.exception  # no traceback
     assert (result.exit_code, result.stdout) == (code, ""), result.stderr

@@ -64,7 +64,7 @@ def target(labels: Sequence[str] | None, numbers: str | None, known: Sequence[An
     Raises:
         ValueError: a text is not a label or not a range, or there are several labels for one range.
     """
-    wanted = [_read("--target", text, partial(as_label, known=known)) for text in labels or ()]
+    wanted = [_read(f"--target {text!r}", partial(as_label, text, known)) for text in labels or ()]
     if numbers is None:
         return wanted or None
     if len(wanted) > 1:
@@ -92,13 +92,13 @@ def class_names(texts: Iterable[str], known: Sequence[Any]) -> dict[Any, str]:
         label, _, name = text.partition("=")
         if not (label and name):
             raise ValueError(f"--class-name {text!r}: expected LABEL=NAME, such as 1=approved.")
-        names[_read("--class-name", label, partial(as_label, known=known))] = name
+        names[_read(f"--class-name {text!r}", partial(as_label, label, known))] = name
     return names
 
 
 def noise(text: str) -> Any:
     """A share of answers, or "auto"."""
-    return text if text == "auto" else _read("--noise", text, number)
+    return text if text == "auto" else _read(f"--noise {text!r}", partial(number, text))
 
 
 def number(text: str) -> float | int:
@@ -121,7 +121,7 @@ def by_column(
         if not (name and value):
             raise ValueError(f"{flag} {text!r}: expected {form}.")
         [name] = column_names([name], names, flag, whole=True)
-        out[name] = _read(flag, value, partial(read, name))
+        out[name] = _read(f"{flag} {text!r}", partial(read, name, value))
     return out
 
 
@@ -132,8 +132,9 @@ def grid(texts: Iterable[str], names: Sequence[str]) -> Any:
     return by_column(texts, names, "grid", lambda _, text: None if text == "off" else number(text))
 
 
-def _read(flag: str, text: str, read: Callable[[str], Any]) -> Any:
+def _read(flag: str, read: Callable[[], Any]) -> Any:
+    """What `read` returns; its error names the flag."""
     try:
-        return read(text)
+        return read()
     except ValueError as error:
-        raise ValueError(f"{flag} {text!r}: {error}") from None
+        raise ValueError(f"{flag}: {error}") from None
