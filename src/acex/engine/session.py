@@ -163,17 +163,17 @@ class Session:
     def ask(self) -> Rows | None:
         """The rows that want a label, in the form of the data; None when the explanation is complete.
 
-        They stay the same until all of them have been told. What is known already is not asked.
+        They stay the same until all of them have a label. Rows with a known answer are not asked.
         """
         # Ends: each turn but the last one adds rows to the history that have an answer, and none is asked twice.
         while (round_ := self._present()) is not None:
             new = round_.unanswered
             try:
-                told = self.box.hand_out([round_.questions[i] for i in new])
+                known = self.box.hand_out([round_.questions[i] for i in new])
             except OutOfStep as ahead:
                 self._follow(ahead)
                 continue
-            self._take(round_, [answer for answer in told if answer is not None])
+            self._take(round_, [answer for answer in known if answer is not None])
             if self._round is not None:
                 return round_.part(round_.unanswered)
         return None
@@ -186,7 +186,7 @@ class Session:
     def tell(self, rows: Rows, labels: Any) -> None:
         """The labels of rows that were asked: some of them or all, in any order, as the model gave them.
 
-        What was told before may be told again; another label than before does not count, but is remembered as a
+        A label may be passed again; a different one does not count but is recorded as a
         contradiction, unless the row was asked for once more: then it is a vote.
 
         Raises:
@@ -204,8 +204,8 @@ class Session:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        told = self.box.take_in(forms, unworded(labels, self.plan.labels_by_name))
-        answers = [answer for answer in told if answer.row not in before]
+        recorded = self.box.take_in(forms, unworded(labels, self.plan.labels_by_name))
+        answers = [answer for answer in recorded if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
 
@@ -345,7 +345,7 @@ class Session:
         )
         steps = [*self.steps, judged(step, self.steps, self.plan.target)]
         is_factual = query.purpose == "factual"
-        # What is wrong with the first label is said before anything rests on it.
+        # An error about the first label comes before anything depends on it.
         hint = self._learn(factual_label(steps, self.plan.target)) if is_factual else None
         self.steps = steps
         self._asked.append(without_vote(answer.row))
@@ -430,7 +430,7 @@ class Session:
         """
         search = self._search
         if search is None:
-            raise ValueError("Nothing is known yet: the first row to be told is the factual itself.")
+            raise ValueError("There is no answer yet, not even to the row itself.")
         chosen = search.counterfactuals
         outcome, stopped_by = self._end or ("budget_spent", "budget")
         has_robustness = self._strategy.margin is not None or (
