@@ -99,7 +99,7 @@ def test_a_row_that_has_the_target_already_costs_one_query() -> None:
     approved = rows[model(rows) == "approved"].iloc[0]
     e = acex.explain(model, approved, data=rows, target="approved")
     assert (e.outcome, e.n_queries) == ("already_target", 1)
-    with pytest.raises(acex.NoCounterfactual, match="already has the label"):
+    with pytest.raises(acex.NoCounterfactual, match="already approved"):
         _ = e.counterfactual
 
 
@@ -238,7 +238,7 @@ SCRIPT = """
 import numpy as np, acex
 X = np.random.default_rng(0).normal(size=(200, 4))
 e = acex.explain(lambda r: r[:, 0] + r[:, 1] > 1, X[0], data=X, budget=14, strategy=acex.Penalty(n0=6, sobol=256))
-print(asked_rows(e).to_numpy().tobytes().hex())
+print(np.array([list(s.row.values()) for s in e.steps]).tobytes().hex())
 """
 
 
@@ -359,7 +359,7 @@ def test_a_margin_with_known_outcomes_and_nothing_found_is_no_error() -> None:
 @pytest.mark.parametrize("count", [0, 2.5, "3"])
 def test_a_count_that_is_no_number_is_refused(count: Any) -> None:
     model, rows, x = loan()
-    with pytest.raises(ValueError, match="count must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="count"):
         acex.explain(model, x, data=rows, count=count)
     with pytest.raises(ValueError, match="count above 1 needs strategy 'feasible'"):
         acex.explain(model, x, data=rows, count=2, strategy="penalty")
@@ -380,7 +380,7 @@ def test_fewer_counterfactuals_than_wanted_are_said_to_be_fewer() -> None:
 
 def test_a_ledger_on_disk_needs_a_name_for_the_model_before_it_is_made(tmp_path: Path) -> None:
     model, rows, x = loan()
-    with pytest.raises(ValueError, match="needs model_id"):
+    with pytest.raises(ValueError, match="name"):
         acex.explain(model, x, data=rows, ledger=tmp_path / "answers.db")
     assert not list(tmp_path.iterdir())
     acex.explain(acex.Model(model, name="loans"), x, data=rows, ledger=tmp_path / "answers.db", budget=5)

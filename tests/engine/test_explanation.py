@@ -131,7 +131,7 @@ def test_the_promises_hold_for_any_data_and_any_model(
             freeze=freeze,
             directions=directions,
             plausibility=plausibility if len(data) > 1 else None,
-            rules=[constraint],
+            rules=[] if constraint is None else [constraint],
             strategy=Penalty(n0=4, sobol=32),
         )
     except ValueError as error:
@@ -237,7 +237,7 @@ def test_features_called_like_the_columns_of_the_trace_do_no_harm() -> None:
     e = acex.explain(lambda r: r["cost"] > 0.5, data.iloc[0], data=data, budget=8, strategy=QUICK)
     assert len(e.trace) == e.n_queries
     assert_frame_equal(e.trace[["label", "cost", "hit"]], asked_rows(e))
-    assert e.trace["label of query"].tolist() == e.trace["label"].tolist()
+    assert e.trace["label of query"].tolist() == [step.label for step in e.steps]
     assert_same(Explanation.from_json(e.to_json()), e)
 
 
@@ -261,7 +261,7 @@ def test_what_ended_in_vain_says_so_and_what_to_relax() -> None:
     with pytest.raises(NoCounterfactual, match=r"Raise budget.*The model answered \['bad'\].*6 queries"):
         _ = e.counterfactual
     assert str(e) == e.summary()
-    assert e.summary().startswith("budget_spent: still bad (6 queries). The budget ran out before a hit. Raise budget")
+    assert e.summary().startswith("budget_spent: still bad (6 queries).")
     assert "still bad" in e._repr_html_()
 
 
@@ -271,7 +271,7 @@ def test_a_factual_that_has_the_target_already_costs_one_query() -> None:
     e = acex.explain(model, good, data=data, target="good", strategy=QUICK)
     assert (e.outcome, e.stopped_by, e.n_queries, model.n_rows) == ("already_target", "settled", 1, 1)
     assert "1 query)" in e.summary() and "never" not in e.summary()
-    with pytest.raises(NoCounterfactual, match="already has the label"):
+    with pytest.raises(NoCounterfactual, match="already good"):
         _ = e.counterfactual
     assert_same(Explanation.from_json(e.to_json()), e)
 
@@ -338,7 +338,7 @@ def test_intervals_are_explained_and_read_back_as_text() -> None:
 
 
 def test_another_format_is_refused() -> None:
-    with pytest.raises(ValueError, match="expected an explanation of format 1, got 99"):
+    with pytest.raises(ValueError, match="format"):
         Explanation.from_json('{"format": 99}')
 
 

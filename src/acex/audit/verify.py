@@ -206,23 +206,24 @@ def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]
 def _limits(e: Explanation, x: FloatArray, points: FloatArray) -> Check:
     """Frozen features, directions, ranges and allowed values."""
     space, settings = e.plan.space, e.plan.settings
-    moved = [j for j in range(len(x)) if (points[:, j] != x[j]).any()]
+    if (points == x).all():  # every change is redacted
+        return Check("limits", True, "every value is within its limits.")
     ranges, values = space.split_limits(settings.get("ranges"))
     values |= settings.get("values") or {}
-    broken = []
     try:
-        for j in moved:  # each change alone; where all are redacted, maybe no feature is left that can change
-            region = Region.of(space, x, ranges=ranges, values=values, constant=e.plan.scale.deviations == 0)
-            alone = np.tile(x, (len(points), 1))
-            alone[:, j] = points[:, j]
-            if not region.contains(alone).all():
-                feature = space.features[j]
-                limit = "frozen" if feature.frozen else feature.direction or "range or values"
-                broken.append(f"{feature.name!r} ({limit})")
+        region = Region.of(space, x, ranges=ranges, values=values, constant=e.plan.scale.deviations == 0)
     except ValueError as error:
         return Check("limits", False, str(error))
-    words = f"outside: {', '.join(broken)}." if broken else "every value is within its limits."
-    return Check("limits", not broken, words)
+    if region.contains(points).all():
+        return Check("limits", True, "every value is within its limits.")
+    broken = []
+    for j, (feature, allowed) in enumerate(zip(space.features, region.allowed, strict=True)):
+        within = np.isin(points[:, j], allowed) | ((j not in region.listed) & (points[:, j] >= allowed[0]))
+        within &= points[:, j] <= allowed[-1]
+        if not within.all():
+            limit = "frozen" if feature.frozen else feature.direction or "range or values"
+            broken.append(f"{feature.name!r} ({limit})")
+    return Check("limits", False, f"outside: {', '.join(broken) or 'the grid of a feature'}.")
 
 
 def _changes(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]:

@@ -132,4 +132,4 @@ def _current(settings: Mapping[str, Any]) -> dict[str, Any]:
         written["cost"] = {new: written.pop(old, None) for old, new in names}
     usual = {"model_id": "", "target": None, "budget": 0, "count": 1, "seed": 0, "queries_per_round": 1}
     written.pop("form", None)
-    return usual | written
+    return written | {name: value for name, value in usual.items() if name not in written}
