@@ -200,7 +200,10 @@ class Feature:
 
     def values_in(self, text: str) -> list[Any]:
         """The list that a text such as "25|33|50" stands for."""
-        return [None if word == MISSING and self.gaps else self.value_in(word) for word in text.split("|")]
+        words = text.split("|")
+        if MISSING in words and not self.gaps and MISSING not in getattr(self, "categories", ()):
+            raise ValueError("no value may be missing here; for a model that takes missing values, use --missing keep.")
+        return [None if word == MISSING and self.gaps else self.value_in(word) for word in words]
 
     def value_in(self, text: str) -> Any:
         """The value that a text stands for."""
