@@ -7,24 +7,11 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    Insert,
-    NullPool,
-    Table,
-    create_engine,
-    event,
-    func,
-    make_url,
-    select,
-)
+from sqlalchemy import URL, Connection, Engine, Insert, Table, create_engine, event, func, make_url, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -35,18 +22,16 @@ from acex.ledger.schema import identity, migrate, newest_version, version_of
 
 BUSY_SECONDS = 60.0  # how long to queue for SQLite's one writer; transactions here take milliseconds
 CHECKED_BYTES = 64 * 2**20  # files up to this size are checked when opened, in well under a second
-SECRETS = ("password", "sslpassword")  # parameters of a URL that must not be shown
 MIGRATION_LOCK = 0x61636578  # "acex"
 
-ADVICE = {
-    "SQLITE_FULL": "the disk is full. Recorded answers are safe; free some space and run the same call again",
-    "SQLITE_IOERR": "I/O error. Recorded answers are safe; check free space, quota and disk health, and run the same "
-    "call again",
-    "SQLITE_READONLY": "it is read-only; nothing was asked or changed. Make the file and its folder writable",
-    "SQLITE_CANTOPEN": "it cannot be opened. The folder must exist and be writable, since SQLite keeps files beside it",
-    "SQLITE_NOTADB": "it is not an SQLite file; it was not changed. Use another file for the ledger",
-    "SQLITE_CORRUPT": "the file is damaged; it was not changed. Restore it from a backup",
-    "SQLITE_BUSY": f"another program has locked it for more than {BUSY_SECONDS:.0f} seconds",
+ADVICE = {  # what to do about errors of SQLite, by the start of their names
+    "SQLITE_FULL": "Recorded answers are safe; free some space and run the same call again",
+    "SQLITE_IOERR": "Recorded answers are safe; check free space, quota and disk health, and run the same call again",
+    "SQLITE_READONLY": "Nothing was asked or changed; make the file and its folder writable",
+    "SQLITE_CANTOPEN": "The folder must exist and be writable, since SQLite keeps files beside the ledger",
+    "SQLITE_NOTADB": "It was not changed; use another file for the ledger",
+    "SQLITE_CORRUPT": "The file is damaged and was not changed; restore it from a backup",
+    "SQLITE_BUSY": f"Another program has locked it for more than {BUSY_SECONDS:.0f} seconds",
 }
 
 
@@ -63,9 +48,6 @@ class Database:
         self._engine: Engine
         self._lock: AdvisoryLock | None = None
         self._inherited: list[object] = []
-        if self.path is not None:
-            with self._faults():
-                _refuse_other_files(self.path, checked)
         self._connect()
         try:
             if checked:
@@ -90,8 +72,8 @@ class Database:
 
     @property
     def name(self) -> str:
-        """The address without passwords."""
-        return str(self.path or _without_secrets(self.url))
+        """The address without passwords, which parameters of a URL may contain, too."""
+        return str(self.path or self.url.set(query={}))
 
     def journal(self) -> Journal:
         """The journal for answers that this database does not have yet: beside the file, or in the state folder."""
@@ -129,12 +111,7 @@ class Database:
         if self.path is None:
             return
         with self._faults():
-            raw = self._engine.raw_connection()
-            try:
-                for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
-                    raw.cursor().execute(statement)
-            finally:
-                raw.close()
+            self._run_alone("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close every connection; the next use opens new ones."""
@@ -199,17 +176,34 @@ class Database:
             self._connect()
 
     def _prepare(self) -> None:
-        with self._transaction(writes=False) as connection:
-            if version_of(connection) == newest_version():
-                return  # without a write, since the file may be read-only
+        with self.read() as connection:  # first, since the file may be read-only or of another program
+            version = version_of(connection)
+            if self.path is not None and self.path.stat().st_size <= CHECKED_BYTES:
+                # Includes the indexes: a row that is not found would be paid for again.
+                found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+                if found != "ok":
+                    raise LedgerFailed(f"{found}. {ADVICE['SQLITE_CORRUPT']}.")
         if self.path is not None:
-            with self._faults():
-                _write_ahead(self._engine)
-        with self._transaction(writes=True) as connection:
+            # Write-ahead: readers and the writer do not wait for each other. It is a property of the file; when
+            # several processes make the file at once, one of them sets it.
+            with suppress(sqlite3.OperationalError):
+                self._run_alone("PRAGMA journal_mode = WAL")
+        if version == newest_version():
+            return
+        with self.write() as connection:
             if not self.is_sqlite:
                 # Two processes that both find no tables would both create them.
                 connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
             migrate(connection)
+
+    def _run_alone(self, *statements: str) -> None:
+        """Run statements that SQLite does not allow in a transaction."""
+        raw = self._engine.raw_connection()
+        try:
+            for statement in statements:
+                raw.cursor().execute(statement)
+        finally:
+            raw.close()
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
@@ -218,9 +212,8 @@ class Database:
         except (sqlite3.Error, SQLAlchemyError, UnicodeDecodeError) as error:  # the last from a driver's message
             cause = error.orig if isinstance(error, DBAPIError) else error
             code = "_".join(getattr(cause, "sqlite_errorname", "").split("_")[:2])
-            words = _scrubbed(str(cause).strip(), self.url)
-            message = f"{ADVICE[code]} ({words})" if code in ADVICE else words
-            raise LedgerFailed(f"Ledger {self.name}: {message}.") from error
+            advice = f". {ADVICE[code]}" if code in ADVICE else ""
+            raise LedgerFailed(f"Ledger {self.name}: {str(cause).strip()}{advice}.") from error
         except LedgerFailed as error:
             raise type(error)(f"Ledger {self.name}: {error}") from None
 
@@ -240,25 +233,7 @@ def as_url(where: str | os.PathLike[str]) -> URL:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite" and url.database:
         return as_url(url.database)
-    raise ValueError(f"ledger: expected a path or a URL of sqlite or postgresql, got {_without_secrets(url)!r}.")
-
-
-def shown(where: str | os.PathLike[str]) -> str:
-    """A path or URL of a ledger without passwords."""
-    return _without_secrets(as_url(where)) if "://" in os.fspath(where) else os.fspath(where)
-
-
-def _without_secrets(url: URL) -> str:
-    hidden = {name: "***" for name in url.query if name.lower() in SECRETS}
-    return url.update_query_dict(hidden).render_as_string().replace(quote("***"), "***")
-
-
-def _scrubbed(words: str, url: URL) -> str:
-    """A driver's message without the passwords of the URL."""
-    for secret in (url.password, *(url.query.get(name) for name in SECRETS)):
-        if isinstance(secret, str) and secret:
-            words = words.replace(secret, "***").replace(quote(secret, safe=""), "***")
-    return words
+    raise ValueError(f"ledger: expected a path or a URL of sqlite or postgresql, got {url.drivername}.")
 
 
 def _postgres_engine(url: URL) -> Engine:
@@ -283,43 +258,3 @@ def _begin_sqlite(connection: Connection) -> None:
     # for writing from the start does not.
     writes = connection.get_execution_options().get("acex_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _write_ahead(engine: Engine) -> None:
-    """Turn on the write-ahead log, a property of the file: readers and the writer do not wait for each other."""
-    patience = time.monotonic() + BUSY_SECONDS
-    while True:
-        raw = engine.raw_connection()
-        try:
-            raw.cursor().execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            # SQLite does not queue for this one change; several processes may be making the file at once.
-            if "locked" not in str(error) or time.monotonic() > patience:
-                raise
-            time.sleep(0.02)
-        finally:
-            raw.close()
-
-
-def _refuse_other_files(path: Path, checked: bool) -> None:
-    """Raise, and leave the folder unchanged, if the file is damaged, newer than this acex, or not a ledger."""
-    if not path.exists() or path.stat().st_size == 0:
-        return
-    log = Path(f"{path}-wal")
-    # Closing a writable connection moves a log that a crash left behind into the file, which may be damaged. Without
-    # a log only a writable connection removes the files that SQLite makes.
-    mode = "ro" if log.exists() and log.stat().st_size > 0 else "rw"
-    address = f"file:{quote(str(path))}?mode={mode}"
-    engine = create_engine(
-        "sqlite://", poolclass=NullPool, creator=lambda: sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)
-    )
-    with engine.connect() as connection:
-        holds = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar()  # views too
-        if holds and version_of(connection) == 0:
-            raise LedgerFailed("it is an SQLite file of another program; it was not changed. Use another file.")
-        if checked and path.stat().st_size <= CHECKED_BYTES:
-            # Includes the indexes: a row that is not found would be paid for again.
-            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
-            if found != "ok":
-                raise LedgerFailed(f"{ADVICE['SQLITE_CORRUPT']} ({found}).")

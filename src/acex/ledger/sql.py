@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, func, select
 
-from acex.errors import BudgetSpent, LedgerFailed, OutOfStep
+from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger.base import (
     Account,
     Answer,
@@ -32,14 +32,15 @@ from acex.ledger.base import (
     Claim,
     Question,
     Record,
+    State,
     answer_seen,
-    model_key,
+    claim_states,
     refuse_new_labels,
 )
 from acex.ledger.database import Database
 from acex.ledger.journal import Entry
 from acex.ledger.owner import AdvisoryLock
-from acex.ledger.row_keys import Scores, iso, label_text, query_id
+from acex.ledger.row_keys import Scores, iso, plain_label, query_id
 from acex.ledger.schema import answers, asks, contradictions, explanations, models, names, queries, spaces
 from acex.ledger.views import Tables
 from acex.values import as_json, fingerprint
@@ -62,9 +63,7 @@ _QUERIES = (
 _ANSWERS = (
     select(queries.c.row, answers.c.label, answers.c.scores, answers.c.sequence)
     .join(queries, queries.c.id == answers.c.query_id)
-    .where(answers.c.model_id == bindparam("model"), answers.c.sequence > bindparam("after"))
-    .where(answers.c.sequence <= bindparam("up_to"))
-    .order_by(answers.c.sequence)
+    .order_by(answers.c.sequence.desc())
 )
 _UPDATE_QUERY = queries.update().where(queries.c.id == bindparam("_id"))
 _UPDATE_MODEL = models.update().where(models.c.id == bindparam("_id"))
@@ -113,7 +112,11 @@ class Ledger(BaseLedger):
         self.tables = Tables(self.database)
         self._journal = self.database.journal()
         with suppress(LedgerFailed):  # it may be read-only; a claim of such a row tries again
-            self._record_left_answers()
+            for path, entries in self._journal.others():
+                if entries:
+                    with self.database.write() as connection:
+                        self._write_all(connection, entries)
+                self._journal.remove(path)
 
     def __repr__(self) -> str:
         return f"<acex.Ledger {self.database.name}>"
@@ -126,46 +129,18 @@ class Ledger(BaseLedger):
         with suppress(LedgerFailed):
             self._record_pending()
         self._journal.owner.close()
-        for path, entries in self._journal.others():
-            if not entries:
-                self._journal.remove(path)
         self.database.close()
 
     # -- models and budgets --------------------------------------------------------------------------------------
-
-    def register(
-        self, name: str, *, version: str | None = None, description: str = "", features: Sequence[str] | None = None
-    ) -> str:
-        key = model_key(name, version)
-        with self.database.write() as connection:
-            account = self._account(connection, key).with_features(features, description)
-            wanted = None if account.features is None else json.dumps(account.features)
-            values = {"name": name, "version": version, "description": account.description, "features": wanted}
-            connection.execute(_UPDATE_MODEL, {"_id": key, **values})
-        return key
 
     def account(self, model: str) -> Account:
         with self.database.read() as connection:
             found = connection.execute(_ACCOUNT, {"model": model}).first()
         return Account(model, model) if found is None else _account_of(found)
 
-    def budget(
-        self,
-        model: str,
-        *,
-        rows: int | None = None,
-        money: float | None = None,
-        price_per_row: float | None = None,
-    ) -> None:
+    def update(self, model: str, change: Callable[[Account], Account]) -> None:
         with self.database.write() as connection:
-            account = self._account(connection, model).with_budget(rows, money, price_per_row)
-            cap = None if account.money_budget is None else str(account.money_budget)
-            values = {"row_budget": account.row_budget, "price_per_row": account.price_per_row, "money_budget": cap}
-            connection.execute(_UPDATE_MODEL, {"_id": model, **values})
-
-    def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
-        with self.database.write() as connection:
-            self._save(connection, self._account(connection, model).charged(rows, price))
+            _save(connection, change(self._account(connection, model)))
 
     def _account(self, connection: Connection, model: str) -> Account:
         """The model's account, locked until the transaction ends; created if it is new."""
@@ -175,11 +150,6 @@ class Ledger(BaseLedger):
             connection.execute(self.database.insert(models, {**new, "created_at": _now()}))
             found = connection.execute(_LOCKED_ACCOUNT, {"model": model}).one()
         return _account_of(found)
-
-    def _save(self, connection: Connection, account: Account) -> None:
-        """Store the counters of an account."""
-        values = {"n_charged": account.n_charged, "money_used": str(account.money_used)}
-        connection.execute(_UPDATE_MODEL, {"_id": account.id, "last_sequence": account.last_sequence, **values})
 
     # -- claims --------------------------------------------------------------------------------------------------
 
@@ -194,31 +164,22 @@ class Ledger(BaseLedger):
         holder: str | None = None,
     ) -> list[Claim]:
         self._record_pending()  # no row is asked again whose answer this process knows
+        ids = [query_id(model, question.row) for question in questions]
         with self.database.write() as connection:
             account = self._account(connection, model)
             now = self.database.now(connection)
-            ids = [query_id(model, question.row) for question in questions]
             recorded = {} if explanation is None else _recorded_asks(connection, explanation, model, questions, ids)
             known = _queries(connection, ids)
             in_flight = self._in_flight(connection, known.values(), now)
-            if any(
-                not query.answers and query.line.attempts > 0 and key not in in_flight for key, query in known.items()
-            ) and self._record_journals(connection, model):
+            if any(not q.answers and q.line.attempts and key not in in_flight for key, q in known.items()):
+                # Sent without an answer: the process that sent it may have left the answer in its journal.
+                left = [entry for _, entries in self._journal.others() for entry in entries if entry.model == model]
+                self._write_all(connection, left)
                 account, known = self._account(connection, model), _queries(connection, ids)
-            states: list[str] = []
-            mine: dict[str, Question] = {}
-            for key, question in zip(ids, questions, strict=True):
-                if key in known and known[key].answers:
-                    states.append("answered")
-                elif key in mine or key in in_flight:
-                    states.append("in_flight")
-                else:
-                    states.append("mine")
-                    mine[key] = question
-            if most is not None and len(mine) > most:
-                raise BudgetSpent(f"{len(mine)} rows to ask, but only {most} more may be sent.")
+            states = claim_states(ids, {key for key, query in known.items() if query.answers}, in_flight, most)
+            mine = {key: q for key, q, state in zip(ids, questions, states, strict=True) if state == "mine"}
             if mine:
-                self._save(connection, account.charged(len(mine), price))
+                _save(connection, account.charged(len(mine), price))
                 # Space for their answers, or they are not asked.
                 self._journal.reserve(sum(2 * len(question.row) + ANSWER_BYTES for question in mine.values()))
                 if holder is None:
@@ -230,35 +191,20 @@ class Ledger(BaseLedger):
                 "explanation_id": explanation,
                 "reserved": None if price is None else str(price),
             }
-            new, again = [], []
             for key, question in mine.items():
-                attempts = known[key].line.attempts + 1 if key in known else 1
-                values = {"purpose": question.purpose, "attempts": attempts, **claimed}
+                values = {**claimed, "purpose": question.purpose}
                 if key in known:
-                    again.append({"_id": key, **values})
+                    values["attempts"] = known[key].line.attempts + 1
+                    connection.execute(_UPDATE_QUERY, {"_id": key, **values})
                 else:
-                    new.append({"id": key, "model_id": model, "row": question.row, **values})
-            if new:
-                connection.execute(queries.insert(), new)
-            if again:
-                connection.execute(_UPDATE_QUERY, again)
+                    new = {"id": key, "model_id": model, "row": question.row, "attempts": 1}
+                    connection.execute(queries.insert(), {**new, **values})
             if explanation is not None:
                 _record_asks(connection, explanation, questions, ids, set(mine), recorded)
-        claims = []
-        for key, question, state in zip(ids, questions, states, strict=True):
-            query = known.get(key)
-            attempts = 0 if query is None else query.line.attempts
-            held_by = claimed["claimed_by"] if key in mine or query is None else query.line.claimed_by
-            claims.append(
-                Claim(
-                    question.row,
-                    state,  # type: ignore[arg-type]
-                    None if query is None else answer_seen(query.answers, question.seen),
-                    attempts + (key in mine),
-                    None if state == "answered" else held_by,
-                )
-            )
-        return claims
+        return [
+            _claim(question, state, known.get(key), key in mine, claimed["claimed_by"])
+            for key, question, state in zip(ids, questions, states, strict=True)
+        ]
 
     @contextmanager
     def holding(self, model: str, rows: Sequence[str]) -> Iterator[None]:
@@ -282,7 +228,7 @@ class Ledger(BaseLedger):
     def _renew(self, ids: Sequence[str], owner: str) -> None:
         with self.database.write() as connection:
             own = (queries.c.claimed_by == owner, queries.c.sequence.is_(None))
-            for chunk in _chunks(ids):
+            for chunk in in_chunks(ids):
                 update = queries.update().where(queries.c.id.in_(chunk), *own)
                 connection.execute(update.values(lease_ends=self.database.now(connection) + self.lease))
             self.database.hold(str(self._journal.owner.id))
@@ -292,14 +238,13 @@ class Ledger(BaseLedger):
             account, me = self._account(connection, model), self._me()
             known = _queries(connection, [query_id(model, row) for row in rows])
             own = [query.line for query in known.values() if query.is_claimed and query.line.claimed_by == me]
-            used = account.money_used
             for line in own:
                 freed = {"claimed_by": None, "lease_ends": None, "reserved": None, "attempts": line.attempts - 1}
                 connection.execute(_UPDATE_QUERY, {"_id": line.id, **freed})
                 ask = (asks.c.explanation_id == line.explanation_id, asks.c.query_id == line.id, asks.c.paid > 0)
                 connection.execute(asks.update().where(*ask).values(paid=asks.c.paid - 1))
-                used -= Decimal(line.reserved or 0)
-            self._save(connection, replace(account.charged(-len(own)), money_used=used))
+                account = account.charged(-1).with_money_freed(Decimal(line.reserved or 0))
+            _save(connection, account)
         return len(own)
 
     def abandon(self, model: str, rows: Sequence[str] | None = None) -> int:
@@ -310,7 +255,7 @@ class Ledger(BaseLedger):
             if rows is None:
                 return connection.execute(update).rowcount
             ids = [query_id(model, row) for row in rows]
-            return sum(connection.execute(update.where(queries.c.id.in_(chunk))).rowcount for chunk in _chunks(ids))
+            return sum(connection.execute(update.where(queries.c.id.in_(chunk))).rowcount for chunk in in_chunks(ids))
 
     def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
         ends = time.monotonic() + (self.lease if timeout is None else timeout)
@@ -377,7 +322,7 @@ class Ledger(BaseLedger):
         self._journal.write(entry)
         try:
             with self.database.write() as connection:
-                recorded = self._write_answers(connection, entry)[0]
+                recorded, _ = self._write_answers(connection, entry)
         except LedgerFailed as failure:
             failure.answers = dict(zip(rows, labels, strict=True))
             raise
@@ -398,7 +343,8 @@ class Ledger(BaseLedger):
             if not new_labels:
                 given = select(answers.c.label).distinct().where(answers.c.model_id == model)
                 refuse_new_labels(model, entry.labels, [json.loads(label) for label in connection.scalars(given)])
-            return self._write_answers(connection, entry, purpose="imported")[1]
+            _, n_new = self._write_answers(connection, entry, purpose="imported")
+        return n_new
 
     def correct(self, model: str, row: str, label: Any, *, scores: Scores | None = None) -> Answer:
         key = query_id(model, row)
@@ -431,16 +377,12 @@ class Ledger(BaseLedger):
     def answers(
         self, model: str, *, after: int = 0, up_to: int | None = None, newest: int | None = None
     ) -> list[Answer]:
+        wanted = _ANSWERS.where(answers.c.model_id == model, answers.c.sequence > after)
+        if up_to is not None:
+            wanted = wanted.where(answers.c.sequence <= up_to)
         with self.database.read() as connection:
-            last = connection.scalar(select(models.c.last_sequence).where(models.c.id == model)) or 0
-            last = last if up_to is None else min(up_to, last)
-            first = min(after if newest is None else max(after, last - newest), last)
-            found = connection.execute(_ANSWERS, {"model": model, "after": first, "up_to": last}).all()
-        if len(found) != last - first:
-            raise LedgerFailed(
-                f"Ledger {self.database.name}: answers of model {model!r} are missing. See acex ledger check."
-            )
-        return [_answer(*line) for line in found]
+            found = connection.execute(wanted.limit(newest)).all()
+        return [_answer(*line) for line in reversed(found)]
 
     def contradicted(self, model: str) -> set[str]:
         of_model = select(queries.c.row).join(contradictions).where(queries.c.model_id == model)
@@ -457,80 +399,56 @@ class Ledger(BaseLedger):
     ) -> Entry:
         if not len(rows) == len(labels) == len(rows if scores is None else scores):
             raise ValueError(f"expected a label for each of {len(rows)} rows, got {len(labels)}.")
-        plain = [json.loads(label_text(label)) for label in labels]
+        plain = [plain_label(label) for label in labels]
         return Entry(model, rows, plain, scores, self._me(), None if used is None else str(used))
 
     def _record_pending(self) -> None:
         """Store answers of this process that the database did not take before."""
         for entry in list(self._journal.pending):
             with self.database.write() as connection:
-                self._write_answers(connection, entry, again=True)
+                self._write_answers(connection, entry)
             self._journal.done(entry)
 
-    def _record_left_answers(self) -> None:
-        """Store answers that other processes have left in their journals."""
-        for path, entries in self._journal.others():
-            for entry in entries:
-                with self.database.write() as connection:
-                    self._write_answers(connection, entry, again=True)
-            self._journal.remove(path)
-
-    def _record_journals(self, connection: Connection, model: str) -> bool:
-        """Store answers of a model from the journals of others, who may be dead; False if there are none."""
-        found = [entry for _, entries in self._journal.others() for entry in entries if entry.model == model]
-        for entry in found:
-            self._write_answers(connection, entry, again=True)
-        return bool(found)
+    def _write_all(self, connection: Connection, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self._write_answers(connection, entry)
 
     def _write_answers(
-        self, connection: Connection, entry: Entry, *, purpose: str = "asked", again: bool = False
+        self, connection: Connection, entry: Entry, *, purpose: str = "asked"
     ) -> tuple[list[Answer], int]:
-        """The valid answers, and how many of them are new; `again` if they may have been written before."""
+        """The valid answers, and how many of them are new; writing the same entry again changes nothing."""
         model = entry.model
         account = self._account(connection, model)
         ids = [query_id(model, row) for row in entry.rows]
         known = _queries(connection, ids)
         valid = {key: query.answers[-1] for key, query in known.items() if query.answers}
-        number = account.last_sequence
-        new: list[dict[str, Any]] = []
-        numbers: list[dict[str, Any]] = []
-        recorded: list[dict[str, Any]] = []
-        different: list[dict[str, Any]] = []
-        reserved = Decimal(0)
+        number, reserved = account.last_sequence, Decimal(0)
+        lines: list[dict[str, Any]] = []
         for i, (key, row, label) in enumerate(zip(ids, entry.rows, entry.labels, strict=True)):
             if key in valid:
                 if valid[key].label != label:  # 1 and 1.0 are equal
-                    line = {"query_id": key, "label": json.dumps(label), "told_by": entry.told_by, "told_at": _now()}
-                    different.append(line)
+                    self._write_contradiction(connection, key, json.dumps(label), entry.told_by)
                 continue
             number += 1
             valid[key] = Answer(row, label, None if entry.scores is None else entry.scores[i], number)
-            recorded.append(self._answer_line(model, key, valid[key], entry.told_by))
+            lines.append(self._answer_line(model, key, valid[key], entry.told_by))
             if key in known:
                 reserved += Decimal(known[key].line.reserved or 0)
-                numbers.append({"_id": key, "sequence": number, "reserved": None})
+                connection.execute(_UPDATE_QUERY, {"_id": key, "sequence": number, "reserved": None})
             else:
-                about = {"id": key, "model_id": model, "row": row, "purpose": purpose}
-                new.append({**about, "attempts": 0, "sequence": number})
-        if numbers:
-            connection.execute(_UPDATE_QUERY, numbers)
-        if new:
-            connection.execute(queries.insert(), new)
-        if recorded:
-            connection.execute(answers.insert(), recorded)
-            used = account.money_used if entry.used is None else account.money_used - reserved + Decimal(entry.used)
-            values = {"last_sequence": number, "money_used": str(used)}
-            connection.execute(_UPDATE_MODEL, {"_id": model, **values})
-        if different and again:
-            keys = [line["query_id"] for line in different]
-            before = select(contradictions.c.query_id, contradictions.c.label).where(
-                contradictions.c.query_id.in_(keys)
-            )
-            known_before = {tuple(line) for line in connection.execute(before)}
-            different = [line for line in different if (line["query_id"], line["label"]) not in known_before]
-        if different:
-            connection.execute(contradictions.insert(), different)
-        return [valid[key] for key in ids], len(recorded)
+                new = {"id": key, "model_id": model, "row": row, "purpose": purpose}
+                connection.execute(queries.insert(), {**new, "attempts": 0, "sequence": number})
+        if lines:
+            connection.execute(answers.insert(), lines)
+            freed = Decimal(0) if entry.used is None else reserved - Decimal(entry.used)
+            _save(connection, replace(account.with_money_freed(freed), last_sequence=number))
+        return [valid[key] for key in ids], len(lines)
+
+    def _write_contradiction(self, connection: Connection, key: str, label: str, told_by: str) -> None:
+        same = (contradictions.c.query_id == key, contradictions.c.label == label)
+        if connection.execute(select(contradictions.c.id).where(*same)).first() is None:
+            line = {"query_id": key, "label": label, "told_by": told_by, "told_at": _now()}
+            connection.execute(contradictions.insert(), line)
 
     def _answer_line(self, model: str, key: str, answer: Answer, told_by: str | None = None) -> dict[str, Any]:
         return {
@@ -642,19 +560,26 @@ def _now() -> str:
 
 
 def _account_of(line: Row[Any]) -> Account:
-    return Account(
-        line.id,
-        line.name,
-        line.version,
-        line.description,
-        None if line.features is None else tuple(map(str, json.loads(line.features))),
-        line.row_budget,
-        line.price_per_row,
-        line.n_charged,
-        line.last_sequence,
-        None if line.money_budget is None else Decimal(line.money_budget),
-        Decimal(line.money_used),
-    )
+    values = {name: value for name, value in line._mapping.items() if name != "created_at"}
+    features = None if line.features is None else tuple(map(str, json.loads(line.features)))
+    cap = None if line.money_budget is None else Decimal(line.money_budget)
+    return Account(**{**values, "features": features, "money_budget": cap, "money_used": Decimal(line.money_used)})
+
+
+def _save(connection: Connection, account: Account) -> None:
+    values = {name: value for name, value in vars(account).items() if name != "id"}
+    for name in ("money_budget", "money_used"):
+        values[name] = None if values[name] is None else str(values[name])
+    values["features"] = None if account.features is None else json.dumps(account.features)
+    connection.execute(_UPDATE_MODEL, {"_id": account.id, **values})
+
+
+def _claim(question: Question, state: State, query: _Query | None, is_mine: bool, me: str) -> Claim:
+    """`query` is what was known before."""
+    attempts = (0 if query is None else query.line.attempts) + is_mine
+    held_by = me if is_mine or query is None else query.line.claimed_by
+    answer = None if query is None else answer_seen(query.answers, question.seen)
+    return Claim(question.row, state, answer, attempts, None if state == "answered" else held_by)
 
 
 def _answer(row: str, label: str, scores: str | None, sequence: int) -> Answer:
@@ -665,7 +590,7 @@ def _answer(row: str, label: str, scores: str | None, sequence: int) -> Answer:
 def _queries(connection: Connection, ids: Sequence[str]) -> dict[str, _Query]:
     """The queries with these keys, by key."""
     found: dict[str, _Query] = {}
-    for chunk in _chunks(ids):
+    for chunk in in_chunks(ids):
         for line in connection.execute(_QUERIES, {"ids": list(chunk)}):
             query = found.setdefault(line.id, _Query(line, [], {}))
             if line.number is not None:
@@ -674,7 +599,7 @@ def _queries(connection: Connection, ids: Sequence[str]) -> dict[str, _Query]:
     return found
 
 
-def _chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
+def in_chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
     """The items, as many at once as a statement may hold."""
     for start in range(0, len(items), AT_ONCE):
         yield items[start : start + AT_ONCE]

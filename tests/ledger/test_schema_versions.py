@@ -73,11 +73,11 @@ def test_explanations_of_version_2_can_be_shown_and_gone_on_with(tmp_path: Path)
         e = recorded(ledger, ended["id"])
         assert (e.outcome, e.n_queries, e.label_after) == ("found", 7, "approved")
         assert e.costs == (46.90030542946969,) and e.counterfactual["income"] == 3180
-        assert not [words for words in e.warnings if "older" in words]
+        assert not [remark for remark in e.remarks if "older" in remark.text]
         assert "approved" in e.to_html()
         so_far = recorded(ledger, stopped["id"])
-        assert (so_far.outcome, so_far.n_queries, len(so_far.asked)) == ("budget_spent", 5, 5)
-        assert "has not ended, and 1 of its rows wait for a label" in so_far.warnings[0]
+        assert (so_far.outcome, so_far.n_queries, len(so_far.trace)) == ("budget_spent", 5, 5)
+        assert "has not ended, and 1 of its rows wait for a label" in so_far.remarks[0].text
         assert (ledger.explanation(ended["id"]).seen_at_end, ledger.explanation(stopped["id"]).seen_at_end) == (7, None)
         # Nobody waits for a row that its owner left behind.
         [last] = [ask for ask in ledger.asks(stopped["id"]) if ask.answer is None]

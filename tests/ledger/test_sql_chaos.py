@@ -1,7 +1,7 @@
 """Batches on Dask while workers, the scheduler, the database and the endpoint die at random: nothing is lost, no answer
 is paid for twice, and no cap is passed.
 
-    ACEX_CHAOS_SECONDS=60 .ci/postgres pytest -m slow tests/test_chaos.py   # a minute of kills on each
+    ACEX_CHAOS_SECONDS=60 .ci/postgres pytest -m slow tests/ledger/test_sql_chaos.py   # a minute of kills on each
 """
 
 from __future__ import annotations

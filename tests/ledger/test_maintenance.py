@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from acex.ledger import Question
 from acex.ledger.maintenance import check, parse_time, purge
 from acex.ledger.schema import metadata
 from acex.ledger.sql import Ledger
-from commands import run
 
 RNG = np.random.default_rng(0)
 DATA = pd.DataFrame({"a": RNG.normal(size=60).round(9), "b": RNG.normal(size=60).round(9)})
@@ -53,7 +51,7 @@ def test_a_row_that_was_taken_out_is_nowhere_in_the_file(tmp_path: Path) -> None
         assert (line["charged"], line["answered"]) == (before["charged"], before["answered"] - told.rows)
         assert check(ledger.database.address) == []
         assert sorted(ledger.tables.explanations("m")["names"]) == ["bob", "cyd"]
-        assert [answer.sequence for answer in ledger.answers("m")] == list(range(1, line["answered"] + 1))
+        assert len(ledger.answers("m")) == line["answered"] < ledger.account("m").last_sequence
         for name in ledger.tables.explanations("m")["id"]:
             assert recorded(ledger, name).outcome == "found"
     with Ledger(path):
@@ -82,8 +80,9 @@ def test_a_row_that_was_taken_out_is_in_no_table_and_the_others_are_whole(addres
         # Free of what others have asked meanwhile: each says what it said before.
         assert [recorded(ledger, name).to_dict() for name in left] == [kept[name] for name in left]
     assert mine not in everything(address) and "ann" not in everything(address) and other in everything(address)
-    again = run("ledger", "purge", address, "--before", "2999-01-01", "--yes", "--json")
-    assert json.loads(again.stdout)["explanations"] == 2 and other not in everything(address)
+    with Ledger(address) as ledger:
+        assert purge(ledger, before=parse_time("2999-01-01")).explanations == 2
+    assert other not in everything(address)
 
 
 def test_what_stays_goes_on_and_costs_nothing_again(address: str) -> None:
@@ -131,7 +130,7 @@ def test_rows_in_flight_are_not_taken_out(address: str) -> None:
         ledger.begin("e", "m", factual={}, settings={})
         ledger.name("e", ["ann"])
         ledger.claim("m", [Question("[1]", position=0)], explanation="e")
-        with pytest.raises(ValueError, match="1 of these rows wait for an answer of 'm'"):
+        with pytest.raises(ValueError, match="1 of these rows wait for an answer"):
             purge(ledger, named=["ann"])
         ledger.record("m", ["[1]"], ["low"])
         assert purge(ledger, named=["ann"]).rows == 1
@@ -139,13 +138,7 @@ def test_rows_in_flight_are_not_taken_out(address: str) -> None:
             purge(ledger)
 
 
-def test_the_command_counts_before_it_does_anything(tmp_path: Path) -> None:
-    path = tmp_path / "l.db"
-    filled(path)
-    result = run("ledger", "purge", path, "--id", "ann")
-    assert result.exit_code == 0 and "would be taken out; say --yes" in result.stdout
-    told = json.loads(run("ledger", "purge", path, "--id", "ann", "--id", "bob", "--yes", "--json").stdout)
-    assert told["done"] and told["explanations"] == 2
-    assert "is not a day or time" in run("ledger", "purge", path, "--before", "yesterday").stderr
-    assert run("ledger", "purge", path).exit_code == 2
+def test_a_time_without_a_zone_is_utc() -> None:
     assert parse_time("2026-01-31") == datetime(2026, 1, 31, tzinfo=UTC)
+    with pytest.raises(ValueError, match="yesterday"):
+        parse_time("yesterday")
