@@ -6,12 +6,12 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Insert, Table, create_engine, event, func, make_url, select
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, func, make_url, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -101,10 +101,26 @@ class Database:
         with self._transaction(writes=True) as connection:
             yield connection
 
-    def insert(self, table: Table, values: dict[str, Any]) -> Insert:
-        """A statement that adds a row unless there is one with its key."""
-        make = sqlite.insert if self.is_sqlite else postgresql.insert
-        return make(table).values(**values).on_conflict_do_nothing()
+    def upsert(
+        self,
+        connection: Connection,
+        table: Table,
+        lines: Sequence[dict[str, Any]],
+        *,
+        replaced: Iterable[str] = (),
+        added: Iterable[str] = (),
+    ) -> None:
+        """Insert lines; of one whose key exists, replace the values of some columns and add to those of others."""
+        if not lines:
+            return
+        insert = (sqlite.insert if self.is_sqlite else postgresql.insert)(table)
+        changes: dict[str, Any] = {name: insert.excluded[name] for name in replaced}
+        changes |= {name: table.c[name] + insert.excluded[name] for name in added}
+        if changes:
+            insert = insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
+        else:
+            insert = insert.on_conflict_do_nothing()
+        connection.execute(insert, lines)
 
     def compact(self) -> None:
         """Rewrite an SQLite file, so that nothing of deleted rows is left in it."""

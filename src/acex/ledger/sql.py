@@ -147,7 +147,7 @@ class Ledger(BaseLedger):
         found = connection.execute(_LOCKED_ACCOUNT, {"model": model}).first()
         if found is None:
             new = {"id": model, "name": model, "description": "", "n_charged": 0, "last_sequence": 0}
-            connection.execute(self.database.insert(models, {**new, "created_at": _now()}))
+            self.database.upsert(connection, models, [{**new, "created_at": _now()}])
             found = connection.execute(_LOCKED_ACCOUNT, {"model": model}).one()
         return _account_of(found)
 
@@ -168,7 +168,8 @@ class Ledger(BaseLedger):
         with self.database.write() as connection:
             account = self._account(connection, model)
             now = self.database.now(connection)
-            recorded = {} if explanation is None else _recorded_asks(connection, explanation, model, questions, ids)
+            if explanation is not None:
+                _check_asks(connection, explanation, model, questions, ids)
             known = _queries(connection, ids)
             in_flight = self._in_flight(connection, known.values(), now)
             if any(not q.answers and q.line.attempts and key not in in_flight for key, q in known.items()):
@@ -191,16 +192,15 @@ class Ledger(BaseLedger):
                 "explanation_id": explanation,
                 "reserved": None if price is None else str(price),
             }
-            for key, question in mine.items():
-                values = {**claimed, "purpose": question.purpose}
-                if key in known:
-                    values["attempts"] = known[key].line.attempts + 1
-                    connection.execute(_UPDATE_QUERY, {"_id": key, **values})
-                else:
-                    new = {"id": key, "model_id": model, "row": question.row, "attempts": 1}
-                    connection.execute(queries.insert(), {**new, **values})
+            lines = [
+                {"id": key, "model_id": model, "row": q.row, "purpose": q.purpose, "attempts": 1, **claimed}
+                for key, q in mine.items()
+            ]
+            self.database.upsert(connection, queries, lines, replaced=("purpose", *claimed), added=("attempts",))
             if explanation is not None:
-                _record_asks(connection, explanation, questions, ids, set(mine), recorded)
+                # A question that is asked again after a crash keeps its place and counts its payments.
+                asked = _ask_lines(explanation, questions, ids, set(mine))
+                self.database.upsert(connection, asks, asked, added=("paid",))
         return [
             _claim(question, state, known.get(key), key in mine, claimed["claimed_by"])
             for key, question, state in zip(ids, questions, states, strict=True)
@@ -424,31 +424,30 @@ class Ledger(BaseLedger):
         valid = {key: query.answers[-1] for key, query in known.items() if query.answers}
         number, reserved = account.last_sequence, Decimal(0)
         lines: list[dict[str, Any]] = []
+        asked: list[dict[str, Any]] = []
+        different: list[tuple[str, str]] = []
         for i, (key, row, label) in enumerate(zip(ids, entry.rows, entry.labels, strict=True)):
             if key in valid:
                 if valid[key].label != label:  # 1 and 1.0 are equal
-                    self._write_contradiction(connection, key, json.dumps(label), entry.told_by)
+                    different.append((key, json.dumps(label)))
                 continue
             number += 1
             valid[key] = Answer(row, label, None if entry.scores is None else entry.scores[i], number)
             lines.append(self._answer_line(model, key, valid[key], entry.told_by))
-            if key in known:
-                reserved += Decimal(known[key].line.reserved or 0)
-                connection.execute(_UPDATE_QUERY, {"_id": key, "sequence": number, "reserved": None})
-            else:
-                new = {"id": key, "model_id": model, "row": row, "purpose": purpose}
-                connection.execute(queries.insert(), {**new, "attempts": 0, "sequence": number})
+            new = {"id": key, "model_id": model, "row": row, "purpose": purpose, "attempts": 0, "sequence": number}
+            asked.append({**new, "reserved": None})
+            reserved += Decimal((known[key].line.reserved if key in known else None) or 0)
+        self.database.upsert(connection, queries, asked, replaced=("sequence", "reserved"))
         if lines:
             connection.execute(answers.insert(), lines)
             freed = Decimal(0) if entry.used is None else reserved - Decimal(entry.used)
             _save(connection, replace(account.with_money_freed(freed), last_sequence=number))
+        for key, text in different:
+            same = (contradictions.c.query_id == key, contradictions.c.label == text)
+            if connection.execute(select(contradictions.c.id).where(*same)).first() is None:
+                other = {"query_id": key, "label": text, "told_by": entry.told_by, "told_at": _now()}
+                connection.execute(contradictions.insert(), other)
         return [valid[key] for key in ids], len(lines)
-
-    def _write_contradiction(self, connection: Connection, key: str, label: str, told_by: str) -> None:
-        same = (contradictions.c.query_id == key, contradictions.c.label == label)
-        if connection.execute(select(contradictions.c.id).where(*same)).first() is None:
-            line = {"query_id": key, "label": label, "told_by": told_by, "told_at": _now()}
-            connection.execute(contradictions.insert(), line)
 
     def _answer_line(self, model: str, key: str, answer: Answer, told_by: str | None = None) -> dict[str, Any]:
         return {
@@ -481,11 +480,11 @@ class Ledger(BaseLedger):
                 "settings": json.dumps(settings, default=as_json),
                 "started_at": _now(),
             }
-            connection.execute(self.database.insert(explanations, line))
+            self.database.upsert(connection, explanations, [line])
             if space is not None:
                 description = json.dumps(space, default=as_json)
                 key = fingerprint(description)
-                connection.execute(self.database.insert(spaces, {"id": key, "description": description}))
+                self.database.upsert(connection, spaces, [{"id": key, "description": description}])
                 # New, or begun by acex 0.1, which did not store it.
                 unknown = (explanations.c.id == explanation, explanations.c.space_id.is_(None))
                 connection.execute(explanations.update().where(*unknown).values(space_id=key))
@@ -549,10 +548,9 @@ class Ledger(BaseLedger):
             connection.execute(explanations.update().where(explanations.c.id == explanation).values(**values))
 
     def name(self, explanation: str, row_names: Iterable[str]) -> None:
+        lines = [{"explanation_id": explanation, "name": name} for name in row_names]
         with self.database.write() as connection:
-            for name in row_names:
-                line = {"explanation_id": explanation, "name": name}
-                connection.execute(self.database.insert(names, line))
+            self.database.upsert(connection, names, lines)
 
 
 def _now() -> str:
@@ -605,54 +603,33 @@ def in_chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
         yield items[start : start + AT_ONCE]
 
 
-def _recorded_asks(
+def _check_asks(
     connection: Connection, explanation: str, model: str, questions: Sequence[Question], ids: Sequence[str]
-) -> dict[int, Row[Any]]:
-    """What was recorded at the positions of these questions: each is new, or the same row as before."""
+) -> None:
+    """Raise unless each question is new to the explanation, or was the same row before."""
     of_model = connection.scalar(select(explanations.c.model_id).where(explanations.c.id == explanation))
     if of_model != model:
         raise ValueError(f"Explanation {explanation!r} of model {model!r} was not begun: call ledger.begin first.")
-    positions = [question.position for question in questions]
-    if None in positions:
+    wanted = {question.position: key for question, key in zip(questions, ids, strict=True)}
+    if None in wanted:
         raise ValueError("A question of an explanation needs its position.")
-    wanted = select(asks).where(asks.c.explanation_id == explanation, asks.c.position.in_(positions))
-    recorded = {ask.position: ask for ask in connection.execute(wanted)}
-    for position, key in zip(positions, ids, strict=True):
-        if position in recorded and recorded[position].query_id != key:
+    here = (asks.c.explanation_id == explanation, asks.c.position.in_(wanted))
+    for position, key in connection.execute(select(asks.c.position, asks.c.query_id).where(*here)):
+        if wanted[position] != key:
             raise OutOfStep(
                 f"question {position} of explanation {explanation} was another row before. Is the same explanation "
                 f"running elsewhere? Nothing was claimed."
             )
-    return recorded
 
 
-def _record_asks(
-    connection: Connection,
-    explanation: str,
-    questions: Sequence[Question],
-    ids: Sequence[str],
-    mine: set[str],
-    recorded: Mapping[int, Row[Any]],
-) -> None:
-    """Store what was asked; a question that is asked again after a crash keeps its place and counts its payments."""
-    unpaid, new = set(mine), []
+def _ask_lines(
+    explanation: str, questions: Sequence[Question], ids: Sequence[str], unpaid: set[str]
+) -> list[dict[str, Any]]:
+    """What the table `asks` stores; the first question for an unpaid row pays."""
+    lines = []
     for key, question in zip(ids, questions, strict=True):
-        paid = int(key in unpaid)
+        line = {"explanation_id": explanation, "position": question.position, "query_id": key}
+        more = {"purpose": question.purpose, "seen": question.seen or 0, "paid": int(key in unpaid)}
+        lines.append({**line, **more, "note": json.dumps(question.note, default=as_json)})
         unpaid.discard(key)
-        if question.position not in recorded:
-            new.append(
-                {
-                    "explanation_id": explanation,
-                    "position": question.position,
-                    "query_id": key,
-                    "purpose": question.purpose,
-                    "seen": question.seen or 0,
-                    "note": json.dumps(question.note, default=as_json),
-                    "paid": paid,
-                }
-            )
-        elif paid:
-            place = (asks.c.explanation_id == explanation, asks.c.position == question.position)
-            connection.execute(asks.update().where(*place).values(paid=asks.c.paid + 1))
-    if new:
-        connection.execute(asks.insert(), new)
+    return lines
