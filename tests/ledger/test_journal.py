@@ -21,7 +21,6 @@ from acex.errors import LedgerFailed
 from acex.ledger.database import Database
 from acex.ledger.journal import ALLOCATED, Entry, Journal, state_folder
 from acex.ledger.maintenance import check
-from acex.ledger.owner import OwnerFile
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, Bill, ask, postgres, processes, questions, rows, run, true_label
 
@@ -33,7 +32,7 @@ def ledger(address: str) -> Iterator[Ledger]:
 
 
 def journal(prefix: Path, ledger: str = "l") -> Journal:
-    return Journal(OwnerFile(prefix), ledger)
+    return Journal(prefix, ledger)
 
 
 def journals(ledger: Ledger) -> list[Path]:
@@ -167,7 +166,7 @@ def test_an_answer_that_was_settled_and_is_told_again_changes_nothing(tmp_path: 
         states(ledger, 1, 2)
         ledger.record(MODEL, rows(1, 2), ["good", "good"])
         ledger.record(MODEL, rows(2), ["bad"])
-        prefix, name = ledger._journal.owner.prefix, ledger._journal._ledger
+        prefix, name = ledger._journal.prefix, ledger._journal._ledger
     left = journal(prefix, name)
     left.write(Entry(MODEL, rows(1, 2), ["good", "bad"], None, "somebody"))
     del left  # its answers stay, as after a kill between settling and forgetting
@@ -252,7 +251,7 @@ def test_a_journal_stays_small_and_is_for_nobody_else(tmp_path: Path) -> None:
         book.write(one)
         book.done(one)
         assert path.stat().st_size <= 10 * ALLOCATED if i == 0 else path.stat().st_size == ALLOCATED
-    book.owner.close()
+    book.close()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -337,7 +336,7 @@ def test_threads_that_settle_at_once_each_find_their_answers(tmp_path: Path) -> 
         for thread in threads:
             thread.join()
         assert {answer.row: answer.label for answer in ledger.answers(MODEL)} == {f"[{n}]": n // 10 for n in range(40)}
-        other = journal(ledger._journal.owner.prefix, ledger._journal._ledger)
+        other = journal(ledger._journal.prefix, ledger._journal._ledger)
         assert [entries for _, entries in other.others()] == [[]]
 
 

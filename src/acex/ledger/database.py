@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from acex.errors import LedgerFailed
 from acex.ledger.journal import Journal, state_folder
-from acex.ledger.owner import AdvisoryLock, OwnerFile
+from acex.ledger.owner import AdvisoryLock, forkable
 from acex.ledger.schema import identity, migrate, newest_version, version_of
 
 BUSY_SECONDS = 60.0  # how long to queue for SQLite's one writer; transactions here take milliseconds
@@ -45,10 +45,11 @@ class Database:
 
     def __init__(self, where: str | os.PathLike[str], *, checked: bool = True) -> None:
         self.url = as_url(where)
-        self._engine: Engine
+        self._engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
         self._lock: AdvisoryLock | None = None
+        self._turn = threading.Lock()
         self._inherited: list[object] = []
-        self._connect()
+        forkable.add(self)
         try:
             if checked:
                 self._prepare()
@@ -84,8 +85,8 @@ class Database:
                     f"table {identity.name} must have one row and has {len(ids)}. See acex ledger check."
                 )
         if self.path is not None:
-            return Journal(OwnerFile(Path(f"{self.path}-answers-")), ids[0])
-        return Journal(OwnerFile(state_folder() / f"{ids[0]}-", makes_folder=True), ids[0])
+            return Journal(Path(f"{self.path}-answers-"), ids[0])
+        return Journal(state_folder() / f"{ids[0]}-", ids[0], makes_folder=True)
 
     # -- transactions --------------------------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; the next use opens new ones."""
-        if self._lock is not None and self._pid == os.getpid():
+        if self._lock is not None:
             self._lock.close()
         self._lock = None
         self._engine.dispose()
@@ -153,7 +154,6 @@ class Database:
 
         In SQLite the lock on the owner's file does that already.
         """
-        self._notice_fork()
         if self.is_sqlite:
             return
         with self._turn, self._faults():  # the thread that renews claims may come at the same time
@@ -164,7 +164,6 @@ class Database:
 
     @contextmanager
     def _transaction(self, writes: bool) -> Iterator[Connection]:
-        self._notice_fork()
         with self._faults(), self._engine.connect() as plain:
             connection = plain.execution_options(acex_writes=writes)
             with connection.begin() as transaction:
@@ -172,24 +171,13 @@ class Database:
                 if not writes:
                     transaction.rollback()
 
-    def _connect(self) -> None:
-        self._pid, self._turn = os.getpid(), threading.Lock()
-        self._lock = None
-        if not self.is_sqlite:
-            self._engine = _postgres_engine(self.url)
-            return
-        # A thread that queues for the writer's turn holds a connection: there may be as many as there are threads.
-        self._engine = create_engine(
-            self.url, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}, max_overflow=-1
-        )
-        event.listen(self._engine, "connect", _prepare_sqlite)
-        event.listen(self._engine, "begin", _begin_sqlite)
-
-    def _notice_fork(self) -> None:
-        """In a forked process, open new connections: those of the parent must not even be closed here."""
-        if os.getpid() != self._pid:
-            self._inherited += [self._engine, self._lock]  # kept, since garbage collection would close connections
-            self._connect()
+    def leave_to_parent(self) -> None:
+        """In a forked process: open new connections. Those of the parent must not even be closed here."""
+        self._inherited += [self._engine.pool, self._lock]  # kept, since garbage collection would close connections
+        self._engine.dispose(close=False)
+        if self._lock is not None:
+            self._lock.leave_to_parent()
+        self._lock, self._turn = None, threading.Lock()
 
     def _prepare(self) -> None:
         with self.read() as connection:  # first, since the file may be read-only or of another program
@@ -250,6 +238,14 @@ def as_url(where: str | os.PathLike[str]) -> URL:
     if url.drivername == "sqlite" and url.database:
         return as_url(url.database)
     raise ValueError(f"ledger: expected a path or a URL of sqlite or postgresql, got {url.drivername}.")
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    # A thread that queues for the writer's turn holds a connection: there may be as many as there are threads.
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}, max_overflow=-1)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
 
 
 def _postgres_engine(url: URL) -> Engine:

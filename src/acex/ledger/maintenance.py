@@ -140,7 +140,7 @@ def check(where: str | os.PathLike[str]) -> list[str]:
             findings = [f"the answer of query {key} is missing" for key in connection.scalars(lost)]
         journal = database.journal()
         for path, entries in journal.others():
-            if entries and not journal.owner.is_alive(path.name.removeprefix(journal.owner.prefix.name)):
+            if entries and not journal.is_alive(path.name.removeprefix(journal.prefix.name)):
                 findings.append(f"{path.name}: answers of a process that died wait to be recorded; open the ledger.")
         return findings
     finally:

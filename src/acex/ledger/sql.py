@@ -128,7 +128,7 @@ class Ledger(BaseLedger):
         """Close files and connections. What could not be recorded is tried once more, or stays in the journal."""
         with suppress(LedgerFailed):
             self._record_pending()
-        self._journal.owner.close()
+        self._journal.close()
         self.database.close()
 
     # -- models and budgets --------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Ledger(BaseLedger):
                 # Space for their answers, or they are not asked.
                 self._journal.reserve(sum(2 * len(question.row) + ANSWER_BYTES for question in mine.values()))
                 if holder is None:
-                    self.database.hold(str(self._journal.owner.id))
+                    self.database.hold(str(self._journal.owner))
             claimed: dict[str, Any] = {
                 "claimed_by": holder or self._me(),
                 "claimed_at": _now(),
@@ -231,7 +231,7 @@ class Ledger(BaseLedger):
             for chunk in in_chunks(ids):
                 update = queries.update().where(queries.c.id.in_(chunk), *own)
                 connection.execute(update.values(lease_ends=self.database.now(connection) + self.lease))
-            self.database.hold(str(self._journal.owner.id))
+            self.database.hold(str(self._journal.owner))
 
     def release(self, model: str, rows: Sequence[str]) -> int:
         with self.database.write() as connection:
@@ -279,7 +279,7 @@ class Ledger(BaseLedger):
 
     def _me(self) -> str:
         """Who claims here: host, process, id of the owner, thread."""
-        owner = self._journal.owner.id or "-"
+        owner = self._journal.owner or "-"
         return f"{socket.gethostname()} pid {os.getpid()} {owner} thread {threading.current_thread().ident}"
 
     def _in_flight(self, connection: Connection, found: Iterable[_Query], now: float) -> set[str]:
@@ -299,12 +299,12 @@ class Ledger(BaseLedger):
     def _is_alive(self, connection: Connection, claimed_by: str) -> bool:
         words = claimed_by.split()
         owner, thread = (words[3], words[5]) if len(words) == 6 else ("", "")
-        if owner and owner == self._journal.owner.id:
+        if owner and owner == self._journal.owner:
             # A thread that claims is not waiting for an answer of its own.
             others = {str(t.ident) for t in threading.enumerate() if t is not threading.current_thread()}
             return thread in others
         if self.database.is_sqlite:
-            return bool(owner) and self._journal.owner.is_alive(owner)
+            return bool(owner) and self._journal.is_alive(owner)
         return AdvisoryLock.is_alive(connection, owner) if owner else False
 
     # -- answers -------------------------------------------------------------------------------------------------
