@@ -33,6 +33,7 @@ The key of a model is its name, or name@version (`model_key`). The key of a row 
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
@@ -46,6 +47,7 @@ from acex.ledger.row_keys import PlainLabel, Scores, label_text
 from acex.values import is_count, is_finite, listed
 
 State: TypeAlias = Literal["mine", "answered", "in_flight"]
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.25  # seconds between two looks for an answer of someone else
 LARGEST = 2**63 - 1  # the largest integer that a database stores
 
 
@@ -266,6 +268,7 @@ class BaseLedger(ABC):
 
     is_memory: bool  # does this ledger end with the process? Then it keeps no explanations.
     path: Path | None = None  # the SQLite file, if it is one
+    lease: float = 0.0  # for how many seconds a claim lasts that is not renewed
 
     def __enter__(self) -> Self:
         return self
@@ -387,16 +390,28 @@ class BaseLedger(ABC):
         """
 
     @abstractmethod
+    def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:
+        """The rows that someone else is asking, each with whether its claim has a lease."""
+
     def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
         """True as soon as none of the rows is in flight: each is answered, or may be claimed.
 
         False after `timeout` seconds. The default waits for as long as claims are renewed, and one lease for claims
         that have none.
         """
+        ends = time.monotonic() + (self.lease if timeout is None else timeout)
+        pause = SHORTEST_PAUSE
+        while waiting := self.in_flight(model, rows):
+            if (timeout is not None or not all(waiting.values())) and time.monotonic() >= ends:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+        return True
 
-    @abstractmethod
     def free(self, model: str, rows: Sequence[str]) -> set[str]:
         """The rows that cost nothing to claim: answered, or in flight."""
+        # In this order: a row that is answered between the two is in both.
+        return {*self.in_flight(model, rows), *self.known(model, rows)}
 
     # -- answers -------------------------------------------------------------------------------------------------
 
@@ -418,13 +433,7 @@ class BaseLedger(ABC):
 
     @abstractmethod
     def import_answers(
-        self,
-        model: str,
-        rows: Sequence[str],
-        labels: Sequence[Any],
-        *,
-        scores: Sequence[Scores | None] | None = None,
-        new_labels: bool = False,
+        self, model: str, rows: Sequence[str], labels: Sequence[Any], *, new_labels: bool = False
     ) -> int:
         """How many rows were new, of answers that the model gave elsewhere. They cost nothing.
 

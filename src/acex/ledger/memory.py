@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -28,8 +27,6 @@ from acex.ledger.base import (
     refuse_new_labels,
 )
 from acex.ledger.row_keys import PlainLabel, Scores, plain_label
-
-LONGEST_PAUSE = 0.25  # seconds between two looks at whether a thread still lives
 
 
 @dataclass
@@ -84,7 +81,7 @@ class MemoryLedger(BaseLedger):
 
     def __init__(self) -> None:
         self._models: dict[str, _Model] = {}
-        self._changed = threading.Condition(threading.RLock())
+        self._turn = threading.RLock()
         self._pid = os.getpid()
 
     def __repr__(self) -> str:
@@ -106,7 +103,7 @@ class MemoryLedger(BaseLedger):
                 "A ledger in memory belongs to the process that made it: answers recorded here would be lost. "
                 "Use a file, such as ledger='answers.db'."
             )
-        with self._changed:
+        with self._turn:
             found = self._models.get(model)
             if found is None:
                 found = self._models[model] = _Model(Account(model, model))
@@ -186,7 +183,6 @@ class MemoryLedger(BaseLedger):
                 model.contradicted[row] = label
         model.answers.extend(new.values())  # in one step: an interrupt finds all of them or none
         model.index()
-        self._changed.notify_all()
         return len(new)
 
     def release(self, model: str, rows: Sequence[str]) -> int:
@@ -196,7 +192,6 @@ class MemoryLedger(BaseLedger):
             for row in own:
                 found.account = found.account.charged(-1).with_money_freed(row.reserved)
                 row.attempts, row.claimed_by, row.reserved = row.attempts - 1, None, Decimal(0)
-            self._changed.notify_all()
             return len(own)
 
     def abandon(self, model: str, rows: Sequence[str] | None = None) -> int:
@@ -205,23 +200,11 @@ class MemoryLedger(BaseLedger):
             claimed = [row for row in wanted if not row.answers and row.claimed_by is not None]
             for row in claimed:
                 row.claimed_by = None
-            self._changed.notify_all()
             return len(claimed)
 
-    def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
-        ends = None if timeout is None else time.monotonic() + timeout
+    def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:
         with self._model(model) as found:
-            while waiting := found.in_flight(rows):
-                left = LONGEST_PAUSE if ends is None else min(LONGEST_PAUSE, ends - time.monotonic())
-                only_holders = all(isinstance(found.rows[row].claimed_by, str) for row in waiting)
-                if left <= 0 or (ends is None and only_holders):
-                    return False
-                self._changed.wait(left)
-        return True
-
-    def free(self, model: str, rows: Sequence[str]) -> set[str]:
-        with self._model(model) as found:
-            return found.answered(rows) | found.in_flight(rows)
+            return {row: not isinstance(found.rows[row].claimed_by, str) for row in found.in_flight(rows)}
 
     # -- answers -------------------------------------------------------------------------------------------------
 
@@ -237,19 +220,13 @@ class MemoryLedger(BaseLedger):
             return wanted if newest is None else wanted[max(len(wanted) - newest, 0) :]
 
     def import_answers(
-        self,
-        model: str,
-        rows: Sequence[str],
-        labels: Sequence[Any],
-        *,
-        scores: Sequence[Scores | None] | None = None,
-        new_labels: bool = False,
+        self, model: str, rows: Sequence[str], labels: Sequence[Any], *, new_labels: bool = False
     ) -> int:
         plain = [plain_label(label) for label in labels]
         with self._model(model) as found:
             if not new_labels:
                 refuse_new_labels(model, plain, [answer.label for answer in found.answers])
-            return self._append(found, rows, plain, scores)
+            return self._append(found, rows, plain, None)
 
     def correct(self, model: str, row: str, label: Any, *, scores: Scores | None = None) -> Answer:
         with self._model(model) as found:
@@ -272,7 +249,7 @@ class MemoryLedger(BaseLedger):
                 other.update(key, lambda _, account=account: account)  # type: ignore[misc]
                 first = [answer for answer in model.answers if answer is model.rows[answer.row].answers[0]]
                 rows, labels, scores, _ = zip(*first, strict=True) if first else ((), (), (), ())
-                other.import_answers(key, rows, labels, scores=scores, new_labels=True)
+                other.record(key, rows, labels, scores=scores)
                 for answer in model.answers:
                     if answer is not model.rows[answer.row].answers[0]:
                         other.correct(key, answer.row, answer.label, scores=answer.scores)

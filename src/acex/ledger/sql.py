@@ -11,7 +11,6 @@ import json
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -48,8 +47,6 @@ from acex.values import as_json, fingerprint
 LEASE_SECONDS = 120.0  # longer than most endpoints take to answer or to fail
 AT_ONCE = 500  # values in one statement; databases have a limit
 ANSWER_BYTES = 512  # of an answer in the journal, besides its row
-LONGEST_BEAT = 3600.0  # seconds between two renewals of a claim, however long its lease
-LONGEST_PAUSE = 0.25  # seconds between two looks for an answer of someone else
 
 # Statements of every question: building one takes longer than running it.
 _ACCOUNT = select(models).where(models.c.id == bindparam("model"))
@@ -212,7 +209,7 @@ class Ledger(BaseLedger):
         ids = [query_id(model, row) for row in rows]
 
         def renew() -> None:
-            while not done.wait(min(self.lease / 4, LONGEST_BEAT)):
+            while not done.wait(min(self.lease / 4, threading.TIMEOUT_MAX)):
                 with suppress(LedgerFailed):  # the next time, perhaps
                     self._renew(ids, me)
 
@@ -257,25 +254,11 @@ class Ledger(BaseLedger):
             ids = [query_id(model, row) for row in rows]
             return sum(connection.execute(update.where(queries.c.id.in_(chunk))).rowcount for chunk in in_chunks(ids))
 
-    def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
-        ends = time.monotonic() + (self.lease if timeout is None else timeout)
-        pause = 0.005
-        ids = [query_id(model, row) for row in rows]
-        while True:
-            with self.database.read() as connection:
-                known = _queries(connection, ids)
-                waiting = self._in_flight(connection, known.values(), self.database.now(connection))
-            may_end = timeout is not None or any(known[key].line.lease_ends is None for key in waiting)
-            if not waiting or (may_end and time.monotonic() >= ends):
-                return not waiting
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
-
-    def free(self, model: str, rows: Sequence[str]) -> set[str]:
+    def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:
         with self.database.read() as connection:
             known = _queries(connection, [query_id(model, row) for row in rows])
-            in_flight = self._in_flight(connection, known.values(), self.database.now(connection))
-        return {query.line.row for key, query in known.items() if query.answers or key in in_flight}
+            waiting = self._in_flight(connection, known.values(), self.database.now(connection))
+        return {known[key].line.row: known[key].line.lease_ends is not None for key in waiting}
 
     def _me(self) -> str:
         """Who claims here: host, process, id of the owner, thread."""
@@ -330,15 +313,9 @@ class Ledger(BaseLedger):
         return recorded
 
     def import_answers(
-        self,
-        model: str,
-        rows: Sequence[str],
-        labels: Sequence[Any],
-        *,
-        scores: Sequence[Scores | None] | None = None,
-        new_labels: bool = False,
+        self, model: str, rows: Sequence[str], labels: Sequence[Any], *, new_labels: bool = False
     ) -> int:
-        entry = self._entry(model, rows, labels, scores)
+        entry = self._entry(model, rows, labels, None)
         with self.database.write() as connection:
             if not new_labels:
                 given = select(answers.c.label).distinct().where(answers.c.model_id == model)
@@ -480,14 +457,13 @@ class Ledger(BaseLedger):
                 "settings": json.dumps(settings, default=as_json),
                 "started_at": _now(),
             }
-            self.database.upsert(connection, explanations, [line])
             if space is not None:
                 description = json.dumps(space, default=as_json)
-                key = fingerprint(description)
-                self.database.upsert(connection, spaces, [{"id": key, "description": description}])
-                # New, or begun by acex 0.1, which did not store it.
-                unknown = (explanations.c.id == explanation, explanations.c.space_id.is_(None))
-                connection.execute(explanations.update().where(*unknown).values(space_id=key))
+                line["space_id"] = fingerprint(description)
+                known = {"id": line["space_id"], "description": description}
+                self.database.upsert(connection, spaces, [known])
+            # An explanation that acex 0.1 began has no space yet.
+            self.database.upsert(connection, explanations, [line], replaced=line.keys() & {"space_id"})
         return self.asks(explanation)
 
     def explanation(self, explanation: str) -> Record:
