@@ -111,8 +111,8 @@ def test_a_row_may_have_a_thousand_values(ledger: BaseLedger) -> None:
 def test_the_first_answer_stands_and_a_different_one_is_kept_beside_it(ledger: BaseLedger) -> None:
     ledger.claim(MODEL, questions(1, 2))
     ledger.record(MODEL, rows(1, 2), ["good", "bad"])
-    told = Elsewhere(ledger).record(MODEL, rows(1, 2), ["bad", "bad"])
-    assert [answer.label for answer in told] == ["good", "bad"]
+    given = Elsewhere(ledger).record(MODEL, rows(1, 2), ["bad", "bad"])
+    assert [answer.label for answer in given] == ["good", "bad"]
     assert ledger.contradicted(MODEL) == {"[1]"}
     assert ledger.account(MODEL).last_sequence == 2
     if isinstance(ledger, Ledger):
@@ -120,7 +120,7 @@ def test_the_first_answer_stands_and_a_different_one_is_kept_beside_it(ledger: B
         assert (line["row"], line["label"], line["other_label"]) == ("[1]", "good", "bad")
 
 
-def test_an_answer_nobody_claimed_is_not_thrown_away(ledger: BaseLedger) -> None:
+def test_an_answer_without_a_claim_is_recorded(ledger: BaseLedger) -> None:
     ledger.record(MODEL, rows(1), ["good"])
     assert states(ledger, 1) == ["answered"]
 
@@ -364,7 +364,7 @@ def test_a_call_may_have_a_limit_of_its_own(ledger: BaseLedger) -> None:
 # -- evidence ----------------------------------------------------------------------------------------------------
 
 
-def test_answers_are_numbered_in_the_order_of_settling(ledger: BaseLedger) -> None:
+def test_answers_are_numbered_in_the_order_of_recording(ledger: BaseLedger) -> None:
     states(ledger, 1, 2, 3)
     ledger.record(MODEL, rows(3), ["c"])
     seen = ledger.account(MODEL).last_sequence
@@ -441,7 +441,7 @@ def test_an_explanation_replays_the_answers_it_saw(kept: Ledger) -> None:
         ([0, 1], [1, 1.0, True], [0.5, 2, "1"]),
         ([True, False], [True, 1], [2, "True"]),
         ([0.25, 3.5], [7, 1.5], ["7", True]),  # of a model that measures something
-        (["yes"], ["no"], [1]),  # nobody asks a model that can say only one thing
+        (["yes"], ["no"], [1]),  # a model has more than one label
     ],
 )
 def test_labels_that_a_model_never_gave_are_not_imported_unasked(

@@ -43,35 +43,35 @@ def filled(path: Path, n: int = 300) -> None:
 # -- kill -9 -----------------------------------------------------------------------------------------------
 
 
-def ask_until_killed(path: Path, seed: int, numbers: list[int], bill: Bill, told: Bill, begun: Any) -> None:
+def ask_until_killed(path: Path, seed: int, numbers: list[int], bill: Bill, seen: Bill, begun: Any) -> None:
     rng = random.Random(seed)
     begun.set()
     ledger = Ledger(path)
     while True:
         wanted = rows(*rng.sample(numbers, rng.randint(1, 4)))
         ask(ledger, wanted, bill, seconds=rng.choice([0.0, 0.002]))
-        told.add(wanted)  # from here on the answers were in a user's hands
+        seen.add(wanted)  # from here on the answers were in a user's hands
 
 
 def kill_again_and_again(folder: Path, times: int) -> None:
-    path, bill, told = folder / "ledger.db", Bill(folder / "bill"), Bill(folder / "told")
+    path, bill, seen = folder / "ledger.db", Bill(folder / "bill"), Bill(folder / "seen")
     rng = random.Random(times)
     numbers = list(range(20 * times))
     for seed in range(times):
         begun = processes.Event()
-        child = processes.Process(target=ask_until_killed, args=(path, seed, numbers, bill, told, begun))
+        child = processes.Process(target=ask_until_killed, args=(path, seed, numbers, bill, seen, begun))
         child.start()
         begun.wait(60)
-        while seed == 0 and child.is_alive() and not told.lines():  # one at least gets so far
+        while seed == 0 and child.is_alive() and not seen.lines():  # one at least gets so far
             time.sleep(0.01)
         time.sleep(rng.uniform(0.0, 0.2))
         assert child.pid is not None and child.is_alive()
         os.kill(child.pid, signal.SIGKILL)
         child.join()
     with Ledger(path) as ledger:
-        for row in told.lines():  # no label lost
+        for row in seen.lines():  # no label lost
             assert ledger.known(MODEL, [row])[row].label == true_label(row)
-        assert told.lines()
+        assert seen.lines()
         everything = rows(*numbers)
         assert ask(ledger, everything, bill) == {row: true_label(row) for row in everything}
         paid_twice = len(bill.lines()) - len(numbers)
@@ -103,7 +103,7 @@ def ask_forever(path: Path, bill: Bill, sent: Any) -> None:
     time.sleep(600)
 
 
-def test_killed_between_sending_and_settling_only_what_was_in_flight_is_asked_again(tmp_path: Path) -> None:
+def test_killed_between_sending_and_recording_only_what_was_in_flight_is_asked_again(tmp_path: Path) -> None:
     path, bill, sent = tmp_path / "ledger.db", Bill(tmp_path / "bill"), processes.Event()
     child = processes.Process(target=ask_forever, args=(path, bill, sent))
     child.start()
@@ -112,7 +112,7 @@ def test_killed_between_sending_and_settling_only_what_was_in_flight_is_asked_ag
     assert [c.state for c in ledger.claim(MODEL, questions(1, 2, 3))] == ["answered", "in_flight", "in_flight"]
     child.kill()
     child.join()
-    # Its owner is gone, and this machine knows it: there is nobody to wait for. It is never silent about it.
+    # Its owner has died: the rows are free at once, and each counts as sent again.
     claims = ledger.claim(MODEL, questions(1, 2, 3))
     assert [(c.state, c.attempts) for c in claims] == [("answered", 0), ("mine", 2), ("mine", 2)]
     assert ledger.tables.models()[["charged", "asked_again"]].values.tolist() == [[4, 2]]
@@ -167,7 +167,7 @@ def nothing_is_lost_when_full(path: Path, limit: int | None, words: str) -> None
     if limit is None:  # make room
         (path.parent / "ballast").unlink()
     with Ledger(path) as ledger:
-        answered = [*safe, long_row(len(safe))]  # the last one could not be settled then, but waited beside the ledger
+        answered = [*safe, long_row(len(safe))]  # the last one was in the journal
         assert set(ledger.known(MODEL, answered)) == set(answered)
         assert len(ledger.answers(MODEL)) == len(answered)
         ledger.record(MODEL, rows(1), ["good"])  # and it goes on

@@ -45,10 +45,10 @@ def test_a_row_that_was_taken_out_is_nowhere_in_the_file(tmp_path: Path) -> None
     mine = f"[{rows.iloc[0]['a']}, {rows.iloc[0]['b']}]".encode()
     assert mine in files(path)
     with Ledger(path) as ledger:
-        told = purge(ledger, named=["ann"])
-        assert told.explanations == 1 and told.rows > 0
+        deleted = purge(ledger, named=["ann"])
+        assert deleted.explanations == 1 and deleted.rows > 0
         [line] = ledger.tables.models().to_dict("records")
-        assert (line["charged"], line["answered"]) == (before["charged"], before["answered"] - told.rows)
+        assert (line["charged"], line["answered"]) == (before["charged"], before["answered"] - deleted.rows)
         assert check(ledger.database.address) == []
         assert sorted(ledger.tables.explanations("m")["names"]) == ["bob", "cyd"]
         assert len(ledger.answers("m")) == line["answered"] < ledger.account("m").last_sequence
@@ -77,7 +77,7 @@ def test_a_row_that_was_taken_out_is_in_no_table_and_the_others_are_whole(addres
         assert ledger.tables.models()["charged"].tolist() == charged and check(ledger.database.address) == []
         left = ledger.tables.explanations("m")["id"].tolist()
         assert len(left) == 2
-        # Free of what others have asked meanwhile: each says what it said before.
+        # Free of what others have asked meanwhile: each is as it was before.
         assert [recorded(ledger, name).to_dict() for name in left] == [kept[name] for name in left]
     assert mine not in everything(address) and "ann" not in everything(address) and other in everything(address)
     with Ledger(address) as ledger:
@@ -97,28 +97,28 @@ def test_what_stays_goes_on_and_costs_nothing_again(address: str) -> None:
     assert fresh[0].outcome == "found" and fresh[0].n_queries > 0
 
 
-def test_a_row_that_is_also_somebody_else_s_only_loses_the_name(address: str) -> None:
+def test_a_row_that_is_also_another_person_s_only_loses_the_name(address: str) -> None:
     path = address
     row = DATA[DATA["a"] < 0].iloc[[0, 0]]
     explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=path)
     explainer.explain_many(row, ids=["ann", "bob"], target="high", budget=5, n_jobs=1).frame()
     assert isinstance(explainer.ledger, acex.Ledger)
-    told = purge(explainer.ledger, named=["ann"])
-    assert (told.explanations, told.rows, told.in_use) == (0, 0, 1)
+    deleted = purge(explainer.ledger, named=["ann"])
+    assert (deleted.explanations, deleted.rows, deleted.in_use) == (0, 0, 1)
     assert explainer.ledger.tables.explanations("m")["names"].tolist() == ["bob"]
     assert purge(explainer.ledger, named=["bob"]).explanations == 1
     explainer.ledger.close()
 
 
-def test_what_is_old_enough_goes_with_rows_that_nobody_asked_for(address: str) -> None:
+def test_what_is_old_enough_goes_with_rows_without_an_explanation(address: str) -> None:
     path = address
     filled(path)
     with Ledger(path) as ledger:
         ledger.import_answers("m", ["[0.5, 0.5]"], ["low"])
         n = ledger.tables.models()["answered"].sum()
         assert purge(ledger, before=datetime.now(UTC) - timedelta(days=1)).rows == 0
-        told = purge(ledger, before=datetime.now(UTC) + timedelta(seconds=5), dry_run=True)
-        assert (told.explanations, told.rows) == (3, n)
+        deleted = purge(ledger, before=datetime.now(UTC) + timedelta(seconds=5), dry_run=True)
+        assert (deleted.explanations, deleted.rows) == (3, n)
         assert ledger.tables.models()["answered"].sum() == n
         purge(ledger, before=datetime.now(UTC) + timedelta(seconds=5))
         assert (ledger.tables.models()["answered"].sum(), len(ledger.tables.explanations())) == (0, 0)

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,33 +74,25 @@ class Database:
     @property
     def name(self) -> str:
         """The address without passwords, which parameters of a URL may contain, too."""
-        return str(self.path or self.url.set(query={}))
+        return str(self.path or self.url.set(query={}).render_as_string())
 
     def journal(self) -> Journal:
         """The journal for answers that this database does not have yet: beside the file, or in the state folder."""
         with self.read() as connection:
-            ids = list(connection.scalars(select(identity.c.id)))
-            if len(ids) != 1:
-                raise LedgerFailed(
-                    f"table {identity.name} must have one row and has {len(ids)}. See acex ledger check."
-                )
+            ledger = connection.scalars(select(identity.c.id)).one()
         if self.path is not None:
-            return Journal(Path(f"{self.path}-answers-"), ids[0])
-        return Journal(state_folder() / f"{ids[0]}-", ids[0], makes_folder=True)
+            return Journal(Path(f"{self.path}-answers-"), ledger)
+        return Journal(state_folder() / f"{ledger}-", ledger, makes_folder=True)
 
     # -- transactions --------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> AbstractContextManager[Connection]:
         """A transaction that changes nothing."""
-        with self._transaction(writes=False) as connection:
-            yield connection
+        return self._transaction(writes=False)
 
-    @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self) -> AbstractContextManager[Connection]:
         """A transaction that is on the disk as a whole when it ends, or not at all."""
-        with self._transaction(writes=True) as connection:
-            yield connection
+        return self._transaction(writes=True)
 
     def upsert(
         self,
