@@ -191,12 +191,3 @@ def test_what_is_wrong_is_one_line_that_names_it(words: tuple[str, ...], code: i
     assert named in result.stderr
     assert result.stderr.count("\n") == 1
     assert not Path("none.db").exists()
-
-
-def test_purge_counts_before_it_deletes_anything() -> None:
-    run(*EXPLAIN)
-    result = run("ledger", "purge", "l.db", "--before", "2999-01-01")
-    assert result.exit_code == 0 and "--yes" in result.stdout and len(answer("ledger", "export", "l.db")) == 8
-    assert answer("ledger", "purge", "l.db", "--before", "2999-01-01", "--yes")["explanations"] == 1
-    assert "yesterday" in run("ledger", "purge", "l.db", "--before", "yesterday").stderr
-    assert run("ledger", "purge", "l.db").exit_code == 2
