@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from acex.space.quantiles import Quantiles
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -17,11 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from acex.arrays import BoolArray, FloatArray
-from acex.search.candidates import everything, from_hits, from_reference
+from acex.search.candidates import enumerate_region, from_hits, from_reference
 from acex.search.problem import Problem
-from acex.space.cost import Cost
+from acex.space.cost import CostFunction
 from acex.space.region import Region
-from acex.space.scale import Scale
+from acex.space.scale import Quantiles, Scale
 from benchmarks.scenario import Scenario, published
 
 IsHit = Callable[[FloatArray], BoolArray]
@@ -49,7 +48,7 @@ class Problems:
         s = self.scenario
         x = s.rows[row]
         region = Region.of(s.space, x, constant=self.scale.deviations == 0)
-        cost = Cost(self.scale, x, s.space.weights)
+        cost = CostFunction(self.scale, x, s.space.weights)
         return Problem(region, cost, self.scale, s.reference, s.density, self.quantiles)
 
     def is_hit(self, row: int) -> IsHit:
@@ -71,7 +70,7 @@ def least_cost(problem: Problem, is_hit: IsHit, rounds: int = 25, n: int = 4000,
     """
     rng = np.random.default_rng(0)
     hits = np.empty((0, len(problem.factual)))
-    X = everything(problem)
+    X = enumerate_region(problem)
     exhaustive = X is not None
     if X is None:
         X = np.vstack([problem.projected, from_reference(problem, rng, n)])

@@ -11,6 +11,8 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.engine.blackbox import BlackBox
+from acex.ledger import MemoryLedger
+from acex.models.model import Model
 from acex.space.region import Region
 from benchmarks.scenario import Scenario
 
@@ -64,7 +66,7 @@ class CountedModel:
 
     def __init__(self, task: Task, cap: int = UNLIMITED) -> None:
         self.task, self.cap = task, cap
-        self._box = BlackBox(task.scenario.predict, Ledger(None), UNLIMITED)
+        self._box = BlackBox(Model(task.scenario.predict), MemoryLedger(), UNLIMITED)
         self.queries = 0
         self.curve: list[tuple[int, float]] = []
         self.best: FloatArray | None = None  # the hit of least J that the row may become, (d,)

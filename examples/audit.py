@@ -29,7 +29,7 @@ for group in ("age group", "housing"):
     found = table.groupby(group)["outcome"].agg(rows="size", found=lambda outcomes: (outcomes == "found").mean())
     print(found.join(table.groupby(group)[["cost", "n_changes"]].median()).round(2).to_string(), "\n")
 
-# %% A picture of all, and a table for whoever goes on from here.
+# %% A picture of all, and a table for further work.
 draw_explanations(explanations).savefig("acex-example-audit.png")
 table.to_csv("acex-example-audit.csv", index_label="row")
 print("Saved acex-example-audit.png and acex-example-audit.csv.")

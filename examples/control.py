@@ -1,7 +1,7 @@
 """A controller that fails its limits: which is the nearest one that passes? Each trial costs an hour of the plant.
 
 Run it as a script, or cell by cell in an editor that knows `# %%`. Your own plant goes where `passes` is: a function
-from rows of settings to labels. A simulator, a test bench or a night at the plant will do; acex sees pass or fail only.
+from rows of settings to labels. It may be a simulator, a test bench or the plant itself; acex sees pass or fail only.
 """
 
 # %% The black box. Here: a simulated heat exchanger with a lead-lag compensator, judged by five limits.
@@ -25,16 +25,17 @@ tried = pd.DataFrame(points, columns=NAMES)
 verdicts = ["pass" if label else "fail" for label in labels]
 print("in use:", passes(start.to_frame().T)[0], response(START))
 
-# %% Their verdicts are answers of the plant itself: they are not asked for again. Any setting within the box will do.
-explainer = acex.Explainer(passes, tried, answers=(tried, verdicts), outcomes=verdicts, plausibility=None, space=SPACE)
+# %% Their verdicts are answers of the plant itself, so these trials are not repeated. Any setting in range is allowed.
+explainer = acex.Explainer(passes, tried, outcomes=verdicts, plausibility=None, space=SPACE)
+explainer.import_answers(tried, verdicts)
 e = explainer.explain(start, target="pass", budget=40)
 print(e)
 
 # %% The cheapest one sits at the edge. With a margin its surroundings should pass too; here, under other noise.
-steady = explainer.explain(start, target="pass", budget=40, strategy=acex.Feasible(margin=0.7))
-for name, found in (("cheapest", e), ("with a margin", steady)):
+robust = explainer.explain(start, target="pass", budget=40, strategy=acex.Feasible(margin=0.7))
+for name, found in (("cheapest", e), ("with a margin", robust)):
     passed = [response(found.counterfactual.to_numpy(), noise=k).passes for k in range(10)]
-    print(f"{name}: cost {found.costs[0]:.1f}, passes under {sum(passed)} of 10 noises")
+    print(f"{name}: cost {found.cost:.1f}, passes under {sum(passed)} of 10 noises")
 
 # %% What changed, and what each trial brought.
 e.plot().savefig("acex-example-control.png")

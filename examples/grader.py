@@ -62,7 +62,7 @@ replies = pd.DataFrame(
 reply = pd.Series({"greeting": "hey you", "answer": "see the manual", "closing": "none", "sentences": 10})
 
 # %% The grader as acex sees it: a prompt with a place for the record, the labels it may give, prices and a cap.
-os.environ["GRADER_KEY"] = "Bearer 0123456789"  # in earnest the environment has it
+os.environ["GRADER_KEY"] = "Bearer 0123456789"  # normally set outside of the program
 grader = acex.HttpModel(
     url,
     protocol="chat",
@@ -82,7 +82,7 @@ grader = acex.HttpModel(
 )
 
 # %% What would have made it pass? The model reads the number of sentences too, but only words may change here.
-e = acex.explain(grader, reply, data=replies, target="pass", freeze=["sentences"], count=2, budget=25)
+e = acex.explain(grader, reply, replies, target="pass", freeze=["sentences"], count=2, budget=25)
 print(e, "\n")
 print(e.counterfactuals.to_string(index=False), "\n")
 print(*e.sentences(), sep="\n")

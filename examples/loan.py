@@ -29,20 +29,20 @@ print("\nAnything goes:")
 print(explainer.explain(applicant, target="approved", budget=25))
 
 # %% With what everybody knows about applicants, and two alternatives to the first answer.
-rules = {
+limits = {
     "freeze": ["age", "education", "purpose", "employment_years"],
     "directions": {"debt_ratio": "decrease", "loan_amount": "decrease", "credit_score": "increase"},
     "ranges": {"income": (applicant["income"], 1.15 * applicant["income"])},
-    "weights": {"housing": 2.0},  # moving is dear
+    "cost": acex.Cost(weights={"housing": 2.0}),  # moving is expensive
 }
-e = explainer.explain(applicant, target="approved", budget=50, count=3, **rules)
+e = explainer.explain(applicant, target="approved", budget=50, count=3, **limits)
 print("\nWhat this applicant can do:")
 print(e)
 
 # %% The same a little further from the edge: it should survive a small error in the numbers.
-steady = explainer.explain(applicant, target="approved", budget=30, **rules, strategy=acex.Feasible(margin=0.7))
+robust = explainer.explain(applicant, target="approved", budget=30, **limits, strategy=acex.Feasible(margin=0.7))
 print("\nOn the safe side:")
-print(steady)
+print(robust)
 
 # %% A picture of the first answer, and the explanation in a file.
 e.plot().savefig("acex-example-loan.png")

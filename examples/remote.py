@@ -48,7 +48,7 @@ url, ledger = sys.argv[1:]
 bank = acex.HttpModel(url, protocol="json", request={"instances": "$records"}, labels="labels", version="7")
 loans = acex.datasets.load("loan")
 row = loans.rows.iloc[17]
-e = acex.explain(bank, row, data=loans.rows, target="approved", freeze=["age"], budget=40, ledger=ledger)
+e = acex.explain(bank, row, loans.rows, target="approved", freeze=["age"], budget=40, ledger=ledger)
 print(e)
 print(f"paid in this run: {e.n_queries}, known from the ledger: {e.n_reused}")
 """
@@ -74,11 +74,11 @@ print(f"\nThe bank's bill: {len(bill)} rows, {len(bill) * PRICE:.2f} in all; sen
 subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 print(f"After a third run: {len(bill)} rows.")
 
-# %% What the ledger knows, for whoever checks the bill.
+# %% What the ledger knows, to check the bill.
 with acex.Ledger(ledger) as book:
-    book.budget(book.stats()["model"][0], money=10, price_per_row=PRICE)
-    print(book.stats().T.to_string(header=False), "\n")
-    print(book.show(newest=5)[["label", "purpose", "attempts", "settled_at"]].to_string(index=False))
+    book.budget(book.tables.models()["model"][0], money=10, price_per_row=PRICE)
+    print(book.tables.models().T.to_string(header=False), "\n")
+    print(book.tables.queries(newest=5)[["label", "purpose", "attempts", "answered_at"]].to_string(index=False))
 
 server.shutdown()
 folder.cleanup()

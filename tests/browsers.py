@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ QUIET = (
 
 @contextmanager
 def browsing(folder: Path, *, width: int = 1440, height: int = 900, dark: bool = False) -> Iterator[Any]:
-    """A browser with an empty profile in the folder, and a page of this width; what its console says is kept."""
+    """A browser with an empty profile in the folder and a page of this width; it keeps its console messages."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -44,15 +45,84 @@ def look(driver: Any, *, width: int, height: int = 900, dark: bool = False) -> N
 
 
 def complaints(driver: Any) -> list[str]:
-    """What the console has said since it was last looked at, but for a server that was not there, or went away."""
+    """What the console has body since it was last looked at, but for a server that was not there, or went away."""
     gone = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_INCOMPLETE_CHUNKED_ENCODING")
-    told = [line["message"] for line in driver.get_log("browser")]
-    return [words for words in told if not any(name in words for name in gone)]
+    messages = [line["message"] for line in driver.get_log("browser")]
+    return [text for text in messages if not any(name in text for name in gone)]
 
 
 def picture(driver: Any, path: Path) -> None:
-    """The whole page, also what lies below the window."""
+    """The whole page, including what is below the window."""
     import base64
 
     whole = {"format": "png", "captureBeyondViewport": True}
     path.write_bytes(base64.b64decode(driver.execute_cdp_cmd("Page.captureScreenshot", whole)["data"]))
+
+
+def until(what: Callable[[], Any], seconds: float = 180) -> Any:
+    """What comes of it, once something does."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            if found := what():
+                return found
+        except Exception:  # it is not on the page yet, or no longer
+            if time.monotonic() > end:
+                raise
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+class Person:
+    """Reads and does what a person would, in words of the page."""
+
+    def __init__(self, driver: Any, address: str) -> None:
+        self.driver, self.address = driver, address
+        driver.get(address)
+
+    def find(self, selector: str, text: str = "") -> Any:
+        from selenium.webdriver.common.by import By
+
+        return until(
+            lambda: next(
+                e for e in self.driver.find_elements(By.CSS_SELECTOR, selector) if text in e.text and e.is_displayed()
+            ),
+            20,
+        )
+
+    def press(self, text: str, selector: str = "button, a, summary") -> None:
+        until(lambda: self._click(self.find(selector, text)))
+
+    def _click(self, element: Any) -> bool:
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+        if element.is_enabled():
+            element.click()
+            return True
+        return False
+
+    def click(self, selector: str) -> None:
+        self.press("", selector)
+
+    def search(self) -> str:
+        """Begin the search of the row that is shown, and the name of it."""
+        self.press("Find the smallest change")
+        return self.identity
+
+    def type(self, selector: str, text: str) -> None:
+        from selenium.webdriver.common.keys import Keys
+
+        self.find(selector).send_keys(Keys.CONTROL, "a", Keys.NULL, text or Keys.BACKSPACE)
+
+    @property
+    def text(self) -> str:
+        return str(self.find("main").text)
+
+    def sees(self, text: str, seconds: float = 180) -> bool:
+        return bool(until(lambda: text in self.text, seconds))
+
+    def go(self, place: str) -> None:
+        self.driver.get(f"{self.address}#/{place}")
+
+    @property
+    def identity(self) -> str:
+        return str(until(lambda: "#/search/" in self.driver.current_url and self.driver.current_url).rpartition("/")[2])

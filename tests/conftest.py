@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from ledgers import postgres
+
+settings.register_profile("acex", deadline=None)  # no test depends on how busy the machine is
+settings.load_profile("acex")
 
 needs_data = pytest.mark.skipif(
     "ACEX_DATA" not in os.environ, reason="needs the paper's data sets: set ACEX_DATA to their folder"
@@ -19,6 +23,16 @@ needs_data = pytest.mark.skipif(
 def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What ledgers on a server keep on this machine goes to a folder of the tests."""
     os.environ["ACEX_STATE"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture
+def loans_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in a folder with loans.csv and a model, for tests of the command line."""
+    from commands import set_up
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    set_up(tmp_path)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

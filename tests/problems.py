@@ -6,6 +6,7 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import History, Problem, Query, key
+from acex.search.search import Search
 from acex.space.cost import CostFunction
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.plausibility import Plausibility
@@ -68,3 +69,14 @@ def all_points(space: Space) -> FloatArray:
     """Every point of a discrete space, (n, d)."""
     axes = [np.arange(f.low, f.high + 1) for f in space.features]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(space))
+
+
+def run(search: Search, n: int = 60, never: bool = False) -> Search:
+    """The search after n queries, or when it has stopped."""
+    while len(search.history.queries) < n:
+        query = search.ask()
+        if query is None:
+            break
+        hit = not never and bool(decide(search.problem, query.point[None])[0])
+        search = search.tell(query, hit)
+    return search

@@ -7,9 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from browsers import browsing, look
+from browsers import Person, browsing, look
 from studios import serving_studio
-from test_studio_browser import Person
 
 
 def draw(out: Path) -> None:

@@ -1,13 +1,17 @@
-"""What the tests of the studio share: a small desk with a model that counts, and the studio as a process of its own."""
+"""Shared by the tests of the studio: a small workspace with a model that counts, and the studio as a process."""
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import socket
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +20,32 @@ import pandas as pd
 from starlette.testclient import TestClient
 
 import acex
+from acex.cli.flags import Given
+from acex.cli.studios import StudioCase, StudioModelFlags, make_workspace
 from acex.studio.app import studio_app
-from acex.studio.workspace import Desk, Recipe
-from commands import command, environment
+from acex.studio.workspace import SetupCode, Workspace
+from commands import command, environment, run
 
 PORT = 8017
 HOME = f"http://127.0.0.1:{PORT}"
+CASE = ["loans.csv", "--model", "acex_test_bank:decide", "--outcomes", "outcome", "--drop", "id", "--target", "good"]
+CASE += ["--ledger", "l.db", "--model-name", "v1", "--budget", "12"]
+
+FLATS = """
+import pandas as pd
+from sklearn.base import BaseEstimator, RegressorMixin
+class Agent(RegressorMixin, BaseEstimator):
+    def predict(self, rows):
+        days = (pd.to_datetime(rows["built"]) - pd.Timestamp("1990-01-01")).dt.days
+        return (10.0 * rows["size"] + days / 100).tolist()
+agent = Agent()
+def lends(rows):
+    return [int(size > 60) for size in rows["size"]]
+"""
 
 
 class Bank:
-    """Good from an income of 2000 on and with less than half of it in debts; counts the rows it is asked."""
+    """Good above an income of 2000 and with less than half of it in debts; counts the rows it is sent."""
 
     def __init__(self, pause: float = 0.0) -> None:
         self.asked: list[tuple[Any, ...]] = []
@@ -55,39 +75,77 @@ def loans(n: int = 40) -> pd.DataFrame:
     return rows
 
 
-def desk_in(folder: Path, model: Any = None, rows: pd.DataFrame | None = None, **more: Any) -> Desk:
-    """A desk with a ledger in the folder."""
+def workspace_in(folder: Path, model: Any = None, rows: pd.DataFrame | None = None, **more: Any) -> Workspace:
+    """A workspace with a ledger in the folder."""
     rows = loans() if rows is None else rows
     model = Bank() if model is None else model
-    explainer = acex.Explainer(acex.Model(model, name="bank"), rows, ledger=folder / "ledger.db")
+    model = model if isinstance(model, acex.Model) else acex.Model(model, name="bank")
     outcomes = ["good" if income > 2200 else "bad" for income in rows.iloc[:, 1]]
     given: dict[str, Any] = {
-        "explainer": explainer,
-        "labels": ("bad", "good"),
-        "wishes": {"budget": 8},
+        "explainer": acex.Explainer(model, rows, ledger=folder / "ledger.db"),
+        "model": model,
+        "options": {"budget": 8},
         "title": "loans",
     }
     table = rows.assign(id=[f"case-{i}" for i in range(len(rows))])
-    recipe = Recipe("# how to come to explainer and rows\n", ("loans.csv", "--model", "bank.skops"))
-    return Desk(table=table, rows=rows, recipe=recipe, outcomes=outcomes, **given | more)
+    setup = SetupCode("# defines explainer and rows\n", ("loans.csv", "--model", "bank.skops"))
+    return Workspace(table=table, rows=rows, setup=setup, outcomes=outcomes, **given | more)
+
+
+def workspace_of(data: str, model: str, **given: Any) -> Workspace:
+    """The workspace that `acex studio` makes of a file, Python code and these flags, with the ledger l.db."""
+    own = {f.name: given.pop(f.name) for f in fields(StudioCase) if f.name in given}
+    case = StudioCase(data=Path(data), given=Given({"ledger": "l.db", "name": "v1", **given}), **own)
+    return make_workspace(case, StudioModelFlags(model=model), acex.Ledger("l.db"))
+
+
+def same_elsewhere(client: TestClient, identity: str) -> None:
+    """The exported command and script lead to the same explanation, and the script pays nothing."""
+    code = client.get(f"/api/searches/{identity}/exports/commands").json()
+    *before, words = code["shell"].splitlines()
+    for line in before:
+        written = shlex.split(line)
+        Path(written[-1]).write_text(written[2], encoding="utf-8")
+    result = run(*shlex.split(words)[1:], "--dry-run", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["explanation"] == identity, words
+    names: dict[str, Any] = {}
+    exec(code["python"].replace("print(e)", ""), names)
+    assert names["e"].plan.identity == identity and names["e"].n_queries == 0, code["python"]
+
+
+def flats(n: int = 30) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    days = pd.Timestamp("1990-01-01") + pd.to_timedelta(rng.integers(0, 9000, n), unit="D")
+    table = pd.DataFrame({"size": rng.integers(20, 120, n), "built": days.strftime("%Y-%m-%d")})
+    table.loc[0, "size"] = 40
+    return table
 
 
 @contextmanager
-def visiting(desk: Desk, **more: Any) -> Iterator[TestClient]:
-    """Whoever asks the studio of this desk, as a page of its own would."""
-    app = studio_app(desk, port=PORT, here=True, **more)
+def visiting(workspace: Workspace, **more: Any) -> Iterator[TestClient]:
+    """A client that sends requests as the studio's own page does."""
+    app = studio_app(workspace, port=PORT, in_threads=True, **more)
     with TestClient(app, base_url=HOME, headers={"origin": HOME}) as client:
         yield client
 
 
+def begin(client: TestClient, row: Any = None, **options: Any) -> dict[str, Any]:
+    body = {"row": row or {"position": 0}, "options": options}
+    response = client.post("/api/searches", json=body)
+    assert response.status_code == 200, response.text
+    result: dict[str, Any] = response.json()
+    return result
+
+
 def ended(client: TestClient, identity: str) -> dict[str, Any]:
-    """A search, once nobody works on it any more."""
+    """A search, once it is no longer running."""
     for _ in range(600):
-        told: dict[str, Any] = client.get(f"/api/searches/{identity}").json()
-        if told["state"] not in ("waiting", "running", "stopping"):
-            return told
+        result: dict[str, Any] = client.get(f"/api/searches/{identity}").json()
+        if result["state"] not in ("waiting", "running", "stopping"):
+            return result
         time.sleep(0.02)
-    raise AssertionError(told)
+    raise AssertionError(result)
 
 
 @contextmanager
@@ -103,15 +161,26 @@ def serving_studio(folder: Path, *words: Any, **variables: str) -> Iterator[tupl
     )
     assert process.stdout is not None
     try:
-        said = []
+        lines = []
         for line in process.stdout:
-            said.append(line)
+            lines.append(line)
             if found := re.search(r"The studio is open: (http://\S+)", line):
                 break
         else:
-            raise AssertionError(f"the studio ended: {said}")
+            raise AssertionError(f"the studio ended: {lines}")
         yield process, found[1]
     finally:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def bill(folder: Path) -> list[str]:
+    path = folder / "bill.txt"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []

@@ -75,7 +75,7 @@ def run_commands(text: str) -> None:
 
 
 def set_up_files(folder: Path) -> None:
-    """The files that commands in the pages speak of: loans.csv with its model, and samples.csv."""
+    """The files that commands in the pages name: loans.csv with its model, and samples.csv."""
     loans = acex.datasets.load("loan")
     texts = ["education", "purpose", "housing"]
     encoder = make_column_transformer((OneHotEncoder(), texts), remainder="passthrough")
@@ -120,18 +120,8 @@ def test_links_lead_somewhere(page: str) -> None:
 
 @pytest.mark.slow
 def test_the_site_can_be_built_and_read_offline(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-q",
-        "-W",
-        "--keep-going",
-        "-b",
-        "html",
-        str(ROOT / "docs"),
-        str(tmp_path),
-    ]
+    options = ["-q", "-W", "--keep-going", "-b", "html"]
+    command = [sys.executable, "-m", "sphinx", *options, str(ROOT / "docs"), str(tmp_path)]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     pages = list(tmp_path.glob("*.html"))
@@ -147,5 +137,12 @@ def test_the_site_can_be_built_and_read_offline(tmp_path: Path) -> None:
 def test_every_test_that_the_promises_name_exists() -> None:
     named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", (ROOT / "docs/promises.md").read_text(encoding="utf-8"))
     assert len(named) > 20
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
     for file, name in named:
-        assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"
+        assert f"def {name}(" in texts.get(file, ""), f"{file}::{name}"
+
+
+def test_the_reference_lists_every_public_name() -> None:
+    page = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+    for name in set(acex.__all__) - {"__version__"}:
+        assert re.search(rf"\b{name}\b", page), name

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acex.spreadsheets import read_csv, write_csv
@@ -25,6 +25,7 @@ def back(frame: pd.DataFrame) -> pd.DataFrame:
         return read_csv(path, dtype=str, keep_default_na=False)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(texts, min_size=1, max_size=4), texts.filter(bool))
 def test_any_text_comes_back_as_it_was(values: list[str], name: str) -> None:
     read = back(pd.DataFrame({name: pd.Series(values, dtype=object), "n": range(len(values))}))

@@ -48,7 +48,8 @@ def bank_scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 def rejected(rows: pd.DataFrame, i: int = 0) -> pd.Series[Any]:
     """The person number i of those that `bank` calls bad."""
-    return rows[bank(rows) == "bad"].iloc[i]
+    row: pd.Series[Any] = rows[bank(rows) == "bad"].iloc[i]
+    return row
 
 
 class Counted:

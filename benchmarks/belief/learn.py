@@ -5,7 +5,7 @@
 
 The first round of searches believes a Gaussian process; each later one the network trained on the rounds before, so
 that the last network has seen the searches that it leads to itself. Along each search candidates of all kinds are
-noted, the search's own favourites among them, with their traits and with what the model would answer, which is free to
+noted, the search's own favourites among them, with their inputs and with what the model would answer, which is free to
 look up here.
 Half of the searches have help: outcomes (true, shuffled, partly wrong), answers from elsewhere, scores.
 
@@ -62,7 +62,7 @@ Odds = Callable[[FloatArray], float] | None
 class Notes:
     """What was noted of one search."""
 
-    traits: FloatArray  # of candidates, (n, f)
+    inputs: FloatArray  # of candidates, (n, f)
     hits: FloatArray  # are they? (n,)
     states: FloatArray  # of the search after its first hit, (s, g)
     truths: FloatArray  # what `Outlook` should predict, (s, 4)
@@ -91,7 +91,7 @@ def helped(case: Case, help_: str, rng: np.random.Generator) -> tuple[Problem, K
 def begun(problem: Problem, known: Known | None, odds: Odds) -> History:
     """A search's history after its first query, the factual."""
     empty = History((), (), (), known)
-    return empty.told(Query(problem.factual, "factual"), False, odds(problem.factual) if odds else None)
+    return empty.with_answer(Query(problem.factual, "factual"), False, odds(problem.factual) if odds else None)
 
 
 def noted(seed: int) -> Notes | str:
@@ -269,10 +269,10 @@ def searched(seeds: range, weights: Path | None, n_jobs: int) -> list[Notes]:
 
 
 def stacked(notes: list[Notes]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Traits, hits, states and truths of all."""
+    """Inputs, hits, states and truths of all."""
     hits = np.concatenate([n.hits for n in notes])[:, None]
     return (
-        np.vstack([n.traits for n in notes]),
+        np.vstack([n.inputs for n in notes]),
         hits,
         np.vstack([n.states for n in notes]),
         np.vstack([n.truths for n in notes]),
@@ -313,7 +313,7 @@ def main(args: argparse.Namespace) -> None:
         print(line, f"{time.perf_counter() - start:.0f} s", flush=True)
     record = {
         "command": f"python -m benchmarks train --tasks {args.tasks} --epochs {args.epochs:g}",
-        "revision of traits": traits.REVISION,
+        "revision of traits": belief_inputs.REVISION,
         "seeds": f"0 to {seed - 1}; validation begins at {VALIDATION}",
         "queries a search": N_QUERIES,
         "help": dict(HELP),

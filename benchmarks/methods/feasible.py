@@ -9,6 +9,7 @@ import numpy as np
 from acex.api import Explainer
 from acex.arrays import FloatArray, IntArray
 from acex.search.feasible import Feasible
+from acex.space.cost import Cost
 from acex.space.plausibility import Plausibility
 from benchmarks.methods.method import method
 from benchmarks.task import CountedModel, Task
@@ -32,24 +33,26 @@ def feasible(task: Task, model: CountedModel, seed: int) -> FloatArray:
 )
 def feasible_labels(task: Task, model: CountedModel, seed: int) -> FloatArray:
     """The same with the true outcomes of the reference, which DiCE and NICE get as well."""
-    return explained(task, model, seed, labels=task.scenario.labels, strategy="feasible")
+    return explained(task, model, seed, outcomes=task.scenario.labels, strategy="feasible")
 
 
 @method("feasible-margin", revision=Feasible.revision, given=OUTCOMES)
 def feasible_margin(task: Task, model: CountedModel, seed: int) -> FloatArray:
     """With outcomes, and an answer whose surroundings are hits as well."""
-    return explained(task, model, seed, labels=task.scenario.labels, strategy="feasible", margin=MARGIN)
+    return explained(task, model, seed, outcomes=task.scenario.labels, strategy=Feasible(margin=MARGIN))
 
 
-def explained(task: Task, model: CountedModel, seed: int, labels: IntArray | None = None, **options: Any) -> FloatArray:
+def explained(
+    task: Task, model: CountedModel, seed: int, outcomes: IntArray | None = None, **options: Any
+) -> FloatArray:
     """The counterfactuals of an `Explainer` with these options, (k, d)."""
     s = task.scenario
     # Plausible as in the paper: the same filter that affinity is measured with. Every controller is possible.
     plausibility = None if s.is_history else Plausibility(kind="lof", scale=False)
-    if labels is not None and len(np.unique(labels)) < 2:
-        labels = None  # a single class carries no information
-    explainer = Explainer(model.predict, s.reference, labels=labels, space=s.space, plausibility=plausibility)
-    options = {"category_cost": None, **options}  # J as in the paper
-    found = explainer.explain(task.x, seed=seed, progress=False, **options)
+    if outcomes is not None and len(np.unique(outcomes)) < 2:
+        outcomes = None  # a single class carries no information
+    explainer = Explainer(model.predict, s.reference, outcomes=outcomes, space=s.space, plausibility=plausibility)
+    cost = Cost(per_category=None)  # J as in the paper
+    found = explainer.explain(task.x, seed=seed, cost=cost, progress=False, **options)
     candidates: FloatArray = found.counterfactuals.to_numpy(dtype=float)
     return candidates

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -63,10 +63,10 @@ def searched(
     n: int,
     seed: int,
     odds: Callable[[FloatArray], float | None] = lambda x: None,
-    tolerance: float = 0.0,
+    effort: Literal["settle", "spend"] = "spend",
 ) -> Iterator[tuple[Search, float]]:
-    """The search after each query and its best J so far; without a tolerance it spends the whole budget."""
-    search, best = Search.begin(problem, acex.Feasible(tolerance), seed, odds=odds(problem.factual)), np.inf
+    """The search after each query and its best J so far."""
+    search, best = Search.begin(problem, acex.Feasible(effort=effort), seed, odds=odds(problem.factual)), np.inf
     while len(search.history.queries) < n and (query := search.ask()) is not None:
         hit = bool(is_hit(query.point[None])[0])
         search = search.tell(query, hit, odds(query.point))
@@ -109,9 +109,9 @@ def measure(job: Job, model: str, seed: int) -> list[Line]:
         odds: Any = _odds(s, problem) if job.method == "scores" else lambda x: None
         if job.method in ("labels", "shuffled"):
             problem = helped(s, problem, job.row, shuffled=job.method == "shuffled")
-        tolerance = acex.Feasible().tolerance if job.method == "settled" else 0.0
+        effort: Literal["settle", "spend"] = "settle" if job.method == "settled" else "spend"
         curve = np.full(n + 1, np.inf)
-        for search, best in searched(s, problem, is_hit, n, job.row, odds, tolerance):
+        for search, best in searched(s, problem, is_hit, n, job.row, odds, effort):
             asked = len(search.history.queries)
             curve[asked:] = best
     at = {f"J{b}": curve[b] if b < len(curve) else None for b in BUDGETS}
@@ -130,7 +130,7 @@ def measure_outlook(job: Job, model: str, seed: int) -> list[Line]:
     for search, best in searched(s, problem, is_hit, most, job.row):
         n = len(search.history.queries)
         if n in BUDGETS and np.isfinite(best):
-            chances = acex.Feasible().closer(problem, search.history)
+            chances = acex.Feasible().improvement_odds(problem, search.history)
             lines.append({"queries": n, "J": best, **dict(zip(map("chance{}".format, SHARES), chances, strict=True))})
     return lines
 

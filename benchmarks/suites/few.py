@@ -3,8 +3,8 @@
     python -m benchmarks run --suite few
 
 Withheld rows of simulated tasks with categories, of the loans of acex and of the penguins of palmerpenguins are
-explained with 40 queries by different costs: `category_cost=None` (one over the deviation of the one-hot code, as in
-the paper), the default (1), `beta=50`, and `change_cost=1`. Columns of the table, over the rows for which all of them
+explained with 40 queries by different costs: `per_category=None` (one over the deviation of the one-hot code, as in the
+paper), the default (1), `beta=50`, and `per_change=1`. Columns of the table, over the rows for which all of them
 found something:
 
     changes, one    changes of an answer, on average, and the share of answers with a single one
@@ -32,16 +32,15 @@ from acex.arrays import BoolArray, FloatArray
 from acex.search.feasible import Feasible
 from acex.search.problem import Problem
 from acex.search.search import Search
-from acex.space.cost import Cost
 from benchmarks.belief.simulated import VALIDATION, task
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table
 
-WAYS: dict[str, dict[str, Any]] = {
-    "category_cost=None": {"category_cost": None},
-    "default": {},
-    "beta=50": {"beta": 50.0},
-    "change_cost=1": {"change_cost": 1.0},
+WAYS = {
+    "per_category=None": acex.Cost(per_category=None),
+    "default": acex.Cost(),
+    "beta=50": acex.Cost(beta=50.0),
+    "per_change=1": acex.Cost(per_change=1.0),
 }
 BUDGET, SMALL, FEW = 40, 0.3, 4
 N_WITHHELD = 12  # rows of a table
@@ -50,27 +49,23 @@ IsHit = Callable[[FloatArray], BoolArray]
 
 def measure(job: Job) -> list[Line]:
     """One row by one cost; a simulated task without categories has no lines."""
-    options = WAYS[job.method]
+    cost = WAYS[job.method]
     if job.data == "simulated":
-        return simulated(job.row, options)
+        return simulated(job.row, cost)
     explainer, rows, codes = explainer_of(job.data)
-    problem = explainer.search(rows.iloc[job.row], budget=BUDGET, seed=job.seed, **options).problem
+    problem = explainer.search(rows.iloc[job.row], budget=BUDGET, seed=job.seed, cost=cost).problem
     before = codes(problem.factual[None])[0]
     return [line(problem, lambda X: np.asarray(codes(X) != before), job.seed)]
 
 
-def simulated(seed: int, options: dict[str, Any]) -> list[Line]:
+def simulated(seed: int, cost: acex.Cost) -> list[Line]:
     """The first row of a task."""
     case = task(VALIDATION + seed, n_rows=1)[0]
     p = case.problem
     nominal = p.scale.is_nominal
     if not nominal.any() or nominal.all():
         return []
-    # The task has the paper's weights; those of `Reference.problem` are applied here.
-    paper = options.get("category_cost", 1.0) is None
-    weights = p.cost.weights if paper else np.where(nominal, p.scale.deviations, 1) * p.cost.weights
-    cost = Cost(p.scale, p.factual, weights, options.get("beta", 5.0), options.get("change_cost", 0.0))
-    return [line(replace(p, cost=cost), case.is_hit, seed)]
+    return [line(replace(p, cost=cost.function(p.region.space, p.scale, p.factual)), case.is_hit, seed)]
 
 
 @cache
@@ -78,7 +73,7 @@ def explainer_of(name: str) -> tuple[acex.Explainer, pd.DataFrame, Callable[[Flo
     """An explainer of a forest, withheld rows, and the forest on points."""
     if name == "loan":
         loans = acex.datasets.load("loan")
-        rows, outcomes = loans.rows, np.asarray(loans.labels)
+        rows, outcomes = loans.rows, np.asarray(loans.outcomes)
     else:
         whole = pd.read_csv(str(files("palmerpenguins") / "data/penguins.csv")).dropna()
         rows, outcomes = whole.drop(columns=["species", "year"]), np.asarray(whole["species"])
@@ -90,7 +85,7 @@ def explainer_of(name: str) -> tuple[acex.Explainer, pd.DataFrame, Callable[[Flo
     def model(asked: pd.DataFrame) -> Any:
         return forest.predict(space.encode(asked))
 
-    explainer = acex.Explainer(model, rows.iloc[seen], space=space, pool=False)
+    explainer = acex.Explainer(model, rows.iloc[seen], space=space, share_answers=False)
     return explainer, rows.iloc[withheld], forest.predict
 
 
@@ -102,12 +97,12 @@ def line(problem: Problem, is_hit: IsHit, seed: int) -> Line:
     nominal, weights = problem.scale.is_nominal, problem.cost.weights
     of_category = (problem.cost.per_unit * (1 + problem.cost.beta))[nominal]
     small = SMALL * (np.sqrt(FEW) + problem.cost.beta * FEW)
-    charge = (1 + problem.cost.beta) * problem.cost.charge
+    charge = (1 + problem.cost.beta) * problem.cost.per_change
     values: Line = {
         "found": search.best is not None,
         "queries": len(search.history.queries),
         "category": float(np.median(of_category)) + charge,
-        "crumbs": float(small) + FEW * charge,
+        "small_steps": float(small) + FEW * charge,
         "one_category": bool(_one_category(problem, is_hit)),
     }
     if search.best is not None:
@@ -150,7 +145,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
                 "one": f"{(part['changes'] == 1).mean():.2f}",
                 "sd": means["sd"],
                 "category": f"{part['category'].median():.2f}",
-                "four small": f"{part['crumbs'].median():.2f}",
+                "four small": f"{part['small_steps'].median():.2f}",
                 "missed": f"{(enough['changes'] >= FEW).sum()} of {len(enough)}",
                 "queries": means["queries"],
             }
@@ -165,7 +160,7 @@ def changes(lines: pd.DataFrame) -> Table:
         parts = [lines[(lines["data"] == data) & (lines["method"] == way)] for way in list(WAYS)[1:]]
         cells = [f"{part['changes'].mean():.1f} ({part['sd'].mean():.1f})" for part in parts]
         rows.append([name, str(len(parts[0])), *cells])
-    return Table("changes of an answer", ["table", "rows", "default", "`beta=50`", "`change_cost=1`"], rows)
+    return Table("changes of an answer", ["table", "rows", "default", "`beta=50`", "`per_change=1`"], rows)
 
 
 def missing(data: str, method: str) -> str | None:
@@ -180,5 +175,5 @@ def instances(data: str, step: int) -> list[tuple[int, int]]:
 
 
 DATA = ("simulated", "loan", "penguins")
-COLUMNS = ("found", "queries", "category", "crumbs", "one_category", "changes", "categories", "sd")
+COLUMNS = ("found", "queries", "category", "small_steps", "one_category", "changes", "categories", "sd")
 SUITES = (Suite("few", DATA, tuple(WAYS), COLUMNS, measure, tables, rows=60, instances=instances, missing=missing),)

@@ -7,7 +7,7 @@ rows. In the first three the groups are drawn at random: any difference comes fr
 
     drawn   as `explain_many(by=...)` works: the order is drawn, each group spread evenly over it
     first   group x first, then group y
-    alone   the same with Explainer(pool=False): nothing is shared, but a row queried before is free
+    alone   the same with Explainer(share_answers=False): nothing is shared, but a row queried before is free
     other   the order is drawn, and the rows of group y really are further from approval
 
 At most about 5 in 100 p values of `drawn` should be 0.05 or less. `first` and `other` are the controls.
@@ -22,7 +22,7 @@ import pandas as pd
 
 import acex
 from acex.audit.groups import Groups
-from acex.engine.row_result import Line as RowResult
+from acex.engine.row_result import RowResult
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table
 
@@ -46,7 +46,7 @@ def measure(job: Job) -> list[Line]:
         rejected = rejected[np.argsort(far[rejected], kind="stable")]
     rows, names = data.iloc[rejected], pd.Series(np.repeat(["x", "y"], N), name="group")
     options: Any = {"target": "yes", "budget": BUDGET, "n_jobs": 1, "seed": job.seed, "progress": False}
-    explainer = acex.Explainer(model, data, pool=job.method != "alone")
+    explainer = acex.Explainer(model, data, share_answers=job.method != "alone")
     if job.method in ("drawn", "other"):
         groups = explainer.explain_many(rows, by=names, **options).summary().groups
         assert groups is not None

@@ -32,14 +32,14 @@ N_ROWS = {**dict.fromkeys(PAPER, 40), **dict.fromkeys((*OTHERS, "loan"), 36)}  #
 
 
 @cache
-def explainer_of(name: str) -> tuple[acex.Explainer, pd.DataFrame, Any]:
-    """An explainer of a forest, the withheld rows, and the model."""
+def forest_of(name: str) -> tuple[Any, pd.DataFrame, pd.DataFrame, acex.Space]:
+    """A forest as a model, the rows it has seen, the withheld rows, and the space of all."""
     if name in OTHERS:
         rows, outcome = OTHERS[name](return_X_y=True, as_frame=True)
         outcomes = np.asarray(outcome > outcome.median() if name == "progression" else outcome)
     else:
         data = acex.datasets.load(name)
-        rows, outcomes = data.rows, np.asarray(data.labels)
+        rows, outcomes = data.rows, np.asarray(data.outcomes)
     space = acex.Space.infer(rows)
     order = np.random.default_rng(0).permutation(len(rows))
     withheld, known = order[: N_ROWS[name]], order[N_ROWS[name] :][:2000]
@@ -48,25 +48,26 @@ def explainer_of(name: str) -> tuple[acex.Explainer, pd.DataFrame, Any]:
     def model(asked: pd.DataFrame) -> Any:
         return forest.predict(space.encode(asked))
 
-    return acex.Explainer(model, rows.iloc[known], space=space, pool=False), rows.iloc[withheld], model
+    return model, rows.iloc[known], rows.iloc[withheld], space
 
 
 def measure(job: Job) -> list[Line]:
-    """The changes of one counterfactual."""
-    explainer, rows, model = explainer_of(job.data)
-    session = explainer.search(rows.iloc[job.row], budget=int(job.method), seed=job.seed)
+    """The changes of one counterfactual, by an explainer that knows no answers to other rows."""
+    model, known, withheld, space = forest_of(job.data)
+    explainer = acex.Explainer(model, known, space=space)
+    session = explainer.search(withheld.iloc[job.row], budget=int(job.method), seed=job.seed)
     e = session.run()
     line: Line = {"outcome": e.outcome, "queries": e.n_queries}
     if e.outcome != "found":
         return [line]
-    x, best = (e.space.encode(row)[0] for row in (e.factual, e.counterfactual))
+    x, best = (space.encode(row)[0] for row in (e.factual, e.counterfactual))
     changed = np.flatnonzero(best != x)
     reverted = np.repeat(best[None], len(changed), axis=0)
     reverted[np.arange(len(changed)), changed] = x[changed]
     possible = session.problem.region.contains(reverted) & session.problem.plausible(reverted)
-    needless = (model(e.space.decode(reverted)) != e.label_before) & possible
+    needless = (model(space.decode(reverted)) != e.label_before) & possible
     marks = dict(zip(e.changes["feature"], e.changes["needed"], strict=True))
-    marked = np.array([marks[e.space.names[j]] != "not checked" for j in changed])
+    marked = np.array([marks[space.names[j]] != "not checked" for j in changed])
     return [
         line
         | {

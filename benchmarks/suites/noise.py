@@ -31,14 +31,13 @@ def measure(job: Job) -> list[Line]:
         return np.where(rng.random(len(X)) < share, 1 - right, right)
 
     e = acex.explain(
-        model,
+        acex.Model(model, noise=share),
         s.rows[job.row],
-        data=s.reference,
+        s.reference,
         space=s.space,
         plausibility=acex.Plausibility(kind="lof", scale=False),
         target=1 - int(before),
         budget=BUDGET,
-        noise=share,
         seed=job.seed,
     )
     line: Line = {"found": e.outcome == "found", "queries": e.n_queries}

@@ -8,7 +8,7 @@ ROC curve (one half is guessing), the share of mixed rows that are refused where
 pass at the usual threshold, and the time to fit and to judge over that of the local outlier factor.
 
 Simulated tables, the bundled loans, and from packages diamonds (plotnine) and weather (vega_datasets); the paper's
-eight data sets (ACEX_DATA) are a test only. Constants of src/acex/space/expected.py were chosen on simulated tables of
+eight data sets (ACEX_DATA) are a test only. Constants of src/acex/space/joint.py were chosen on simulated tables of
 other seeds.
 """
 
@@ -36,6 +36,8 @@ from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 from acex import datasets
 from acex.arrays import BoolArray, FloatArray
 from acex.datasets import PAPER
+from acex.space import joint as joint_module
+from acex.space.joint import JointModel
 from acex.space.plausibility import Plausibility
 from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space

@@ -21,11 +21,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from acex.batch.order import order_of_work
 from matplotlib.figure import Figure
 
 import acex
 from acex.arrays import FloatArray
+from acex.batch.scheduling import order_of_work
+from acex.space.scale import Quantiles, Scale
 from benchmarks.scenario import published
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table
@@ -48,21 +49,22 @@ def curves(data: str, way: str) -> list[FloatArray]:
     out = []
     with tempfile.TemporaryDirectory() as folder:
         explainer = acex.Explainer(
-            s.predict,
+            acex.Model(s.predict, name=s.name),
             s.reference,
             space=s.space,
             plausibility=acex.Plausibility(kind="lof", scale=False),
-            pool=way != "alone",
+            share_answers=way != "alone",
             ledger=Path(folder) / "ledger.db",
-            model_id=s.name,
         )
-        for i, x in enumerate(s.rows[order_of_work(*explainer.spread(s.rows))]):
+        scale = Scale.of(s.space, s.reference)
+        order = order_of_work(Quantiles.of(scale, s.reference).coordinates(s.rows), scale.metric)
+        for i, x in enumerate(s.rows[order]):
             budget = first if i < N_ROWS // 2 else second
-            session = explainer.search(x, budget=budget, strategy=acex.Feasible(tolerance=0.0))
+            session = explainer.search(x, budget=budget, strategy=acex.Feasible(effort="spend"))
             e = session.run()
-            X = e.asked.to_numpy(float)
-            J = np.where(e.queries["hit"] & session.problem.plausible(X), s.cost(X, x), np.inf)
-            paid = np.cumsum([ask.paid > 0 for ask in explainer.ledger.asks(session.identity)])
+            X = np.array([list(step.row.values()) for step in e.steps], dtype=float)
+            J = np.where([step.hit for step in e.steps] & session.problem.plausible(X), s.cost(X, x), np.inf)
+            paid = np.cumsum([step.paid > 0 for step in e.steps])
             best = np.full(budget + 1, np.inf)
             np.minimum.at(best, np.minimum(paid, budget), J)
             out.append(np.minimum.accumulate(best))

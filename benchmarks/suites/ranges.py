@@ -119,9 +119,9 @@ def compared(s: Setting, x: pd.Series[Any]) -> list[Line]:
     ways: dict[str, tuple[Any, Any]] = {"number": (s.predict, acex.Between(s.low, s.high)), "yes/no": (decide, True)}
     best = {}
     for way, (model, target) in ways.items():
-        spend = acex.Feasible(tolerance=0.0)
-        e = acex.explain(model, x, data=s.known, space=s.space, target=target, budget=BUDGET, strategy=spend)
-        best[way] = e.queries["best"].to_numpy()
+        spend = acex.Feasible(effort="spend")
+        e = acex.explain(model, x, s.known, space=s.space, target=target, budget=BUDGET, strategy=spend)
+        best[way] = np.array([step.best for step in e.steps])
     limit = CLOSE * min(float(np.min(costs)) for costs in best.values())
     lines = []
     for way, costs in best.items():
@@ -163,7 +163,7 @@ def with_dice(s: Setting, x: pd.Series[Any]) -> Line:
         explainer = acex.Explainer(s.predict, known, space=s.space)
         problem = explainer.search(x, target=acex.Between(s.low, s.high)).problem
         if s.low <= s.predict(row)[0] <= s.high:
-            cost = float(problem.cost(s.space.reaching(row).encode(row))[0])
+            cost = float(problem.cost(s.space.reaching(row)[1])[0])
     return {"queries": queries, "cost": cost}
 
 

@@ -28,17 +28,14 @@ import pandas as pd
 
 import acex
 from acex.arrays import FloatArray
-from acex.batch import shelf
-from acex.batch.explanations import Done, Explanations
-from acex.ledger import canonical
-from acex.options import Options
+from acex.batch import explanations, scheduling
 from benchmarks.suite import ROOT, Job, Line, Suite
 from benchmarks.table import Table, number
 
 N_FEATURES, QUERIES = 20, 30
 MIXING = np.random.default_rng(1).normal(size=(N_FEATURES, N_FEATURES))
 WEIGHTS = np.random.default_rng(2).normal(size=N_FEATURES)
-SPEND = acex.Feasible(tolerance=0.0)
+SPEND = acex.Feasible(effort="spend")
 
 
 def in_process(code: str) -> Any:
@@ -77,14 +74,14 @@ def to_explain(n: int) -> FloatArray:
 def with_answers(path: Path, n: int) -> acex.Explainer:
     """An explainer with a ledger of n answers, about points between rows."""
     reference = generated(600, 0)
-    explainer = acex.Explainer(decide, reference, ledger=path, model_id="generated")
-    rng, done = np.random.default_rng(3), explainer.ledger.last_sequence("generated")
+    explainer = acex.Explainer(acex.Model(decide, name="generated"), reference, ledger=path)
+    rng = np.random.default_rng(3)
+    done = sum(answer.sequence for answer in explainer.ledger.answers("generated", newest=1))
     while done < n:
         k = min(n - done, 20_000)
         pairs = reference[rng.integers(len(reference), size=(2, k))]
         X = explainer.space.snap(pairs[0] + rng.random((k, 1)) * (pairs[1] - pairs[0]) + rng.normal(size=(k, 1)) / 1e3)
-        explainer.ledger.import_answers("generated", canonical(X), decide(X).tolist())
-        done = explainer.ledger.last_sequence("generated")
+        done += explainer.import_answers(X, decide(X))
     return explainer
 
 
@@ -145,18 +142,13 @@ def ledger_size_tables(lines: pd.DataFrame) -> dict[str, Table]:
 class Recorded:
     """An executor that returns one explanation for each row; no model is queried."""
 
-    is_here = True
-
     def __init__(self, explanation: acex.Explanation) -> None:
         self.explanation = explanation
 
     def run(self, tool: Any, task: Any, items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         for item in items:
             steps = tuple(replace(step, row=dict(step.row)) for step in self.explanation.steps)
-            yield item, Done(replace(self.explanation, steps=steps), len(steps))
-
-    def refuse_file(self, path: Path) -> None:
-        """Accepts any file."""
+            yield item, scheduling.Done(replace(self.explanation, steps=steps), len(steps))
 
 
 def batch_memory(n: int, keep: bool) -> None:
@@ -165,11 +157,11 @@ def batch_memory(n: int, keep: bool) -> None:
     columns = pd.Index([f"x{j}" for j in range(10)])
     data, rows = (pd.DataFrame(rng.uniform(size=(k, 10)), columns=columns) for k in (200, n))
     if keep:
-        shelf.MOST_KEPT = n
+        explanations.MOST_KEPT = n
     with tempfile.TemporaryDirectory() as folder:
-        explainer = acex.Explainer(_above, data, ledger=Path(folder) / "ledger.db", model_id="m")
+        explainer = acex.Explainer(acex.Model(_above, name="m"), data, ledger=Path(folder) / "ledger.db")
         explanation = explainer.explain(data.iloc[0], target="yes", budget=10)
-        many = Explanations(explainer, rows, Options(), Recorded(explanation), progress=False)
+        many = explainer.explain_many(rows, executor=Recorded(explanation), progress=False)
         for _ in many.as_finished():
             pass
         assert many[0].steps[0].row == explanation.steps[0].row  # read back
@@ -195,7 +187,7 @@ def measure_memory(job: Job) -> list[Line]:
 OPTIONS: dict[str, dict[str, Any]] = {
     "feasible": {"strategy": "feasible"},
     "penalty": {"strategy": "penalty"},
-    "feasible, with outcomes": {"strategy": "feasible", "labels": True},
+    "feasible, with outcomes": {"strategy": "feasible", "outcomes": True},
 }
 
 
@@ -213,9 +205,9 @@ def explain_categories(n_categories: int, way: str) -> None:
         return np.where(score > 1.5, "yes", "no")
 
     options = dict(OPTIONS[way])
-    labels = model(rows) if options.pop("labels", False) else None
+    outcomes = model(rows) if options.pop("outcomes", False) else None
     before, start = peak_mb(), time.process_time()
-    explainer = acex.Explainer(model, rows, labels=labels, model_id="towns")
+    explainer = acex.Explainer(model, rows, outcomes=outcomes)
     ready = time.process_time()
     refused = np.flatnonzero(model(rows) == "no")[:2]
     found = [explainer.explain(rows.iloc[i], budget=30, progress=False, **options) for i in refused]
@@ -244,7 +236,7 @@ PANDAS = ("-c", "import pandas")
 EXPLAIN = """
 import acex, pandas
 data = pandas.DataFrame({"a": [float(i % 7) for i in range(40)], "b": [i % 5 for i in range(40)]})
-acex.explain(lambda rows: rows["a"] + rows["b"] > 5, data.iloc[0], data=data, budget=6)
+acex.explain(lambda rows: rows["a"] + rows["b"] > 5, data.iloc[0], data, budget=6)
 """
 STARTS = {
     "import pandas": PANDAS,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from acex.batch.executors import DaskExecutor
     from acex.batch.explanations import Explanations
     from acex.engine.explanation import Explanation
+    from acex.engine.recorded import load_explanation
     from acex.engine.session import Session
     from acex.errors import (
         AcexError,
@@ -83,6 +84,7 @@ __all__ = [
     "__version__",
     "datasets",
     "explain",
+    "load_explanation",
     "load_model",
     "plots",
     "sentences",
@@ -93,6 +95,7 @@ _HOMES = {
     "batch.executors": "DaskExecutor",
     "batch.explanations": "Explanations",
     "engine.explanation": "Explanation",
+    "engine.recorded": "load_explanation",
     "engine.session": "Session",
     "errors": "AcexError BudgetSpent ExecutorFailed LedgerFailed MissingExtra ModelFailed NoCounterfactual",
     "ledger.sql": "Ledger",

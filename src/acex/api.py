@@ -6,9 +6,11 @@ them, and a test compares the two.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from acex.arrays import Rows
@@ -315,8 +317,7 @@ class Explainer:
             ValueError: a row does not fit the space, or a label cannot come from the model. Nothing was recorded.
         """
         planner = self._planner
-        space = self.space.reaching(rows)
-        points = space.encode(rows)
+        space, points = self.space.reaching(rows)
         read = planner.model.read(labels, len(points))
         for answer in self.ledger.answers(self.model_id, newest=1):
             refuse_other_kind(read, answer.label)
@@ -375,24 +376,25 @@ class Explainer:
             >>> explainer.explain_many(rejected, target="approved", budget=10, n_jobs=1).frame()["outcome"].tolist()
             ['found', 'found', 'found']
         """
-        from acex.batch.executors import executor_for
+        from acex.batch.executors import InProcess, executor_for
 
         options = self._options(locals())
         self._planner.check(options)  # what is wrong for every row is reported before any is sent
         chosen = executor_for(n_jobs, executor)
         if not (budget_total is None or is_count(budget_total)):
             raise ValueError(f"budget_total: expected None or a whole number of at least 1, got {budget_total!r}.")
-        if budget_total is not None or not chosen.is_here:
+        if budget_total is not None or not isinstance(chosen, InProcess):
             self._share_ledger()
         return Explanations(
             self._planner, X, options, chosen, budget_total=budget_total, progress=progress, ids=ids, by=by
         )
 
     def _share_ledger(self) -> None:
-        """Move answers in memory to a temporary file that processes can share; it is deleted with the explainer."""
+        """Move answers in memory to a temporary file that processes can share; it is deleted with its ledger."""
         if not isinstance(self.ledger, MemoryLedger):
             return
-        self._folder = TemporaryDirectory(prefix="acex-")
-        shared = open_ledger(Path(self._folder.name) / "ledger.db")
+        folder = mkdtemp(prefix="acex-")
+        shared = open_ledger(Path(folder) / "ledger.db")
+        weakref.finalize(shared, rmtree, folder, ignore_errors=True)  # batches use it after the explainer is gone
         self.ledger.copy_to(shared)
         self._planner.ledger = shared

@@ -1,8 +1,7 @@
-"""Tables that a spreadsheet may open, CSV and XLSX: a text in them stays a text, and none is run as a formula.
+"""CSV and XLSX files for spreadsheets, in which no text is run as a formula.
 
-A text that a spreadsheet would take for a formula gets an apostrophe in front, the spreadsheets' own sign for text. One
-with characters that a terminal would obey is written as a JSON text. `read_csv` undoes both, so that what `write_csv`
-wrote comes back as it was; numbers and other texts are written and read as they are.
+A text that looks like a formula gets a leading apostrophe, the spreadsheets' own mark of a text; a text with control
+characters is written as a JSON string. `read_csv` undoes both, so that it returns what `write_csv` was given.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from acex.errors import MissingExtra
 from acex.values import UNPRINTABLE, as_json, is_missing, is_unicode, printable
 
 SHEET = (2**20, 2**14)  # rows and columns of a sheet
-WIDEST = 10**15  # a spreadsheet counts with 15 digits and makes zeros of the others
+WIDEST = 10**15  # spreadsheets keep 15 digits
 LONGEST = 32_767  # characters of a cell
-# What begins so is a formula, in a full-width form for some; one that has the apostrophe already gets another.
+# The beginning of a formula, also in full-width characters; a text with an apostrophe already gets another one.
 FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
 
 
@@ -45,7 +44,7 @@ def write_xlsx(frame: pd.DataFrame, path: Path) -> None:
 
     Raises:
         MissingExtra: openpyxl is not installed.
-        ValueError: a sheet does not hold so many rows or columns.
+        ValueError: there are too many rows or columns for a sheet.
     """
     try:
         from openpyxl import Workbook
@@ -57,7 +56,7 @@ def write_xlsx(frame: pd.DataFrame, path: Path) -> None:
             f"Write .csv or .parquet."
         )
     columns = [[_cell(value) for value in (str(name), *frame.iloc[:, j])] for j, name in enumerate(frame.columns)]
-    book = Workbook(write_only=True)  # so that a large one need not fit into memory twice
+    book = Workbook(write_only=True)  # needs less memory
     sheet = book.create_sheet("acex")
     for line in zip(*columns, strict=True):
         sheet.append(line)
@@ -65,7 +64,7 @@ def write_xlsx(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """A value as a cell of a workbook holds it: a number, a truth value, a text that is no formula, or nothing."""
+    """A value as a cell of a workbook: a number, a Boolean, a text that is not a formula, or None."""
     if is_missing(value):
         return None
     value = as_json(value)
@@ -79,7 +78,7 @@ def _cell(value: Any) -> Any:
 
 
 def _mapped(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
-    """The frame with its names and texts changed; columns of numbers are left alone."""
+    """The frame with its names and texts changed; columns of numbers stay as they are."""
     columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
     changed = [c if types.is_numeric_dtype(c.dtype) else _changed(c, change) for c in columns]
     return pd.DataFrame(dict(enumerate(changed))).set_axis([change(name) for name in frame.columns], axis=1)
@@ -88,9 +87,7 @@ def _mapped(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
 def _changed(column: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[Any]:
     if column.dtype != object:
         return column.map(change)
-    return pd.Series(
-        [change(v) for v in column], column.index, dtype=object
-    )  # keeps 2008 an integer in a column with gaps
+    return pd.Series([change(v) for v in column], column.index, dtype=object)  # keeps integers beside missing values
 
 
 def _guarded(value: Any) -> Any:
@@ -111,7 +108,7 @@ def _unguarded(value: Any) -> Any:
 
 
 def _written(text: str) -> str | None:
-    """The text that stands here as JSON because of its characters; None where it is any other text."""
+    """The text that was written as a JSON string because of its characters; None for any other text."""
     if not (text.startswith('"') and text.endswith('"') and "\\" in text):
         return None
     try:

@@ -122,10 +122,11 @@ def listed(items: Iterable[Any], most: int = 12) -> str:
     return shown if len(items) <= most else f"{shown}, ... ({len(items)} in all)"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The known name that is close to this one, as the last sentence of an error; empty where none is."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """The known name that is close to this one, as the last sentence of an error; empty if there is no such name."""
+    by_lower = {word.lower(): word for word in known}
+    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
 def joined_words(parts: Sequence[str], last: str = "and", most: int = 8) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, text
 
 import acex
 from acex import Ledger
-from acex.engine.recorded import ENDED_OLDER, OLDER, recorded
+from acex.engine.recorded import ENDED_OLDER, OLDER, load_explanation
 from acex.ledger import canonical
 from ledgers import postgres
 
@@ -46,7 +46,7 @@ def names(where: Any) -> list[str]:
 def read(where: Any) -> acex.Explanation:
     [name] = names(where)
     with Ledger(where) as ledger:
-        return recorded(ledger, name)
+        return load_explanation(ledger, name)
 
 
 def assert_same(back: acex.Explanation, e: acex.Explanation) -> None:
@@ -68,11 +68,11 @@ def assert_same(back: acex.Explanation, e: acex.Explanation) -> None:
             "freeze": ["job"],
             "ranges": {"income": (0, np.inf)},
             "directions": {"debt": "decrease"},
-            "weights": {"job": 2},
+            "cost": acex.Cost(weights={"job": 2}),
         },
         {"count": 2, "budget": 20},
         {"count": 3, "budget": 20, "freeze": ["job"]},
-        {"margin": 0.7},
+        {"strategy": acex.Feasible(margin=0.7)},
         {"strategy": acex.Penalty(n0=5, sobol=64), "plausibility": None},
         {"queries_per_round": 4, "target": ["good", "better"]},
         {"target": "bad"},
@@ -95,7 +95,10 @@ def test_it_comes_back_from_any_ledger(address: str) -> None:
 
 def test_arrays_come_back_too(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
-    e = acex.explain(acex.Model(lambda A: (A.sum(axis=1) > 1).astype(int), name=MODEL), X[0] - 2, data=X - 1, ranges={0: (-5, 3)}, budget=10, ledger=tmp_path / "l.db", space=acex.Space.infer(np.vstack([X + 3, X - 6])))  # fmt: skip
+    model = acex.Model(lambda A: (A.sum(axis=1) > 1).astype(int), name=MODEL)
+    space = acex.Space.infer(np.vstack([X + 3, X - 6]))
+    options: Any = {"ranges": {0: (-5, 3)}, "budget": 10, "ledger": tmp_path / "l.db"}
+    e = acex.explain(model, X[0] - 2, X - 1, space=space, **options)
     assert_same(read(tmp_path / "l.db"), e)
 
 
@@ -133,12 +136,12 @@ def test_rows_that_wait_are_told(tmp_path: Path) -> None:
         )
         first = session.ask()
         with pytest.raises(ValueError, match=r"has no answer yet, not even for its own row"):
-            recorded(ledger, session.identity)
+            load_explanation(ledger, session.identity)
         assert first is not None
         session.tell(first, model(first))
         rows = session.ask()
         assert rows is not None
-        assert "3 of its rows wait for a label" in recorded(ledger, session.identity).remarks[0].text
+        assert "3 of its rows wait for a label" in load_explanation(ledger, session.identity).remarks[0].text
 
 
 def not_asked(rows: Any) -> Any:
@@ -156,7 +159,7 @@ def test_a_contradiction_since_then_is_told(tmp_path: Path) -> None:
 def test_a_name_that_is_not_there_is_named(tmp_path: Path) -> None:
     explain(tmp_path / "l.db")
     with Ledger(tmp_path / "l.db") as ledger, pytest.raises(ValueError, match="'abc' is not an explanation"):
-        recorded(ledger, "abc")
+        load_explanation(ledger, "abc")
 
 
 def test_explanations_share_what_their_rows_hold(tmp_path: Path) -> None:
@@ -186,7 +189,7 @@ def test_an_older_ledger_says_what_it_lacks(old: Path) -> None:
     assert back.warnings == (OLDER, ENDED_OLDER)
     assert np.isnan(back.measures()["affinity"])
     page = back.to_html()
-    assert "not known" in page and "What was frozen or limited is not recorded." in page
+    assert "not recorded" in page
     acex.Explanation.from_json(back.to_json())
 
 
@@ -204,8 +207,8 @@ def test_explaining_again_records_what_an_older_ledger_lacks_and_pays_no_answer_
     assert e.n_reused > 0
     with Ledger(old) as ledger:
         older, newer = ledger.tables.explanations()["id"]
-        back = recorded(ledger, newer)
-        assert recorded(ledger, older).warnings == (OLDER, ENDED_OLDER)
+        back = load_explanation(ledger, newer)
+        assert load_explanation(ledger, older).warnings == (OLDER, ENDED_OLDER)
     assert back.warnings == ()
     assert_frame_equal(back.changes, e.changes)
     assert back.n_queries == e.n_queries
@@ -233,8 +236,8 @@ def test_what_was_said_of_data_and_row_is_said_again(tmp_path: Path) -> None:
     rows, path = data(), tmp_path / "ledger.db"
     rows.loc[3, "debt"] = np.nan
     e = acex.explain(acex.Model(model, name=MODEL), ROW | {"income": 9000}, data=rows, budget=3, ledger=path)
-    gaps, beyond = e.warnings[:2]
+    gaps, beyond = e.remarks[:2]
     assert "1 of 60 rows of data has a gap" in gaps.text
     assert "'income': 9000 lies beyond" in beyond.text
-    assert read(path).warnings == e.warnings
+    assert read(path).remarks == e.remarks
     assert "remarks" not in read(path).settings

@@ -593,7 +593,7 @@ def test_answers_that_are_none_are_refused(answers: Any, error: type[Exception],
 
 
 def test_answers_that_are_scores_are_no_labels() -> None:
-    with pytest.raises(ValueError, match="0.2"):
+    with pytest.raises(ValueError, match=r"0\.2"):
         explainer(answers=(X[:2], [0.2, 0.8])).explain(LOW[0], budget=5)
 
 

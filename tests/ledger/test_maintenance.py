@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import select
 
 import acex
-from acex.engine.recorded import recorded
+from acex.engine.recorded import load_explanation
 from acex.ledger import Question
 from acex.ledger.maintenance import check, parse_time, purge
 from acex.ledger.schema import metadata
@@ -53,7 +53,7 @@ def test_a_row_that_was_taken_out_is_nowhere_in_the_file(tmp_path: Path) -> None
         assert sorted(ledger.tables.explanations("m")["names"]) == ["bob", "cyd"]
         assert len(ledger.answers("m")) == line["answered"] < ledger.account("m").last_sequence
         for name in ledger.tables.explanations("m")["id"]:
-            assert recorded(ledger, name).outcome == "found"
+            assert load_explanation(ledger, name).outcome == "found"
     with Ledger(path):
         pass
     assert mine not in files(path)
@@ -70,7 +70,7 @@ def test_a_row_that_was_taken_out_is_in_no_table_and_the_others_are_whole(addres
     mine, other = (f"[{rows.iloc[i]['a']}, {rows.iloc[i]['b']}]" for i in (0, 1))
     with Ledger(address) as ledger:
         charged = ledger.tables.models()["charged"].tolist()
-        kept = {name: recorded(ledger, name).to_dict() for name in ledger.tables.explanations("m")["id"]}
+        kept = {name: load_explanation(ledger, name).to_dict() for name in ledger.tables.explanations("m")["id"]}
     assert mine in everything(address) and "ann" in everything(address)
     with Ledger(address) as ledger:
         assert purge(ledger, named=["ann"], dry_run=True) == purge(ledger, named=["ann"])
@@ -78,7 +78,7 @@ def test_a_row_that_was_taken_out_is_in_no_table_and_the_others_are_whole(addres
         left = ledger.tables.explanations("m")["id"].tolist()
         assert len(left) == 2
         # Free of what others have asked meanwhile: each is as it was before.
-        assert [recorded(ledger, name).to_dict() for name in left] == [kept[name] for name in left]
+        assert [load_explanation(ledger, name).to_dict() for name in left] == [kept[name] for name in left]
     assert mine not in everything(address) and "ann" not in everything(address) and other in everything(address)
     with Ledger(address) as ledger:
         assert purge(ledger, before=parse_time("2999-01-01")).explanations == 2

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import inspect
 from sqlalchemy.exc import OperationalError
 
-from acex.engine.recorded import recorded
+from acex.engine.recorded import load_explanation
 from acex.errors import LedgerFailed
 from acex.ledger import Question, query_id, schema
 from acex.ledger.maintenance import check, purge
@@ -70,16 +70,16 @@ def test_what_was_paid_under_version_2_costs_nothing(tmp_path: Path) -> None:
 def test_explanations_of_version_2_can_be_shown_and_gone_on_with(tmp_path: Path) -> None:
     with Ledger(written(tmp_path / "old.db", 2)) as ledger:
         ended, stopped = ledger.tables.explanations(MODEL).to_dict("records")
-        e = recorded(ledger, ended["id"])
+        e = load_explanation(ledger, ended["id"])
         assert (e.outcome, e.n_queries, e.label_after) == ("found", 7, "approved")
         assert e.costs == (46.90030542946969,) and e.counterfactual["income"] == 3180
         assert not [remark for remark in e.remarks if "older" in remark.text]
         assert "approved" in e.to_html()
-        so_far = recorded(ledger, stopped["id"])
+        so_far = load_explanation(ledger, stopped["id"])
         assert (so_far.outcome, so_far.n_queries, len(so_far.trace)) == ("budget_spent", 5, 5)
         assert "has not ended, and 1 of its rows wait for a label" in so_far.remarks[0].text
         assert (ledger.explanation(ended["id"]).seen_at_end, ledger.explanation(stopped["id"]).seen_at_end) == (7, None)
-        # Nobody waits for a row that its owner left behind.
+        # A row that its owner left behind may be claimed.
         [last] = [ask for ask in ledger.asks(stopped["id"]) if ask.answer is None]
         question = Question(last.row, last.purpose, last.position, last.seen, last.note)
         [claim] = ledger.claim(MODEL, [question], explanation=stopped["id"])

@@ -1,17 +1,17 @@
 """Common changes: a few that turn the decision for many rows, each tried on rows by real queries.
 
-Candidates come from the counterfactuals that were found: a set of features with the way each goes, and how far, by
-quantiles of how far they went. Half of the budget chooses among them, on the same rows for all; the other half measures
-those chosen on rows that had no part in the choice, so that the share they turn is not flattered. A row that a change
-cannot be applied to, because of a range, a frozen feature or a rule, or that would not look real, counts as not turned,
-and costs nothing. As in AReS and GLOBE-CE the answer is about many rows; other than these it needs labels only.
+Candidates come from the counterfactuals that were found: a set of features with a direction for each, and a size, by
+quantiles of the sizes found. Half of the budget chooses among them, on the same rows for all; the other half measures
+those chosen on rows that had no part in the choice, so that their shares are not biased. A row that a change cannot be
+applied to, because of a range, a frozen feature, a rule or plausibility, counts as not turned and costs nothing. As in
+AReS and GLOBE-CE the answer is about many rows; unlike these it needs only labels.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -29,14 +29,14 @@ from acex.search.problem import Problem
 from acex.space.space import Space
 from acex.values import is_missing, printable, readable
 
-FAR = (0.5, 0.75, 0.9)  # quantiles of how far counterfactuals go: a longer change turns more rows
+SIZES = (0.5, 0.75, 0.9)  # quantiles of the sizes of changes: a larger change turns more rows
 MOST_CANDIDATES = 24
 MOST_FEATURES = 3  # of a change, so that people can remember it
-LEAST_SHARE = 0.05  # of the counterfactuals, or it is not common
+LEAST_SHARE = 0.05  # of the counterfactuals; rarer changes are not common
 
 
 class Move(NamedTuple):
-    """What happens to a feature: a number goes up or down by so much, a category becomes this one."""
+    """The change of a feature: a number by a difference, a category to another one."""
 
     feature: str
     by: float | None
@@ -54,11 +54,10 @@ Moves: TypeAlias = tuple[Move, ...]
 
 @dataclass(frozen=True)
 class CommonChange:
-    """A change, and what it does to rows that it was tried on.
+    """A change, and its effect on rows that had no part in its choice.
 
     Attributes:
-        tried: rows that had no part in its choice. turned: those to which the model then gave the label wanted.
-        fitting: those it could be applied to. share: turned of tried, with a 95% interval.
+        tried: how many rows. fitting: those it could be applied to. turned: those that then got the label wanted.
         cost: the median cost of those turned.
     """
 
@@ -70,6 +69,7 @@ class CommonChange:
 
     @property
     def share(self) -> Interval:
+        """The share of rows turned, with a 95% interval."""
         return wilson(self.turned, self.tried)
 
     def words(self) -> str:
@@ -79,18 +79,22 @@ class CommonChange:
 
 @dataclass(frozen=True)
 class CommonChanges:
-    """The common changes, those that turn most first, and how many rows and queries they come from."""
+    """The common changes, those that turn most rows first, and the numbers of rows and queries they come from."""
 
     changes: tuple[CommonChange, ...]
     rows: int
     queries: int
 
+    def without(self, columns: Collection[str]) -> CommonChanges:
+        """The common changes in which none of these features changes."""
+        shown = (change for change in self.changes if not {move.feature for move in change.moves} & set(columns))
+        return replace(self, changes=tuple(shown))
+
     def frame(self) -> pd.DataFrame:
         """A line for each change: change, tried, fitting, turned, share, low, high, cost."""
-        lines = [(v.words(), v.tried, v.fitting, v.turned, *v.share, v.cost) for v in self.changes]
-        return pd.DataFrame(
-            lines, columns=pd.Index(["change", "tried", "fitting", "turned", "share", "low", "high", "cost"])
-        )
+        columns = ["change", "tried", "fitting", "turned", "share", "low", "high", "cost"]
+        lines = [(c.words(), c.tried, c.fitting, c.turned, *c.share, c.cost) for c in self.changes]
+        return pd.DataFrame(lines, columns=pd.Index(columns))
 
     def __str__(self) -> str:
         if not self.changes:
@@ -116,32 +120,35 @@ class RowToTurn(NamedTuple):
 
 
 def find_common_changes(
-    lines: Sequence[RowResult], row: Callable[[int], RowToTurn], space: Space, box: BlackBox, *, count: int, seed: int
+    results: Sequence[RowResult], row: Callable[[int], RowToTurn], space: Space, box: BlackBox, *, count: int, seed: int
 ) -> CommonChanges:
     """The common changes of these rows, within the budget of the box.
 
     Args:
         row: from a position to the row.
-        count: how many changes are wanted.
+        count: how many changes.
     """
-    rows = [i for i, line in enumerate(lines) if line.outcome in ("found", "budget_spent", "unlikely", "exhausted")]
-    moves = candidates([line for line in lines if line.outcome == "found"], space)
+    rows = [i for i, r in enumerate(results) if r.outcome not in ("already_target", "failed", "unfinished")]
+    options = candidates([result for result in results if result.outcome == "found"], space)
     order = np.random.default_rng([seed, 0x6C]).permutation(rows).tolist()
-    if not moves or not order:
+    if not options or not order:
         return CommonChanges((), len(rows), 0)
-    trial = _Trial(row, box)
-    half = box.budget // 2
-    first = order[: max(min(half // len(moves), len(order) // 2), 1)]
-    turned = {m: trial.on(m, first) for m in moves}
+    row = cache(row)
+    first = order[: max(min(box.budget // 2 // len(options), len(order) // 2), 1)]
+    turned = {
+        moves: {i for i, cost in zip(first, _tried(moves, first, row, box), strict=False) if np.isfinite(cost)}
+        for moves in options
+    }
     chosen: list[Moves] = []
     while len(chosen) < count:
-        best = max(moves, key=lambda m: (_adds(turned, chosen, m), len(turned[m]), -len(m)))
-        if best in chosen or (_adds(turned, chosen, best) == 0 and chosen):
+        known = set[int]().union(*(turned[moves] for moves in chosen))
+        best = max(options, key=lambda m: (len(turned[m] - known), len(turned[m]), -len(m)))
+        if best in chosen or (chosen and turned[best] <= known):
             break
         chosen.append(best)
-    fresh = order[len(first) :] or first
+    rest = order[len(first) :] or first
     each = max((box.budget - box.n_queries) // len(chosen), 0)
-    measured = [_measured(m, trial, fresh, each) for m in chosen]
+    measured = [_measured(moves, rest, row, box, each) for moves in chosen]
     measured.sort(key=lambda change: (-change.share.value, change.cost))
     return CommonChanges(tuple(change for change in measured if change.tried), len(rows), box.n_queries)
 
@@ -149,30 +156,27 @@ def find_common_changes(
 def candidates(found: Sequence[RowResult], space: Space) -> list[Moves]:
     """Changes that are common to counterfactuals, most common first."""
     steps_by_signature: dict[tuple[tuple[str, Any], ...], list[dict[str, float]]] = {}
-    for line in found:
-        ways = [_way(space, name, *line.changes[name]) for name in sorted(line.changes)]
-        whole = [tuple(ways)] if len(ways) <= MOST_FEATURES else []
-        for signature in {*whole, *((way,) for way in ways)}:
-            steps = {name: _step(space, name, *line.changes[name]) for name, _ in signature}
-            steps_by_signature.setdefault(signature, []).append(steps)
-    often = Counter({signature: len(lines) for signature, lines in steps_by_signature.items()})
+    for result in found:
+        ways = {name: _way(space, name, *result.changes[name]) for name in sorted(result.changes)}
+        pairs = [(name, way) for name, (way, _) in ways.items()]
+        whole = [tuple(pairs)] if len(pairs) <= MOST_FEATURES else []
+        for signature in {*whole, *((pair,) for pair in pairs)}:
+            steps_by_signature.setdefault(signature, []).append({name: ways[name][1] for name, _ in signature})
+    often = Counter({signature: len(steps) for signature, steps in steps_by_signature.items()})
     out: dict[Moves, None] = {}
     for signature, n in often.most_common():
         if n < max(LEAST_SHARE * len(found), 1):
             break
-        for q in FAR:
+        for q in SIZES:
             out[tuple(_move(space, name, way, steps_by_signature[signature], q) for name, way in signature)] = None
     return list(out)[:MOST_CANDIDATES]
 
 
-def _way(space: Space, name: str, before: Any, after: Any) -> tuple[str, Any]:
-    leaps = not space.feature(name).is_number or is_missing(before) or is_missing(after)
-    return (name, after) if leaps else (name, bool(after > before))
-
-
-def _step(space: Space, name: str, before: Any, after: Any) -> float:
-    leaps = not space.feature(name).is_number or is_missing(before) or is_missing(after)
-    return 0.0 if leaps else float(after) - float(before)
+def _way(space: Space, name: str, before: Any, after: Any) -> tuple[Any, float]:
+    """Whether a number increases, and by how much; of other changes the new value, and 0."""
+    if not space.feature(name).is_number or is_missing(before) or is_missing(after):
+        return after, 0.0
+    return bool(after > before), float(after) - float(before)
 
 
 def _move(space: Space, name: str, way: Any, steps: Sequence[Mapping[str, float]], q: float) -> Move:
@@ -188,37 +192,27 @@ def _move(space: Space, name: str, way: Any, steps: Sequence[Mapping[str, float]
     return Move(name, far if way else -far)
 
 
-class _Trial:
-    """Changes tried on rows; the ledger of the box remembers the answers."""
+def _tried(moves: Moves, rows: Sequence[int], row: Callable[[int], RowToTurn], box: BlackBox) -> Iterator[float]:
+    """For each row the cost if the change turns it, infinity if not, NaN if it cannot be applied.
 
-    def __init__(self, row: Callable[[int], RowToTurn], box: BlackBox) -> None:
-        self._row, self._box = cache(row), box
-
-    def on(self, moves: Moves, rows: Sequence[int]) -> set[int]:
-        """Which of the rows a change turns."""
-        return {i for i, cost in self.each(moves, rows) if cost is not None and np.isfinite(cost)}
-
-    def each(self, moves: Moves, rows: Sequence[int]) -> Iterator[tuple[int, float | None]]:
-        """For each row the cost if it turns, infinity if it does not, None if the change does not fit it.
-
-        Ends where the budget does.
-        """
-        for i in rows:
-            plan, problem, before = self._row(i)
-            x = problem.factual.copy()
-            for move in moves:
-                j = plan.space.index(move.feature)
-                x[j] = plan.space.held[j].codes(pd.Series([move.to]))[0] if move.by is None else x[j] + move.by
-            point = plan.space.snap(x[None])[0] if _within(plan.space, x) else x
-            if not _fits(problem, point):
-                yield i, None
-                continue
-            row = plan.space.decode(point[None])
-            if self._box.affordable(canonical(row)) < 1:
-                return
-            [answer] = self._box.ask(row)
-            hit = plan.target.is_hit(value_of(answer, plan.target), before)
-            yield i, float(problem.cost(point[None])[0]) if hit else np.inf
+    Ends where the budget does.
+    """
+    for i in rows:
+        plan, problem, before = row(i)
+        x = problem.factual.copy()
+        for move in moves:
+            j = plan.space.index(move.feature)
+            x[j] = plan.space.held[j].codes(pd.Series([move.to]))[0] if move.by is None else x[j] + move.by
+        point = plan.space.snap(x[None])[0] if _within(plan.space, x) else x
+        if not _fits(problem, point):
+            yield np.nan
+            continue
+        sent = plan.space.decode(point[None])
+        if box.affordable(canonical(sent)) < 1:
+            return
+        [answer] = box.ask(sent)
+        hit = plan.target.is_hit(value_of(answer, plan.target), before)
+        yield float(problem.cost(point[None])[0]) if hit else np.inf
 
 
 def _within(space: Space, x: FloatArray) -> bool:
@@ -226,24 +220,21 @@ def _within(space: Space, x: FloatArray) -> bool:
 
 
 def _fits(problem: Problem, x: FloatArray) -> bool:
-    """Is this another row than the factual, one that it may become, and one that looks real?"""
+    """Is this another row than the factual, and a plausible one within the constraints?"""
     if np.array_equal(x, problem.factual) or not _within(problem.region.space, x):
         return False
     return bool(problem.region.contains(x[None])[0] and problem.plausible(x[None])[0])
 
 
-def _adds(turned: Mapping[Moves, set[int]], chosen: Sequence[Moves], move: Moves) -> int:
-    """How many rows a change turns that those chosen do not."""
-    return len(turned[move].difference(*(turned[m] for m in chosen)))
-
-
-def _measured(moves: Moves, trial: _Trial, rows: Sequence[int], budget: int) -> CommonChange:
-    costs: list[float | None] = []
-    sent = trial._box.n_queries
-    for _, cost in trial.each(moves, rows):
+def _measured(
+    moves: Moves, rows: Sequence[int], row: Callable[[int], RowToTurn], box: BlackBox, budget: int
+) -> CommonChange:
+    costs: list[float] = []
+    sent = box.n_queries
+    for cost in _tried(moves, rows, row, box):
         costs.append(cost)
-        if trial._box.n_queries - sent >= budget:
+        if box.n_queries - sent >= budget:
             break
-    fitting = [cost for cost in costs if cost is not None]
-    hits = [cost for cost in fitting if np.isfinite(cost)]
-    return CommonChange(moves, len(costs), len(fitting), len(hits), float(np.median(hits)) if hits else np.nan)
+    hits = [cost for cost in costs if np.isfinite(cost)]
+    fitting = len(costs) - int(np.isnan(costs).sum())
+    return CommonChange(moves, len(costs), fitting, len(hits), float(np.median(hits)) if hits else np.nan)

@@ -1,7 +1,7 @@
 """Which small sets of features are enough to change the decision, within one budget.
 
-Each set is an explanation of its own, in which all other features stay as they are: it has a record in the ledger,
-can be resumed, and learns from the answers to all others.
+Each set is an explanation in which all other features are frozen: it has a record in the ledger, can be resumed, and
+learns from the answers to all others.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.engine.explanation import Explanation, changes_as_text
+from acex.engine.explanation import Explanation, changes_as_text, records
 from acex.engine.planner import Planner
 from acex.options import Options
 from acex.values import as_json, is_count, joined_words, printable
@@ -35,10 +35,8 @@ class FeatureSubset:
     """One set of features, and whether changing these alone is enough.
 
     Attributes:
-        features: those that may change; all others stay.
-        state: "found"; "not found" (asked for, which proves nothing); "impossible" (every plausible value was asked);
-            "not asked" (the budget went elsewhere).
-        explanation: with the counterfactual, if there is one; None where nothing was asked.
+        features: those that may change; all others are frozen.
+        explanation: with the counterfactual, if there is one; None where the budget was spent on other sets.
     """
 
     features: tuple[str, ...]
@@ -46,6 +44,7 @@ class FeatureSubset:
 
     @property
     def state(self) -> State:
+        """ "found"; "not found" (which proves nothing); "impossible" (every plausible value was asked); "not asked"."""
         e = self.explanation
         if e is None:
             return "not asked"
@@ -58,7 +57,7 @@ class FeatureSubset:
 
     @property
     def asked(self) -> int:
-        """How many rows were looked at in addition to the factual, paid for or known."""
+        """How many rows in addition to the factual, paid for or known."""
         return 0 if self.explanation is None else max(len(self.explanation.steps) - 1, 0)
 
     @property
@@ -71,11 +70,11 @@ class FeatureSubset:
 
 @dataclass(frozen=True, eq=False)
 class FeatureSubsets:
-    """What can be done about a decision, by small sets of features; cheapest first, then what was asked, then the rest.
+    """What can be done about a decision, by small sets of features: the cheapest found first, those not asked last.
 
     Attributes:
-        n_queries: rows sent to the model for it, in all runs. budget: how many may be sent.
-        summary: what it comes to, in a sentence.
+        n_queries: rows sent to the model, in all runs. budget: how many may be sent.
+        summary: the result in one sentence.
     """
 
     entries: tuple[FeatureSubset, ...]
@@ -104,18 +103,14 @@ class FeatureSubsets:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The feature subsets as JSON text, also written to `path` if given."""
-        lines = [
-            {"features": e.features, "state": e.state, "cost": e.cost, "asked": e.asked}
-            | {"counterfactual": _row(e.explanation), "explanation": _name(e.explanation)}
-            for e in self.entries
-        ]
-        document = {
-            "summary": self.summary,
-            "n_queries": self.n_queries,
-            "budget": self.budget,
-            "feature_subsets": lines,
-        }
-        text = json.dumps(document, ensure_ascii=False, default=as_json)
+        lines = []
+        for entry in self.entries:
+            e, line = entry.explanation, {"features": entry.features, "state": entry.state, "cost": entry.cost}
+            found = records(e.counterfactuals.head(1))[0] if e is not None and entry.state == "found" else None
+            identity = None if e is None else e.plan.identity
+            lines.append({**line, "asked": entry.asked, "counterfactual": found, "explanation": identity})
+        document = {"summary": self.summary, "n_queries": self.n_queries, "budget": self.budget}
+        text = json.dumps(document | {"feature_subsets": lines}, ensure_ascii=False, default=as_json)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -140,14 +135,6 @@ def _result(entry: FeatureSubset) -> str:
     if entry.state == "found":
         return f", {entry.change} (cost {entry.cost:.3g})"
     return f" ({entry.asked} rows)" if entry.state == "not found" else ""
-
-
-def _row(e: Explanation | None) -> dict[str, Any] | None:
-    return None if e is None or e.outcome != "found" else {str(k): as_json(v) for k, v in e.counterfactual.items()}
-
-
-def _name(e: Explanation | None) -> str | None:
-    return None if e is None else e.plan.identity
 
 
 def find_feature_subsets(
@@ -184,7 +171,7 @@ def find_feature_subsets(
 
 
 def _ordered(free: Sequence[str], size: int, entries: dict[tuple[str, ...], FeatureSubset]) -> list[tuple[str, ...]]:
-    """The sets of this size: first those that hold no smaller one that does already, the most promising first."""
+    """The sets of this size: those that contain a set already found last, the most promising first."""
     done = [set(features) for features, entry in entries.items() if entry.state == "found"]
     p_hits = {features[0]: _max_p_hit(entry) for features, entry in entries.items() if len(features) == 1}
     sets = combinations(free, size)

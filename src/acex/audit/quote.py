@@ -1,9 +1,10 @@
-"""What many explanations would cost, from what a ledger already knows. Nothing is asked, and nothing is written."""
+"""The price of many explanations, estimated from a ledger. Nothing is sent, and nothing is written."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -15,8 +16,8 @@ from acex.ledger import BaseLedger
 from acex.plan.plan import Plan
 from acex.values import is_missing
 
-LATEST = 50  # explanations that ended, from which the next ones are guessed
-LEAST = 5  # of them, or nothing is guessed
+LATEST = 50  # explanations that ended, from which the next ones are estimated
+LEAST = 5  # with fewer there is no estimate
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,13 @@ class Quote:
     """What explaining some rows would cost.
 
     Attributes:
-        rows: how many there are. different: those that differ, each explained once. ended: of these, explained before.
-            wrong: rows that do not fit the data and would fail.
+        rows: how many. different: of these, each identical row once. ended: of these, explained before. wrong: rows
+            that do not fit the data and would fail.
         paid_before: queries that earlier runs have paid for these rows.
-        expected_queries: how many more are likely, as many a row as for the model's latest explanations; None where
-            fewer than five have ended. most_queries: the most that can be sent. Budgets of the batch and of the model's
-            lifetime are kept.
-        price_per_row: what a query costs; None where the ledger does not say so.
-        seconds: how long the expected queries take one after the other, as long as the latest ones took.
+        expected_queries: how many more are likely, by the model's latest explanations; None with fewer than five.
+        most_queries: the most that can be sent, within the budgets of the batch and of the model's lifetime.
+        price_per_row: price of a query; None where the ledger has none.
+        seconds: how long the expected queries take one after the other.
     """
 
     rows: int
@@ -62,7 +62,7 @@ class Quote:
         before = f" {self.ended} were explained before." if self.ended else ""
         before += f" {self.paid_before} queries were paid before." if self.paid_before else ""
         expected = (
-            "How many are likely is not known: too few explanations of this model have ended."
+            "How many are likely is unknown: too few explanations of this model have ended."
             if self.expected_queries is None
             else f"Likely {self.expected_queries}{_money(self.expected_money)}{_time(self.seconds)}."
         )
@@ -81,34 +81,28 @@ def quote(
     """The price of these plans, None for a row that does not fit; the ledger is only read."""
     recorded = _explanations(ledger, model_id)
     known = {line["id"]: line for line in recorded.to_dict("records")}
-    n_rows, left, paid, ended, wrong = 0, {}, 0, 0, 0
+    times: Counter[str | None] = Counter()  # how often each explanation occurs; None for rows that do not fit
     like: Plan | None = None
     for plan in plans:
-        n_rows += 1
-        if plan is None:
-            wrong += 1
-            continue
-        like = plan
-        if plan.identity in left:
-            continue
-        line = known.get(plan.identity)
-        left[plan.identity] = budget if line is None else _left(line, budget)
-        paid += 0 if line is None else int(line["paid"])
-        ended += left[plan.identity] == 0
+        times[None if plan is None else plan.identity] += 1
+        like = plan or like
+    begun = [known[identity] for identity in times if identity in known]
+    new = len(times.keys() - {None}) - len(begun)
+    paid = sum(int(line["paid"]) for line in begun)
+    left = [*(_left(line, budget) for line in begun), *[budget] * new]
+    account = ledger.account(model_id)
+    limit = min(inf if budget_total is None else max(budget_total - paid, 0), account.remaining)
     usual, pace = _usual(recorded, like)
-    expected = None if usual is None else float(sum(min(usual, more) for more in left.values()))
-    limit = min(inf if budget_total is None else max(budget_total - paid, 0), ledger.account(model_id).remaining)
-    if expected is not None:
-        expected = min(expected, limit)
+    expected = None if usual is None else min(float(sum(min(usual, more) for more in left)), limit)
     return Quote(
-        rows=n_rows,
+        rows=times.total(),
         different=len(left),
-        ended=ended,
-        wrong=wrong,
+        ended=left.count(0),
+        wrong=times[None],
         paid_before=paid,
         expected_queries=None if expected is None else round(expected),
-        most_queries=int(min(sum(left.values()), limit)),
-        price_per_row=ledger.account(model_id).price_per_row if price_per_row is None else price_per_row,
+        most_queries=int(min(sum(left), limit)),
+        price_per_row=account.price_per_row if price_per_row is None else price_per_row,
         seconds=None if expected is None or pace is None else expected * pace,
     )
 
@@ -124,7 +118,7 @@ def _explanations(ledger: BaseLedger, model_id: str) -> pd.DataFrame:
 
 
 def _left(line: dict[Any, Any], budget: int) -> int:
-    """How many more queries an explanation may take that was begun; none where it ended by itself."""
+    """How many more queries an explanation in the ledger may take; 0 where it ended before its budget."""
     result = None if is_missing(line["result"]) else json.loads(line["result"])
     if result is not None and result["asked"] == line["asked"] and result.get("stopped_by") != "budget":
         return 0
@@ -135,8 +129,8 @@ def _usual(recorded: pd.DataFrame, like: Plan | None) -> tuple[float | None, flo
     """Queries of an explanation, and seconds of a query, as in the latest ones of the same target that ended."""
     done = recorded[recorded["finished_at"].notna() & (recorded["asked"] > 0)]
     if like is not None:
-        wanted: Callable[[str], bool] = lambda text: json.loads(text).get("target") == like.target.described  # noqa: E731
-        done = done[done["settings"].map(wanted).astype(bool)] if len(done) else done
+        targets = [json.loads(text).get("target") for text in done["settings"]]
+        done = done[np.array([target == like.target.described for target in targets], dtype=bool)]
     done = done.sort_values("finished_at").tail(LATEST)
     if len(done) < LEAST:
         return None, None

@@ -1,10 +1,14 @@
-"""Does an explanation hold what it promises? Checked from its document, and with two queries by the model itself."""
+"""Whether a document of an explanation keeps the promises, from its rows and labels and with two queries of the model.
+
+What follows from the plan, the rows and their labels is computed again and compared. The rest is listed as stated, not
+checked: it is as trustworthy as the one who signed the document.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +22,7 @@ from acex.engine.recorded import value_of
 from acex.engine.redaction import hash_of
 from acex.ledger import MemoryLedger
 from acex.models.model import Model
-from acex.plan.step import factual_label, leading
+from acex.plan.step import Outcome, factual_label, in_order, leading
 from acex.plan.target import Measured
 from acex.space.cost import Cost, n_changed
 from acex.space.region import Region
@@ -26,10 +30,17 @@ from acex.space.rules import Rule
 from acex.values import Label, as_json, listed
 
 TOLERANCE = 1e-9  # of a cost: sums of floats depend on their order
+OUTCOMES: dict[str, Outcome] = {  # without a counterfactual, by what stopped the search
+    "budget": "budget_spent",
+    "time": "time_spent",
+    "settled": "unlikely",
+    "exhausted": "exhausted",
+}
+STATED = ("stopped_by", "affinities", "robustness", "improvement_odds", "rarest_values", "needed", "votes", "remarks")
 
 
 class Check(NamedTuple):
-    """A promise, whether it holds (None: that cannot be seen from here), and why, in words."""
+    """A promise, whether it holds (None: this cannot be checked), and the reason."""
 
     promise: str
     holds: bool | None
@@ -38,7 +49,7 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True)
 class Verified:
-    """What was checked of one explanation; `row` is the name of its row, where it has one."""
+    """The checks of one explanation; `row` is the name of its row, where it has one."""
 
     row: Any
     checks: tuple[Check, ...]
@@ -56,94 +67,121 @@ def verify(
     key: str | Path | None = None,
     left_out: Mapping[str, Any] | None = None,
 ) -> Verified:
-    """What holds of an explanation's document, as `acex.engine.certificate.parsed` gives it.
+    """The checks of an explanation's document, as `acex.engine.certificate.parsed` returns it.
 
     Args:
-        model: what is asked for the row and for its counterfactual once more, two queries that are paid for; None asks
-            nothing.
-        key: a file with the public key (PEM) of the one who should have signed it.
-        left_out: what was left out of the document when columns were redacted, as the one who did that kept it.
+        model: is sent the row and its counterfactual once more, two queries that are paid for; None sends nothing.
+        key: a file with the public key (PEM) of the expected signer.
+        left_out: what was left out of the document when columns were redacted, as its owner kept it.
     """
-    return Verified(_name(document), tuple(_checks(document, model, key, left_out)))
+    settings = document.get("settings")
+    checks = [_seal(document, key)]
+    try:
+        e = Explanation.from_json(json.dumps(_plain(document)))
+        checks += [*promises(e), *_record(document, e)]
+    except Exception as error:  # of a document that somebody else wrote
+        checks.append(Check("form", False, f"it is not an explanation of acex: {type(error).__name__}: {error}"))
+    else:
+        checks += [] if left_out is None else [_left_out(e, left_out)]
+        checks += [] if model is None else _asked_again(e, model)
+    return Verified(settings.get("id") if isinstance(settings, dict) else None, tuple(checks))
 
 
 def n_queries(document: Mapping[str, Any]) -> int:
-    """How many rows `verify` asks a model for."""
+    """How many rows `verify` sends to a model."""
     return len(document.get("positions", [])[:1]) + bool(document.get("asked"))
 
 
-def _name(document: Mapping[str, Any]) -> Any:
-    settings = document.get("settings")
-    return settings.get("id") if isinstance(settings, dict) else None
-
-
-def _checks(
-    document: Mapping[str, Any],
-    model: Any,
-    key: str | Path | None,
-    left_out: Mapping[str, Any] | None,
-) -> Iterator[Check]:
+def _seal(document: Mapping[str, Any], key: str | Path | None) -> Check:
     wrong = faults(document, key)
-    yield Check("sum", not wrong, " ".join(wrong) or _sealed(document, key))
-    try:
-        e = Explanation.from_json(json.dumps(_plain(document)))
-        again = parsed(e.to_json())
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        yield Check("form", False, f"it is no explanation as acex writes it: {type(error).__name__}: {error}")
-        return
-    yield from promises(e)
+    by = signer(document)
+    if wrong:
+        return Check("sum", False, " ".join(wrong))
+    if by is None:
+        return Check("sum", True, "the checksum matches. It is not signed, so it could have been forged.")
+    if key is None:
+        return Check("sum", True, f"checksum and signature match. Signed with the key {by}; to check whose, use --key.")
+    return Check("sum", True, f"checksum and signature match, and it was signed with the key in {key}.")
+
+
+def _record(document: Mapping[str, Any], e: Explanation) -> Iterator[Check]:
+    """Does the document say what follows from its plan, its rows and their labels?"""
+    again = parsed(_recomputed(e).to_json())
     if document.get("format") != again["format"]:
         yield Check("record", None, "an earlier version of acex wrote it: not compared with what this one would write.")
         return
-    names = sorted({*document, *again} - {"certificate", "page"})  # of a page, what it was made with
-    differs = [name for name in names if not _same(document.get(name), again.get(name))]
-    words = f"{listed(differs)} does not follow from the rows asked and their labels." if differs else ""
-    yield Check(
-        "record", not differs, words or "everything that can be recomputed follows from the rows and their labels."
-    )
-    if left_out is not None:
-        yield _left_out(e, left_out)
-    if model is not None:
-        yield from _asked_again(e, model)
+    names = sorted({*document, *again} - {"certificate", "page"})  # a page has the options it was drawn with
+    differs = [name for name in names if canonical_form(document.get(name)) != canonical_form(again.get(name))]
+    words = f"{listed(differs)} does not follow from the rows and their labels." if differs else ""
+    yield Check("record", not differs, words or "everything recomputed follows from the rows and their labels.")
+    stated = [name for name in STATED if document.get(name)]
+    more = "the labels of the rows, when and why they were sent, and settings such as model_id"
+    yield Check("stated", None, f"stated, not checked: {', '.join([*stated, more])}.")
+
+
+def _recomputed(e: Explanation) -> Explanation:
+    """The explanation with hits, best costs, outcome and number of reused answers computed again."""
+    steps, target = e.steps, e.plan.target
+    if e.plan.noise is None or "redacted" not in e.settings:
+        steps = tuple(in_order(steps, target))
+    outcome = e.outcome
+    if e.error is not None:
+        outcome = "failed"
+    elif e.ending.counterfactuals:
+        outcome = "found"
+    elif steps and target.is_met(factual_label(steps, target)):
+        outcome = "already_target"
+    elif not any(remark.code == "older_result" for remark in e.remarks):  # version 0.1 did not record what stopped it
+        outcome = OUTCOMES[e.stopped_by]
+    reused = sum(step.paid == 0 for step in steps)
+    if e.n_reused == max(len(steps) - e.n_queries, 0):  # what earlier runs paid for is reused by this one
+        reused = e.n_reused
+    return replace(e, steps=steps, ending=replace(e.ending, outcome=outcome), n_reused=reused)
 
 
 def promises(e: Explanation) -> Iterator[Check]:
-    """What the rows asked, their labels and the plan say of each promise; nothing is asked."""
+    """Whether the plan, the rows and their labels keep each promise; nothing is sent."""
     steps, chosen, budget = e.steps, e.ending.counterfactuals, e.plan.budget
     if not steps:
         yield Check("labels", None, f"the row was not explained: {e.error}")
         return
     yield _labels(e)
-    paid = sum(step.paid for step in steps)
-    within = e.n_queries <= budget and paid <= budget
-    words = f"{max(e.n_queries, paid)} rows were paid for, of at most {budget}."
-    if e.n_queries + e.n_reused < len(steps):  # what other runs paid counts as known to this one
-        within, words = False, f"{len(steps)} rows were asked, and only {e.n_queries + e.n_reused} are accounted for."
-    yield Check("budget", within, words)
+    paid = max(e.n_queries, sum(step.paid for step in steps))
+    counted = e.n_queries + e.n_reused  # what earlier runs paid for is reused by this one
+    words = f"{paid} rows were paid for, of at most {budget}."
+    if counted < len(steps):
+        words = f"{len(steps)} rows were sent, and only {counted} are accounted for."
+    yield Check("budget", paid <= budget and counted >= len(steps), words)
     if not chosen:
         return
     x, *points = e.plan.space.encode(asked_rows(e).iloc[[0, *chosen]])
-    yield from _limits(e, x, np.array(points))
+    if not e.plan.scale.deviations.any():
+        yield Check("limits", None, "an earlier version of acex did not record limits.")
+    else:
+        yield _limits(e, x, np.array(points))
+        yield from _changes(e, x, np.array(points))
+        yield _cost(e, x)
     yield from _rules(e, x, np.array(points))
 
 
 def _labels(e: Explanation) -> Check:
-    """Is each counterfactual a hit, by its answers, and each row called a hit or a miss what its label says?"""
+    """Is each counterfactual a hit by its answers, and does `hit` agree with the label of each row?"""
     target, steps, chosen = e.plan.target, e.steps, e.ending.counterfactuals
     what = "number" if isinstance(target, Measured) else "label"
     before = factual_label(steps, target)
     hits = {s.position for s in steps if s.purpose != "factual" and target.is_hit(s.label, before)} - {0}
     called = {s.position for s in steps if s.hit}
     if wrong := sorted((called ^ hits) | (set(chosen) - hits)):
-        return Check("labels", False, f"rows {wrong} are called hits and are none, or the other way round.")
-    if e.plan.noise is not None and (outvoted := sorted(set(chosen) - {s.position for s in leading(steps)})):
-        return Check("labels", False, f"rows {outvoted} are called counterfactuals, and most answers for them are not.")
-    which = "each counterfactual is" if chosen else "no row asked was"
-    return Check("labels", True, f"the model's {what} of {which} the one that was wanted.")
+        return Check("labels", False, f"rows {wrong}: hit and label contradict each other.")
+    is_voted = e.plan.noise is not None and "redacted" not in e.settings  # votes are counted by whole rows
+    if is_voted and (outvoted := sorted(set(chosen) - {s.position for s in leading(steps)})):
+        return Check("labels", False, f"rows {outvoted}: counterfactuals that most answers contradict.")
+    which = "each counterfactual is as" if chosen else "no row was as"
+    return Check("labels", True, f"the {what} of {which} wanted.")
 
 
 def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]:
-    """Rules over rows: as text they are read and checked again; as code they cannot be."""
+    """Rules that are texts are checked again; functions cannot be."""
     broken, unread, rules = [], [], e.plan.settings.get("rules") or []
     for text in rules:
         try:
@@ -156,7 +194,7 @@ def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]
     elif rules and not unread:
         yield Check("rules", True, f"{listed(rules)} holds.")
     if unread:
-        yield Check("rules", False, f"{listed(unread)} is no rule over these columns.")
+        yield Check("rules", False, f"{listed(unread)} is not a rule over these columns.")
     left_out = e.settings.get("redacted_rules", 0)
     if left_out:
         yield Check("rules", None, f"{left_out} of the rules name columns that are left out.")
@@ -165,68 +203,54 @@ def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]
         yield Check("rule", None, words)
 
 
-def _limits(e: Explanation, x: Any, points: Any) -> Iterator[Check]:
-    """Frozen features, directions, ranges, values and costs of the counterfactuals."""
-    space, features = e.plan.space, e.plan.space.features
-    if not e.plan.scale.deviations.any():
-        yield Check("limits", None, "an older acex did not record what was frozen or limited.")
-        return
-    moved = [(f, x[j], point[j]) for point in points for j, f in enumerate(features) if point[j] != x[j]]
-    frozen = sorted({f.name for f, _, _ in moved if f.frozen})
-    yield Check("frozen", not frozen, f"{listed(frozen)} was frozen and changed." if frozen else _kept(e, "frozen"))
-    ways = {"increase": 1, "decrease": -1}
-    ordered = [(f, b - a) for f, a, b in moved if f.direction and f.gap not in (a, b)]
-    against = sorted({f.name for f, step in ordered if f.direction and step * ways[f.direction] < 0})
-    words = f"{listed(against)} went the way that it may not." if against else _kept(e, "direction")
-    yield Check("directions", not against, words)
-    if (most := e.plan.settings.get("max_changes")) is not None:
-        n = int(n_changed(points, x).max())
-        holds = n <= most and (None if "redacted" in e.settings else True)
-        more = "; redacted columns are not counted" if holds is None else ""
-        yield Check(
-            "changes",
-            holds,
-            f"{n} {'feature changes' if n == 1 else 'features change'}, of at most {most}{more}.",
-        )
+def _limits(e: Explanation, x: FloatArray, points: FloatArray) -> Check:
+    """Frozen features, directions, ranges and allowed values."""
+    space, settings = e.plan.space, e.plan.settings
+    moved = [j for j in range(len(x)) if (points[:, j] != x[j]).any()]
+    ranges, values = space.split_limits(settings.get("ranges"))
+    values |= settings.get("values") or {}
+    broken = []
     try:
-        if (points == x).all():  # every change is left out
-            inside = True
-        else:
-            ranges, values = space.split_limits(e.plan.settings.get("ranges"))
-            region = Region.of(
-                space,
-                x,
-                ranges=ranges,
-                values=values | (e.plan.settings.get("values") or {}),
-                constant=e.plan.scale.deviations == 0,
-            )
-            inside = bool(region.contains(points).all())
-        words = "every value lies within its range and is one that the feature can hold."
+        for j in moved:  # each change alone; where all are redacted, maybe no feature is left that can change
+            region = Region.of(space, x, ranges=ranges, values=values, constant=e.plan.scale.deviations == 0)
+            alone = np.tile(x, (len(points), 1))
+            alone[:, j] = points[:, j]
+            if not region.contains(alone).all():
+                feature = space.features[j]
+                limit = "frozen" if feature.frozen else feature.direction or "range or values"
+                broken.append(f"{feature.name!r} ({limit})")
     except ValueError as error:
-        inside, words = False, str(error)
-    yield Check("ranges", inside, words if inside else "a value lies outside its range, or is none of the feature's.")
-    if "redacted" in e.settings:
-        yield Check("cost", None, "not recomputed: redacted columns are part of the cost.")
+        return Check("limits", False, str(error))
+    words = f"outside: {', '.join(broken)}." if broken else "every value is within its limits."
+    return Check("limits", not broken, words)
+
+
+def _changes(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]:
+    most = e.plan.settings.get("max_changes")
+    if most is None:
         return
+    n = int(n_changed(points, x).max())
+    holds = n <= most and (None if "redacted" in e.settings else True)
+    more = "; redacted columns are not counted" if holds is None else ""
+    yield Check("changes", holds, f"{n} changed {'feature' if n == 1 else 'features'}, of at most {most}{more}.")
+
+
+def _cost(e: Explanation, x: FloatArray) -> Check:
+    if "redacted" in e.settings:
+        return Check("cost", None, "not recomputed: redacted columns are part of the cost.")
     written = e.plan.settings["cost"]
     cost = Cost(written["beta"], None, written["per_category"], written["per_change"] or 0.0)
-    J = cost.function(space, e.plan.scale, x)(e.plan.space.encode(asked_rows(e)))
+    J = cost.function(e.plan.space, e.plan.scale, x)(e.plan.space.encode(asked_rows(e)))
     wrong = np.flatnonzero(~np.isclose(J, [step.cost for step in e.steps], rtol=TOLERANCE, atol=TOLERANCE))
     if len(wrong):
         i = int(wrong[0])
-        yield Check("cost", False, f"the cost of row {i} is {J[i]:.6g}, the document says {e.steps[i].cost:.6g}.")
-    else:
-        yield Check("cost", True, f"the cost is {J[e.ending.counterfactuals[0]]:.6g}.")
-
-
-def _kept(e: Explanation, what: str) -> str:
-    names = [f.name for f in e.plan.space.features if getattr(f, what)]
-    return f"{listed(names)}: respected." if names else "no column has one."
+        return Check("cost", False, f"the cost of row {i} is {J[i]:.6g}, not {e.steps[i].cost:.6g}.")
+    return Check("cost", True, f"the cost is {J[e.ending.counterfactuals[0]]:.6g}.")
 
 
 def _asked_again(e: Explanation, model: Any) -> Iterator[Check]:
     if "redacted" in e.settings:
-        raise ValueError("columns are left out of it, so that its rows cannot be asked; verify the whole document.")
+        raise ValueError("model: columns are redacted, so the rows cannot be sent; verify the whole document.")
     places = [0, *e.ending.counterfactuals[:1]] if e.steps else []
     if not places:
         return
@@ -241,9 +265,9 @@ def _asked_again(e: Explanation, model: Any) -> Iterator[Check]:
     before = (factual_label(e.steps, target), *(e.steps[place].label for place in places[1:]))
     for what, was, now in zip(("the row", "its counterfactual"), before, answers, strict=False):
         same = _is_as_before(now, was)
-        words = f"{what} is {now!r} to the model" + (", as before." if same else f"; it was {was!r}.")
-        if not same and e.plan.noise is not None:  # one answer of a model that contradicts itself is no proof
-            yield Check("model", None, f"{words} It is a model whose answers vary.")
+        words = f"the model answers {now!r} for {what}" + (", as before." if same else f"; it was {was!r}.")
+        if not same and e.plan.noise is not None:  # one answer of a model that contradicts itself proves nothing
+            yield Check("model", None, f"{words} The answers of this model vary.")
         else:
             yield Check("model", same, words)
 
@@ -266,19 +290,6 @@ def _left_out(e: Explanation, left_out: Mapping[str, Any]) -> Check:
             "left out", False, f"{listed(wrong)} is not what was left out." if wrong else "nothing was left out."
         )
     return Check("left out", True, f"{listed(hashes)} is what was left out.")
-
-
-def _sealed(document: Mapping[str, Any], key: str | Path | None) -> str:
-    by = signer(document)
-    if by is None:
-        return "the checksum matches. It is not signed, so it could have been forged."
-    if key is None:
-        return f"the sum and the signature fit. Signed with the key {by}; whose that is, only --key can tell."
-    return f"the sum and the signature fit, and it was signed with the key in {key}."
-
-
-def _same(one: Any, other: Any) -> bool:
-    return canonical_form(one) == canonical_form(other)
 
 
 def _plain(document: Any) -> Any:

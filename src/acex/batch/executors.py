@@ -1,18 +1,17 @@
-"""Where work is done: in this process, on all cores of this machine, or on a Dask cluster.
+"""Where rows are explained: in this process, in processes of this machine, or on a Dask cluster.
 
-An executor is given a tool, a task and items. It takes the tool to each worker once, and yields each item with
-`task(tool, item)` as the results come, in any order. An item whose worker keeps dying comes back with `Lost`.
+An executor sends the job to each worker once and yields each item with `task(job, item)` as the results come, in any
+order. An item whose workers keep dying comes with `Lost`.
 """
 
 from __future__ import annotations
 
 import socket
 import tempfile
-import uuid
 import warnings
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
@@ -27,53 +26,41 @@ from acex.errors import ExecutorFailed, MissingExtra
 from acex.values import is_count
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
-MOST_DEATHS = 3  # of workers that had the same item
-PATIENCE = 30.0  # seconds for a cluster to say who it is
+MOST_DEATHS = 3  # of workers at the same item
+TIMEOUT = 30.0  # seconds for a cluster to answer at the beginning
+RESUME = "Answers so far are in the ledger: the same call continues from there."
 
 
 class Lost(NamedTuple):
-    """What comes back for an item whose workers died."""
+    """The result of an item whose workers died."""
 
     reason: str
 
 
-Task: TypeAlias = Callable[[Any, Any], Any]
-Results: TypeAlias = Iterator[tuple[Any, Any]]  # each item with its result, or with `Lost`
-
-
-class Tool(Protocol):
-    """What a task needs in addition to its item."""
-
-    def parts(self) -> Mapping[str, Any]:
-        """What it is made of, by the names people know, to say which of them cannot travel."""
+# Executors know nothing of rows: `batch.scheduling` has the job, the items and the results.
+Job: TypeAlias = Any
+Item: TypeAlias = Any
+Result: TypeAlias = Any
+Task: TypeAlias = Callable[[Job, Item], Result]
+Results: TypeAlias = "Iterator[tuple[Item, Result | Lost]]"
 
 
 class Executor(Protocol):
-    """Whatever does the work."""
+    """Runs a task for each item."""
 
-    is_here: bool  # in this process, where nothing has to travel
-
-    def run(self, tool: Tool, task: Task, items: Iterable[Any]) -> Results:
+    def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, as they finish."""
-
-    def refuse_file(self, path: Path) -> None:
-        """Raise when a file of this machine cannot be shared by all workers."""
 
 
 class InProcess:
-    """One item after the other, here: nothing has to be pickled, and the same seed gives the same results."""
+    """One item after the other, in this process: nothing is pickled, and the same seed gives the same results."""
 
-    is_here = True
-
-    def run(self, tool: Tool, task: Task, items: Iterable[Any]) -> Results:
+    def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, in order."""
         for item in items:
-            yield item, task(tool, item)
-
-    def refuse_file(self, path: Path) -> None:
-        """Any file can be used."""
+            yield item, task(job, item)
 
 
 class JoblibExecutor:
@@ -83,55 +70,57 @@ class JoblibExecutor:
         n_jobs: how many; -1 for as many as there are cores.
     """
 
-    is_here = False
-
     def __init__(self, n_jobs: int = -1) -> None:
         self.n_jobs = n_jobs
 
-    def run(self, tool: Tool, task: Task, items: Iterable[Any]) -> Results:
+    def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, as they finish; a worker that dies is replaced."""
-        from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-        with _in_a_file(_packed(tool)) as path:
-            waiting = iter(items)
-            while True:
-                started: dict[int, Any] = {}  # and not finished
-                try:
-                    for n, result in self._side_by_side(_calls(path, task, waiting, started)):
-                        yield started.pop(n), result
-                    return
-                except TerminatedWorkerError:
-                    warnings.warn(
-                        f"A worker process died. The {len(started)} rows in work are tried again, one by one.",
-                        stacklevel=2,
-                    )
-                    # One of them may be what kills workers: alone in a pool it cannot harm the others.
-                    for item in started.values():
-                        yield item, self._alone(path, task, item)
-
-    def refuse_file(self, path: Path) -> None:
-        """Any file can be used: all workers are on this machine."""
-
-    def _side_by_side(self, calls: Any) -> Any:
-        from joblib import Parallel
-
-        # Not more at once than there are workers: what starts later knows more.
-        parallel = Parallel(
-            self.n_jobs, backend="loky", batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
-        )
-        return parallel(calls)
-
-    def _alone(self, path: Path, task: Task, item: Any) -> Any:
         from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        for _ in range(MOST_DEATHS - 1):
-            try:
-                # With one job joblib would stay in this process.
-                return Parallel(2, backend="loky")([delayed(_call)(path, task, 0, item)])[0][1]
-            except TerminatedWorkerError:
-                pass
-        return Lost(f"the worker process died {MOST_DEATHS} times at this row, such as for want of memory.")
+        with tempfile.TemporaryDirectory(prefix="acex-") as folder:
+            path = Path(folder) / "job"
+            path.write_bytes(_packed(job))
+            # No more in work than there are workers: a row that starts later knows more answers.
+            parallel = Parallel(
+                self.n_jobs, backend="loky", batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
+            )
+            waiting = iter(items)
+            in_work: dict[int, Item] = {}  # by position
+
+            def calls() -> Iterator[Any]:
+                for item in waiting:
+                    in_work[item.position] = item
+                    yield delayed(_numbered)(path, task, item)
+
+            while True:
+                try:
+                    for position, result in parallel(calls()):
+                        yield in_work.pop(position), result
+                    return
+                except TerminatedWorkerError:
+                    warnings.warn(
+                        f"A worker process died. The {len(in_work)} rows in work are tried again, one by one.",
+                        stacklevel=2,
+                    )
+                    # One of them may be what kills workers: alone in a pool it cannot harm the others.
+                    for item in in_work.values():
+                        yield item, _alone(path, task, item)
+                    in_work.clear()
+
+
+def _alone(path: Path, task: Task, item: Item) -> Result | Lost:
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    for _ in range(MOST_DEATHS - 1):
+        try:
+            # With one job joblib would stay in this process.
+            result: Result = Parallel(2, backend="loky")([delayed(_call)(path, task, item)])[0]
+            return result
+        except TerminatedWorkerError:
+            pass
+    return Lost(f"the worker process died {MOST_DEATHS} times at this row; it may have run out of memory.")
 
 
 class DaskExecutor:
@@ -142,40 +131,41 @@ class DaskExecutor:
         timeout: seconds for the scheduler and the workers to answer at the beginning.
     """
 
-    is_here = False
-
-    def __init__(self, client_or_address: Client | str, *, timeout: float = PATIENCE) -> None:
+    def __init__(self, client_or_address: Client | str, *, timeout: float = TIMEOUT) -> None:
         self._where, self.timeout = client_or_address, timeout
 
-    def run(self, tool: Tool, task: Task, items: Iterable[Any]) -> Results:
-        """Each item with its result, as they finish; what a dead worker had is done by another.
+    def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
+        """Each item with its result, as they finish; another worker does what a dead one had.
 
         Raises:
-            ExecutorFailed: the cluster does not answer, has no workers or another acex, or went away.
+            ExecutorFailed: the cluster does not answer, has no workers or another acex, or failed.
+            ValueError: the ledger is a file, and a worker is on another machine.
         """
         with self._connected() as client, warnings.catch_warnings():
-            _refuse_other_versions(client, self.timeout)
-            packed = _packed(tool)
+            _check(_workers(client, self.timeout), job.planner.ledger.path)
+            packed = _packed(job)
             warnings.filterwarnings("ignore", message="Sending large graph")
-            with _faults():
-                # As a task, not as scattered data: the scheduler can make it again when those who held it have died.
-                shared = client.submit(_itself, packed, pure=False)
+            pool = client.get_executor(pure=False, retries=2)
+            try:
+                # As a task, not as scattered data: the scheduler can compute it again when its holders have died.
+                shared = client.submit(bytes, packed, pure=False)
                 client.replicate(shared)
-                yield from _as_they_finish(client, (uuid.uuid4().hex, shared), task, iter(items))
-
-    def refuse_file(self, path: Path) -> None:
-        """Raise when a worker is on another machine.
-
-        Raises:
-            ValueError: one is.
-        """
-        with self._connected() as client:
-            hosts = {host for _, host in _about(client, self.timeout).values()}
-        if hosts - {socket.gethostname()}:
-            raise ValueError(
-                f"The ledger {path} is a file, which workers on {', '.join(sorted(hosts))} cannot share. On a cluster "
-                f"use PostgreSQL: ledger='postgresql://user@host/database'."
-            )
+                waiting = iter(items)
+                in_work: dict[Future[Result], Item] = {}
+                while True:
+                    # A few more than there are threads, so that none is idle; a row that starts later knows more.
+                    room = 2 * max(sum(client.nthreads().values()), 1) - len(in_work)
+                    for item in islice(waiting, max(room, 0)):
+                        in_work[pool.submit(_call, shared, task, item)] = item
+                    if not in_work:
+                        return
+                    for future in wait(in_work, return_when=FIRST_COMPLETED).done:
+                        yield in_work.pop(future), _result(future)
+            except (Exception, CancelledError) as error:  # the client's own, and those of sockets
+                raise ExecutorFailed(f"The Dask cluster failed ({type(error).__name__}: {error}). {RESUME}") from error
+            finally:
+                with suppress(Exception):  # of a scheduler that does not answer any more
+                    pool.shutdown(wait=False)
 
     @contextmanager
     def _connected(self) -> Iterator[Client]:
@@ -195,145 +185,19 @@ class DaskExecutor:
             yield client
 
 
-# -- joblib ------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _in_a_file(packed: bytes) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="acex-") as folder:
-        path = Path(folder) / "tool"
-        path.write_bytes(packed)
-        yield path
-
-
-def _calls(path: Path, task: Task, waiting: Iterator[Any], started: dict[int, Any]) -> Iterator[Any]:
-    from joblib import delayed
-
-    for n, item in enumerate(waiting):
-        started[n] = item
-        yield delayed(_call)(path, task, n, item)
-
-
-def _call(path: Path, task: Task, n: int, item: Any) -> tuple[int, Any]:
-    return n, task(_from_file(path), item)
-
-
-@lru_cache(maxsize=1)
-def _from_file(path: Path) -> Any:
-    return cloudpickle.loads(path.read_bytes())
-
-
-def _packed(tool: Tool) -> bytes:
-    try:
-        return bytes(cloudpickle.dumps(tool))
-    except Exception as error:  # of whatever kind the objects raise
-        for name, part in tool.parts().items():
-            try:
-                cloudpickle.dumps(part)
-            except Exception as why:
-                raise TypeError(
-                    f"{name} ({type(part).__name__}) cannot be sent to another process: {why}. Use n_jobs=1, or "
-                    f"load it inside a function: model=lambda rows: load().predict(rows)."
-                ) from error
-        raise
-
-
-# -- Dask --------------------------------------------------------------------------------------------
-
-
-def _as_they_finish(client: Client, shared: tuple[str, Future], task: Task, waiting: Iterator[Any]) -> Results:
-    from distributed import as_completed
-
-    token, tool = shared
-    started: dict[str, tuple[Future, Any]] = {}  # and not finished
-    finished = as_completed(loop=client.loop)  # otherwise it uses the default client of this process
-
-    def start() -> None:
-        # A few more than there are threads, so that none waits; what starts later knows more.
-        room = 2 * max(sum(client.nthreads().values()), 1) - len(started)
-        for item in islice(waiting, max(room, 0)):
-            future = client.submit(_work, token, tool, task, item, pure=False, retries=2)
-            started[future.key] = future, item
-            finished.add(future)
-
-    start()
-    try:
-        for future in finished:
-            _, item = started.pop(future.key)
-            yield item, _result(future)
-            start()
-    finally:
-        with suppress(Exception):  # of a scheduler that is gone
-            client.cancel([tool, *(future for future, _ in started.values())])
-
-
-@contextmanager
-def _faults() -> Iterator[None]:
-    """Whatever a client raises whose scheduler or workers go away under it: its own errors, or those of sockets."""
-    try:
-        yield
-    except ExecutorFailed:
-        raise
-    except (Exception, CancelledError) as error:
-        raise ExecutorFailed(
-            f"The Dask cluster does not work any more ({type(error).__name__}: {error}). What was answered is in the "
-            f"ledger: the same call goes on from there."
-        ) from error
-
-
-def _result(future: Future) -> Any:
+def _result(future: Future[Result]) -> Result | Lost:
     from distributed import KilledWorker
 
-    if future.status in ("cancelled", "lost"):
-        raise ExecutorFailed(
-            "The Dask scheduler gave up the work, or is gone. What was answered is in the ledger: the same call goes "
-            "on from there."
-        )
     try:
         return future.result()
     except KilledWorker as error:
         return Lost(f"the workers that had this row died: {error}")
-    except Exception as error:
-        raise ExecutorFailed(f"A worker could not begin: {type(error).__name__}: {error}") from error
 
 
-def _itself(packed: bytes) -> bytes:
-    return packed
-
-
-def _work(token: str, packed: bytes, task: Task, item: Any) -> Any:
-    tool = _held.get(token)
-    if tool is None:
-        with _unpacking:  # once, also where a worker has several threads
-            tool = _held.get(token) or cloudpickle.loads(packed)
-            _held.clear()
-            _held[token] = tool
-    return task(tool, item)
-
-
-_held: dict[str, Any] = {}  # the tool of this process, by the token of its run
-_unpacking = Lock()
-
-
-def _refuse_other_versions(client: Client, timeout: float) -> None:
-    """Raise unless scheduler and workers have this acex.
-
-    Raises:
-        ExecutorFailed: one has not; tasks would fail there, or hang.
-    """
-    about = _about(client, timeout)
-    for who, (version, _) in about.items():
-        if version != __version__:
-            has = "no acex" if version is None else f"acex {version}"
-            raise ExecutorFailed(
-                f"The {who} has {has}, and this is acex {__version__}: install acex=={__version__} there."
-            )
-
-
-def _about(client: Client, timeout: float) -> dict[str, tuple[str | None, str]]:
+def _workers(client: Client, timeout: float) -> dict[str, tuple[str | None, str]]:
     """Version of acex and host of the scheduler and of each worker."""
 
-    def look() -> tuple[str | None, str]:  # inside, so that it travels as code: there may be no acex to find it in
+    def look() -> tuple[str | None, str]:  # inside, so that it is sent as code: there may be no acex to import
         import socket
 
         try:
@@ -347,8 +211,7 @@ def _about(client: Client, timeout: float) -> dict[str, tuple[str | None, str]]:
         workers = {f"worker {address}": found for address, found in client.run(look).items()}
         return {"scheduler": client.run_on_scheduler(look), **workers}
 
-    # The calls themselves have no limit of time.
-    threads = ThreadPoolExecutor(1)
+    threads = ThreadPoolExecutor(1)  # the calls themselves have no time limit
     try:
         return threads.submit(ask).result(2 * timeout)
     except TimeoutError:
@@ -359,14 +222,66 @@ def _about(client: Client, timeout: float) -> dict[str, tuple[str | None, str]]:
         threads.shutdown(wait=False)
 
 
+def _check(workers: Mapping[str, tuple[str | None, str]], ledger_file: Path | None) -> None:
+    """Raise unless scheduler and workers have this acex and can open the ledger."""
+    for name, (version, _) in workers.items():
+        if version != __version__:
+            has = "no acex" if version is None else f"acex {version}"
+            raise ExecutorFailed(
+                f"The {name} has {has}, and this is acex {__version__}: install acex=={__version__} there."
+            )
+    hosts = {host for _, host in workers.values()} - {socket.gethostname()}
+    if ledger_file is not None and hosts:
+        raise ValueError(
+            f"ledger: {ledger_file} is a file, which workers on {', '.join(sorted(hosts))} cannot open. On a cluster "
+            f"use PostgreSQL: ledger='postgresql://user@host/database'."
+        )
+
+
+# -- on a worker -----------------------------------------------------------------------------------------------
+
+
+def _numbered(path: Path, task: Task, item: Item) -> tuple[int, Result]:
+    return item.position, _call(path, task, item)
+
+
+def _call(packed: bytes | Path, task: Task, item: Item) -> Result:
+    with _unpacking:  # once, also where a worker has several threads
+        job = _unpacked(packed)
+    return task(job, item)
+
+
+@lru_cache(maxsize=1)
+def _unpacked(packed: bytes | Path) -> Any:
+    return cloudpickle.loads(packed.read_bytes() if isinstance(packed, Path) else packed)
+
+
+_unpacking = Lock()
+
+
+def _packed(job: Job) -> bytes:
+    try:
+        return bytes(cloudpickle.dumps(job))
+    except Exception as error:  # objects raise what they like
+        for name, part in job.parts().items():
+            try:
+                cloudpickle.dumps(part)
+            except Exception as why:
+                raise TypeError(
+                    f"{name} ({type(part).__name__}) cannot be sent to another process: {why}. Use n_jobs=1, or "
+                    f"load it inside a function: model=lambda rows: load().predict(rows)."
+                ) from error
+        raise
+
+
 def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
-    """Who does the work."""
+    """The executor given, or one for so many processes."""
     from joblib import effective_n_jobs
 
     if executor is not None:
         if not callable(getattr(executor, "run", None)):
-            raise TypeError(f"executor must be acex.DaskExecutor(...) or the like, got {type(executor).__name__}.")
+            raise TypeError(f"executor: expected acex.DaskExecutor(...) or the like, got {type(executor).__name__}.")
         return executor
     if not (is_count(n_jobs) or n_jobs == -1):
-        raise ValueError(f"n_jobs must be -1 (all cores) or a whole number of at least 1, got {n_jobs!r}.")
+        raise ValueError(f"n_jobs: expected -1 (all cores) or a whole number of at least 1, got {n_jobs!r}.")
     return InProcess() if effective_n_jobs(n_jobs) == 1 else JoblibExecutor(n_jobs)

@@ -1,40 +1,36 @@
-"""Many rows of one model: in which order, who gets how many queries, and what came of them.
-
-Rows share the ledger, so each learns from the answers to those before it, and to those beside it.
-"""
+"""The explanations of many rows of one model, computed as they are read."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
-from acex.arrays import FloatArray, Rows
+from acex.arrays import Rows
 from acex.audit.common_changes import CommonChanges, RowToTurn, find_common_changes
-from acex.audit.groups import By, grouping, interleaved
+from acex.audit.groups import By, Groups, grouping
 from acex.audit.quote import Quote, quote
-from acex.batch.executors import Executor, Lost, Task
-from acex.batch.results import Results, names_of
-from acex.batch.scheduling import SHARE, Standing, allowances, next_grants, order_of_work
+from acex.batch.executors import Executor
+from acex.batch.results import found_rows, results_table, row_names, write_parquet
+from acex.batch.scheduling import BatchJob, BatchRun
+from acex.batch.summary import Summary
 from acex.engine import progress
 from acex.engine.certificate import certified
 from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
-from acex.engine.recorded import recorded
-from acex.engine.redaction import message, redacted, saved
-from acex.engine.row_result import NOT_DONE, RowResult
-from acex.errors import LedgerFailed
+from acex.engine.recorded import load_explanation
+from acex.engine.redaction import left_out as checked_columns
+from acex.engine.redaction import redacted, saved
+from acex.engine.row_result import NOT_DONE, RowResult, frame_of
 from acex.ledger import BaseLedger
 from acex.options import Options
 from acex.plan.plan import Plan
 from acex.space.columns import as_frame
-from acex.space.space import Space
+from acex.spreadsheets import write_csv, write_xlsx
 from acex.values import as_json, is_count
 
 if TYPE_CHECKING:
@@ -44,82 +40,13 @@ FORMAT = 2  # of the JSON form
 MOST_KEPT = 256  # explanations kept in memory where a ledger on disk has them too
 
 
-@dataclass(frozen=True)
-class BatchJob:
-    """What is the same for all rows; it is sent to each worker once."""
-
-    planner: Planner
-    options: Options
-
-    def parts(self) -> Mapping[str, Any]:
-        """Its parts by their public names, to find the one that cannot be sent to another process."""
-        named = {name: getattr(self.options, name) for name in ("rules", "strategy", "target")}
-        return {"model": self.planner.model.wrapped, **named, "ledger": self.planner.ledger}
-
-
-class Work(NamedTuple):
-    """A row to be explained.
-
-    `allowance` is how many rows may be sent for it, by all runs together; None for as many as its budget says. `names`
-    are those of the row and of identical rows, where they have any.
-    """
-
-    position: int
-    row: pd.DataFrame
-    allowance: int | None
-    names: tuple[str, ...] = ()
-
-
-class Done(NamedTuple):
-    """What came of a row, None if it was only looked up, and how many rows were sent for it by all runs together."""
-
-    explanation: Explanation | None
-    paid: int = 0
-    is_begun: bool = True  # by this run or an earlier one
-
-
-def explain_row(job: BatchJob, work: Work) -> Done:
-    """What comes of a row; an error is that row's own."""
-    paid, sent, planner = 0, 0, job.planner
-    try:
-        session = planner.session(work.row, job.options)
-        session.begin(work.names)
-        paid = session.box.paid
-        if work.allowance is not None:
-            session.box.budget = work.allowance
-        try:
-            explanation = session.run()
-        finally:
-            sent = session.box.n_queries
-        return Done(explanation, paid + sent)
-    except Exception as error:
-        so_far, why = getattr(error, "explanation", None), f"{type(error).__name__}: {error}"
-        return Done(planner.failed(work.row, job.options, why, so_far, sent), paid + sent)
-
-
-def look_up(job: BatchJob, work: Work) -> Done:
-    """What earlier runs have sent for a row; an error is that row's own, unless the ledger cannot be read.
-
-    Raises:
-        LedgerFailed: it cannot. A budget for all rows must not rest on a guess.
-    """
-    try:
-        session = job.planner.session(work.row, job.options)
-        session.begin()
-        return Done(None, session.box.paid, bool(session.box.ledger.asks(session.identity)))
-    except LedgerFailed:
-        raise
-    except Exception as error:
-        return Done(job.planner.failed(work.row, job.options, f"{type(error).__name__}: {error}"))
-
-
-class Explanations(Results, Sequence[Explanation]):
+class Explanations(Sequence[Explanation]):
     """The explanations of many rows, computed when they are read.
 
-    One for each row, in their order: `zip(X, explanations)` is right whatever happened. A row that could not be
-    explained has one too, with the outcome "failed" and its error. `as_finished` gives them as they are done. What
-    has been answered is in the ledger at any moment: after Ctrl-C, `explain_many` with the same arguments goes on from
-    there. With a ledger on disk only the latest are kept in memory, and the others read back when they are wanted.
+    One for each row, in their order. A row that could not be explained has one too, with the outcome "failed" and its
+    error. `as_finished` yields them as they are done. Answers are in the ledger at any moment: after Ctrl-C,
+    `explain_many` with the same arguments continues from there. With a ledger on disk only the latest are kept in
+    memory, and the others are read back when they are needed.
     """
 
     def __init__(
@@ -134,20 +61,30 @@ class Explanations(Results, Sequence[Explanation]):
         ids: Sequence[Any] | None = None,
         by: By | None = None,
     ) -> None:
-        self._rows = as_frame(X)
-        self._job, self._executor, self._progress = BatchJob(planner, options), executor, progress
-        self._budget_total = budget_total
-        planner.space.encode(self._rows.iloc[:0])  # the columns are right, or nothing is asked
-        self._index = names_of(X, len(self._rows), ids)
-        self._groups, self._seed = None if by is None else grouping(by, self._rows), options.seed
+        self._planner, self._options, self._rows = planner, options, as_frame(X)
+        self._budget_total, self._progress, self._by = budget_total, progress, by
+        self._space = planner.space.widened(options.ranges, options.values)
+        planner.space.encode(self._rows.iloc[:0])  # raises where columns are wrong, before anything is sent
+        self._index = row_names(X, len(self._rows), ids)
         self._ids = [as_json(name) for name in self._index]
-        self._shelf = _Shelf(planner.ledger, self._ids)
-        self._lines: dict[int, RowResult] = {}  # of the rows that are done, by position
+        self._failed: dict[int, Explanation] = {}
+        self._recent: dict[int, Explanation] = {}
+        self._stored: dict[int, tuple[str, int, int]] = {}  # identity, n_queries, n_reused of those in the ledger
+        self._results: dict[int, RowResult] = {}  # of the rows that are done, by position
         self._finished: list[int] = []  # positions in the order in which they were done
-        self._names: dict[int, tuple[str, ...]] = {}  # of the rows that are worked on, and of those that are the same
-        self._work = self._run()
+        run = BatchRun(
+            BatchJob(planner, options),
+            self._rows,
+            executor,
+            keep=self._keep,
+            kept=self._kept,
+            budget_total=budget_total,
+            ids=None if isinstance(self._index, pd.RangeIndex) else self._ids,
+            groups=None if by is None else grouping(by, self._rows).tolist(),
+        )
+        self._work = self._run(run)
 
-    # -- as a sequence -----------------------------------------------------------------------------------
+    # -- as a sequence -------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -159,13 +96,12 @@ class Explanations(Results, Sequence[Explanation]):
         if not -len(self) <= position < len(self):
             raise IndexError(f"{position}: there are {len(self)} rows.")
         position %= len(self)
-        while position not in self._lines and self._advance():
+        while position not in self._results and self._advance():
             pass
-        if position not in self._lines:
+        if position not in self._results:
             why = f"Row {self._index[position]!r} was not explained: the work was stopped before."
-            failed = self._job.planner.failed(self._rows.iloc[[position]], self._job.options, why)
-            return self._shelf.named(position, failed)
-        return self._shelf.get(position)
+            return self._named(position, self._planner.failed(self._rows.iloc[[position]], self._options, why))
+        return self._kept(position)
 
     def __iter__(self) -> Iterator[Explanation]:
         """One explanation for each row, in their order."""
@@ -175,136 +111,139 @@ class Explanations(Results, Sequence[Explanation]):
         """Position and explanation of each row, as they are done."""
         n = 0
         while n < len(self._finished) or self._advance():
-            yield self._finished[n], self._shelf.get(self._finished[n])
+            yield self._finished[n], self._kept(self._finished[n])
             n += 1
 
     @property
     def errors(self) -> dict[int, str]:
-        """What went wrong with rows so far, by position."""
-        return {i: line.error for i, line in sorted(self._lines.items()) if line.error is not None}
+        """The errors of rows so far, by position."""
+        return {i: result.error for i, result in sorted(self._results.items()) if result.error is not None}
+
+    def _run(self, run: BatchRun) -> Iterator[None]:
+        with progress.of_rows(self._progress, len(self)) as show:
+            for position, explanation, paid in run:
+                show(explanation, paid)
+                self._keep(position, explanation)
+                self._results[position] = RowResult.of(explanation, paid)
+                self._finished.append(position)
+                yield
 
     def _advance(self) -> bool:
-        """One row more is done; False when there are none."""
-        try:
-            position, done = next(self._work)
-        except StopIteration:
-            return False
-        assert done.explanation is not None
-        self._shelf.put(position, done.explanation)
-        self._lines[position] = RowResult.of(done.explanation, done.paid)
-        self._finished.append(position)
-        return True
+        """Finish one more row; False when all are done."""
+        return next(self._work, self) is None
 
-    # -- the work ----------------------------------------------------------------------------------------
+    # -- where explanations are kept -----------------------------------------------------------------------------
 
-    def _run(self) -> Iterator[tuple[int, Done]]:
-        """Position and result of each row that will not be worked on any more."""
-        ledger = self._job.planner.ledger
-        if ledger.path is not None:
-            self._executor.refuse_file(ledger.path)
-        order, twins = self._order()
-        if not isinstance(self._index, pd.RangeIndex):  # otherwise they have no names
-            self._names = {i: tuple(str(self._ids[j]) for j in (i, *twins.get(i, []))) for i in order}
-        with progress.of_rows(self._progress, len(self)) as show:
-            total = self._budget_total
-            for position, done in self._pass(dict.fromkeys(order)) if total is None else self._rounds(order, total):
-                assert done.explanation is not None
-                others = twins.get(position, [])  # nothing is sent for them
-                same = [Done(_with_sent(done.explanation, 0))] * len(others)
-                for i, one in zip((position, *others), (done, *same), strict=True):
-                    assert one.explanation is not None
-                    show(one.explanation, one.paid)
-                    yield i, one
+    def _keep(self, position: int, explanation: Explanation) -> None:
+        """Keep the explanation of a row; the oldest are dropped from memory where a ledger on disk has them."""
+        if explanation.outcome == "failed":  # no ledger has these
+            self._failed[position] = self._named(position, explanation)
+            return
+        self._recent.pop(position, None)
+        self._recent[position] = self._named(position, explanation)
+        if len(self._recent) > MOST_KEPT and not self._planner.ledger.is_memory:
+            oldest = next(iter(self._recent))
+            e = self._recent.pop(oldest)
+            self._stored[oldest] = (e.plan.identity, e.n_queries, e.n_reused)
 
-    def _order(self) -> tuple[list[int], dict[int, list[int]]]:
-        """Positions in the order of work, each different row once, and the rows that are the same as one of these.
+    def _kept(self, position: int) -> Explanation:
+        """The explanation of a row that was kept."""
+        for kept in (self._failed, self._recent):
+            if position in kept:
+                return kept[position]
+        identity, n_queries, n_reused = self._stored[position]
+        e = load_explanation(self._planner.ledger, identity)
+        return self._named(position, replace(e, n_queries=n_queries, n_reused=n_reused))
 
-        Rows that are no points come last, and fail then.
-        """
-        planner, options = self._job.planner, self._job.options
-        points = _points(planner.space.widened(options.ranges, options.values), self._rows)
-        first: dict[bytes, int] = {}
-        twins: dict[int, list[int]] = {}
-        for i, x in enumerate(points):
-            leader = i if x is None else first.setdefault((x + 0.0).tobytes(), i)
-            if leader != i:
-                twins.setdefault(leader, []).append(i)
-        good = list(first.values())
-        bad = [i for i, x in enumerate(points) if x is None]
-        if not good:
-            return bad, twins
-        if self._groups is not None:  # none of them shall learn from the others only, nor teach only
-            return [good[i] for i in interleaved(self._groups.iloc[good].tolist(), options.seed)] + bad, twins
-        Z, metric = planner.coordinates(np.array([points[i] for i in good]))
-        return [good[i] for i in order_of_work(Z, metric)] + bad, twins
+    def _named(self, position: int, explanation: Explanation) -> Explanation:
+        """The explanation with the id of this row."""
+        return replace(explanation, metadata={**explanation.metadata, "id": self._ids[position]})
 
-    def _pass(self, allowed: Mapping[int, int | None], task: Task = explain_row) -> Iterator[tuple[int, Done]]:
-        """What comes of these rows with these allowances, as they finish."""
-        work = (Work(i, self._rows.iloc[[i]], n, self._names.get(i, ())) for i, n in allowed.items())
-        for item, result in self._executor.run(self._job, task, work):
-            if not isinstance(result, Lost):
-                yield item.position, result
-                continue
-            # Who died cannot say what was paid: perhaps all that was allowed; else what the ledger says.
-            failed = self._job.planner.failed(item.row, self._job.options, result.reason)
-            yield item.position, Done(failed, item.allowance or look_up(self._job, item).paid)
+    # -- tables --------------------------------------------------------------------------------------------------
 
-    def _rounds(self, order: list[int], total: int) -> Iterator[tuple[int, Done]]:
-        """A small share for each row, then more for those where it is worth most, until the total is spent."""
-        budget = self._job.options.budget
-        state: dict[int, Standing] = {}
-        spent = 0
-        for i, done in self._pass(dict.fromkeys(order), look_up):  # what earlier runs have paid counts
-            spent += done.paid
-            if done.explanation is None:
-                state[i] = Standing(done.paid, is_begun=done.is_begun)
-            else:
-                yield i, done
-        state = {i: state[i] for i in order if i in state}
-        sent: Counter[int] = Counter()  # by this run
-        share = max(min(SHARE, budget, total // max(len(order), 1)), 1)
-        grants = {i: max(share - standing.paid, 0) for i, standing in state.items()}
-        while grants:
-            for i, done in self._pass(allowances(grants, state, total - spent)):
-                # A row that failed before it could read what was paid for it has not got it back.
-                done = done._replace(paid=max(done.paid, state[i].paid))
-                assert done.explanation is not None
-                spent += done.paid - state[i].paid
-                sent[i] += done.explanation.n_queries
-                self._shelf.put(i, _with_sent(done.explanation, sent[i]))
-                state[i] = Standing.of(done.explanation, done.paid, budget)
-            for i in [i for i, standing in state.items() if standing.is_over]:
-                yield i, Done(self._shelf.get(i), state.pop(i).paid)
-            grants = next_grants(state, budget) if spent < total else {}
-        unasked = f"budget_total={total} was spent before this row was asked."
-        for i, standing in state.items():
-            if standing.is_begun:
-                yield i, Done(self._shelf.get(i), standing.paid)
-            else:
-                yield i, Done(self._job.planner.failed(self._rows.iloc[[i]], self._job.options, unasked), standing.paid)
-
-    # -- what came of it ---------------------------------------------------------------------------------
-
-    def _all_results(self) -> list[RowResult]:
+    def _all_results(self, redact: Iterable[str] = ()) -> list[RowResult]:
+        gone = checked_columns(redact, self._space.names)
         while self._advance():
             pass
-        return [self._lines.get(i, NOT_DONE) for i in range(len(self))]
+        return [self._results.get(i, NOT_DONE).without(gone) for i in range(len(self))]
+
+    def frame(self, *, redact: Iterable[str] = ()) -> pd.DataFrame:
+        """A row for each factual, by its name in the data.
+
+        Columns: outcome ("failed" where there is an error), label_before, label_after, cost, n_changes, changes (a
+        mapping from feature to before and after), queries (rows paid for, by all runs), reused (known before), error.
+
+        Args:
+            redact: features to leave out, as in all methods with this argument; errors are then left out, too.
+        """
+        return frame_of(self._all_results(redact), self._index)
+
+    def summary(self, by: By | None = None, *, redact: Iterable[str] = ()) -> Summary:
+        """What has to change most often, which rows have no counterfactual, and how groups compare.
+
+        Args:
+            by: compare groups of rows: a column, several columns crossed, or values, one per row; by default those
+                given to `explain_many`.
+
+        Raises:
+            ValueError: a column of `by` is redacted.
+        """
+        gone, by, compared = list(redact), self._by if by is None else by, None
+        groups = None if by is None else grouping(by, self._rows, redact=gone)
+        results = self._all_results(gone)
+        if groups is not None:
+            compared = Groups.of(results, groups, seed=self._options.seed, warnings=self._remarks())
+        return Summary.of(results, self._index, compared)
 
     def _remarks(self) -> list[str]:
+        """What to know before groups are compared."""
         remarks = []
-        if self._groups is None:
+        if self._by is None:
             learn = (
                 "rows learn from those before them"
-                if self._job.planner.share_answers
-                else "what was asked is free for others"
+                if self._planner.share_answers
+                else "an answer for one row is free for the next"
             )
             remarks.append(f"the order of work was not randomised over groups, and {learn}. Use explain_many(by=...).")
         if self._budget_total is not None:
-            remarks.append("with budget_total rows get different numbers of queries, where these save most.")
+            remarks.append("with budget_total rows get different numbers of queries.")
         return remarks
 
-    def _asked_space(self) -> Space:
-        return self._job.planner.space.widened(self._job.options.ranges, self._job.options.values)
+    def table(self, *, redact: Iterable[str] = ()) -> pd.DataFrame:
+        """A row for each factual, of plain columns, as `to_csv` and the like write it.
+
+        Columns: id, outcome, label_before, label_after, cost, n_changes, queries, reused, error; then for each feature
+        NAME its value ("NAME before"), that of the counterfactual ("NAME after") and the difference in standard
+        deviations ("NAME step"). The last two are missing where there is no counterfactual.
+        """
+        gone = list(redact)
+        return results_table(self._all_results(gone), self._rows, self._ids, self._space, gone)
+
+    def counterfactuals(self) -> pd.DataFrame:
+        """The best counterfactual of each row that has one, by the row's name, with the data's columns and dtypes."""
+        return found_rows(self._all_results(), self._rows, self._index, self._space)
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    def to_csv(self, path: str | Path | None = None, *, redact: Iterable[str] = ()) -> str:
+        """`table()` as CSV, also written to `path` if given; no text in it is run as a formula."""
+        return write_csv(self.table(redact=redact), None if path is None else Path(path))
+
+    def to_xlsx(self, path: str | Path, *, redact: Iterable[str] = ()) -> None:
+        """Write `table()` to a workbook; no text in it is run as a formula.
+
+        Raises:
+            MissingExtra: openpyxl is not installed.
+        """
+        write_xlsx(self.table(redact=redact), Path(path))
+
+    def to_parquet(self, path: str | Path, *, redact: Iterable[str] = ()) -> None:
+        """Write `table()` to a Parquet file.
+
+        Raises:
+            MissingExtra: pyarrow is not installed.
+        """
+        write_parquet(self.table(redact=redact), path)
 
     def to_json(
         self,
@@ -320,15 +259,16 @@ class Explanations(Results, Sequence[Explanation]):
             redact, left_out, sign: as in `Explanation.to_json`.
         """
         gone, rows, private = list(redact), [], {}
-        for i, line in enumerate(self._all_results()):
+        for i, result in enumerate(self._all_results(gone)):
             document = None
-            if line.error is None:
+            if result.error is None:
                 document, private[str(self._ids[i])] = redacted(self[i].to_dict(), gone)
                 document = json.loads(certified(document, sign))
-            error = message(line.error, gone)
-            rows.append({"row": self._ids[i], "paid": line.queries, "error": error, "explanation": document})
+            rows.append({"row": self._ids[i], "paid": result.queries, "error": result.error, "explanation": document})
         text = certified({"format": FORMAT, "rows": rows}, sign, indent=None)
         return saved(text, path, private, left_out)
+
+    # -- prices, common changes, pictures ------------------------------------------------------------------------
 
     def quote(self, price_per_row: float | None = None, ledger: BaseLedger | None = None) -> Quote:
         """What explaining these rows would cost, from what the ledger knows. Sends nothing.
@@ -337,12 +277,11 @@ class Explanations(Results, Sequence[Explanation]):
             price_per_row: price of a query; by default the one the ledger has.
             ledger: where to look; by default the explainer's.
         """
-        planner, options = self._job.planner, self._job.options
         return quote(
             (self._plan(i) for i in range(len(self))),
-            planner.ledger if ledger is None else ledger,
-            planner.model_id,
-            budget=options.budget,
+            self._planner.ledger if ledger is None else ledger,
+            self._planner.model_id,
+            budget=self._options.budget,
             budget_total=self._budget_total,
             price_per_row=price_per_row,
         )
@@ -350,7 +289,7 @@ class Explanations(Results, Sequence[Explanation]):
     def _plan(self, i: int) -> Plan | None:
         """The plan for the row at this position; None where it does not fit."""
         try:
-            return self._job.planner.plan(self._rows.iloc[[i]], self._job.options)[0]
+            return self._planner.plan(self._rows.iloc[[i]], self._options)[0]
         except ValueError:
             return None
 
@@ -359,82 +298,33 @@ class Explanations(Results, Sequence[Explanation]):
 
         Args:
             budget: how many rows may be sent to the model for this. A hard cap.
-            count: how many changes are wanted.
+            count: how many changes.
         """
         if not is_count(budget, least=2):
             raise ValueError(f"budget: expected a whole number of at least 2, got {budget!r}.")
-        planner, options = self._job.planner, self._job.options
-        results = self._all_results()
+        planner, options, results = self._planner, self._options, self._all_results()
 
         def row(i: int) -> RowToTurn:
             plan, problem = planner.plan(self._rows.iloc[[i]], options)
             return RowToTurn(plan, problem, plan.labels_by_name.get(results[i].label_before, results[i].label_before))
 
         box = planner.box(budget, options.target)
-        return find_common_changes(results, row, self._asked_space(), box, count=count, seed=options.seed)
+        return find_common_changes(results, row, self._space, box, count=count, seed=options.seed)
 
-    def plot(self) -> Figure:
+    def plot(self, *, redact: Iterable[str] = ()) -> Figure:
         """What has to change most often, how rows ended, what they cost and how many queries they took."""
+        from acex.show.pages import without
         from acex.show.plots import draw_explanations
 
-        return draw_explanations(self)
+        gone = checked_columns(redact, self._space.names)
+        return draw_explanations(without(e, gone) for e in self)
 
     def _repr_html_(self) -> str:
-        """What is done so far, for a notebook: to look at it must not cost anything."""
+        """The rows that are done so far, for a notebook: looking at it must not cost anything."""
         from acex.show.report import explanations_html
 
-        done = [(self._index[i], self._shelf.get(i)) for i in sorted(self._lines)]
+        done = [(self._index[i], self._kept(i)) for i in sorted(self._results)]
         return explanations_html([(name, e) for name, e in done if e.outcome != "failed"], len(self))
 
     def __repr__(self) -> str:
-        return f"<acex.Explanations of {len(self)} rows, {len(self._lines)} done>"
-
-
-def _with_sent(explanation: Explanation, sent: int) -> Explanation:
-    """The explanation with the queries of all rounds of this run."""
-    return replace(explanation, n_queries=sent, n_reused=max(len(explanation.steps) - sent, 0))
-
-
-def _points(space: Space, rows: pd.DataFrame) -> list[FloatArray | None]:
-    """The points of rows, None for those that do not fit the space."""
-    try:
-        return list(space.reaching(rows).encode(rows))
-    except ValueError:
-        half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
-        return [*_points(space, rows.iloc[:half]), *_points(space, rows.iloc[half:])] if half else [None]
-
-
-class _Shelf:
-    """Explanations by position: the latest in memory, the others read back from a ledger on disk.
-
-    Each says what its row is called, as the id in its settings.
-    """
-
-    def __init__(self, ledger: BaseLedger, ids: Sequence[Any]) -> None:
-        self._ledger, self._ids = ledger, ids
-        self._kept: OrderedDict[int, Explanation] = OrderedDict()
-        self._put_away: dict[int, tuple[str, int, int]] = {}  # identity, and what this run paid
-
-    def put(self, position: int, explanation: Explanation) -> None:
-        self._kept[position] = self.named(position, explanation)
-        self._kept.move_to_end(position)
-        while len(self._kept) > MOST_KEPT and not self._ledger.is_memory:
-            i, e = self._kept.popitem(last=False)
-            if e.outcome != "failed":
-                self._put_away[i] = (e.plan.identity, e.n_queries, e.n_reused)
-                continue
-            self._kept[i] = e  # no ledger has it, and it holds next to nothing
-            if all(other.outcome == "failed" for other in self._kept.values()):
-                break
-
-    def get(self, position: int) -> Explanation:
-        if position in self._kept:
-            return self._kept[position]
-        name, n_queries, n_reused = self._put_away[position]
-        e = recorded(self._ledger, name)
-        return self.named(position, replace(e, n_queries=n_queries, n_reused=n_reused))
-
-    def named(self, position: int, explanation: Explanation) -> Explanation:
-        """The explanation with the id of this row."""
-        name = self._ids[position]
-        return replace(explanation, metadata={**explanation.metadata, "id": name})
+        return f"<acex.Explanations of {len(self)} rows, {len(self._results)} done>"

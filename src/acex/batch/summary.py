@@ -1,57 +1,49 @@
-"""What many explanations say together: what the lines of their rows have in common."""
+"""What many explanations have in common."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from acex.audit.groups import Groups
 from acex.engine.row_result import RowResult, frame_of
 from acex.values import printable
 
-BLOCKS = 10  # of rows, in the order in which they finished, in a summary
-MOST_LINES = 12  # of a table of a summary are shown
+MOST_LINES = 12  # of a table are printed
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What many explanations say together.
+    """What many explanations have in common.
 
     Attributes:
-        outcomes: how many rows ended how.
+        outcomes: how many rows have each outcome.
         changes: a line for each feature that has to change, most often first: in how many rows, their share of those
             found, how often up, down or to another category, and the median step up or down in standard deviations.
-        not_found: the names of rows for which nothing was found, with the outcome or the error.
-        progress: blocks of rows in the order in which they finished: rows, queries a row, mean cost, share found.
+        not_found: the names of rows without a counterfactual, with the outcome or the error.
         queries: rows sent to the model for all of them.
-        groups: the same by groups of rows, side by side, where it was asked for.
+        groups: groups of rows side by side; None without `by`.
     """
 
     outcomes: pd.Series[int]
     changes: pd.DataFrame
     not_found: pd.Series[str]
-    progress: pd.DataFrame
     queries: int
     groups: Groups | None = None
 
     @classmethod
-    def of(
-        cls, lines: Sequence[RowResult], index: pd.Index[Any], finished: Sequence[int], groups: Groups | None = None
-    ) -> Summary:
-        """The summary of these lines, whose rows finished in this order."""
-        frame = frame_of(lines, index)
+    def of(cls, results: Sequence[RowResult], index: pd.Index[Any], groups: Groups | None = None) -> Summary:
+        """The summary of these results, by the names of their rows."""
+        frame = frame_of(results, index)
         missed = frame[~frame["outcome"].isin(["found", "already_target"])]
         return cls(
             outcomes=frame["outcome"].value_counts(),
-            changes=_changes([line for line in lines if line.outcome == "found"]),
+            changes=_changes([result for result in results if result.outcome == "found"]),
             not_found=missed["error"].fillna(missed["outcome"]),
-            progress=_progress(frame.iloc[list(finished)]),
             queries=int(frame["queries"].sum()),
             groups=groups,
         )
@@ -68,8 +60,6 @@ class Summary:
             shown = [f"  {name}: {why}" for name, why in self.not_found.head(MOST_LINES).items()]
             more = len(self.not_found) - len(shown)
             parts += ["", "Nothing was found for:", *shown, *([f"  ... and {more} more"] if more else [])]
-        if len(self.progress) > 1:
-            parts += ["", "As the work went on:", self.progress.to_string(index=False)]
         if self.groups is not None:
             parts += ["", str(self.groups)]
         return printable("\n".join(parts))
@@ -79,7 +69,7 @@ class Summary:
 
 def _changes(found: Sequence[RowResult]) -> pd.DataFrame:
     """How often each feature has to change, which way, and how far."""
-    steps = pd.DataFrame([way for line in found for way in line.ways], columns=pd.Index(["feature", "way", "size"]))
+    steps = pd.DataFrame([way for result in found for way in result.ways], columns=pd.Index(["feature", "way", "size"]))
     lines = []
     for name, group in steps.groupby("feature"):
         ways = Counter(group["way"])
@@ -88,18 +78,3 @@ def _changes(found: Sequence[RowResult]) -> pd.DataFrame:
         lines.append((name, len(group), share, ways["up"], ways["down"], ways["other"], median))
     columns = pd.Index(["feature", "rows", "share", "up", "down", "other", "median_step"])
     return pd.DataFrame(lines, columns=columns).sort_values("rows", ascending=False, kind="stable", ignore_index=True)
-
-
-def _progress(frame: pd.DataFrame) -> pd.DataFrame:
-    """What rows cost as the work went on, a line for each block of them; `frame` is in the order of finishing."""
-    edges = np.linspace(0, len(frame), min(BLOCKS, len(frame)) + 1).astype(int)
-    blocks = [(a, b, frame.iloc[a:b]) for a, b in pairwise(edges.tolist())]
-    return pd.DataFrame(
-        {
-            "rows": [f"{a + 1}-{b}" for a, b, _ in blocks],
-            "queries": [round(float(block["queries"].mean()), 2) for *_, block in blocks],
-            "reused": [round(float(block["reused"].mean()), 2) for *_, block in blocks],
-            "mean_cost": [round(float(block["cost"].mean()), 4) for *_, block in blocks],
-            "found": [round(float((block["outcome"] == "found").mean()), 3) for *_, block in blocks],
-        }
-    )

@@ -1,4 +1,4 @@
-"""`acex ask`, `tell` and `status`: for labels that somebody else finds out. All state is in the ledger."""
+"""`acex ask`, `tell` and `status`: for labels that a laboratory or a person determines. All state is in the ledger."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import typer
 
 import acex
 from acex.cli.case import Case
-from acex.cli.ledgers import Where, chosen, gives_numbers, named_rows, opened
+from acex.cli.ledgers import ModelName, Where, chosen, gives_numbers, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_explanation, print_json, records, shortened, table
-from acex.cli.tables import as_label, writable
+from acex.cli.tables import as_label, read_answers, writable
 from acex.values import listed
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from acex.ledger import Asked
 
-KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one where a feature is called "label"
+KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one if a feature is called "label"
 ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
 
 
@@ -29,28 +29,28 @@ def ask(
     case: Case,
     out: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, callback=writable, help="The CSV to fill in; by default stdout."),
+        typer.Option(dir_okay=False, callback=writable(), help="The CSV file to fill in; by default stdout."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write down the rows that want a label from a laboratory, a person, a job.
+    """Write the rows that need a label from a laboratory, a person or a job.
 
-    Fill in the column label and give it back with acex tell, whole or in parts;
-    then ask again with the same command. When the explanation is complete, ask
-    shows it instead.
+    Fill in the column label and pass the file to acex tell, complete or in parts;
+    then repeat the same command. When the search is complete, it prints the
+    explanation and leaves --out untouched.
 
     Example: acex ask samples.csv --row 17 --ledger lab.db --model-name assay
     --queries-per-round 8 --out todo.csv
     """
-    if case.ledger is None or "name" not in case.given:
-        raise ValueError("acex ask needs --ledger and --model-name: its rows are recorded there under that name.")
     from acex.ledger import query_id
     from acex.spreadsheets import write_csv
 
+    if case.ledger is None or "name" not in case.given:
+        raise ValueError("acex ask needs --ledger and --model-name: its rows are recorded there under that name.")
     prepared = case.prepare(None)
     with acex.Ledger(case.ledger) as book:
         if out is not None:
-            _refuse_untold(book, out)
+            _refuse_to_lose_labels(book, out)
         session = case.explainer(prepared, book).search(prepared.factual, **prepared.options)
         rows = session.ask()
     if rows is None:
@@ -59,12 +59,11 @@ def ask(
             echo(explanation.to_json())
         else:
             print_explanation(explanation)
-        if explanation.outcome != "found":
+        if explanation.outcome not in ("found", "already_target"):
             raise typer.Exit(NOTHING_FOUND)
         return
-    keys = [query_id(session.plan.model_id, form) for form in session.waiting]
-    todo: pd.DataFrame = rows.reset_index(drop=True)  # as DATA is
-    todo.insert(0, KEY, keys)
+    todo: pd.DataFrame = rows.reset_index(drop=True)
+    todo.insert(0, KEY, [query_id(session.plan.model_id, form) for form in session.waiting])
     todo[OWN_LABEL if LABEL in rows.columns else LABEL] = ""
     if out is not None:
         write_csv(todo, out)
@@ -72,35 +71,36 @@ def ask(
         print_json({"explanation": session.identity, "waiting": len(todo), "rows": records(todo)})
     elif out is None:
         echo(write_csv(todo), nl=False)
-    where = "URL" if "://" in case.ledger else case.ledger  # a URL may hold a password
-    say(f"{counted(len(todo), 'row')} to label. Fill it in, then: acex tell {out or 'FILE'} --ledger {where}")
+    where = "URL" if "://" in case.ledger else case.ledger  # a URL may contain a password
+    say(f"{counted(len(todo), 'row')} to label. Fill in the labels, then: acex tell {out or 'FILE'} --ledger {where}")
 
 
 def tell(
-    answers: Annotated[Path, typer.Argument(help="What acex ask wrote, with labels filled in.")],
-    ledger: Annotated[str, typer.Option(metavar="FILE|URL", help="The ledger that acex ask was given.")],
+    answers: Annotated[Path, typer.Argument(help="The file of acex ask, with labels filled in.")],
+    ledger: Annotated[str, typer.Option(metavar="FILE|URL", help="The ledger of acex ask.")],
     as_json: AsJson = False,
 ) -> None:
-    """Take in labels: some or all, in any order. Blank ones are left for later.
+    """Record labels: some or all, in any order. Blank ones are left for later.
 
     Example: acex tell todo.csv --ledger lab.db
 
-    A label is a number, true, false, or else a text. Exit code 1: a row had
-    another label before, which stands.
+    A label is a number, true, false, or else a text. If any label is invalid, the
+    whole file is rejected. Exit code 1: a row had another label before, which
+    stays valid.
     """
-    filled = _filled_in(_read_answers(answers))
+    filled = _read_labels(answers)
     with opened(ledger) as book:
         asked = book.find(list(filled))
         try:
-            labels = _told(book, filled, asked)
+            labels = _labels(book, filled, asked)
+            _refuse_changed_rows(book, filled, asked)
         except ValueError as error:
             raise ValueError(f"{answers}: {str(error).removesuffix('.')}. Nothing was recorded.") from None
-        _refuse_foreign(book, answers, filled, asked)
         differ = 0
         for model in dict.fromkeys(a.model for a in asked.values()):
             keys = [key for key, a in asked.items() if a.model == model]
-            stand = book.record(model, [asked[key].row for key in keys], [labels[key] for key in keys])
-            differ += sum(answer.label != labels[key] for answer, key in zip(stand, keys, strict=True))
+            recorded = book.record(model, [asked[key].row for key in keys], [labels[key] for key in keys])
+            differ += sum(answer.label != labels[key] for answer, key in zip(recorded, keys, strict=True))
         waiting = sum(line["waiting"] for line in _lines(book))
     new = sum(a.answer is None for a in asked.values())
     if as_json:
@@ -110,113 +110,84 @@ def tell(
             f"Recorded: {counted(len(filled), 'label')}, {new} new. Still waiting: {counted(waiting, 'row')}."
         )
     if differ:
-        say(f"{counted(differ, 'row')} had another label before. The first one stands; the other is kept beside it.")
+        say(f"{counted(differ, 'row')} had another label before. The first one stays valid; both are recorded.")
         raise typer.Exit(NOTHING_FOUND)
 
 
-def status(
-    where: Where,
-    model_id: Annotated[str | None, typer.Option(help="Only explanations of this model.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """How far each explanation is: rows asked, answered, waiting, and the best so far.
+def status(where: Where, model_name: ModelName = None, as_json: AsJson = False) -> None:
+    """Show the progress of each explanation: rows asked, answered, waiting, and the best so far.
 
     Example: acex status lab.db
     """
     with opened(where) as book:
-        lines = _lines(book, None if model_id is None else chosen(book, model_id))
+        lines = _lines(book, None if model_name is None else chosen(book, model_name))
     if as_json:
         print_json(lines)
         return
-    named, several = any(line["names"] for line in lines), len({line["model_id"] for line in lines}) > 1
-    shown = [
-        (
-            line["explanation"][:8],
-            *([", ".join(line["names"])] if named else []),
-            *([shortened(line["model_id"], 12)] if several else []),
-            line["outcome"] or ("waiting" if line["waiting"] else "begun"),
-            line["asked"],
-            line["answered"],
-            line["waiting"],
-            line["paid"],
-            "" if line["best"] is None else f"{line['best']['cost']:.3g}",
-        )
-        for line in lines
-    ]
-    first = ("explanation", *(["row"] if named else []), *(["model"] if several else []))
-    console().print(table((*first, "state", "asked", "answered", "waiting", "paid", "best cost"), shown))
+    columns = {
+        "explanation": [line["explanation"][:8] for line in lines],
+        "row": [", ".join(line["names"]) for line in lines],
+        "model": [shortened(line["model_id"], 12) for line in lines],
+        "state": [line["outcome"] or ("waiting" if line["waiting"] else "begun") for line in lines],
+        **{name: [line[name] for line in lines] for name in ("asked", "answered", "waiting", "paid")},
+        "best cost": ["" if line["best"] is None else f"{line['best']['cost']:.3g}" for line in lines],
+    }
+    if not any(columns["row"]):
+        del columns["row"]
+    if len(set(columns["model"])) < 2:
+        del columns["model"]
+    console().print(table(columns, zip(*columns.values(), strict=True)))
 
 
-def _read_answers(path: Path) -> pd.DataFrame:
-    """The file as text, so that a label stays as it was typed."""
-    from acex.spreadsheets import read_csv
-
-    if not path.is_file():
-        raise ValueError(f"{path}: there is no such file.")
-    try:
-        lines = read_csv(path, dtype=str, keep_default_na=False)
-    except ValueError as error:
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+def _read_labels(path: Path) -> dict[str, dict[str, str]]:
+    """The lines of a file of `acex ask` that have a label, by key; texts as they were typed, the label as OWN_LABEL."""
+    lines = read_answers(path, dtype=str, keep_default_na=False)
     label = OWN_LABEL if OWN_LABEL in lines.columns else LABEL
     if KEY not in lines.columns or label not in lines.columns:
-        raise ValueError(f"{path}: expected the columns {KEY!r} and {LABEL!r}, as acex ask writes them.")
-    return lines.drop(columns=[LABEL] if label == LABEL else []).assign(**{OWN_LABEL: lines[label].str.strip()})
-
-
-def _filled_in(lines: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Label and values of the lines that have a label, by key."""
+        raise ValueError(f"{path}: expected the columns {KEY!r} and {LABEL!r} of acex ask.")
+    lines = lines.rename(columns={label: OWN_LABEL})
+    lines[OWN_LABEL] = lines[OWN_LABEL].str.strip()
     filled = lines[lines[OWN_LABEL] != ""]
     twice = filled[KEY][filled[KEY].duplicated()]
     if len(twice):
-        raise ValueError(f"{KEY} {twice.iloc[0]!r} has a label in two lines; keep one.")
-    names = [name for name in filled.columns if name not in (KEY, OWN_LABEL)]
-    return {
-        line[KEY]: {"label": line[OWN_LABEL], "values": {name: line[name] for name in names}}
-        for line in filled.to_dict("records")
-    }
+        raise ValueError(f"{path}: {KEY} {twice.iloc[0]!r} has a label in two lines; keep one.")
+    return {str(line[KEY]): {str(name): text for name, text in line.items()} for line in filled.to_dict("records")}
 
 
-def _told(book: acex.Ledger, filled: dict[str, dict[str, Any]], asked: dict[str, Asked]) -> dict[str, Any]:
-    """The labels by key; of a model that is asked for numbers, the numbers."""
+def _labels(book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked]) -> dict[str, Any]:
+    """The labels by key; numbers for a model that is queried for numbers."""
     from acex.models.labels import as_labels, as_numbers
 
-    measured = {model for model in {a.model for a in asked.values()} if gives_numbers(book, model)}
+    if unknown := [key for key in filled if key not in asked]:
+        raise ValueError(f"{listed(unknown, most=3)} in {KEY} was not asked by this ledger")
+    numeric = {model: gives_numbers(book, model) for model in {a.model for a in asked.values()}}
     labels: dict[str, Any] = {}
     for key, line in filled.items():
-        read = as_numbers if key in asked and asked[key].model in measured else as_labels
-        [labels[key]] = read([as_label(str(line["label"]))], 1)
+        read = as_numbers if numeric[asked[key].model] else as_labels
+        [labels[key]] = read([as_label(line[OWN_LABEL])], 1)
     return labels
 
 
-def _refuse_untold(book: acex.Ledger, path: Path) -> None:
-    """A list that is partly filled in must not be overwritten by a new one."""
+def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
+    """Refuse to overwrite labels that are not recorded yet."""
     if not path.exists():
         return
     try:
-        filled = _filled_in(_read_answers(path))
+        filled = _read_labels(path)
     except ValueError:
-        raise ValueError(f"{path} exists and is no list of acex ask; name another file for --out.") from None
+        raise ValueError(f"{path} exists and was not written by acex ask; choose another file for --out.") from None
     known = book.find(list(filled))
-    untold = [key for key in filled if key not in known or known[key].answer is None]
-    if untold:
-        raise ValueError(f"{path} holds {counted(len(untold), 'label')} not recorded yet: acex tell {path} first.")
+    n_new = sum(key not in known or known[key].answer is None for key in filled)
+    if n_new:
+        raise ValueError(f"{path} has {counted(n_new, 'label')} not recorded yet: acex tell {path} first.")
 
 
-def _refuse_foreign(book: acex.Ledger, path: Path, filled: dict[str, dict[str, Any]], asked: dict[str, Asked]) -> None:
-    """Labels of rows that were not asked for, or whose values were changed since, would stay wrong."""
-    unknown = [key for key in filled if key not in asked]
-    if unknown:
-        raise ValueError(
-            f"{path}: {listed(unknown, most=3)} in {KEY} was not asked by this ledger. Nothing was recorded."
-        )
+def _refuse_changed_rows(book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked]) -> None:
+    """Refuse labels of rows whose values differ from those that were asked, as after sorting one column only."""
     for key, a in asked.items():
-        row = named_rows(book, a.model, [a.row]).iloc[0]
-        for name, text in filled[key]["values"].items():
-            if name in row.index and not _alike(row[name], text):
-                raise ValueError(
-                    f"{path}: {KEY} {key} was asked with {name} = {row[name]!r}, and here it is {text!r}. "
-                    f"Nothing was recorded."
-                )
+        for name, value in named_rows(book, a.model, [a.row]).iloc[0].items():
+            if name in filled[key] and not _alike(value, filled[key][str(name)]):
+                raise ValueError(f"{KEY} {key} was asked with {name} = {value!r}, got {filled[key][str(name)]!r}")
 
 
 def _alike(value: Any, text: str) -> bool:
@@ -230,32 +201,26 @@ def _alike(value: Any, text: str) -> bool:
         return False
 
 
-def _lines(book: acex.Ledger, model_id: str | None = None) -> list[dict[str, Any]]:
-    """For each explanation of the ledger how far it is."""
-    from acex.engine.recorded import recorded
-
+def _lines(book: acex.Ledger, model: str | None = None) -> list[dict[str, Any]]:
+    """The progress of each explanation in the ledger."""
     lines = []
-    for line in records(book.tables.explanations(model_id)):
+    for line in records(book.tables.explanations(model)):
         asks = book.asks(line["id"])
         answered = [a for a in asks if a.answer is not None]
-        found = recorded(book, line["id"]) if answered and answered[0].position == 0 else None
         best = None
-        if found is not None and found.costs:
-            best = {"cost": found.costs[0], "counterfactual": found.counterfactual.to_dict()}
+        if answered and answered[0].position == 0:
+            e = acex.load_explanation(book, line["id"])
+            best = {"cost": e.costs[0], "counterfactual": e.counterfactual.to_dict()} if e.costs else None
         lines.append(
             {
                 "explanation": line["id"],
                 "names": list(book.explanation(line["id"]).names),
-                "model_id": line["model_id"],
-                "outcome": line["outcome"],
                 "factual": json.loads(line["factual"]),
                 "asked": len(asks),
                 "answered": len(answered),
                 "waiting": len(asks) - len(answered),
-                "paid": line["paid"],
                 "best": best,
-                "started_at": line["started_at"],
-                "finished_at": line["finished_at"],
+                **{name: line[name] for name in ("model_id", "outcome", "paid", "started_at", "finished_at")},
             }
         )
     return lines

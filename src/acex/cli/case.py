@@ -1,80 +1,64 @@
-"""What is to be explained: the data, the row, and what it may become, from flags and files."""
+"""What is to be explained: the data, the rows, and what they may become, from flags and files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 import acex
 from acex.cli import flags
 from acex.cli.flags import Given
-from acex.cli.tables import column_names, matching, read_row, read_table
+from acex.cli.models import ModelFlags
+from acex.cli.tables import column_names, matching, read_table, refuse_overwriting
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from acex.space.feature import Direction
-
-ROW, FILES = "The row", "The data"
+    from acex.space.feature import Direction, Feature
 
 
 @dataclass(frozen=True)
 class Case:
-    """What the flags say about the data, the row and the search."""
+    """The flags about the data, the row and the search."""
 
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")]
-    row: Annotated[
-        list[int] | None, typer.Option(help="Position of the row in DATA; the first is 0.", rich_help_panel=ROW)
-    ] = None
-    where: Annotated[
-        str | None,
-        typer.Option(metavar="QUERY", help='The row to explain, such as "id == 17".', rich_help_panel=ROW),
-    ] = None
-    x: Annotated[
-        Path | None, typer.Option(help="The row to explain in a file of its own: .json, .csv.", rich_help_panel=ROW)
-    ] = None
-    id_column: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Names of the rows; the model does not see it.", rich_help_panel=ROW),
-    ] = None
+    row: Annotated[list[int] | None, typer.Option(help="Position of the row in DATA; the first is 0.")] = None
+    where: Annotated[str | None, typer.Option(metavar="QUERY", help='Selects the row: "id == 17".')] = None
+    x: Annotated[Path | None, typer.Option(help="Another file with the row: .json, .csv.")] = None
+    id_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Row names, hidden from the model.")] = None
     target_range: Annotated[
         str | None,
         typer.Option(
             metavar="RANGE",
-            help='Numbers wanted, of a regressor: "100..120", "0.8..", "+10%"; with --target and --scores, the '
+            help='Range wanted, of a regressor: "100..120", "0.8..", "+10%"; with --target and --scores, of the '
             "probability of that label.",
-            rich_help_panel="What is wanted",
         ),
     ] = None
-    increase: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns that may only increase.", rich_help_panel="What may change"),
-    ] = None
-    decrease: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns that may only decrease.", rich_help_panel="What may change"),
-    ] = None
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Columns of DATA that the model does not see.", rich_help_panel=FILES),
-    ] = None
-    schema: Annotated[
-        Path | None,
-        typer.Option(help="TOML file that says what columns hold; see acex schema.", rich_help_panel=FILES),
-    ] = None
-    decimal: Annotated[
-        str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.", rich_help_panel=FILES)
-    ] = "."
+    increase: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="May only increase.")] = None
+    decrease: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="May only decrease.")] = None
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None
+    schema: Annotated[Path | None, typer.Option(help="TOML file that describes columns; see acex schema.")] = None
+    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = "."
     given: Given = field(default_factory=Given)
+
+    takes_many: ClassVar[bool] = False
 
     @property
     def ledger(self) -> str | None:
         """Where answers are recorded."""
         return self.given.get("ledger")
+
+    def open(self, black_box: ModelFlags, *written: Path | None) -> Prepared:
+        """What `prepare` returns for the model of the flags; files that are read must not be among those `written`."""
+        for path in written:
+            read = (self.data, self.x, self.schema, self.ledger, black_box.model, black_box.model_config)
+            refuse_overwriting(path, *read)
+        return self.prepare(black_box.open(self.given))
 
     def prepare(self, model: Any) -> Prepared:
         """Everything as `acex.Explainer` takes it; the table is read once.
@@ -87,21 +71,23 @@ class Case:
         given, table = self.given, read_table(self.data, self.decimal)
         hidden = column_names(self.drop, table.columns, "--drop")
         for flag, name in (("--outcomes", given.get("outcomes")), ("--id-column", self.id_column)):
-            if name is not None:
-                hidden += column_names([name], table.columns, flag, whole=True)
-        rows = table.drop(columns=hidden)
-        rows, space = with_schema(rows, read_schema(self.schema) if self.schema else (), self._missing)
+            hidden += column_names([] if name is None else [name], table.columns, flag, whole=True)
+        missing = given.get("missing", "drop")
+        if missing not in ("drop", "keep"):
+            raise ValueError(f"--missing: expected drop or keep, got {missing!r}.")
+        schema = read_schema(self.schema) if self.schema else ()
+        rows, space = with_schema(table.drop(columns=hidden), schema, missing)
         outcomes = None if "outcomes" not in given else table[given["outcomes"]]
         known, remarks = rows, []
-        if ids := [f.name for f in space.features if f.frozen and not self.schema]:
-            remarks.append(f"{', '.join(ids)}: a number with a distinct value per row; frozen.")
+        if frozen := [f.name for f in space.features if f.frozen and not self.schema]:
+            remarks.append(f"{', '.join(frozen)}: a number with a distinct value per row; frozen.")
         if outcomes is not None and outcomes.isna().any():
             n = int(outcomes.isna().sum())
             remarks.append(f"{n} rows have no outcome in {given['outcomes']} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
         space = space.with_grid(flags.grid(given.get("grid", ()), space.names))
-        other: Any = self._by_column("other", "--other", "job=other", space, _category(space))
-        space = space.adjust(other=other)
+        by_column = partial(self._by_column, space)
+        space = space.adjust(other=by_column("other", _category))
         wrapped = self._model(model)
         labels = list(wrapped.labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
         options = {
@@ -109,33 +95,37 @@ class Case:
             "target": flags.target(given.get("target"), self.target_range, [*wrapped.class_names.values(), *labels]),
             "freeze": column_names(given.get("freeze"), rows.columns, "--freeze"),
             "directions": self._directions(space),
-            "ranges": self._by_column("ranges", "--range", "income=0:90000", space, _range(space)),
-            "values": self._by_column("values", "--values", "job=clerk|cook", space, _values(space)),
+            "ranges": by_column("ranges", lambda feature, text: feature.range_in(text)),
+            "values": by_column("values", lambda feature, text: feature.values_in(text)),
             "rules": [*(read_rules(self.schema) if self.schema else ()), *given.get("rules", ())],
             **self._strategy(space),
         }
-        factual = self._factual(table, rows, hidden)
-        ids_of = None if self.id_column is None else self._ids(table, factual)
-        return Prepared(table, known, outcomes, space, factual, wrapped, options, ids_of, remarks)
+        positions = self._positions(table)
+        whole = read_table(self.x, self.decimal) if self.x else table.iloc[positions]
+        factual = whole.drop(columns=[name for name in hidden if name in whole]) if self.x else rows.iloc[positions]
+        if len(factual) != 1 and not self.takes_many:
+            raise ValueError(f"expected exactly one row, got {len(factual)}.")
+        return Prepared(table, known, outcomes, space, factual, whole, wrapped, options, self._ids(whole), remarks)
 
     def explainer(self, prepared: Prepared, ledger: acex.Ledger | None) -> acex.Explainer:
-        """What explains rows of these data."""
+        """The explainer of these data and this model."""
+        kind = self.given.get("plausibility")
         try:
             return acex.Explainer(
                 prepared.model,
                 prepared.rows,
                 outcomes=None if prepared.outcomes is None else prepared.outcomes.tolist(),
                 space=prepared.space,
-                plausibility=self._plausibility(),
+                plausibility=None if kind == "none" else acex.Plausibility(kind=kind),
                 ledger=ledger,
                 share_answers=not self.given.get("share_answers", False),
                 seed=prepared.options.get("seed", 0),
             )
-        except TypeError as error:  # such as scores from a model that has none
+        except TypeError as error:  # such as scores of a model without them
             raise ValueError(str(error)) from error
 
     def _model(self, model: Any) -> acex.Model:
-        """The model with the name, class names and so on that were given."""
+        """The model with the name, class names and other options given."""
         from acex.models.adapters import known_labels
 
         given = self.given.of("model")
@@ -144,7 +134,7 @@ class Case:
         if "noise" in given:
             given["noise"] = flags.noise(given["noise"])
         if isinstance(model, acex.HttpModel):
-            given.pop("timeout", None)  # it limits its requests itself
+            given.pop("timeout", None)  # `ModelFlags.open` has set it
         try:
             return acex.Model(model, **given)
         except TypeError as error:
@@ -160,128 +150,73 @@ class Case:
             raise ValueError(f"--{unknown[0]} needs --strategy feasible, got {strategy.name}.")
         cost = self.given.of("cost")
         if "weights" in cost:
-            cost["weights"] = self._by_column("weights", "--weight", "income=3", space, lambda _, text: float(text))
+            cost["weights"] = self._by_column(space, "weights", lambda _, text: flags.number(text))
         return {
             "strategy": replace(strategy, **own),
             "cost": acex.Cost(**{"per_category": strategy.default_per_category, **cost}),
         }
 
-    def _by_column(self, name: str, flag: str, example: str, space: acex.Space, read: Any) -> dict[str, Any]:
-        return flags.by_column(self.given.get(name, ()), space, flag, example, read)
+    def _by_column(self, space: acex.Space, option: str, read: Callable[[Feature, str], Any]) -> dict[str | int, Any]:
+        return flags.by_column(
+            self.given.get(option, ()), space.names, option, lambda name, text: read(space.feature(name), text)
+        )
 
-    def _factual(self, table: pd.DataFrame, rows: pd.DataFrame, hidden: list[str]) -> pd.DataFrame:
-        """The row to explain, as a frame of one row."""
-        found = self._rows(table, rows, hidden)
-        if found is None:
-            raise ValueError("Which row? Expected one of --row, --where and --x, got none.")
-        if len(found) != 1:
-            raise ValueError(f"expected exactly one row, got {len(found)}.")
+    def _positions(self, table: pd.DataFrame) -> list[int]:
+        """The rows of the table that --row or --where select; by default all."""
+        given = [f"--{name}" for name in ("row", "where", "x") if getattr(self, name) is not None]
+        if len(given) > 1 or not (given or self.takes_many):
+            raise ValueError(f"expected one of --row, --where and --x, got {' and '.join(given) or 'none'}.")
+        if self.row is not None:
+            if wrong := [i for i in self.row if not 0 <= i < len(table)]:
+                raise ValueError(f"--row {wrong[0]}: {self.data} has the rows 0 to {len(table) - 1}.")
+            return list(self.row)
+        if self.where is None:
+            return list(range(len(table)))
+        found = matching(table, self.where)
+        if not found:
+            raise ValueError(f"--where {self.where!r}: no row of {self.data} matches.")
         return found
 
-    def _rows(self, table: pd.DataFrame, rows: pd.DataFrame, hidden: list[str]) -> pd.DataFrame | None:
-        """The rows that --row, --where or --x choose; None where none of them was given."""
-        given = [f"--{name}" for name in ("row", "where", "x") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"Which row? Expected one of --row, --where and --x, got {' and '.join(given)}.")
-        if self.row is not None:
-            if wrong := [i for i in self.row if not 0 <= i < len(rows)]:
-                raise ValueError(f"--row {wrong[0]}: {self.data} has the rows 0 to {len(rows) - 1}.")
-            return rows.iloc[list(self.row)]
-        if self.where is not None:
-            found = matching(table, self.where)
-            if not found:
-                raise ValueError(f"--where {self.where!r}: no row of {self.data} matches.")
-            return rows.iloc[found]
-        if self.x is not None:
-            own = self._read_own(self.x)
-            return own.drop(columns=[name for name in hidden if name in own.columns])
-        return None
-
-    def _read_own(self, path: Path) -> pd.DataFrame:
-        return read_row(path, self.decimal)
-
-    def _ids(self, table: pd.DataFrame, factual: pd.DataFrame) -> list[Any]:
-        """The names of the rows, by a column of the file that they are from."""
-        column = cast(str, self.id_column)
-        whole = table if self.x is None else self._read_own(self.x)
-        if column not in whole.columns:
-            raise ValueError(f"--id-column {column}: {self.x} has no such column. Use --drop {column} instead.")
-        names = whole[column].loc[factual.index]
-        if names.isna().any():
-            raise ValueError(f"--id-column {column}: a row has no name there.")
-        return names.tolist()
-
-    @property
-    def _missing(self) -> Literal["drop", "keep"]:
-        missing = self.given.get("missing", "drop")
-        if missing not in ("drop", "keep"):
-            raise ValueError(f"--missing: expected drop or keep, got {missing!r}.")
-        return "keep" if missing == "keep" else "drop"
-
-    def _plausibility(self) -> acex.Plausibility | None:
-        kind = self.given.get("plausibility")
-        if kind == "none":
+    def _ids(self, whole: pd.DataFrame) -> list[Any] | None:
+        """The names of the rows to explain."""
+        if self.id_column is None:
             return None
-        try:
-            return acex.Plausibility(kind=kind)
-        except ValueError:
-            raise ValueError(f"--plausibility: expected joint, lof or none, got {kind!r}.") from None
+        if self.id_column not in whole.columns:
+            raise ValueError(f"--id-column: {self.x} has no {self.id_column!r}. Use --drop {self.id_column} instead.")
+        if whole[self.id_column].isna().any():
+            raise ValueError(f"--id-column {self.id_column}: the name of a row is missing.")
+        return whole[self.id_column].tolist()
 
     def _directions(self, space: acex.Space) -> dict[str, Direction]:
-        directions: dict[str, Direction] = {}
-        for name in column_names(self.increase, space.names, "--increase"):
-            directions[name] = "increase"
-        for name in column_names(self.decrease, space.names, "--decrease"):
-            if name in directions:
-                raise ValueError(f"{name!r} can be in --increase or in --decrease, not in both.")
-            directions[name] = "decrease"
-        for name in directions:
-            if not space.feature(name).ordered:
-                raise ValueError(
-                    f"--{directions[name]} {name}: its values have no order. Declare it in a schema as kind 'ordinal' "
-                    f"with its categories from lowest to highest (acex schema {self.data} --out schema.toml)."
-                )
-        return directions
+        up = column_names(self.increase, space.names, "--increase")
+        down = column_names(self.decrease, space.names, "--decrease")
+        if both := set(up) & set(down):
+            raise ValueError(f"{both.pop()!r} can be in --increase or in --decrease, not in both.")
+        return {**dict.fromkeys(up, "increase"), **dict.fromkeys(down, "decrease")}
 
 
 @dataclass(frozen=True)
 class BatchCase(Case):
     """The same for many rows: by default all of DATA."""
 
-    def _factual(self, table: pd.DataFrame, rows: pd.DataFrame, hidden: list[str]) -> pd.DataFrame:
-        found = self._rows(table, rows, hidden)
-        return rows if found is None else found
-
-    def _read_own(self, path: Path) -> pd.DataFrame:
-        return read_table(path, self.decimal)
+    takes_many: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Data, row (of a batch: rows) and options in the form of `acex.Explainer`."""
+    """Data, rows to explain and options in the form of `acex.Explainer`."""
 
     table: pd.DataFrame  # DATA with all its columns
     rows: pd.DataFrame  # known rows as the model sees them
     outcomes: pd.Series[Any] | None
     space: acex.Space
-    factual: pd.DataFrame
+    factual: pd.DataFrame  # the rows to explain
+    whole: pd.DataFrame  # the same with all columns of their file
     model: acex.Model
     options: dict[str, Any]  # of `Explainer.search`
     ids: Sequence[Any] | None  # names of the rows to explain
     remarks: list[str]  # what was assumed
 
 
-def _range(space: acex.Space) -> Any:
-    return lambda name, text: space.feature(name).range_in(text)
-
-
-def _values(space: acex.Space) -> Any:
-    return lambda name, text: space.feature(name).values_in(text)
-
-
-def _category(space: acex.Space) -> Any:
-    def read(name: str, text: str) -> Any:
-        by_text = {str(category): category for category in getattr(space.feature(name), "categories", ())}
-        return by_text.get(text, text)
-
-    return read
+def _category(feature: Feature, text: str) -> Any:
+    return {str(category): category for category in getattr(feature, "categories", ())}.get(text, text)

@@ -1,27 +1,24 @@
-"""`acex demo`: decisions of small models that are trained on the spot."""
+"""`acex demo`: decisions of small models that are trained here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 import acex
-from acex.cli.explaining import picture_path
 from acex.cli.program import NOTHING_FOUND
-from acex.cli.show import changes_table, console
+from acex.cli.show import console, print_explanation
+from acex.cli.tables import PICTURES, writable
 
 if TYPE_CHECKING:
     from acex.arrays import Rows
     from acex.datasets import Dataset
     from acex.models.labels import Predict
-    from acex.show.plots import Changes, Picture
-
-MOST_CHANGES = 8  # of the changes are listed; the picture shows more
+    from acex.show.plots import Picture
 
 
 class Demo(StrEnum):
@@ -34,84 +31,73 @@ class Demo(StrEnum):
     DIGITS = "digits"
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What a demonstration asks: about which row, and what may change."""
+class DemoQuestion(NamedTuple):
+    """What a demonstration asks, about which row (a position in the data, or values), with which options."""
 
-    words: str
-    row: int | Mapping[str, float]  # a position in the data, or a row of its own
-    options: Mapping[str, Any] = field(default_factory=dict)  # of acex.explain
-    penalty: Mapping[str, Any] | None = None  # of acex.Penalty, where that strategy shows more
+    text: str
+    row: int | Mapping[str, float]
+    options: Mapping[str, Any]
 
 
-MEASURED = (
-    "radius", "texture", "perimeter", "area", "smoothness",
-    "compactness", "concavity", "concave points", "symmetry", "fractal dimension",
-)  # fmt: skip
-
-
-def _could_come_up(boards: Rows) -> Any:
-    """Which boards of tic-tac-toe have as many x as o, or one more, (n,)."""
+def is_board(boards: Rows) -> Any:
+    """Which boards of tic-tac-toe can occur, with as many x as o or one more, (n,)."""
     return ((boards == "x").sum(axis=1) - (boards == "o").sum(axis=1)).isin((0, 1))
 
 
-QUESTIONS = {
-    Demo.LOAN: _Question(
-        "This application was rejected. What can the applicant do to have it approved? "
-        "Debts and amount may fall, the duration and whether there is a guarantor may change.",
-        row=17,
-        options={
-            "target": "approved",
-            "freeze": [
-                "age",
-                "education",
-                "employment_years",
-                "income",
-                "credit_score",
-                "purpose",
-                "housing",
-            ],
-            "directions": {"debt_ratio": "decrease", "loan_amount": "decrease"},
-        },
-    ),
-    Demo.MOONS: _Question(
-        "This point lies in one of two moons. What is the shortest way into the other?",
-        row={"x0": 0.55, "x1": 0.25},
-        options={"beta": 0.0},
-        penalty={"n0": 4, "initial": "normal"},
-    ),
-    Demo.BREAST_CANCER: _Question(
-        "This sample was called malignant. Which of its worst values would have to differ for benign? "
-        "Means and errors stay as they are.",
-        row=73,
-        options={
-            "target": "benign",
-            "freeze": [*(f"mean {name}" for name in MEASURED), *(f"{name} error" for name in MEASURED)],
-        },
-    ),
-    Demo.TIC_TAC_TOE: _Question(
-        "The model says that x has won this game (positive). Which square decides that?",
-        row=100,
-        options={"target": "negative", "constraint": _could_come_up},
-    ),
-    Demo.DIGITS: _Question(
-        "This image was read as an 8. Which pixels would make it a 9?",
-        row=0,
-        options={"target": "9", "beta": 0.0, "budget": 80},
-        penalty={"n0": 50},
-    ),
-}
+def question(name: Demo, data: Dataset) -> DemoQuestion:
+    """The question of a demonstration."""
+    match name:
+        case Demo.LOAN:
+            may_change = ["debt_ratio", "loan_amount", "duration_months", "has_guarantor"]
+            directions = {"debt_ratio": "decrease", "loan_amount": "decrease"}
+            return DemoQuestion(
+                "This application was rejected. What can the applicant do to have it approved? Debts and amount may "
+                "decrease, the duration and whether there is a guarantor may change.",
+                17,
+                {"target": "approved", "freeze": _others(data, may_change), "directions": directions},
+            )
+        case Demo.MOONS:
+            return DemoQuestion(
+                "This point lies in one of two moons. What is the shortest way into the other?",
+                {"x0": 0.55, "x1": 0.25},
+                {"cost": acex.Cost(beta=0.0), "strategy": acex.Penalty(n0=4, initial="normal")},
+            )
+        case Demo.BREAST_CANCER:
+            may_change = [name for name in data.space.names if name.startswith("worst ")]
+            return DemoQuestion(
+                "This sample was classified as malignant. Which of its worst values would have to differ for benign? "
+                "Means and errors stay as they are.",
+                73,
+                {"target": "benign", "freeze": _others(data, may_change)},
+            )
+        case Demo.TIC_TAC_TOE:
+            return DemoQuestion(
+                "According to the model, x has won this game (positive). Which square decides that?",
+                100,
+                {"target": "negative", "rules": [is_board]},
+            )
+        case Demo.DIGITS:
+            cost, strategy = acex.Cost(beta=0.0), acex.Penalty(n0=50)
+            return DemoQuestion(
+                "This image was read as an 8. Which pixels would make it a 9?",
+                0,
+                {"target": "9", "cost": cost, "budget": 80, "strategy": strategy},
+            )
+
+
+def _others(data: Dataset, names: list[str]) -> list[str]:
+    return [name for name in data.space.names if name not in names]
 
 
 def demo(
     name: Annotated[Demo, typer.Argument(help="What to explain.")] = Demo.LOAN,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed asks other questions.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Use another seed for other queries.")] = 0,
     budget: Annotated[int | None, typer.Option(min=2, help="Most rows to send to the model.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             dir_okay=False,
-            callback=picture_path,
+            callback=writable(*PICTURES),
             show_default="acex-demo-NAME.png",
             help="Where to save the picture.",
         ),
@@ -121,38 +107,25 @@ def demo(
 
     Example: acex demo moons --seed 1 --out moons.png
     """
-    from acex.show.plots import changes_record, draw_explanation
+    from acex.show.plots import draw_explanation
 
-    question, data = QUESTIONS[name], acex.datasets.load(name)
-    terminal = console()
-    terminal.print(f"{data.title}. {question.words}\n")
-    predict = _model(name, data)
-    row = data.rows.iloc[question.row] if isinstance(question.row, int) else question.row
-    options = {**question.options} | ({} if budget is None else {"budget": budget})
-    strategy = "feasible" if question.penalty is None else acex.Penalty(**question.penalty)
-    explanation = acex.explain(predict, row, data=data.rows, space=data.space, strategy=strategy, seed=seed, **options)
+    data = acex.datasets.load(name)
+    text, row, options = question(name, data)
+    console().print(f"{data.title}. {text}\n")
+    model = _model(name, data)
+    x = data.rows.iloc[row] if isinstance(row, int) else row
+    options = {**options, "seed": seed} | ({} if budget is None else {"budget": budget})
+    explanation = acex.explain(model, x, data.rows, space=data.space, **options)
+    print_explanation(explanation)
     if explanation.outcome != "found":
-        terminal.print(explanation.summary())
         raise typer.Exit(NOTHING_FOUND)
     path = out or Path(f"acex-demo-{name}.png")
-    draw_explanation(explanation, _picture(name, explanation, predict)).savefig(path)
-
-    n_changes = len(explanation.changes)
-    terminal.print(
-        f"{explanation.label_before} becomes {explanation.label_after} "
-        f"with {n_changes} of {len(data.space)} features changed:",
-        style="bold",
-    )
-    if name is Demo.DIGITS:
-        terminal.print(_as_sentence(changes_record(explanation, most=MOST_CHANGES)))
-    else:
-        terminal.print(changes_table(explanation, most=MOST_CHANGES))
-    terminal.print(f"The model was asked {explanation.n_queries} times.")
-    terminal.print(f"Picture: {path}", soft_wrap=True)
+    draw_explanation(explanation, _picture(name, explanation)).savefig(path)
+    console().print(f"Picture: {path}", soft_wrap=True)
 
 
 def _model(name: Demo, data: Dataset) -> Predict:
-    """From rows to labels: a small model of the data. From here on it can only be asked."""
+    """A small model of the data, as a function from rows to labels."""
     if name is Demo.MOONS:
         from sklearn.svm import SVC
 
@@ -165,23 +138,14 @@ def _model(name: Demo, data: Dataset) -> Predict:
     return lambda rows: model.predict(data.space.encode(rows))
 
 
-def _picture(name: Demo, explanation: acex.Explanation, predict: Predict) -> Picture:
-    """What shows this explanation best."""
+def _picture(name: Demo, explanation: acex.Explanation) -> Picture:
+    """The picture that shows this explanation best."""
     from acex.show import plots
 
     match name:
         case Demo.MOONS:
-            return plots.plane_record(explanation, predict)
+            return plots.boundary_record(explanation)
         case Demo.DIGITS:
             return plots.images_record(explanation, (8, 8))
-        case Demo.TIC_TAC_TOE:
-            return plots.board_record(explanation, (3, 3), blank="b")
         case _:
             return plots.changes_record(explanation)
-
-
-def _as_sentence(changes: Changes) -> str:
-    """The largest changes in a line: for pixels, which say little one by one."""
-    largest = ", ".join(f"{change.feature} ({change.before} to {change.after})" for change in changes.shown)
-    rest = f", and {changes.n_more} less" if changes.n_more else ""
-    return f"Most of all: {largest}{rest}.\n"

@@ -1,4 +1,4 @@
-"""`acex explain`: the answer for one row."""
+"""`acex explain` and `acex subsets`: the answer for one row, and which features are enough."""
 
 from __future__ import annotations
 
@@ -12,28 +12,10 @@ import acex
 from acex.cli.case import Case, Prepared
 from acex.cli.ledgers import exists, price_of
 from acex.cli.models import ModelFlags
-from acex.cli.program import NOTHING_FOUND, STOPPED, AsJson, finite, kept, say
-from acex.cli.sealing import LeftOut, Seal
+from acex.cli.program import NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
 from acex.cli.show import as_money, console, echo, print_explanation, print_json, table
-from acex.cli.tables import apart, writable
+from acex.cli.tables import PICTURES, LeftOut, Seal, writable
 from acex.values import plain
-
-PICTURES = (".png", ".pdf", ".svg")
-
-
-def picture_path(path: Path | None) -> Path | None:
-    """The path, when a picture can be written there: asked before the work is done, not after."""
-    if path is not None and path.suffix.lower() not in PICTURES:
-        raise typer.BadParameter(f"{path.name!r} must end in one of {', '.join(PICTURES)}.")
-    return writable(path)
-
-
-def json_path(path: Path | None) -> Path | None:
-    """The path, when it does not promise a page."""
-    if path is not None and path.suffix.lower() in (".html", ".htm"):
-        page = path.with_suffix(".json").name
-        raise typer.BadParameter(f"it is JSON. Say --out {page}, and for a page then: acex report {page}.")
-    return writable(path)
 
 
 def explain(
@@ -41,15 +23,18 @@ def explain(
     black_box: ModelFlags,
     seal: Seal,
     out: Annotated[
-        Path | None, typer.Option(dir_okay=False, callback=json_path, help="Write the explanation here, as JSON.")
+        Path | None,
+        typer.Option(
+            dir_okay=False,
+            callback=writable(".json"),
+            help="Write the explanation here; acex report makes a page of it.",
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(dir_okay=False, callback=picture_path, help="Draw the explanation here.")
+        Path | None, typer.Option(dir_okay=False, callback=writable(*PICTURES), help="Draw the explanation here.")
     ] = None,
     left_out: LeftOut = None,
-    price_per_row: Annotated[
-        float | None, typer.Option(min=0, callback=finite, help="Price of a query; by default the ledger's.")
-    ] = None,
+    price_per_row: Price = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent and the most it can cost; send nothing.")
     ] = False,
@@ -67,9 +52,7 @@ def explain(
     """
     from acex.show.pages import without
 
-    for written in (out, plot):
-        apart(written, case.data, case.x, case.schema, case.ledger, black_box.model, black_box.model_config)
-    prepared = case.prepare(black_box.open(case.given))
+    prepared = case.open(black_box, out, plot)
     seal.check(prepared.space.names)
     if dry_run:
         _print_plan(case, prepared, price_per_row, as_json)
@@ -77,20 +60,19 @@ def explain(
     ledger = None if case.ledger is None else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, ledger)
     name = None if prepared.ids is None else plain(prepared.ids[0])
-    if name is not None and ledger is not None:  # before anything is sent on its behalf
+    if name is not None and ledger is not None:  # record the name before anything is sent
         explainer.search(prepared.factual, **prepared.options).begin([str(name)])
     try:
         explanation = explainer.explain(prepared.factual, **prepared.options, progress=False if quiet else None)
-    except KeyboardInterrupt as stop:
-        _tell_so_far(stop)
-        say(f"stopped. {kept(explainer.ledger)}")
-        raise typer.Exit(STOPPED) from None
-    except acex.AcexError as error:
-        _tell_so_far(error)
+    except (KeyboardInterrupt, acex.AcexError) as error:
         so_far: acex.Explanation | None = getattr(error, "explanation", None)
+        if so_far is not None and so_far.outcome == "found":
+            say(f"before that: {so_far.summary()}")
+        if isinstance(error, KeyboardInterrupt):
+            raise stopped(explainer.ledger) from None
         if so_far is not None and isinstance(error, acex.ModelFailed):
-            error.add_note(kept(explainer.ledger))
-        if out is not None and so_far is not None:
+            error.add_note(how_to_continue(explainer.ledger))
+        if so_far is not None and out is not None:
             so_far.to_json(out, left_out=left_out, **seal.options)  # it was paid for
         raise
     if name is not None:
@@ -99,8 +81,7 @@ def explain(
     if as_json:
         echo(explanation.to_json(**seal.options))
     elif not quiet:
-        price = price_per_row if price_per_row is not None else price_of(ledger, explainer.model_id)
-        print_explanation(explanation, price)
+        print_explanation(explanation, price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row)
         for remark in prepared.remarks:
             say(remark)
     if out is not None:
@@ -111,19 +92,9 @@ def explain(
         raise typer.Exit(NOTHING_FOUND)
 
 
-def _tell_so_far(error: BaseException) -> None:
-    so_far: acex.Explanation | None = getattr(error, "explanation", None)
-    if so_far is not None and so_far.outcome == "found":
-        say(f"before that: {so_far.summary()}")
-
-
-# -- --dry-run ----------------------------------------------------------------------------------------
-
-
 def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bool) -> None:
-    """What would be sent, and the most it can cost. The ledger is only read."""
-    explainer = case.explainer(prepared, None)
-    plan = explainer.search(prepared.factual, **prepared.options).plan
+    """Print what would be sent, and the most it can cost. The ledger is only read."""
+    plan = case.explainer(prepared, None).search(prepared.factual, **prepared.options).plan
     paid, left, model_id = 0, float("inf"), prepared.model.identity(is_shared=case.ledger is not None)
     if case.ledger is not None and exists(case.ledger):
         with acex.Ledger(case.ledger) as ledger:
@@ -132,7 +103,7 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
             price = price_of(ledger, model_id) if price is None else price
     most = int(min(max(plan.budget - paid, 0), left))
     cost = None if price is None else most * price
-    allowed = plan.may_become
+    strategy, allowed = plan.settings["strategy"]["name"], plan.may_become
     if as_json:
         print_json(
             {
@@ -142,7 +113,7 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
                 "factual": {name: plain(value) for name, value in plan.factual.items()},
                 "allowed": allowed,
                 "target": plan.target.described,
-                "strategy": plan.settings["strategy"]["name"],
+                "strategy": strategy,
                 "budget": plan.budget,
                 "paid_before": paid,
                 "most_queries": most,
@@ -153,12 +124,49 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
     out = console()
     out.print("Nothing was sent. This row would be explained:", style="bold")
     row = zip(plan.space.features, plan.factual.values(), allowed.values(), strict=True)
-    shown = [(f.name, f.text(now), "stays" if limits is None else f.span(limits)) for f, now, limits in row]
+    shown = [(f.name, f.text(now), "frozen" if limits is None else f.span(limits)) for f, now, limits in row]
     out.print(table(("column", "now", "may become"), shown))
     wanted = " or ".join(plan.target.named(plan.class_names).words)
-    strategy, seed = plan.settings["strategy"]["name"], plan.settings["seed"]
-    out.print(f"Wanted: {wanted}. Strategy {strategy}, seed {seed}, counterfactuals {plan.count}.")
-    money = "" if cost is None else f", for {as_money(cost)} at most"
+    out.print(f"Wanted: {wanted}. Strategy {strategy}, seed {plan.settings['seed']}, counterfactuals {plan.count}.")
     if case.ledger is not None:
-        out.print(f"In the ledger the model is called {model_id}.", soft_wrap=True)
+        out.print(f"The model's name in the ledger is {model_id}.", soft_wrap=True)
+    money = "" if cost is None else f", for {as_money(cost)} at most"
     out.print(f"At most {most} rows would be sent{money} (budget {plan.budget}, {paid} paid before).")
+
+
+def subsets(
+    case: Case,
+    black_box: ModelFlags,
+    max_features: Annotated[int, typer.Option(min=1, max=3, help="How many features may change together.")] = 2,
+    queries_each: Annotated[int, typer.Option(min=2, help="Most rows to send for one set of features.")] = 6,
+    out: Annotated[
+        Path | None, typer.Option(dir_okay=False, callback=writable(".html", ".json"), help="Write the result here.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show for each feature, and each pair, whether changing it alone is enough.
+
+    Example: acex subsets loans.csv --model loans.skops --row 17 --target good
+    --budget 80 --freeze age --ledger loans.db
+
+    --budget is for all sets together. "Asked and not found" proves nothing;
+    "not asked" means that the budget was used for others. With --ledger, an
+    interrupted command continues. Exit code 1: no set is enough.
+    """
+    prepared = case.open(black_box, out)
+    explainer = case.explainer(prepared, None if case.ledger is None else acex.Ledger(case.ledger))
+    options = {name: value for name, value in prepared.options.items() if name != "count"}
+    try:
+        found = explainer.feature_subsets(
+            prepared.factual, max_features=max_features, queries_each=queries_each, **options
+        )
+    except KeyboardInterrupt:
+        raise stopped(explainer.ledger) from None
+    if as_json:
+        echo(found.to_json())
+    else:
+        console().print(str(found))
+    if out is not None:
+        (found.to_html if out.suffix.lower() == ".html" else found.to_json)(out)
+    if len(found) and not any(s.state == "found" for s in found):
+        raise typer.Exit(NOTHING_FOUND)

@@ -11,7 +11,7 @@ import typer
 import acex
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records, table
-from acex.cli.tables import apart, column_names, read_answers
+from acex.cli.tables import column_names, read_answers, refuse_overwriting
 from acex.values import listed
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger stats l.db")
 
 Where = Annotated[str, typer.Argument(metavar="LEDGER", help="An SQLite file, or the URL of a PostgreSQL server.")]
-ModelId = Annotated[str | None, typer.Option(help="The model's name; needed where the ledger has several.")]
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model-name", help="The model's name, or how it begins; needed if the ledger has several."),
+]
 
 
 LARGEST = 2**63 - 1  # that a database counts
@@ -51,10 +54,10 @@ def chosen(book: acex.Ledger, model_id: str | None) -> str:
     meant = [model_id] if model_id in known else begins
     if len(meant) == 1:
         return str(meant[0])
-    what = "--model-id is needed" if model_id is None else f"{model_id!r} is not a model of this ledger"
+    what = "--model-name is needed" if model_id is None else f"{model_id!r} is not a model of this ledger"
     what = f"{model_id!r} begins several names" if model_id and meant else what
     changed = (
-        " (a file that was changed has another name: say --model-id)" if str(model_id).startswith("sha256:") else ""
+        " (a file that was changed has another name: use --model-name)" if str(model_id).startswith("sha256:") else ""
     )
     raise ValueError(f"{what}; there are {listed(known) or 'none'}{changed}.")
 
@@ -78,7 +81,7 @@ def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
 @ledger.command()
 def show(
     where: Where,
-    model_id: ModelId = None,
+    model_id: ModelName = None,
     newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="At most so many, the latest.")] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -116,7 +119,7 @@ def stats(where: Where, as_json: AsJson = False) -> None:
 @ledger.command()
 def export(
     where: Where,
-    model_id: ModelId = None,
+    model_id: ModelName = None,
     out: Annotated[Path | None, typer.Option(help="A CSV file; by default stdout.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -125,13 +128,13 @@ def export(
     A text that a spreadsheet would run as a formula has an apostrophe in front;
     acex ledger import takes it away again.
 
-    Example: acex ledger export loans.db --model-id loans-v1 --out answers.csv
+    Example: acex ledger export loans.db --model-name loans-v1 --out answers.csv
     """
     import pandas as pd
 
     from acex.spreadsheets import write_csv
 
-    apart(out, where)
+    refuse_overwriting(out, where)
     with opened(where) as book:
         model = chosen(book, model_id)
         lines = book.tables.answers(model)
@@ -151,7 +154,7 @@ def export(
 def import_(
     where: Where,
     answers: Annotated[Path, typer.Argument(help="A .csv or .parquet file of rows with the model's labels.")],
-    model_id: Annotated[str, typer.Option(help="The model that gave them.")],
+    model_id: Annotated[str, typer.Option("--model-name", help="The model that gave them.")],
     label: Annotated[str, typer.Option(metavar="COLUMN", help="The column with its labels.")] = "label",
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns it did not see.")] = None,
     new_labels: Annotated[
@@ -164,7 +167,7 @@ def import_(
     The columns must be those of the model's rows; where the ledger knows them,
     other columns are left out. So must be its labels, or --new-labels is needed.
 
-    Example: acex ledger import loans.db answers.csv --model-id loans-v1
+    Example: acex ledger import loans.db answers.csv --model-name loans-v1
     """
     from acex.ledger import canonical
     from acex.models.labels import as_labels, as_numbers
@@ -207,10 +210,10 @@ def _in_its_words(labels: list[Any], book: acex.Ledger, model_id: str) -> list[A
 
 
 @ledger.command()
-def abandon(where: Where, model_id: ModelId = None, as_json: AsJson = False) -> None:
-    """End claims that will get no answer, such as those of acex ask.
+def abandon(where: Where, model_id: ModelName = None, as_json: AsJson = False) -> None:
+    """Give up waiting for answers, such as those to rows of acex ask.
 
-    Example: acex ledger abandon loans.db --model-id loans-v1
+    Example: acex ledger abandon loans.db --model-name loans-v1
     """
     with opened(where) as book:
         model = chosen(book, model_id)
@@ -224,7 +227,7 @@ def abandon(where: Where, model_id: ModelId = None, as_json: AsJson = False) -> 
 @ledger.command()
 def budget(
     where: Where,
-    model_id: Annotated[str, typer.Option(help="The model, or how its name begins.")],
+    model_id: Annotated[str, typer.Option("--model-name", help="The model, or how its name begins.")],
     rows: Annotated[int | None, typer.Option(min=0, max=LARGEST, help="Most rows it may ever be sent.")] = None,
     money: Annotated[float | None, typer.Option(min=0, help="The same in money, with a price.")] = None,
     price_per_row: Annotated[float | None, typer.Option(help="What a row costs.")] = None,
@@ -235,7 +238,7 @@ def budget(
 
     What was sent before counts.
 
-    Example: acex ledger budget loans.db --model-id loans-v1 --rows 1000
+    Example: acex ledger budget loans.db --model-name loans-v1 --rows 1000
     """
     if (rows is None) == (money is None):
         raise ValueError("How much? Expected --rows or --money, one of the two.")
@@ -271,7 +274,7 @@ def purge(
     before: Annotated[
         str | None, typer.Option(metavar="DAY", help="What ended before this day (UTC), such as 2026-01-31.")
     ] = None,
-    model_id: ModelId = None,
+    model_id: ModelName = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without, only count.")] = False,
     as_json: AsJson = False,
 ) -> None:

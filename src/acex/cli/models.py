@@ -1,4 +1,4 @@
-"""The model that a command asks: a file, Python code or an HTTP endpoint."""
+"""The model that a command queries: a file, Python code or an HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import tomllib
 import warnings
 from dataclasses import dataclass
 from enum import StrEnum
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,15 +14,15 @@ import typer
 
 import acex
 from acex.cli.flags import Given
-from acex.cli.program import say
-from acex.values import did_you_mean, listed
+from acex.cli.program import finite, say
+from acex.options import suggests_names
 
-# What of a --model-config is not looked at before a row is sent.
+# Types in a --model-config that `HttpModel` does not check before a row is sent.
 KINDS = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
 
 
 class Protocol(StrEnum):
-    """How an HTTP endpoint wants to be asked."""
+    """The protocol of an HTTP endpoint."""
 
     V2 = "v2"
     MLFLOW = "mlflow"
@@ -33,7 +32,7 @@ class Protocol(StrEnum):
 
 @dataclass(frozen=True)
 class ModelFlags:
-    """What the flags say about where the model is."""
+    """The flags that say where the model is."""
 
     model: Annotated[
         str,
@@ -42,24 +41,23 @@ class ModelFlags:
             "http(s)://..."
         ),
     ]
-    protocol: Annotated[Protocol | None, typer.Option(help="How an http address is asked.")] = None
+    protocol: Annotated[Protocol | None, typer.Option(help="Protocol of an http address.")] = None
     model_config: Annotated[
-        Path | None,
-        typer.Option(help="TOML file with more of acex.HttpModel's arguments, such as request and labels."),
+        Path | None, typer.Option(help="TOML file with more arguments of acex.HttpModel, such as request and labels.")
     ] = None
     header_from_env: Annotated[
         list[str] | None,
         typer.Option(metavar="HEADER=VARIABLE", help="A header whose value is in an environment variable."),
     ] = None
     allow_pickle: Annotated[
-        bool, typer.Option("--allow-pickle", help="Load .joblib and .pkl, which run any code inside.")
+        bool, typer.Option("--allow-pickle", help="Load .joblib and .pkl files, which may run any code.")
     ] = False
 
     def open(self, given: Given) -> Any:
         """The model, ready to be queried; an HTTP endpoint takes the timeout that was given.
 
         Raises:
-            ValueError: the options do not lead to one.
+            ValueError: the flags do not lead to one.
         """
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always", UserWarning)
@@ -82,16 +80,16 @@ class ModelFlags:
         try:
             return acex.load_model(self.model, allow_pickle=self.allow_pickle)
         except FileNotFoundError:
-            raise ValueError(f"--model {self.model}: there is no such file.") from None
+            raise ValueError(f"--model {self.model}: no such file.") from None
         except (ValueError, OSError, acex.AcexError):
             raise
-        except Exception as error:  # whatever a user's own module or a pickle raises
+        except Exception as error:  # a user's own module or a pickle may raise anything
             raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
 
     def _remote(self, timeout: float | None) -> Any:
         if self.protocol is None:
             raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow, json or chat.")
-        # Also where a password with a slash makes it look like a host with a strange port.
+        # Also if a password that contains a slash looks like a host with an odd port.
         if re.match(r"https?://[^/:@]*:(?!\d*[/?#])\S*@", self.model):
             raise ValueError("--model: a password in the address would be stored; give it with --header-from-env.")
         more: dict[str, Any] = {}
@@ -100,29 +98,30 @@ class ModelFlags:
                 more = tomllib.loads(self.model_config.read_text(encoding="utf-8"))
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"--model-config {self.model_config}: {error}") from None
-            taken = [name for name in signature(acex.HttpModel).parameters if name not in ("url", "protocol")]
-            if unknown := [name for name in more if name not in taken]:
-                hint = did_you_mean(unknown[0], taken)
-                known = listed(taken, most=len(taken))
-                raise ValueError(
-                    f"--model-config {self.model_config}: {listed(unknown)} is no argument of acex.HttpModel; "
-                    f"there are {known}.{hint}"
-                )
             for name, kind in KINDS.items():
                 if not isinstance(more.get(name, kind()), kind):
-                    what = {str: "a text", list: "a list", dict: "a table"}[kind]
-                    raise ValueError(f"--model-config {self.model_config}: expected {what} for {name!r}.")
-        if timeout is not None:
-            more["timeout"] = timeout
+                    expected = f"expected {kind.__name__}, got {more[name]!r}"
+                    raise ValueError(f"--model-config {self.model_config}: {name}: {expected}.")
         headers = {header: str(variable) for header, variable in more.pop("headers_from_env", {}).items()}
         for text in self.header_from_env or ():
-            header, equals, variable = text.partition("=")
-            if not (equals and header and variable):
+            header, _, variable = text.partition("=")
+            if not (header and variable):
                 raise ValueError(f"--header-from-env: expected HEADER=VARIABLE, got {header!r} without a variable.")
             headers[header] = variable
-        return acex.HttpModel(self.model, protocol=self.protocol.value, headers_from_env=headers, **more)
+        more |= {} if timeout is None else {"timeout": timeout}
+        make = suggests_names(acex.HttpModel)
+        return make(self.model, protocol=self.protocol.value, headers_from_env=headers, **more)
 
 
-def with_timeout(model: Any, timeout: float | None) -> acex.Model:
-    """The model with a limit for each request; an endpoint limits its requests itself."""
-    return acex.Model(model, timeout=None if isinstance(model, acex.HttpModel) else timeout)
+@dataclass(frozen=True)
+class TimedModelFlags(ModelFlags):
+    """The model, and a limit for its requests, for commands without the flags of a case."""
+
+    timeout: Annotated[
+        float | None, typer.Option(min=0.001, callback=finite, help="Limit for one request, in seconds.")
+    ] = None
+
+    def wrapped(self) -> acex.Model:
+        """The model, ready to be queried."""
+        model = self.open(Given() if self.timeout is None else Given(timeout=self.timeout))
+        return acex.Model(model, timeout=None if isinstance(model, acex.HttpModel) else self.timeout)

@@ -1,7 +1,7 @@
-"""The program `acex`: its exit codes, how errors are shown, and commands that share options.
+"""The program `acex`: its exit codes, how errors are shown, and commands that share flags.
 
 A command's module imports at its top only what describes the command; what does the work is imported when it runs,
-so that help comes at once.
+so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -22,23 +22,34 @@ import acex
 from acex.cli.flags import Given, flag_parameters
 from acex.cli.show import echo
 from acex.errors import AcexError, BudgetSpent, ExecutorFailed, LedgerFailed, ModelFailed
+from acex.options import ALLOWED, DATA, MODEL, WANTED
 
 if TYPE_CHECKING:
     from acex.ledger import BaseLedger
 
-# 0 is an answer.
-NOTHING_FOUND = 1  # or labels that changed
-WRONG = 2  # something to fix in the command or its files
-FAILED = 3  # the model, the ledger, the workers, or no budget left
+# 0: an answer, also "nothing to change".
+NOTHING_FOUND = 1  # no counterfactual, changed labels, or a certificate that does not hold
+WRONG = 2  # wrong flags or files
+FAILED = 3  # the model, the ledger or the workers failed, or the budget is spent
 STOPPED = 130  # by Ctrl-C, as shells count it
 
+# Help lists the flags that `acex.options` does not declare in these panels, beside those that it does.
+PANELS = {
+    "The row": ("row", "where", "x", "id_column"),
+    WANTED: ("target_range",),
+    ALLOWED: ("increase", "decrease"),
+    MODEL: ("model", "protocol", "model_config", "header_from_env", "allow_pickle"),
+    DATA: ("drop", "schema", "decimal"),
+    "What is written": ("out", "plot", "sign", "redact", "left_out"),
+}
+FAILURES = (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent)
 UsageError: Any = typer.BadParameter.__bases__[0]  # of click, or of typer's own copy of it
 PASSWORD = re.compile(r"(:/{1,3}[^\s/:@]*):\S*@")  # in a URL, also one with a slash too few or an @ in the password
 SECRET = re.compile(r"([?&;]\w*(?:pass|pwd|secret|token|key)\w*=)[^&;\s'\"]*", re.IGNORECASE)
 
 
 class Commands(TyperGroup):
-    """The commands, where an error that a user can fix is one line and no traceback."""
+    """The commands, where an error that a user can fix is one line without a traceback."""
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         with _errors_shown():
@@ -56,56 +67,46 @@ def _errors_shown() -> Iterator[None]:
     except BrokenPipeError:  # the reader of the output has closed it
         raise
     except UsageError as error:
-        if not error.format_message():  # it shows the help instead
+        if not (text := error.format_message().rstrip(".")):  # it shows the help instead
             raise
         where = error.ctx.command_path if error.ctx else "acex"
-        words = error.format_message().replace("Value error, ", "")  # a name that a validator gives it
-        raise _end(f"{_ended(words)} See {where} --help.", WRONG) from error
-    except (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent) as error:
-        raise _end(" ".join([str(error), *getattr(error, "__notes__", ())]), FAILED) from error
-    except FileNotFoundError as error:
-        raise _end(f"{error.filename}: there is no such file." if error.filename else str(error), WRONG) from error
+        say(f"{text}{'' if text.endswith('?') else '.'} See {where} --help.")
+        raise typer.Exit(WRONG) from error
     except (ValueError, OSError, AcexError) as error:
-        raise _end(str(error), WRONG) from error
+        missing = isinstance(error, FileNotFoundError) and error.filename
+        say(" ".join([f"{missing}: no such file." if missing else str(error), *getattr(error, "__notes__", ())]))
+        raise typer.Exit(FAILED if isinstance(error, FAILURES) else WRONG) from error
     except KeyboardInterrupt:
-        raise _end("stopped.", STOPPED) from None
+        say("stopped.")
+        raise typer.Exit(STOPPED) from None
 
 
-def _end(words: str, code: int) -> typer.Exit:
-    say(words)
-    return typer.Exit(code)
+def stopped(ledger: BaseLedger, what: str = "") -> typer.Exit:
+    """The end of a command after Ctrl-C, with a message about the answers that were paid for."""
+    say(f"stopped{what}. {how_to_continue(ledger)}")
+    return typer.Exit(STOPPED)
 
 
-def _ended(words: str) -> str:
-    """A sentence with its end: typer's own questions have one, and then a full stop."""
-    words = words.rstrip(".")
-    return words if words.endswith("?") else f"{words}."
+def how_to_continue(ledger: BaseLedger) -> str:
+    """What happens to the answers that were paid for when a command ends early."""
+    if ledger.is_memory:
+        return "The answers are lost; with --ledger FILE they are recorded, and the same command continues."
+    return "The same command continues from here; only rows in flight may be paid for again."
 
 
-def kept(ledger: BaseLedger, rows: str = "a row") -> str:
-    """What becomes of the answers that were paid for, where a command ends before its work does."""
-    if not ledger.is_memory:
-        return f"Nothing is lost: the same command goes on from here and pays only for {rows} in flight again."
-    return "The answers are lost; with --ledger FILE they are kept, and the same command goes on."
+def say(message: str) -> None:
+    """Print one line on stderr, without passwords of addresses.
 
-
-def say(words: str) -> None:
-    """One line for people, on stderr, without passwords of addresses.
-
-    Below it the place that it points at, or one line for each of several things that are wrong, if any.
+    A message that ends with a line that points at a character, or that lists several problems, keeps its lines.
     """
-    words, *pointer = words.rsplit("\n", 2) if words.endswith("^") else (words,)
-    words = "\n- ".join(" ".join(one.split()) for one in words.split("\n- "))
-    words = SECRET.sub(r"\1***", PASSWORD.sub(r"\1:***@", words))
-    echo("\n".join([f"acex: {words}", *pointer]), err=True)
+    message, *pointer = message.rsplit("\n", 2) if message.endswith("^") else (message,)
+    message = "\n- ".join(" ".join(line.split()) for line in message.split("\n- "))
+    message = SECRET.sub(r"\1***", PASSWORD.sub(r"\1:***@", message))
+    echo("\n".join([f"acex: {message}", *pointer]), err=True)
 
 
 app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
 )
 
 
@@ -118,8 +119,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """The smallest realistic change to a row that changes a decision.
@@ -132,23 +132,30 @@ def root(
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with each argument that is a dataclass replaced by its fields: options that commands share.
+    """The command with each argument that is a dataclass replaced by its fields: flags that commands share.
 
-    A field of type `Given` stands for the flags of all declared options.
+    A field called `given` stands for the flags of all declared options; then all flags are listed in named panels.
     """
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters: list[inspect.Parameter] = []
-    for name, own in inspect.signature(command).parameters.items():
-        if name in groups:
-            parameters += _parameters(groups[name])
-        else:
-            parameters.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
+    for own in inspect.signature(command).parameters.values():
+        alone = own.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[own.name])
+        parameters += _parameters(groups[own.name]) if own.name in groups else [alone]
+    if "case" in groups:
+        for panel, names in PANELS.items():
+            for parameter in parameters:
+                if parameter.name in names:
+                    parameter.annotation.__metadata__[0].rich_help_panel = panel
 
     @wraps(command)
     def run(**values: Any) -> None:
-        made = {name: kind(**_fields_of(kind, values)) for name, kind in groups.items()}
-        command(**made, **values)
+        for name, group in groups.items():
+            names = [field.name for field in fields(group)]
+            if "given" in names:
+                values["given"] = Given.from_flags({p.name: values.pop(p.name) for p in flag_parameters()})
+            values[name] = group(**{each: values.pop(each) for each in names})
+        command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -156,34 +163,23 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameters(group: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
+    hints, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
     out: list[inspect.Parameter] = []
     for field in fields(group):
-        if hints[field.name] is Given:
-            out += flag_parameters()
-            continue
-        default = inspect.Parameter.empty if field.default is MISSING else field.default
-        kind = inspect.Parameter.KEYWORD_ONLY
-        out.append(inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name]))
-    return out
-
-
-def _fields_of(group: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """The values of a dataclass's fields, taken out of all values."""
-    out: dict[str, Any] = {}
-    for field in fields(group):
         if field.name == "given":
-            out["given"] = Given.from_flags({p.name: values.pop(p.name) for p in flag_parameters()})
+            out += flag_parameters()
         else:
-            out[field.name] = values.pop(field.name)
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            out.append(inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name]))
     return out
 
 
 def finite(number: float | None) -> float | None:
-    """The number, when it is one that can be counted with."""
+    """The number; nan and infinity are refused."""
     if number is not None and not math.isfinite(number):
         raise typer.BadParameter(f"expected a finite number, got {number}.")
     return number
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON, for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Price = Annotated[float | None, typer.Option(min=0, callback=finite, help="Price of a query; by default the ledger's.")]

@@ -1,4 +1,4 @@
-"""`acex schema`: a first description of a table, to be edited."""
+"""`acex schema`: a description of a table, to be edited."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ def schema(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")],
     out: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, callback=writable, help="The TOML file to write; by default stdout."),
+        typer.Option(dir_okay=False, callback=writable(), help="The TOML file to write; by default stdout."),
     ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that the model does not see.")
     ] = None,
-    decimal: Annotated[
-        str, typer.Option(metavar="MARK", help="How DATA writes 0.5: with '.' or ','; the other is for thousands.")
-    ] = ".",
+    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = ".",
     as_json: AsJson = False,
 ) -> None:
-    """Write down what the columns of a file hold, to be edited for --schema.
+    """Describe the columns of a file in TOML, to be edited and used with --schema.
 
     Example: acex schema loans.csv --drop decision --out loans.toml
     """

@@ -1,9 +1,9 @@
-"""`acex studio`: a page where a person asks "what if"."""
+"""`acex studio`: pages on which a person asks "what if"."""
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields, replace
 from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,39 +11,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import acex
-from acex.cli.case import Batch, Prepared, grid_steps
-from acex.cli.explaining import named
-from acex.cli.models import Model
+from acex.cli import flags
+from acex.cli.case import BatchCase, Prepared
+from acex.cli.flags import Given
+from acex.cli.models import ModelFlags
 from acex.cli.program import finite, say
 from acex.cli.show import console
-from acex.cli.tables import read_table, separator
+from acex.cli.tables import column_names, separator
+from acex.options import DECLARED
 
 if TYPE_CHECKING:
-    from acex.studio.workspace import Desk
+    from acex.studio.workspace import SetupCode, Workspace
 
-TOKEN = "ACEX_STUDIO_TOKEN"  # the variable that holds it, for who wants the same after a restart
-# What the page itself says, or the command to take along: not part of how to come to the same explainer.
-SAID = {"data", "row", "where", "x", "target", "freeze", "increase", "decrease", "range", "weight", "budget", "count"}
-SAID |= {"margin", "max_changes", "target_range", "effort"}
-HERE = ("127.0.0.1", "localhost", "::1")
+TOKEN = "ACEX_STUDIO_TOKEN"  # environment variable that sets the token, to keep it over restarts
+LOCAL = ("127.0.0.1", "localhost", "::1")
+ON_PAGE = ("data", "row", "where", "x", "target_range", "increase", "decrease", "given")  # not part of the set-up code
 
 
 @dataclass(frozen=True)
-class Room(Batch):
-    """What the options say about the data, and about what may change unless the page says otherwise."""
+class StudioCase(BatchCase):
+    """What the flags say about the data, and the options that the page begins with."""
 
     data: Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help="Known rows: .csv or .parquet.")] = (
         Path()
     )
-    row: Annotated[int | None, typer.Option(hidden=True)] = None
+    row: Annotated[list[int] | None, typer.Option(hidden=True)] = None
     where: Annotated[str | None, typer.Option(hidden=True)] = None
     x: Annotated[Path | None, typer.Option(hidden=True)] = None
-    budget: Annotated[int, typer.Option(min=2, help="Most rows to send for a search, unless the page says more.")] = 30
 
 
 @dataclass(frozen=True)
-class OwnModel(Model):
-    """The same as for other commands, but the demonstration brings its own."""
+class StudioModelFlags(ModelFlags):
+    """The same as for other commands; the demonstration has a model of its own."""
 
     model: Annotated[
         str, typer.Option(show_default=False, help="A file, module:name for Python code, or http(s)://...")
@@ -51,30 +50,31 @@ class OwnModel(Model):
 
 
 def studio(
-    room: Room,
-    black_box: OwnModel,
-    demo: Annotated[bool, typer.Option("--demo", help="Bundled loans and a small forest; nothing to prepare.")] = False,
-    scores: Annotated[bool, typer.Option("--scores", help="The model gives probabilities; use them.")] = False,
-    host: Annotated[str, typer.Option(help="Where to listen; others than this machine need the token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8017,
+    case: StudioCase,
+    black_box: StudioModelFlags,
+    demo: Annotated[bool, typer.Option("--demo", help="Bundled loans and a small forest; needs no files.")] = False,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; other machines than this one need the token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 8017,
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A name under which browsers may reach it.")
+        list[str] | None, typer.Option(metavar="NAME", help="Host name under which browsers may open it.")
     ] = None,
     price_per_row: Annotated[
-        float | None, typer.Option(min=0, callback=finite, help="What a row costs; by default as the ledger has it.")
+        float | None, typer.Option(min=0, callback=finite, help="Price of a query; by default the ledger's.")
     ] = None,
     budget_total: Annotated[
         int | None,
-        typer.Option(min=0, help="Most rows the model may ever be sent, by anybody: a budget of the ledger."),
+        typer.Option(min=0, help="Most rows the model may ever be sent, by all users of the ledger."),
     ] = None,
 ) -> None:
-    """Open a page where a person picks a row, says what may change, and asks "what if".
+    """Open a page where a person picks a row, chooses what may change, and asks "what if".
 
-    Example: acex studio loans.csv --model loans.skops --labels decision --drop id
+    Example: acex studio loans.csv --model loans.skops --outcomes decision --drop id
     --ledger loans.db
 
-    Nothing is asked before the page says so, and it says what that costs. With
-    --ledger, answers outlive the studio, and a search that was cut off goes on.
+    Nothing is sent before it is confirmed on the page, which shows the price first.
+    With --ledger, answers outlive the studio, and an interrupted search continues.
     """
     try:
         import uvicorn
@@ -85,21 +85,22 @@ def studio(
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="acex-studio-") as folder:
-        ledger = acex.Ledger(Path(folder) / "ledger.db" if room.ledger is None else room.ledger)
+        ledger = acex.Ledger(Path(folder) / "ledger.db" if case.ledger is None else case.ledger)
         if demo:
-            from acex.studio.demo import demo_desk
+            from acex.studio.demo import demo_workspace
 
-            desk = demo_desk(ledger, price=price_per_row, is_kept=room.ledger is not None)
+            workspace = demo_workspace(ledger, price=price_per_row, is_kept=case.ledger is not None)
         else:
-            desk = _desk(room, black_box, ledger, scores=scores, price=price_per_row)
+            workspace = make_workspace(case, black_box, ledger, price=price_per_row)
         if budget_total is not None:
-            ledger.budget(desk.explainer.model_id, rows=budget_total)
+            ledger.budget(workspace.explainer.model_id, rows=budget_total)
         sock = _listening(host, port)
         port = sock.getsockname()[1]
-        token = None if host in HERE else environ.get(TOKEN) or secrets.token_urlsafe(24)
-        is_any = host in ("0.0.0.0", "::")  # then no address of ours is known here
-        app = studio_app(desk, port=port, hosts=[*(allow_host or ()), _spoken(host)], any_address=is_any, token=token)
-        _say_where(host, port, token, is_kept=desk.is_kept)
+        token = None if host in LOCAL else environ.get(TOKEN) or secrets.token_urlsafe(24)
+        is_any = host in ("0.0.0.0", "::")  # then the addresses of this machine are not known here
+        hosts = [*(allow_host or ()), _in_url(host)]
+        app = studio_app(workspace, port=port, hosts=hosts, any_address=is_any, token=token)
+        _print_address(host, port, token, is_kept=workspace.is_kept)
         settings = uvicorn.Config(
             app,
             log_level="warning",
@@ -112,136 +113,133 @@ def studio(
         uvicorn.Server(settings).run(sockets=[sock])
 
 
-def _desk(room: Room, black_box: OwnModel, ledger: acex.Ledger, *, scores: bool, price: float | None) -> Desk:
-    """What the page is about, from files and options."""
-    from acex.models.adapters import known_labels
-    from acex.models.labels import unworded
-    from acex.studio.workspace import Desk
+def make_workspace(
+    case: StudioCase, black_box: StudioModelFlags, ledger: acex.Ledger, *, price: float | None = None
+) -> Workspace:
+    """The workspace that files and flags describe."""
+    from acex.studio.request_parsing import options_by_name
+    from acex.studio.workspace import Workspace
 
-    if room.data == Path() or not black_box.model:
+    if case.data == Path() or not black_box.model:
         raise ValueError("expected DATA and --model, or --demo; see acex studio --help.")
-    if room.row is not None or room.where is not None or room.x is not None:
+    if case.row is not None or case.where is not None or case.x is not None:
         raise ValueError("--row, --where and --x choose a row for acex explain; here the page does.")
-    model = black_box.open()
-    known = known_labels(model)
-    prepared = room.prepare(known)
-    case = named(room, model)
-    if case.model_id is None and room.ledger is None:
-        case = _with_name(case)
-    explainer = case.explainer(prepared, model, ledger, scores=scores, timeout=black_box.patience)
-    table = read_table(room.data, room.decimal)
-    outcomes = None if room.labels is None else table[room.labels].tolist()  # also where one is missing
-    by_word: dict[Any, Any] = {word: label for label, word in explainer.class_names.items()}
-    labels = known or unworded(dict.fromkeys(prepared.labels or ()), by_word)
-    hidden = [] if room.labels is None else [room.labels]
-    return Desk(
-        explainer=explainer,
-        table=table.drop(columns=hidden),
-        rows=prepared.factual,  # all of them, as `acex explain --row` counts them
-        recipe=_recipe(room, black_box, scores, prepared),
-        outcomes=outcomes,
-        labels=tuple(labels),
-        scores=scores,
-        wishes=case.search_options(prepared),
+    model = black_box.open(case.given)
+    if case.ledger is None and "name" not in case.given and getattr(model, "model_id", None) is None:
+        case = replace(case, given=Given(case.given | {"name": "model"}))  # a temporary ledger needs no better one
+    prepared = case.prepare(model)
+    column = case.given.get("outcomes")
+    return Workspace(
+        explainer=case.explainer(prepared, ledger),
+        model=prepared.model,
+        table=prepared.table.drop(columns=[] if column is None else [column]),
+        rows=prepared.factual,  # all of them, in the order of `acex explain --row`
+        setup=_setup_code(case, black_box, prepared),
+        outcomes=None if column is None else prepared.table[column].tolist(),  # also where one is missing
+        options=options_by_name(prepared.options),
         price=price,
-        is_kept=room.ledger is not None,
-        title=room.data.name,
+        is_kept=case.ledger is not None,
+        title=case.data.name,
     )
 
 
-def _with_name(case: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(case, model_id="model")  # a ledger that ends with the studio needs no better one
+# -- code that leads to the same explainer -----------------------------------------------------------------------
 
 
-def _recipe(room: Room, black_box: OwnModel, scores: bool, prepared: Prepared | None = None) -> Any:
-    """How to come to the same explainer in a shell or in Python; passwords of addresses are left to the environment."""
-    from acex.studio.workspace import Recipe
+def _setup_code(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -> SetupCode:
+    """The same set-up in a shell and in Python; an address of a ledger, which may contain a password, is left out."""
+    from acex.studio.request_parsing import PLAIN, READERS
+    from acex.studio.workspace import SetupCode
 
-    words = [str(room.data), *_words(room, SAID | {"ledger"}), *_words(black_box, set())]
-    is_address = room.ledger is not None and "://" in room.ledger
-    ledger = None if room.ledger is None else 'os.environ["ACEX_LEDGER"]' if is_address else repr(room.ledger)
-    shell = (*words, *(("--scores",) if scores else ()))
-    if room.ledger is not None and not is_address:
-        shell = (*shell, "--ledger", room.ledger)
-    return Recipe(_python(room, black_box, scores, ledger, prepared), shell, environment=is_address)
-
-
-def _words(options: Any, left_out: set[str]) -> list[str]:
-    """Options as they would be typed, those aside that say nothing."""
-    words: list[str] = []
-    for one in fields(options):
-        value = getattr(options, one.name)
-        default = None if one.default is MISSING else one.default
-        if one.name in left_out or value is None or value == default:
-            continue
-        name = f"--{one.name.replace('_', '-')}"
-        if value is True:
-            words.append(name)
-        else:
-            for each in value if isinstance(value, list) else [value]:
-                words += [name, str(each)]
-    return words
+    is_address = case.ledger is not None and "://" in case.ledger
+    left_out = {*PLAIN, *READERS, *(["ledger"] if is_address else [])}
+    given = {d.flag.partition(" ")[0]: case.given[d.name] for d in DECLARED if d.name in {*case.given} - left_out}
+    fixed = {
+        f"--{f.name.replace('_', '-')}": getattr(part, f.name)
+        for part in (case, black_box)
+        for f in fields(part)
+        if f.name not in ON_PAGE and getattr(part, f.name) != f.default
+    }
+    words = [str(case.data)]
+    for flag, value in (fixed | given).items():
+        for each in value if isinstance(value, list) else [value]:
+            words += [flag] if each is True else [flag, str(each)]
+    return SetupCode(_python(case, black_box, prepared, is_address), tuple(words), ledger_from_environment=is_address)
 
 
-def _python(room: Room, black_box: OwnModel, scores: bool, ledger: str | None, prepared: Prepared | None) -> str:
+def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared, is_address: bool) -> str:
     """The lines that define `explainer` and `rows`."""
-    has_gaps = prepared is not None and len(prepared.rows) < len(prepared.factual)  # rows without an outcome
-    path = str(room.data)
-    read = "read_parquet" if room.data.suffix.lower() in (".parquet", ".pq") else "read_csv"
-    hidden = [*(name.strip() for text in room.drop or () for name in text.split(",")), *filter(None, [room.labels])]
-    lines = [*(["import os"] if ledger and ledger.startswith("os.") else []), "import acex", "import pandas as pd", ""]
-    if read == "read_csv" and (room.decimal == "," or separator(room.data) != ","):
-        lines[0:0] = ["from pathlib import Path", "from acex.cli.tables import read_table"]
-        reads = f"read_table(Path({path!r}), decimal={room.decimal!r})"
-    else:
-        reads = f"pd.{read}({path!r})"
-    lines += [_python_model(black_box), f"table = {reads}"]
+    from acex.studio.exports import literal
+
+    given, table = case.given, prepared.table
+    imports = ["import os"] if is_address else []
+    imports += ["from pathlib import Path", "import acex", "import pandas as pd"]
+    read = f"pd.read_csv({str(case.data)!r})"
+    if case.data.suffix.lower() in (".parquet", ".pq") or case.decimal == "," or separator(case.data) != ",":
+        imports.append("from acex.cli.tables import read_table")
+        read = f"read_table(Path({str(case.data)!r}), decimal={case.decimal!r})"
+    hidden = column_names(case.drop, table.columns, "--drop")
+    hidden += [name for name in (given.get("outcomes"), case.id_column) if name is not None]
+    lines = [*_python_model(case, black_box, prepared), f"table = {read}"]
     lines += [f"rows = table.drop(columns={hidden!r})" if hidden else "rows = table"]
+    has_gaps = len(prepared.rows) < len(prepared.factual)  # rows without an outcome
     arguments = ["model", "rows[known]" if has_gaps else "rows"]
-    if room.schema is not None or has_gaps:
-        schema = "[]" if room.schema is None else f"read_schema(Path({str(room.schema)!r}))"
-        lines[0:0] = ["from pathlib import Path", "from acex.space.schema import read_schema, with_schema"]
-        keep = "" if room.missing == "drop" else f", {room.missing!r}"
-        lines.append(f"rows, space = with_schema(rows, {schema}{keep})")
-        arguments.append("space=space")
+    own = {name: given[name] for name in ("missing", "grid", "other") if name in given}
+    if "grid" in own:
+        own["grid"] = flags.grid(given["grid"], prepared.space.names)
+    if "other" in own:
+        others = ((f.name, getattr(f, "other", None)) for f in prepared.space.features)
+        own["other"] = {name: category for name, category in others if category is not None}
+    if case.schema is not None:
+        imports.append("from acex.space.schema import read_schema, with_schema")
+        missing = repr(own.get("missing", "drop"))
+        lines.append(f"rows, space = with_schema(rows, read_schema(Path({str(case.schema)!r})), {missing})")
+        lines.append(f"space = space.with_grid({literal(own.get('grid'))}).adjust(other={literal(own.get('other'))})")
+    elif own or has_gaps:
+        lines.append(f"space = acex.Space.infer({', '.join(['rows', *_keywords(own)])})")
+    arguments += ["space=space"] if case.schema is not None or own or has_gaps else []
     if has_gaps:
-        lines.append(f"known = table[{room.labels!r}].notna()")
-    if room.labels is not None:
-        arguments.append(f"labels=table{'[known]' if has_gaps else ''}[{room.labels!r}].tolist()")
-    if prepared is not None and room.grid:
-        arguments.append(f"grid={grid_steps(room.grid, prepared.space)!r}")
-    if prepared is not None and prepared.class_names:
-        arguments.append(f"class_names={prepared.class_names!r}")
-    arguments += [f"missing={room.missing!r}"] if room.missing != "drop" else []
-    if room.plausibility is not None:
-        kind = None if room.plausibility == "none" else f"acex.Plausibility(kind={room.plausibility!r})"
-        arguments.append(f"plausibility={kind}")
-    arguments += [f"ledger={ledger}"] if ledger else []
-    arguments += [f"model_id={room.model_id!r}"] if room.model_id else []
-    arguments += [f"seed={room.seed}"] if room.seed else []
-    arguments += ["pool=False"] if room.no_pool else []
-    arguments += ["scores=True"] if scores else []
-    arguments += [f"timeout={black_box.patience!r}"] if black_box.patience else []
-    return "\n".join([*lines, f"explainer = acex.Explainer({', '.join(arguments)})", ""])
+        lines.append(f"known = table[{given['outcomes']!r}].notna()")
+    if "outcomes" in given:
+        arguments.append(f"outcomes=table[{given['outcomes']!r}]{'[known]' if has_gaps else ''}.tolist()")
+    if (kind := given.get("plausibility")) is not None:
+        arguments.append(f"plausibility={None if kind == 'none' else f'acex.Plausibility(kind={kind!r})'}")
+    if case.ledger is not None:
+        arguments.append('ledger=os.environ["ACEX_LEDGER"]' if is_address else f"ledger={case.ledger!r}")
+    arguments += ["share_answers=False"] if given.get("share_answers") else []
+    arguments += [f"seed={given['seed']}"] if "seed" in given else []
+    return "\n".join([*imports, "", *lines, f"explainer = acex.Explainer({', '.join(arguments)})", ""])
 
 
-def _python_model(black_box: OwnModel) -> str:
+def _python_model(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -> list[str]:
+    """The lines that define `model`."""
+    own = {name: getattr(prepared.model, name) for name in case.given.of("model")}
     if not black_box.model.startswith(("http://", "https://")):
         pickle = ", allow_pickle=True" if black_box.allow_pickle else ""
-        return f"model = acex.load_model({black_box.model!r}{pickle})"
-    headers = dict(text.partition("=")[::2] for text in black_box.header_from_env or ())
-    told = [repr(black_box.model), f"protocol={str(black_box.protocol)!r}"]
-    told += [f"headers_from_env={headers!r}"] if headers else []
-    if black_box.model_config is not None:
-        told.append(f'**__import__("tomllib").loads(open({str(black_box.model_config)!r}).read())')
-    told += [f"timeout={black_box.timeout!r}"] if black_box.timeout is not None else []
-    return f"model = acex.HttpModel({', '.join(told)})"
+        loaded = f"acex.load_model({black_box.model!r}{pickle})"
+    else:
+        headers = dict(text.partition("=")[::2] for text in black_box.header_from_env or ())
+        arguments = [repr(black_box.model), f"protocol={str(black_box.protocol)!r}"]
+        arguments += [f"headers_from_env={headers!r}"] if headers else []
+        if black_box.model_config is not None:
+            arguments.append(f'**__import__("tomllib").loads(open({str(black_box.model_config)!r}).read())')
+        own.pop("timeout", None)
+        arguments += _keywords({name: case.given[name] for name in ("timeout",) if name in case.given})
+        loaded = f"acex.HttpModel({', '.join(arguments)})"
+    return [f"model = {loaded}", *([f"model = acex.Model({', '.join(['model', *_keywords(own)])})"] if own else [])]
+
+
+def _keywords(arguments: dict[str, Any]) -> list[str]:
+    from acex.studio.exports import literal
+
+    return [f"{name}={literal(value)}" for name, value in arguments.items()]
+
+
+# -- where it listens --------------------------------------------------------------------------------------------
 
 
 def _listening(host: str, port: int) -> Any:
-    """A socket at this address; a port that is taken is said in one line."""
+    """A socket at this address."""
     import socket
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -249,22 +247,22 @@ def _listening(host: str, port: int) -> Any:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((host, port))
-        sock.listen(128)  # whoever opens the address at once waits a moment, and is not refused
+        sock.listen(128)  # a browser that connects before the server runs waits instead of being refused
     except (OSError, OverflowError) as error:
         sock.close()
         raise ValueError(f"cannot listen on {host}, port {port}: {error}. Choose another with --port.") from None
     return sock
 
 
-def _spoken(host: str) -> str:
+def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _say_where(host: str, port: int, token: str | None, *, is_kept: bool) -> None:
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else _spoken(host)
+def _print_address(host: str, port: int, token: str | None, *, is_kept: bool) -> None:
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else _in_url(host)
     address = f"http://{shown}:{port}/" + ("" if token is None else f"?token={token}")
     console().print(f"The studio is open: {address}", soft_wrap=True)
     if not is_kept:
         say("answers are kept until the studio is closed; --ledger FILE keeps them.")
     if token is not None:
-        say(f"whoever has this address can spend your queries. It is not shown again; {TOKEN} sets another one.")
+        say(f"anyone with this address can spend your queries. It is not shown again; {TOKEN} sets another one.")

@@ -1,4 +1,4 @@
-"""Files of rows, and the columns and labels that a command names in words."""
+"""Files that commands read and write, and the columns and labels that flags name."""
 
 from __future__ import annotations
 
@@ -6,28 +6,35 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import acex
 from acex.values import did_you_mean, is_unicode, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+NEEDS = {".parquet": "pyarrow", ".xlsx": "openpyxl"}  # optional packages, by the suffix of a file
+PICTURES = (".png", ".pdf", ".svg")
 GROUPED = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?")  # a number with points between thousands
 
 
 def read_table(path: Path, decimal: str = ".") -> pd.DataFrame:
-    """The table in a file; CSV with commas, or semicolons or tabs where the header has only these.
+    """The table in a file: .parquet, .json (a row or a list of rows), or CSV.
+
+    CSV has commas between columns, or semicolons or tabs if the header has only these.
 
     Args:
-        decimal: how CSV writes 0.5: "." or ","; the other one may stand between thousands.
+        decimal: the decimal mark of CSV: "." or ","; the other one may separate thousands.
 
     Raises:
-        ValueError: there is no such file, or it is no table.
+        ValueError: there is no such file, or it does not contain a table.
     """
     import pandas as pd
 
@@ -42,7 +49,7 @@ def read_table(path: Path, decimal: str = ".") -> pd.DataFrame:
 
 
 def _ungrouped(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The column as numbers where its texts are such as 1.250,75: pandas' `thousands` would take 30.11.2026 for one."""
+    """The column as numbers if all its texts are such as 1.250,75; pandas' `thousands` would also take 30.11.2026."""
     import pandas as pd
 
     texts = column.dropna().tolist()
@@ -54,49 +61,113 @@ def _ungrouped(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def separator(path: Path) -> str:
-    """What stands between the columns of a CSV file, by its first line."""
+    """The separator of a CSV file, by its first line."""
     with path.open(encoding="utf-8", errors="replace") as file:
         header = file.readline()
     return max(",;\t", key=lambda mark: (header.count(mark), mark == ","))
 
 
-def read_answers(path: Path) -> pd.DataFrame:
-    """The same of a file that acex may have written: texts in CSV are as they were before that."""
+def read_answers(path: Path, **options: Any) -> pd.DataFrame:
+    """The table in a file that `acex.spreadsheets.write_csv` may have written; `options` are those of pandas."""
     from acex.spreadsheets import read_csv
 
-    return _read(path, read_csv)
+    return _read(path, lambda path: read_csv(path, **options))
 
 
 def _read(path: Path, read_csv: Callable[[Path], pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd
 
     if not path.is_file():
-        raise ValueError(f"{path}: there is no such file.")
+        raise ValueError(f"{path}: no such file.")
     try:
-        table = pd.read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else read_csv(path)
-    except ImportError:
-        raise ValueError(f"{path}: reading Parquet needs pyarrow: pip install pyarrow.") from None
-    except Exception as error:  # of whichever parser
+        if path.suffix.lower() in (".parquet", ".pq"):
+            table = pd.read_parquet(path)
+        elif path.suffix.lower() == ".json":
+            table = _from_json(json.loads(path.read_text(encoding="utf-8")))
+        else:
+            table = read_csv(path)
+    except Exception as error:  # each parser has its own
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     if table.empty:
         raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
     return table
 
 
-def writable(path: Path | None) -> Path | None:
-    """The path, when its folder is there and takes files."""
-    if path is not None and not path.parent.is_dir():
-        raise typer.BadParameter(f"the folder {path.parent} does not exist.")
-    if path is not None and not os.access(path.parent, os.W_OK):
-        raise typer.BadParameter(f"no file can be written in the folder {path.parent}.")
-    return path
+def _from_json(value: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = value if isinstance(value, list) else [value]
+    if not all(isinstance(row, dict) for row in rows):
+        raise ValueError('expected a row, {"column": value, ...}, or a list of rows')
+    return pd.DataFrame(rows)
 
 
-def apart(out: Path | None, *read: str | Path | None) -> None:
-    """Refuse to write over a file that the same command reads, such as the ledger."""
+def writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
+    """A check of a path before the work is done: its folder exists, and it ends in one of the suffixes, if any."""
+
+    def check(path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        suffix = path.suffix.lower()
+        if suffixes and suffix not in suffixes:
+            raise typer.BadParameter(f"{path.name!r} must end in {' or '.join(suffixes)}.")
+        if suffix in NEEDS and suffix in suffixes and find_spec(NEEDS[suffix]) is None:
+            raise typer.BadParameter(str(acex.MissingExtra(f"A {suffix} file", suffix[1:])))
+        if not path.parent.is_dir():
+            raise typer.BadParameter(f"the folder {path.parent} does not exist.")
+        if not os.access(path.parent, os.W_OK):
+            raise typer.BadParameter(f"the folder {path.parent} is not writable.")
+        return path
+
+    return check
+
+
+def refuse_overwriting(out: Path | None, *read: str | Path | None) -> None:
+    """Refuse to write to a file that the same command reads, such as the ledger."""
     for path in read:
         if out is not None and path is not None and out.exists() and Path(path).exists() and out.samefile(path):
-            raise ValueError(f"{out} is read by this command and would be lost; name another file to write.")
+            raise ValueError(f"{out} is an input of this command and would be overwritten; choose another file.")
+
+
+@dataclass(frozen=True)
+class Seal:
+    """The flags about signatures and redaction."""
+
+    sign: Annotated[
+        Path | None, typer.Option(metavar="KEY.PEM", dir_okay=False, help="Sign what is written with an Ed25519 key.")
+    ] = None
+    redact: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="Columns to leave out of what is written: age,sex.")
+    ] = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to leave out."""
+        return [name.strip() for text in self.redact or () for name in text.split(",")]
+
+    def check(self, features: Sequence[str]) -> None:
+        """Check columns and key before anything is sent.
+
+        Raises:
+            ValueError: a column is not a feature, or the file does not contain a key.
+        """
+        from acex.engine.certificate import private_key
+        from acex.engine.redaction import left_out
+
+        left_out(self.columns, features)
+        if self.sign is not None:
+            private_key(self.sign)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of `to_json` and `to_html`."""
+        return {"sign": self.sign, "redact": self.columns}
+
+
+LeftOut = Annotated[
+    Path | None,
+    typer.Option(dir_okay=False, callback=writable(), help="Write what --redact leaves out here, to keep it apart."),
+]
 
 
 def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str, *, whole: bool = False) -> list[str]:
@@ -113,35 +184,34 @@ def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str,
 
 
 def as_label(text: str, known: Iterable[Any] = ()) -> Any:
-    """The label that a text stands for: one that is known by this text, or a number, true or false, or the text.
+    """The label in a text: the known label that is written so, or else a number, true, false, or the text itself.
 
     Raises:
-        ValueError: it is nothing, no number, an infinite one, or a text that no file can hold.
+        ValueError: it is empty, not a finite number, or contains an unpaired surrogate.
     """
     for label in known:
         if str(label) == text:
             return label
-    if not text or _is_no_number(text):
-        raise ValueError(f"{text!r} is not a label; write '\"{text}\"' if the model does say so.")
+    if not text or not _is_finite_or_text(text):
+        raise ValueError(f"{text!r} is not a label; write '\"{text}\"' if it is one of the model's.")
     try:
         value = json.loads(text.lower() if text.lower() in ("true", "false") else text)
     except (ValueError, RecursionError):
         value = text
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # a spreadsheet writes 1.0 where some labels are still blank
+        return int(value)  # spreadsheets write 1.0 if some labels are still blank
     if not isinstance(value, (str, bool, int, float)):
         value = text
     if isinstance(value, str) and not is_unicode(value):
-        raise ValueError(f"{value!r} is not a label: half of a character cannot be written down.")
+        raise ValueError(f"{value!r} is not a label: it contains an unpaired surrogate.")
     return value
 
 
-def _is_no_number(text: str) -> bool:
-    """Is this how programs write a number that is missing or beyond all limits?"""
+def _is_finite_or_text(text: str) -> bool:
     try:
-        return not math.isfinite(float(text))
+        return math.isfinite(float(text))
     except (ValueError, OverflowError):
-        return False
+        return True
 
 
 def matching(table: pd.DataFrame, where: str) -> list[int]:
@@ -151,31 +221,10 @@ def matching(table: pd.DataFrame, where: str) -> list[int]:
 
     try:
         holds: Any = table.reset_index(drop=True).eval(where)
-    except Exception as error:  # pandas raises a dozen kinds
+    except Exception as error:  # pandas raises many types
         odd = [name for name in map(str, table.columns) if not name.isidentifier()]
-        quoted = f" Names such as {odd[0]} stand in backticks: `{odd[0]}`." if odd else ""
+        quoted = f" Put names such as {odd[0]} in backticks: `{odd[0]}`." if odd else ""
         raise ValueError(f"--where {where!r}: {error}. Columns are {listed(table.columns)}.{quoted}") from error
     if not (isinstance(holds, pd.Series) and types.is_bool_dtype(holds.dtype)):
-        raise ValueError(f'--where {where!r}: expected what is true or false of a row, such as "age > 30".')
+        raise ValueError(f'--where {where!r}: expected a condition, such as "age > 30".')
     return holds.index[holds.fillna(False).astype(bool)].tolist()
-
-
-def read_row(path: Path, decimal: str = ".") -> pd.DataFrame:
-    """The one row in a file."""
-    import pandas as pd
-
-    if path.suffix.lower() != ".json":
-        table = read_table(path, decimal)
-    elif not path.is_file():
-        raise ValueError(f"--x {path}: there is no such file.")
-    else:
-        try:
-            row = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"--x {path}: {error}") from None
-        if not isinstance(row, dict):
-            raise ValueError(f'--x {path}: expected one row, {{"column": value, ...}}, got {type(row).__name__}.')
-        table = pd.DataFrame([row])
-    if len(table) != 1:
-        raise ValueError(f"--x {path}: expected one row, got {len(table)}.")
-    return table

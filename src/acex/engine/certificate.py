@@ -19,7 +19,7 @@ from typing import Any
 from acex.errors import MissingExtra
 
 VERSION = 1
-SIGNED = b"acex certificate 1\n"  # before the sum: so that no signature over something else passes for one of these
+SIGNED = b"acex certificate 1\n"  # signed before the checksum, so that no signature of something else is valid here
 
 
 class Number(str):
@@ -30,13 +30,13 @@ def parsed(text: str) -> Any:
     """The document in a JSON text, with numbers as they are written.
 
     Raises:
-        ValueError: it is no JSON, or an object has two values of one name, of which readers would see different ones.
+        ValueError: it is not JSON, or an object has two values of one name, of which programs read different ones.
     """
     return json.loads(text, parse_float=Number, parse_int=Number, parse_constant=_refused, object_pairs_hook=_once)
 
 
 def canonical_form(document: Any) -> str:
-    """The canonical form of a document that `parsed` gave."""
+    """The canonical form of a document from `parsed`."""
     match document:
         case Number():
             return str(document)
@@ -51,9 +51,9 @@ def canonical_form(document: Any) -> str:
 
 
 def sum_of(document: Mapping[str, Any]) -> str:
-    """The sum of a document that `parsed` gave, its certificate left out."""
+    """The checksum of a document from `parsed`, without its certificate."""
     rest = {name: value for name, value in document.items() if name != "certificate"}
-    if "rows" in rest:  # of a batch: each explanation has a sum of its own, which stands for it
+    if "rows" in rest:  # of a batch: each explanation is represented by its certificate
         rest["rows"] = [row | {"explanation": _stands_for(row.get("explanation"))} for row in rest["rows"]]
     return hashlib.sha256(canonical_form(rest).encode("ascii")).hexdigest()
 
@@ -73,22 +73,20 @@ def certified(document: Mapping[str, Any], sign: str | Path | None = None, *, in
 
 
 def faults(document: Mapping[str, Any], key: str | Path | None = None) -> list[str]:
-    """What is wrong with the sum and the signature of a document that `parsed` gave, a sentence each.
+    """What is wrong with the checksum and the signature of a document from `parsed`, a sentence each.
 
     Args:
-        key: a file with the public key (PEM) of the one who should have signed it.
+        key: a file with the public key (PEM) of the expected signer.
     """
     certificate = document.get("certificate")
     if not isinstance(certificate, dict):
-        return [
-            "there is no certificate in it: it was written by an acex before 0.2.0, or the certificate was removed."
-        ]
+        return ["no certificate: acex before 0.2.0 wrote it, or the certificate was removed."]
     if certificate.get("version") != str(VERSION):
-        return [f"its certificate is of version {certificate.get('version')}, and this acex knows version {VERSION}."]
+        return [f"certificate of version {certificate.get('version')}; this acex reads version {VERSION}."]
     strange = sorted(certificate.keys() - {"version", "sha256", "signature", "public_key"})
-    found = [f"its certificate has {strange[0]!r}, which no certificate has."] if strange else []
+    found = [f"unknown field {strange[0]!r} in the certificate."] if strange else []
     if certificate.get("sha256") != sum_of(document):
-        found.append("the sum does not fit: something was changed since it was written.")
+        found.append("checksum mismatch: it was changed after it was written.")
     if "signature" in certificate:
         found += _signature_faults(certificate, key)
     elif key is not None:
@@ -97,7 +95,7 @@ def faults(document: Mapping[str, Any], key: str | Path | None = None) -> list[s
 
 
 def signer(document: Mapping[str, Any]) -> str | None:
-    """The public key that a document says it was signed with, in base64; None where it is not signed."""
+    """The public key in the certificate of a document, in base64; None where it is not signed."""
     certificate = document.get("certificate")
     key = certificate.get("public_key") if isinstance(certificate, dict) and "signature" in certificate else None
     return None if key is None else str(key)
@@ -113,7 +111,7 @@ def _stands_for(explanation: Any) -> Any:
 
 
 def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a number of JSON")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -130,7 +128,7 @@ def private_key(path: str | Path) -> Any:
     """The Ed25519 key that a file holds.
 
     Raises:
-        ValueError: it holds none.
+        ValueError: it is not such a key.
     """
     serialization, ed25519, _ = _cryptography()
     try:
@@ -159,11 +157,11 @@ def _signature_faults(certificate: Mapping[str, Any], key: str | Path | None) ->
             raise ValueError("spare bits")
         public = ed25519.Ed25519PublicKey.from_public_bytes(raw)
     except (LookupError, ValueError, TypeError):
-        return ["the signature cannot be read: it was changed."]
+        return ["the signature cannot be read."]
     try:
         public.verify(signature, SIGNED + str(certificate.get("sha256")).encode())
     except invalid:
-        return ["the signature does not fit: something was changed, or somebody else signed it."]
+        return ["signature mismatch: it was changed, or someone else signed it."]
     if key is None:
         return []
     try:
@@ -173,7 +171,7 @@ def _signature_faults(certificate: Mapping[str, Any], key: str | Path | None) ->
     if not isinstance(expected, ed25519.Ed25519PublicKey):
         raise ValueError(f"{key}: expected an Ed25519 public key, got {type(expected).__name__}.")
     is_theirs = expected.public_bytes_raw() == raw
-    return [] if is_theirs else [f"it was signed with another key than that in {key}."]
+    return [] if is_theirs else [f"it was signed with another key than the one in {key}."]
 
 
 def _written(raw: bytes) -> str:

@@ -28,7 +28,6 @@ from acex.values import Label, Remark, answer_texts, as_json, is_missing, listed
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from acex.ledger import BaseLedger
     from acex.show.plots import Kind
     from acex.show.sentences import Templates
 
@@ -387,6 +386,7 @@ class Explanation:
                     "purpose": step.purpose,
                     "label": as_json(step.label),
                     "hit": step.hit,
+                    "counts": step.note.counts,
                     "cost": step.cost,
                     "best": None if math.isinf(step.best) else step.best,
                     "scores": step.scores,
@@ -433,13 +433,6 @@ class Explanation:
         if data.get("format") not in (1, FORMAT) or "rows" in data:
             raise ValueError(f"expected an explanation of format 1 or {FORMAT}, got {data.get('format')!r}.")
         return _from_dict(data)
-
-    @classmethod
-    def from_ledger(cls, ledger: BaseLedger, identity: str) -> Explanation:
-        """The explanation that a ledger recorded under this identity, without the model and the data."""
-        from acex.engine.recorded import recorded
-
-        return recorded(ledger, identity)
 
 
 def asked_rows(explanation: Explanation) -> pd.DataFrame:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 import uuid
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -12,7 +16,6 @@ from acex._version import __version__
 from acex.arrays import FloatArray, Rows
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
-from acex.engine.metadata import versions
 from acex.engine.pool import Lessons, Pool
 from acex.engine.rarity import unusual_row
 from acex.engine.reference import Reference
@@ -27,6 +30,7 @@ from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
+from acex.space.plausibility import Plausibility
 from acex.space.rules import as_rules
 from acex.space.scale import Metric
 from acex.space.space import Space
@@ -119,8 +123,7 @@ class Planner:
             ValueError: the row or one of the options is wrong.
         """
         options, known, rules = self.check(options)
-        space = known.reaching(x)
-        encoded = space.encode(x)
+        space, encoded = known.reaching(x)
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
         strategy = options.strategy
@@ -138,13 +141,6 @@ class Planner:
         functions, remarks = self._fingerprint_of_functions(options, problem)
         row = space.frame(problem.factual[None]).iloc[0]
         settings = self._settings(options, space)
-        deciding = {
-            name: value
-            for name, value in settings.items()
-            if name not in BY_NAME or (BY_NAME[name].decides and value != BY_NAME[name].default)
-        }
-        for name in ("budget", "n_reference", "class_names"):  # the reference has a fingerprint of its own
-            deciding.pop(name, None)
         plan = Plan(
             factual={str(name): None if is_missing(value) else value for name, value in row.items()},
             space=space,
@@ -153,7 +149,7 @@ class Planner:
             settings=settings | ({} if functions is None else {"functions": functions}),
             allowed=problem.region.allowed,
             listed=problem.region.listed,
-            decides=deciding | {"reference": self.reference.identity, "functions": functions},
+            decides=self._deciding(options, settings) | {"reference": self.reference.identity, "functions": functions},
             remarks=(
                 *self.remarks,
                 *known.out_of_range(encoded[0]),
@@ -178,9 +174,26 @@ class Planner:
             "scores": model.scores,
             "class_names": [[label, name] for label, name in model.class_names.items()] or None,
             "noise": model.noise,
-            "confirm": model.confirm,
+            "confirm": model.confirm if model.noise else 3,  # without noise it decides nothing
             "share_answers": self.share_answers,
         }
+
+    def _deciding(self, options: Options, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings that decide which rows are sent, without those at their defaults.
+
+        A new option, or a new setting of a cost or a strategy, leaves the identity of earlier explanations as it is.
+        """
+        defaults = {name: declared.default for name, declared in BY_NAME.items()} | Options().settings(self.space)
+        defaults["plausibility"] = Plausibility(kind="joint").described
+        changed = {
+            name: value
+            for name, value in settings.items()
+            if name not in defaults or (BY_NAME[name].decides and value != defaults[name])
+        }
+        for name in ("budget", "outcomes", "n_reference", "class_names"):  # the reference has a fingerprint of its own
+            changed.pop(name, None)
+        cost, strategy = options.cost_or_default, options.strategy
+        return changed | {"cost": _changed(cost, cost.described), "strategy": _changed(strategy, strategy.described)}
 
     def _fingerprint_of_functions(self, options: Options, problem: Problem) -> tuple[str | None, tuple[Remark, ...]]:
         """What tells the functions among the rules from others, and a remark where that is not certain.
@@ -257,3 +270,16 @@ class Planner:
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_pools": {}}  # read again where it is needed
+
+
+@cache
+def versions() -> dict[str, str]:
+    """The versions of what the numbers depend on, in addition to acex itself."""
+    packages = ("numpy", "scipy", "scikit-learn", "pandas")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def _changed(settings: Any, described: Mapping[str, Any]) -> dict[str, Any]:
+    """What a dataclass says about itself, without the fields at their defaults."""
+    defaults = {field.name: field.default for field in fields(settings)}
+    return {name: value for name, value in described.items() if name not in defaults or value != defaults[name]}

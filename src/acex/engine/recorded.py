@@ -36,7 +36,7 @@ ENDED_OLDER = Remark(
 )
 
 
-def recorded(ledger: BaseLedger, explanation: str) -> Explanation:
+def load_explanation(ledger: BaseLedger, explanation: str) -> Explanation:
     """The explanation with this identity as it stands in the ledger; its remarks say what the record lacks.
 
     `n_queries` is what all its runs have paid for.

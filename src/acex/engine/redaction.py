@@ -1,4 +1,4 @@
-"""Columns left out of a document settings an explanation, with a salted hash of each in their place.
+"""Columns left out of the document of an explanation, with a salted hash of each in their place.
 
 The hash is part of the certificate. Someone who keeps the redacted columns with their salts can prove later what they
 were; someone who has the document alone cannot test guesses, because the salt is 32 random bytes. What follows from all
@@ -12,14 +12,14 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from acex.engine.certificate import canonical_form, parsed
 from acex.values import Remark, did_you_mean, joined_words, listed
 
-LEFT_OUT = "the message is left out."
+LEFT_OUT = "the message is redacted."
 
 
 def left_out(columns: Iterable[str], names: Sequence[str]) -> list[str]:
@@ -51,16 +51,16 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     private = {name: {"salt": secrets.token_hex(32), "column": _column(document, names.index(name))} for name in gone}
     kept = [j for j, name in enumerate(names) if name not in gone]
     space, settings = document["space"], document["settings"]
-    # The name of an explanation is a hash of all that was asked for, without a salt.
+    # The identity of an explanation is a hash of the plan without a salt: guesses could be tested.
     settings = {name: value for name, value in settings.items() if name != "explanation"}
     hashes = {name: hash_of(str(left["salt"]), left["column"]) for name, left in private.items()}
-    words = f"Redacted in this copy: {joined_words(gone)}; also in what it says of changes."
+    words = f"Redacted in this copy, also in changes and remarks: {joined_words(gone)}."
     note = Remark("redacted", words).to_dict()
     rules = [rule for rule in settings.get("rules") or () if not any(_names(rule, name) for name in gone)]
     n_rules = len(settings.get("rules") or ()) - len(rules)
     out = {
         **document,
-        "error": message(document["error"], gone),
+        "error": redacted_error(document["error"], gone),
         "factual": _without(document["factual"], gone),
         "counterfactuals": [_without(row, gone) for row in document["counterfactuals"]],
         "changes": [change for change in document["changes"] if change["feature"] not in gone],
@@ -85,8 +85,8 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     return out, private
 
 
-def message(error: str | None, gone: Sequence[str]) -> str | None:
-    """The error, unless columns are redacted: models often quote the row that caused it."""
+def redacted_error(error: str | None, gone: Collection[str]) -> str | None:
+    """The error, unless columns are redacted: many models quote the row that caused it."""
     return LEFT_OUT if error and gone else error
 
 
@@ -99,13 +99,13 @@ def saved(text: str, path: str | Path | None, private: Mapping[str, Any], left_o
 
 
 def hash_of(salt: str, column: Any) -> str:
-    """What stands for a column that was left out."""
+    """The hash in place of a column that was left out."""
     form = canonical_form(parsed(json.dumps(column)))
     return hashlib.sha256(f"{salt}\n{form}".encode("ascii")).hexdigest()
 
 
 def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
-    """All that a document says of a feature."""
+    """Everything in a document about one feature."""
     feature = document["space"]["features"][j]
     return {
         "feature": feature,
@@ -119,12 +119,12 @@ def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
 
 
 def _names(rule: str, column: str) -> bool:
-    """Does the text of a rule speak of this column?"""
+    """Does the text of a rule name this column?"""
     return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", rule) is not None
 
 
 def _may_stay(remark: Mapping[str, Any] | None, gone: Sequence[str]) -> bool:
-    """Does a remark mention none of these columns? One that cannot say (of version 0.2) may mention all."""
+    """Does a remark mention none of these columns? One without that information (version 0.2) may mention all."""
     return remark is None or not (set(remark["columns"]) & set(gone) or remark["code"] == "unspecified")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from acex.engine.explanation import Explanation
+from acex.engine.redaction import redacted_error
 
 
 class RowResult(NamedTuple):
@@ -41,6 +42,16 @@ class RowResult(NamedTuple):
             e.n_reused,
             e.error,
             tuple(ways),
+        )
+
+    def without(self, columns: Collection[str]) -> RowResult:
+        """The result with these features left out, and its error, which may quote the row."""
+        if not columns:
+            return self
+        return self._replace(
+            changes={name: change for name, change in self.changes.items() if name not in columns},
+            ways=tuple(way for way in self.ways if way[0] not in columns),
+            error=redacted_error(self.error, columns),
         )
 
 

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -22,14 +22,11 @@ import pandas as pd
 from acex.arrays import FloatArray, Rows
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
-from acex.engine.past import Past
 from acex.engine.pool import Lessons, points_of
 from acex.engine.rarity import affinity, rarest_values
 from acex.engine.recorded import contradictions, value_of
-from acex.engine.rounds import Round
-from acex.engine.threads import one_blas_thread
 from acex.errors import LedgerFailed, OutOfStep
-from acex.ledger import Answer, Question, as_vote, canonical, without_vote
+from acex.ledger import Answer, Ask, Question, as_vote, canonical, without_vote
 from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
@@ -38,6 +35,7 @@ from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
 from acex.space.space import Space
+from acex.threads import one_blas_thread
 from acex.values import Label, Remark, plain
 
 MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
@@ -82,7 +80,7 @@ class Session:
         self._strategy, self._learn, self._lessons, self._metadata = strategy, learn, lessons, metadata or {}
         self._time_limit, self._deadline = time_limit, math.inf
         self._search: Search | None = None  # from the factual's label on
-        self._round: Round | None = None  # asked, and not all answered
+        self._round: _Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
         self._asked: list[str] = []  # the canonical row of each step
 
@@ -103,12 +101,12 @@ class Session:
             self.box.ledger.name(self.identity, names)
 
     @cached_property
-    def _past(self) -> Past:
+    def _past(self) -> _Past:
         """What the ledger knows of this explanation; it is begun there."""
         plan, ledger = self.plan, self.box.ledger
         self._deadline = math.inf if self._time_limit is None else time.monotonic() + self._time_limit
         if ledger.is_memory:
-            return Past(self.box, [])
+            return _Past(self.box, [])
         self.box.explanation = plan.identity
         # To send the rows again later, in the same form, and to show the same remarks.
         form = {"form": plan.space.form(), "remarks": [remark.to_dict() for remark in plan.remarks]}
@@ -119,7 +117,7 @@ class Session:
             settings={**plan.settings, **self._metadata, **form},
             space=plan.described_space(),
         )
-        return Past(self.box, asks)
+        return _Past(self.box, asks)
 
     @property
     def identity(self) -> str:
@@ -165,17 +163,17 @@ class Session:
     def ask(self) -> Rows | None:
         """The rows that want a label, in the form of the data; None when the explanation is complete.
 
-        They stay the same until all of them have been told. What is known already is not asked.
+        They stay the same until all of them have a label. Rows with a known answer are not asked.
         """
         # Ends: each turn but the last one adds rows to the history that have an answer, and none is asked twice.
         while (round_ := self._present()) is not None:
             new = round_.unanswered
             try:
-                told = self.box.hand_out([round_.questions[i] for i in new])
+                known = self.box.hand_out([round_.questions[i] for i in new])
             except OutOfStep as ahead:
                 self._follow(ahead)
                 continue
-            self._take(round_, [answer for answer in told if answer is not None])
+            self._take(round_, [answer for answer in known if answer is not None])
             if self._round is not None:
                 return round_.part(round_.unanswered)
         return None
@@ -188,7 +186,7 @@ class Session:
     def tell(self, rows: Rows, labels: Any) -> None:
         """The labels of rows that were asked: some of them or all, in any order, as the model gave them.
 
-        What was told before may be told again; another label than before does not count, but is remembered as a
+        A label may be passed again; a different one does not count but is recorded as a
         contradiction, unless the row was asked for once more: then it is a vote.
 
         Raises:
@@ -206,14 +204,14 @@ class Session:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        told = self.box.take_in(forms, unworded(labels, self.plan.labels_by_name))
-        answers = [answer for answer in told if answer.row not in before]
+        recorded = self.box.take_in(forms, unworded(labels, self.plan.labels_by_name))
+        answers = [answer for answer in recorded if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
 
     # -- rounds --------------------------------------------------------------------------------------------------
 
-    def _present(self) -> Round | None:
+    def _present(self) -> _Round | None:
         """The round that waits for answers, a new one if there is none; None when there are no more."""
         if self._round is None and self._end is None:
             with one_blas_thread():
@@ -280,7 +278,7 @@ class Session:
             self._end = ("exhausted", "exhausted") if exhausted else ("unlikely", "settled")
         return queries
 
-    def _prepared(self, queries: list[Query]) -> Round:
+    def _prepared(self, queries: list[Query]) -> _Round:
         """The round of these queries, with all that the ledger cannot work out by itself.
 
         Raises:
@@ -303,7 +301,7 @@ class Session:
             Question(form, query.purpose, position + i, seen, note.to_dict())
             for i, (form, query, note) in enumerate(zip(forms, queries, notes, strict=True))
         ]
-        return Round(queries, rows, forms, questions, notes)
+        return _Round(queries, rows, forms, questions, notes)
 
     def _refuse_forbidden(self, forms: list[str]) -> None:
         """Rows that an earlier run was about to ask may be forbidden by now: a rule is more than its code."""
@@ -312,10 +310,10 @@ class Session:
         if wanting:
             raise ValueError(
                 f"The row {wanting[0]}, which an earlier run of this explanation was about to ask, is forbidden by the "
-                f"constraint as it is now. Nothing was sent. Another seed begins anew; answers paid for stay free."
+                f"rules as they are now. Nothing was sent. Use another seed to start over; known answers are reused."
             )
 
-    def _take(self, round_: Round, answers: Sequence[Answer]) -> list[Step]:
+    def _take(self, round_: _Round, answers: Sequence[Answer]) -> list[Step]:
         """Answers to rows of the present round; when all are there, its steps, and the search goes on."""
         round_.answers.update({answer.row: answer for answer in answers})
         if round_.unanswered:
@@ -326,7 +324,7 @@ class Session:
         self._round = None
         return self.steps[before:]
 
-    def _tell(self, round_: Round, i: int, row: dict[str, Any]) -> None:
+    def _tell(self, round_: _Round, i: int, row: dict[str, Any]) -> None:
         """One more step; the search learns from it."""
         query, question, answer = round_.queries[i], round_.questions[i], round_.answers[round_.forms[i]]
         paid = int(round_.forms[i] in self.box.sent and round_.forms[i] not in round_.forms[:i])
@@ -347,7 +345,7 @@ class Session:
         )
         steps = [*self.steps, judged(step, self.steps, self.plan.target)]
         is_factual = query.purpose == "factual"
-        # What is wrong with the first label is said before anything rests on it.
+        # An error about the first label comes before anything depends on it.
         hint = self._learn(factual_label(steps, self.plan.target)) if is_factual else None
         self.steps = steps
         self._asked.append(without_vote(answer.row))
@@ -432,18 +430,20 @@ class Session:
         """
         search = self._search
         if search is None:
-            raise ValueError("Nothing is known yet: the first row to be told is the factual itself.")
+            raise ValueError("There is no answer yet, not even to the row itself.")
         chosen = search.counterfactuals
         outcome, stopped_by = self._end or ("budget_spent", "budget")
         has_robustness = self._strategy.margin is not None or (
             self._end is not None and not self.plan.settings["scores"]
         )
+        # What one more query saves only matters where a total budget is shared out, and takes as long as a query.
+        is_shared = self.box.budget < self.plan.budget
         return Ending(
             "found" if len(chosen) else outcome,
             stopped_by,
             tuple(chosen.tolist()),
             tuple(search.robustness.tolist()) if has_robustness else (),
-            search.expected_saving,
+            search.expected_saving if is_shared else np.inf,
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
             rarest_values=tuple(rarest_values(self.problem, x) for x in search.history.X[chosen]),
             needed=self._needed(search),
@@ -484,6 +484,62 @@ class Session:
             remarks=remarks,
             metadata=self._metadata,
         )
+
+
+@dataclass
+class _Round:
+    """Rows that are sent together, in all their forms, and the answers so far."""
+
+    queries: list[Query]
+    rows: Rows  # as the model takes them
+    forms: list[str]  # their keys in the ledger
+    questions: list[Question]
+    notes: list[Note]
+    answers: dict[str, Answer] = field(default_factory=dict)
+
+    @property
+    def unanswered(self) -> list[int]:
+        """Positions without an answer, each row once."""
+        first = {form: i for i, form in reversed(list(enumerate(self.forms))) if form not in self.answers}
+        return sorted(first.values())
+
+    def part(self, places: list[int]) -> Rows:
+        """The rows at these places."""
+        return self.rows.iloc[places] if isinstance(self.rows, pd.DataFrame) else self.rows[places]
+
+
+class _Past:
+    """What the ledger knew of this explanation when it was begun, and what each of its questions may know."""
+
+    def __init__(self, box: BlackBox, asks: Sequence[Ask]) -> None:
+        self._box, self.is_recorded = box, box.explanation is not None
+        self.asks = {ask.position: ask for ask in asks}
+        # What ended once stays ended, whatever others have asked since; a larger budget goes on from there.
+        self.end = None if box.explanation is None else box.ledger.explanation(box.explanation).seen_at_end
+        self.n_asked = len(asks)  # when it ended
+        self._now: tuple[int, int] = (-1, 0)  # a position, and what can be seen there
+
+    def seen(self, position: int) -> int:
+        """The newest answer that the question at this position may know of; the same when it is asked again."""
+        if position in self.asks:
+            return self.asks[position].seen
+        if self._now[0] != position:
+            newest = self.end if self.ended_at(position) else self._box.ledger.account(self._box.model_id).last_sequence
+            self._now = position, newest or 0
+        return self._now[1]
+
+    def ended_at(self, position: int) -> bool:
+        """Did it end there, before the question at this position?"""
+        return self.end is not None and position == self.n_asked
+
+    def round_at(self, position: int) -> list[Ask]:
+        """The questions that were asked at once from this position on; none if nothing was."""
+        asks: list[Ask] = []
+        while (ask := self.asks.get(position + len(asks))) is not None:
+            if asks and ask.note["first"] != asks[0].note["first"]:
+                break
+            asks.append(ask)
+        return asks
 
 
 def _points(queries: Sequence[Query]) -> FloatArray:

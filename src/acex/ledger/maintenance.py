@@ -135,9 +135,9 @@ def check(where: str | os.PathLike[str]) -> list[str]:
             if findings or version_of(connection) != newest_version():
                 return findings
             same = (answers.c.query_id == queries.c.id) & (answers.c.sequence == queries.c.sequence)
-            lost = select(queries.c.id).outerjoin(answers, same)
+            lost = select(queries.c.model_id, queries.c.row).outerjoin(answers, same)
             lost = lost.where(queries.c.sequence.is_not(None), answers.c.sequence.is_(None))
-            findings = [f"the answer of query {key} is missing" for key in connection.scalars(lost)]
+            findings = [f"model {model!r}: the answer to {row} is missing" for model, row in connection.execute(lost)]
         journal = database.journal()
         for path, entries in journal.others():
             if entries and not journal.is_alive(path.name.removeprefix(journal.prefix.name)):

@@ -46,7 +46,7 @@ def as_predict(model: Any, scores: bool = False) -> Predict:
             check_is_fitted(model)  # now, instead of with the first query
         return _estimator_scores(model) if scores else cast("Predict", predict)
     if callable(model):
-        return _function_scores(model) if scores else cast("Predict", model)
+        return partial(_likeliest_of_function, model) if scores else cast("Predict", model)
     raise TypeError(f"model must have a predict method or be callable, got {type(model).__name__}.")
 
 
@@ -143,10 +143,6 @@ def _inside(model: Any) -> Any:
     if "FrozenEstimator" in kinds:
         return model.estimator
     return getattr(model, "best_estimator_", None)  # of a hyperparameter search
-
-
-def _function_scores(function: Predict) -> Predict:
-    return partial(_likeliest_of_function, function)
 
 
 def _likeliest_of_function(function: Predict, rows: Rows) -> Scored:
@@ -318,9 +314,8 @@ def _of_lightgbm(booster: Any) -> ProbabilityModel | NumberModel:
     about = booster.dump_model(num_iteration=1)
     objective = about.get("objective", "a custom objective").partition(" ")[0]
     names = booster.feature_name()
-    given = (
-        None if names == [f"Column_{j}" for j in range(len(names))] else names
-    )  # LightGBM's names for columns without names
+    unnamed = [f"Column_{j}" for j in range(len(names))]  # LightGBM's names for columns without names
+    given = None if names == unnamed else names
     if objective not in ("binary", "multiclass", "multiclassova"):
         return NumberModel(partial(_ask_lightgbm_number, booster), _no_labels("LightGBM", objective), given)
     return ProbabilityModel(list(range(max(about["num_class"], 2))), partial(_ask_lightgbm, booster), given)

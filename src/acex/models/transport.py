@@ -12,8 +12,7 @@ import json
 import os
 import re
 import warnings
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -26,8 +25,6 @@ from typing import Any, TypeAlias
 from acex.errors import MissingExtra
 from acex.values import listed
 
-PIECE = 2**16  # bytes that are decompressed at once
-GZIP = zlib.MAX_WBITS | 16  # zlib's flag for the gzip format
 # Codecs of Python that are not charsets of JSON; a server that names one is mistaken or hostile.
 NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
 EXCERPT = 300  # characters of a server's text that an error quotes
@@ -178,9 +175,15 @@ def exchange(url: str, content: bytes, headers: Mapping[str, str], *, timeout: f
     """Post one request and wait at most `timeout` seconds; an answer may have at most `limit` bytes.
 
     Each request has its own connection: if the server has just dropped a reused one, the failure looks the same as
-    that of a request that was charged.
+    that of a request that was charged. It runs in its own thread, which goes on after the timeout: a socket's timeout
+    starts again with each byte, so a server that sends slowly would block for ever.
     """
-    return _within(timeout, lambda: _exchange(url, content, headers, timeout, limit))
+    done: SimpleQueue[Outcome] = SimpleQueue()
+    Thread(target=lambda: done.put(_exchange(url, content, headers, timeout, limit)), daemon=True).start()
+    try:
+        return done.get(timeout=timeout)
+    except Empty:
+        return Unanswered(f"out of time after {timeout:g} seconds")
 
 
 def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: float, limit: int) -> Outcome:
@@ -198,13 +201,13 @@ def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: flo
         with httpx2.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
             received = bytearray()
             try:
-                for piece in _unpacked(response.iter_raw(), response.headers.get("content-encoding", ""), limit):
+                for piece in response.iter_bytes():
                     received += piece
                     if len(received) > limit:
-                        raise ValueError(_too_long(limit))
+                        raise ValueError(f"its body has more than {limit:,} bytes (answer_limit)")
                     if monotonic() > deadline:
-                        return Unanswered("out of time")  # the caller has given up: see `_within`
-            except (ValueError, httpx2.TransportError) as error:
+                        return Unanswered("out of time")  # the caller has given up
+            except (ValueError, httpx2.TransportError, httpx2.DecodingError) as error:
                 if response.is_success:  # for an error the status is enough
                     why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
                     return Unanswered(why)
@@ -225,51 +228,6 @@ def client_library() -> ModuleType:
     return httpx2
 
 
-def _unpacked(chunks: Iterable[bytes], encoding: str, limit: int) -> Iterator[bytes]:
-    """The decompressed body in small pieces; never holds more than `limit` bytes.
-
-    Raises:
-        ValueError: the body is longer, damaged, or compressed with another method than gzip.
-    """
-    chunks = _counted(chunks, limit)
-    match encoding.strip().lower():
-        case "" | "identity":
-            yield from chunks
-        case "gzip" | "x-gzip":
-            try:
-                yield from _unzipped(chunks)
-            except zlib.error as error:
-                raise ValueError(f"its body cannot be decompressed: {error}") from None
-        case _:
-            raise ValueError(f"its body is compressed with {encoding!r}; only gzip is accepted")
-
-
-def _counted(chunks: Iterable[bytes], limit: int) -> Iterator[bytes]:
-    total = 0
-    for chunk in chunks:
-        total += len(chunk)
-        if total > limit:
-            raise ValueError(_too_long(limit))
-        yield chunk
-
-
-def _unzipped(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    unzip = zlib.decompressobj(GZIP)
-    for chunk in chunks:
-        while chunk:
-            if unzip.eof:  # another gzip member follows
-                unzip = zlib.decompressobj(GZIP)
-            yield unzip.decompress(chunk, PIECE)
-            chunk = unzip.unused_data if unzip.eof else unzip.unconsumed_tail
-    yield unzip.flush()
-    if not unzip.eof:
-        raise ValueError("its compressed body is incomplete")
-
-
-def _too_long(limit: int) -> str:
-    return f"its body has more than {limit:,} bytes (answer_limit)"
-
-
 def _seconds(retry_after: str | None) -> float | None:
     """How long to wait, from the header's number of seconds or date; None if it is neither."""
     if retry_after is None:
@@ -280,16 +238,3 @@ def _seconds(retry_after: str | None) -> float | None:
         return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
         return None
-
-
-def _within(seconds: float, work: Callable[[], Outcome]) -> Outcome:
-    """The result of the work, or `Unanswered` after so many seconds; the work goes on in its thread.
-
-    A socket's timeout starts again with each byte, so a server that sends slowly would block for ever.
-    """
-    done: SimpleQueue[Outcome] = SimpleQueue()
-    Thread(target=lambda: done.put(work()), daemon=True).start()
-    try:
-        return done.get(timeout=seconds)
-    except Empty:
-        return Unanswered(f"out of time after {seconds:g} seconds")

@@ -19,7 +19,7 @@ from acex.values import Label, Remark, fingerprint
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
-    """What is to be explained, how, and for how many queries at most. Made by `Explainer.plan`, which queries nothing.
+    """What is to be explained, how, and for how many queries at most: `Explainer.search(x).plan`.
 
     Attributes:
         factual: the row to explain, its values by feature.

@@ -131,7 +131,13 @@ def steps_written(
             at=query.get("at"),
             seen=0,
             scores=query.get("scores"),
-            note=Note(i, query["cost"], query["hit"], affinities.get(i), reference=query.get("reference")),
+            note=Note(
+                i,
+                query["cost"],
+                query.get("counts", query["hit"]),
+                affinities.get(i),
+                reference=query.get("reference"),
+            ),
         )
         for i, (row, query) in enumerate(zip(rows, queries, strict=True))
     ]
@@ -180,7 +186,7 @@ class Ending:
         rarest_values: of each, a remark on the pair of values that is rarest in the data; None where none is rare.
         needed: for each, its changes by feature: "needed" and how that was checked, or "not checked".
         votes: with noise, for each (answers for it, all its answers, probability that it is a hit).
-        expected_saving: what one more query is expected to save, in cost; infinite without a counterfactual.
+        expected_saving: cost that one more query is expected to save, for batches with a total budget; else infinite.
         improvement_odds: the chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where unknown.
         remarks: what a reader should know.
         error: what went wrong, of an explanation that failed.

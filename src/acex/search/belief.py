@@ -2,8 +2,8 @@
 
 The network (trained by `python -m benchmarks train`, evaluated with NumPy alone) reads about fifty numbers that
 describe a point given the evidence (`belief_inputs`), among them the predictions of Gaussian processes, and returns its
-log odds of being a hit. Labels, scores, known outcomes and answers of other searches are all inputs: how far to trust each was
-learned too.
+log odds of being a hit. Labels, scores, known outcomes and answers of other searches are all inputs: how far to trust
+each was learned too.
 
     x   inputs, (n, f)     W, b   weights and biases of a layer
 

@@ -5,7 +5,7 @@
 No input depends on the units, the number or the meaning of the features: distances are relative to the distance to the
 factual or to a typical row, costs to the best hit or to reference rows. So what was learned on simulated tasks applies
 to other tables. To add an input or change its meaning, increase `REVISION` and train again
-(`python -m benchmarks train`); a test compares it with the revision of the weights. The names are stored with the weights.
+(`python -m benchmarks train`); a test compares it with the revision of the weights. The names are stored with them.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Feasible(Strategy):
 
     Example:
         >>> strategy = acex.Feasible(effort="spend", margin=0.7)
-        >>> acex.explain(model, row, data=rows, strategy=strategy)  # doctest: +SKIP
+        >>> acex.explain(model, row, rows, strategy=strategy)  # doctest: +SKIP
     """
 
     name: ClassVar[str] = "feasible"

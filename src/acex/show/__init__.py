@@ -1,1 +1,1 @@
-"""What was found, for people: words, pictures, pages. Nothing here asks the model."""
+"""Explanations for people: sentences, pictures, pages. Nothing here queries the model."""

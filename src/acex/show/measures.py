@@ -1,7 +1,7 @@
-"""What a counterfactual is worth: plain numbers of an explanation, nothing asked.
+"""Measures of a counterfactual, named as in section 4.2 of the paper.
 
-The names are the paper's (section 4.2): d2 and g1 are l2 and l1 distance in raw codes, d2n and g1n the same
-in standard deviations of the reference, J = d2n + beta g1n with the features' weights.
+d2 and g1 are the l2 and l1 distance in codes, d2n and g1n the same in standard deviations of the reference; the cost is
+J = d2n + beta g1n with the weights of the features.
 """
 
 from __future__ import annotations
@@ -10,29 +10,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from acex.space.cost import n_changed
-
 if TYPE_CHECKING:
     from acex.engine.explanation import Explanation
 
 
 def measures(explanation: Explanation) -> dict[str, float]:
-    """The measures of the best counterfactual; distances are NaN when there is none."""
-    out = {"queries": float(explanation.n_queries), "validity": float(explanation.outcome == "found")}
-    names = ("cost", "d2", "g1", "d2n", "g1n", "n_changed", "affinity")
+    """The measures of the best counterfactual; NaN without a counterfactual, or if not recorded."""
+    values = {"queries": float(explanation.n_queries), "validity": float(explanation.outcome == "found")}
     if explanation.outcome != "found":
-        return out | dict.fromkeys(names, float("nan"))
+        return values | dict.fromkeys(("cost", "d2", "g1", "d2n", "g1n", "n_changed", "affinity"), float("nan"))
     space, scale = explanation.plan.space, explanation.plan.scale
-    x = space.encode(explanation.factual)[0]
-    best = space.encode(explanation.counterfactual)
+    x, best = space.encode(explanation.factual)[0], space.encode(explanation.counterfactual)
     z, step = scale.differences(best, x)[0], scale.steps(best, x)[0]
-    values = (
-        float(explanation.costs[0]),
-        float(np.linalg.norm(step)),
-        float(np.abs(step).sum()),
-        float(np.linalg.norm(z)),
-        float(np.abs(z).sum()),
-        float(n_changed(best, x)[0]),
-        explanation.affinities[0] if explanation.affinities else float("nan"),  # an older ledger does not know it
-    )
-    return out | dict(zip(names, values, strict=True))
+    return values | {
+        "cost": explanation.costs[0],
+        "d2": float(np.linalg.norm(step)),
+        "g1": float(np.abs(step).sum()),
+        "d2n": float(np.linalg.norm(z)),
+        "g1n": float(np.abs(z).sum()),
+        "n_changed": float((best[0] != x).sum()),
+        "affinity": next(iter(explanation.affinities), float("nan")),
+    }

@@ -1,9 +1,9 @@
-"""An explanation as a page, for whom it may be."""
+"""An explanation as a page: a report, or a notice for the person concerned."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from acex.engine.redaction import redacted
 
 
 def without(explanation: Explanation, columns: Iterable[str]) -> Explanation:
-    """The explanation as others may see it, some columns left out."""
+    """The explanation with these columns redacted."""
     gone = list(columns)
     return Explanation.from_json(json.dumps(redacted(explanation.to_dict(), gone)[0])) if gone else explanation
 
@@ -24,27 +24,25 @@ def page(
     redact: Iterable[str] = (),
     price_per_row: float | None = None,
     sign: str | Path | None = None,
-    fields: Any = None,
-    template: Any = "english",
+    fields: Mapping[str, Any] | str | Path | None = None,
+    template: str | Path = "english",
 ) -> str:
-    """The page, as text: a "report" for who looks into it, or a "notice" for the person concerned.
+    """The page, as text.
 
     Args:
+        profile: "report" or "notice".
         redact: features to leave out.
         price_per_row, sign: of a report, see `acex.show.report.explanation_page`.
         fields, template: of a notice, see `acex.show.notice.notice_page`.
-
-    Raises:
-        ValueError: there is no such profile, or a notice lacks what it has to say.
     """
     from acex.show.notice import notice_page
     from acex.show.report import explanation_page
 
+    if profile not in ("report", "notice"):
+        raise ValueError(f"profile must be 'report' or 'notice', got {profile!r}.")
     explanation = without(explanation, redact)
     if profile == "report":
         return explanation_page(explanation, price_per_row=price_per_row, sign=sign)
-    if profile != "notice":
-        raise ValueError(f"profile must be 'report' or 'notice', got {profile!r}.")
     if fields is None:
-        raise ValueError("profile 'notice' needs fields: a mapping or a TOML file with what acex cannot know.")
+        raise ValueError("profile 'notice' needs fields: a mapping or a TOML file; see docs/audit.md.")
     return notice_page(explanation, fields, template)

@@ -1,9 +1,9 @@
-"""The changes as sentences, for letters and for the head of a report; other languages bring their own `Templates`."""
+"""The changes as sentences, for letters and the title of a report; `Templates` holds the words of a language."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
@@ -13,53 +13,53 @@ from acex.plan.target import Measured
 from acex.space.feature import MISSING
 from acex.values import is_missing, listed
 
-MOST_IN_ONE = 6  # changes that one sentence can hold; the rest is counted
-BARE = ("yes", "no", "true", "false", "y", "n")  # labels that need a verb
-_CHANGE = ("feature", "before", "after", "unit")
-_PLACES = {
-    "increase": _CHANGE,
-    "decrease": _CHANGE,
-    "switch": _CHANGE,
-    "condition": _CHANGE,
+MOST_IN_ONE = 6  # changes in one sentence; the rest is counted
+BARE = ("yes", "no", "true", "false", "y", "n")  # labels that cannot start a sentence
+PLACES = {
+    **dict.fromkeys(("increase", "decrease", "switch", "condition"), ("feature", "before", "after", "unit")),
+    **dict.fromkeys(("label", "measured", "already", "becomes", "stays", "nothing"), ("label",)),
     "opening": ("label", "conditions"),
+    "chance": ("label", "of"),
     "more": ("n",),
     "hidden": (),
-    "label": ("label",),
-    "measured": ("label",),
-    "chance": ("label", "of"),
-    "already": ("label",),
-    "becomes": ("label",),
-    "stays": ("label",),
-    "nothing": ("label",),
     "failed": ("error",),
 }
 
 
+def check_places(where: str, text: str, known: Collection[str]) -> None:
+    """Raise unless `str.format` can fill every place of the text with the known names."""
+    try:
+        places = {place for _, place, _, _ in Formatter().parse(text) if place is not None}
+    except ValueError as error:
+        raise ValueError(f"{where}: {text!r}: {error}.") from None
+    if unknown := sorted(places - set(known)):
+        raise ValueError(f"{where}: {text!r}: unknown place {listed(unknown)}; expected {listed(known)}.")
+
+
 @dataclass(frozen=True)
 class Templates:
-    """How sentences are made: texts with places in braces, as `str.format` fills them.
+    """The words of a language: texts with places in braces, filled by `str.format`.
 
-    Of a change there are `{feature}`, `{before}`, `{after}` and `{unit}`, which brings its own space in front and is
-    empty where there is none.
+    The places of a change are `{feature}`, `{before}`, `{after}` and `{unit}`, which starts with a space or is empty.
 
     Attributes:
-        increase, decrease, switch: the sentence about one number that rises or falls, or one category.
+        increase, decrease, switch: the sentence about a number that rises or falls, or a category.
         condition: one change within the opening.
         opening: the sentence about all changes, from `{label}` and `{conditions}`.
-        comma, last: what stands between two conditions, and before the last one.
-        more: the last condition where there are more than a reader can take in; `{n}` is at least 2.
-        hidden: the condition where every change is left out, as `redact=` does.
-        label: what stands for a label that is no text, such as 1.
-        measured, chance: the same where a number was wanted: the model's answer, or the probability of label `{of}`.
+        comma, last: between two conditions, and before the last one.
+        more: the last condition where there are too many for one sentence; `{n}` is at least 2.
+        hidden: the condition where every change was redacted.
+        label: a label that is not a text, such as 1.
+        measured, chance: where the target is a number: the model's answer, or the probability of label `{of}`.
         unchecked: after the sentence about a change that was not checked.
-        already, nothing, failed: instead of the opening, when nothing had to be changed, nothing was found, or the
-            row could not be explained.
-        becomes, stays: what stands for a label in these sentences that is no word for a decision, such as "no".
-        decimal, thousands: what stands in numbers at the decimal point and between groups of three digits.
-        words: what features, categories, units and labels are called; those that are missing keep their name.
+        already, nothing, failed: instead of the opening, when nothing has to change, nothing was found, or the row
+            could not be explained.
+        becomes, stays: replaces a label that cannot start a sentence, such as "no".
+        decimal, thousands: the decimal point, and the separator of groups of three digits.
+        words: names of features, categories, units and labels; what is missing keeps its own name.
 
     Raises:
-        ValueError: a text has a place that nothing fills.
+        ValueError: a text has an unknown place.
 
     Example:
         >>> import acex
@@ -76,7 +76,7 @@ class Templates:
     comma: str = ", "
     last: str = " and "
     more: str = "{n} more features changed"
-    hidden: str = "what is left out here were different"
+    hidden: str = "features that are left out here were different"
     label: str = "label {label}"
     measured: str = "an answer of {label}"
     chance: str = "a probability of {label} for {of}"
@@ -91,32 +91,20 @@ class Templates:
     words: Mapping[str, str] = field(default_factory=lambda: {"True": "yes", "False": "no"})
 
     def __post_init__(self) -> None:
-        for name, known in _PLACES.items():
-            text = getattr(self, name)
-            try:
-                places = {place for _, place, _, _ in Formatter().parse(text) if place is not None}
-            except ValueError as error:
-                raise ValueError(f"{name}: {text!r}: {error}.") from None
-            strange = sorted(places - set(known))
-            if strange:
-                raise ValueError(f"{name}: {text!r}: nothing fills {listed(strange)}; there are {listed(known)}.")
+        for name, known in PLACES.items():
+            check_places(name, getattr(self, name), known)
 
     def word(self, name: Any) -> str:
-        """What this feature, category or unit is called."""
+        """The name of a feature, category or unit."""
         return self.words.get(str(name), str(name))
 
     def labelled(self, label: Any) -> str:
-        """What this label is called."""
+        """The name of a label."""
         known = isinstance(label, str) or str(label) in self.words
         return self.word(label) if known else self.label.format(label=label)
 
-    def decided(self, label: Any, sentence: str) -> str:
-        """What this label is called at the head of a sentence: "No if ..." would be read as something else."""
-        word = self.labelled(label)
-        return sentence.format(label=word) if word.lower() in BARE else word
-
     def number(self, text: str) -> str:
-        """A number, written with a decimal point, as it is written in this language."""
+        """A number with a decimal point, as this language writes it."""
         digits, _, fraction = text.partition(".")
         digits = re.sub(r"(?<=\d)(?=(\d{3})+$)", lambda _: self.thousands, digits)
         return f"{digits}{self.decimal}{fraction}" if fraction else digits
@@ -136,10 +124,7 @@ def sentences(explanation: Explanation, templates: Templates = ENGLISH) -> list[
 
 
 def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> str:
-    """What it takes, as one sentence of plain text: "Approved if duration were 18 instead of 36 months."
-
-    Where nothing was found, or nothing has to change, the sentence says so.
-    """
+    """The explanation as one sentence: "Approved if duration were 18 instead of 36 months." """
     if explanation.outcome == "failed":
         return templates.failed.format(error=explanation.error)
     if explanation.outcome != "found":
@@ -154,11 +139,12 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
 
 
 def _labelled(explanation: Explanation, templates: Templates, which: int) -> str:
-    """What the answer before (0) or after (1) is called."""
+    """The answer before (0) or after (1), as text."""
     target = explanation.plan.target
     if not isinstance(target, Measured):
+        word = templates.labelled((explanation.label_before, explanation.label_after)[which])
         sentence = (templates.stays, templates.becomes)[which]
-        return templates.decided((explanation.label_before, explanation.label_after)[which], sentence)
+        return sentence.format(label=word) if word.lower() in BARE else word  # "No if ..." would be misread
     number = templates.number(labels_as_text(explanation)[which])
     if target.label is None:
         return templates.measured.format(label=number)
@@ -166,25 +152,25 @@ def _labelled(explanation: Explanation, templates: Templates, which: int) -> str
 
 
 def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each change of the best counterfactual: the name of its template, and what fills the places in it."""
+    """Each change of the best counterfactual: the name of its template, and the values of its places."""
     for name, before, after in explanation.changes[["feature", "before", "after"]].itertuples(index=False, name=None):
         feature = explanation.plan.space.feature(name)
-        leaps = is_missing(before) or is_missing(after)
+        has_gap = is_missing(before) or is_missing(after)
         write = templates.number if feature.is_number else templates.word
         unit = f" {templates.word(feature.unit)}" if feature.unit else ""
         first, second = (write(text) for text in feature.texts(before, after))
-        if leaps:  # of the two, only a number has a unit
+        if has_gap:  # of the two, only the number has a unit
             first, second = (
                 templates.word(MISSING) if is_missing(value) else f"{text}{unit}"
                 for value, text in ((before, first), (after, second))
             )
             unit = ""
         change = {"feature": templates.word(name), "before": first, "after": second, "unit": unit}
-        yield "switch" if leaps else feature.verb(before, after), change
+        yield "switch" if has_gap else feature.verb(before, after), change
 
 
 def _capital(sentence: str) -> str:
-    """The sentence with a capital in front, unless it begins with a name that is no plain word, such as pH or x0."""
+    """The sentence with a capital letter, unless it starts with a name such as pH or x0."""
     first = sentence.split(maxsplit=1)[:1]
     is_word = bool(first) and first[0].rstrip(".,:;").isalpha() and first[0].islower()
     return sentence[0].upper() + sentence[1:] if is_word else sentence

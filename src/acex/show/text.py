@@ -1,4 +1,4 @@
-"""Changes as people write them, in a terminal."""
+"""A table of changes for the terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ WIDTH = 80  # columns of a terminal
 
 
 def drawn(changes: Iterable[tuple[str, ...]]) -> str:
-    """Changes in words (see `Explanation.changes_in_words`) as a table that fits a terminal.
-
-    Long texts are folded, none is cut short.
-    """
+    """Changes (see `changes_as_text`) as a table of 80 columns; long texts are folded, never cut."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -137,14 +137,6 @@ def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
         )
 
 
-def refuse_gaps(columns: Iterable[tuple[Column, pd.Series[Any]]]) -> None:
-    """Raise if a row has several missing values, and name all of their columns."""
-    gaps = [c.feature.name for c, v in columns if len(v) == 1 and not c.feature.gaps and v.isna().iloc[0]]
-    if len(gaps) > 1:
-        what = f"the row: no value in {listed(gaps)}. Fill them in; or, for a model that takes gaps and columns that"
-        raise ValueError(f'{what} hold them, missing="keep" (in the shell --missing keep).')
-
-
 def holds_gaps(dtype: Any) -> bool:
     """Can a column of this dtype hold a gap?"""
     return not (isinstance(dtype, np.dtype) and dtype.kind in "iub")
@@ -260,30 +252,18 @@ def is_complete(data: Rows) -> BoolArray:
     return np.asarray(~gaps.any(axis=1), dtype=bool)
 
 
-def complete_rows(data: pd.DataFrame) -> pd.DataFrame:
-    """The rows without a gap.
-
-    Raises:
-        ValueError: there are none.
-    """
-    whole = is_complete(data)
-    if whole.all() or len(data) == 0:
-        return data
-    if not whole.any():
-        what = f"every row of data has a gap: {_counted(data)}"
-        raise ValueError(
-            f"{what}. Leave out the columns that have most of them (in the shell --drop), or fill them in."
-        )
-    return data[whole]
-
-
 def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashable, pd.Series[Any]]]:
     """The label of each column, and its values that are not missing.
 
     Raises:
         ValueError: there are none.
     """
-    rows = complete_rows(data) if checked(missing) == "drop" else data
+    rows = data[is_complete(data)] if missing == "drop" and len(data) else data
+    if len(rows) < min(len(data), 1):
+        raise ValueError(
+            f"every row of data has a gap: {_counted(data)}. Leave out the columns that have most of them (in the "
+            f"shell --drop), or fill them in."
+        )
     empty = [label for label, column in rows.items() if len(rows) and column.isna().all()]
     if empty:
         raise ValueError(f"{listed(empty)}: every value is missing. Leave out the column (in the shell --drop).")
@@ -291,19 +271,12 @@ def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashabl
         yield label, column.dropna().infer_objects()
 
 
-def checked(missing: Missing) -> Missing:
-    """The same, if it is "drop" or "keep"."""
-    if missing not in ("drop", "keep"):
-        raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}.")
-    return missing
-
-
 def drop_incomplete(data: Rows, outcomes: Any, missing: Missing) -> tuple[Rows, Any, tuple[Remark, ...]]:
     """The rows that a space with this `missing` keeps, with their outcomes, and a remark about those dropped.
 
     If every row has a gap, all are kept: `Space.infer` and `Space.encode` raise the error.
     """
-    if checked(missing) == "keep" or not (isinstance(data, pd.DataFrame) or np.ndim(data) == 2):
+    if missing == "keep" or not (isinstance(data, pd.DataFrame) or np.ndim(data) == 2):
         return data, outcomes, ()
     complete = is_complete(data)
     if complete.all() or not complete.any():

@@ -66,10 +66,9 @@ class Feature:
             raise ValueError(f"{self.name!r}: a {self.kind} feature has no order, so no direction; use Ordinal.")
         if not (is_finite(self.weight) and self.weight > 0):
             raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
+        self._set(weight=float(self.weight))  # 3 and 3.0 are the same weight, and the same explanation
         if not isinstance(self.gaps, bool):
             raise ValueError(f"{self.name!r}: gaps must be True or False, got {self.gaps!r}.")
-        if self.gaps and not self.takes_gaps:
-            raise ValueError(f"{self.name!r}: values of kind {self.kind} cannot be missing; fill them in.")
 
     def _set(self, **values: Any) -> None:
         """Replace what was passed by its plain form, while the feature is being made."""
@@ -81,17 +80,7 @@ class Feature:
         """What files call the kind."""
         return type(self).__name__.lower()
 
-    @classmethod
-    def has_own(cls, method: str) -> bool:
-        """Does the kind override this method? Otherwise it is computed for all features at once."""
-        return next(c for c in cls.__mro__ if method in vars(c)) is not Feature
-
     # -- its column ------------------------------------------------------------------------------
-
-    @property
-    def takes_gaps(self) -> bool:
-        """Can a gap be encoded?"""
-        return self.ordered or self.has_own("gap")
 
     @property
     def gap(self) -> float:
@@ -248,10 +237,6 @@ class Feature:
         """The least and the greatest such code from low to high; descending if there is none."""
         return low, high
 
-    def confined(self, x: FloatArray, allowed: FloatArray, home: float) -> FloatArray:
-        """The nearest of the codes allowed to each code, (n,); `home` is the factual's."""
-        return np.clip(x, allowed[0], allowed[-1])
-
     # -- how far apart codes are, where they have no order -----------------------------------------
 
     def steps(self, x: FloatArray | float, y: FloatArray | float) -> FloatArray:
@@ -266,7 +251,7 @@ class Feature:
     @property
     def has_many(self) -> bool:
         """Has it so many codes, each as far from any other, that differences are counted without a block?"""
-        return not self.ordered and self.high >= MOST_ONE_HOT and not self.has_own("steps")
+        return not self.ordered and self.high >= MOST_ONE_HOT
 
     def block(self, x: FloatArray, unit: float) -> FloatArray:
         """Coordinates of codes, (n, k), whose Euclidean distances are the steps times `unit`."""

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
+from math import isfinite, nan
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -97,7 +98,9 @@ class Numeric(Feature):
         try:
             number = float(text)
         except ValueError:
-            raise ValueError(f"expected a number, got {text!r}.") from None
+            number = nan
+        if not isfinite(number):
+            raise ValueError(f"expected a number, got {text!r}.")
         return int(number) if number.is_integer() else number
 
     def reaching(self, x: FloatArray) -> Feature:
@@ -367,9 +370,6 @@ class Nominal(Categorical):
     @classmethod
     def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
         return {"categories": tuple(sorted(column.unique().tolist()))}
-
-    def confined(self, x: FloatArray, allowed: FloatArray, home: float) -> FloatArray:
-        return np.where(np.isin(x, allowed), x, home if home in allowed else allowed[0])
 
 
 def truth(value: Any) -> bool | None:

@@ -191,21 +191,20 @@ class Region:
         return out
 
     def _confined(self, j: int, x: FloatArray) -> FloatArray:
-        """The nearest of the codes allowed to feature j, (n,)."""
+        """The nearest of the codes allowed to feature j, (n,); without an order, the factual's or the first."""
         feature, allowed = self.space.features[j], self.allowed[j]
-        if j in self.listed and feature.ordered:
+        if feature.ordered:
             return np.asarray(allowed[np.abs(x[:, None] - allowed).argmin(axis=1)])
-        return feature.confined(x, allowed, self.factual[j])
+        home = self.factual[j]
+        return np.where(np.isin(x, allowed), x, home if home in allowed else allowed[0])
 
     @cached_property
     def _partial(self) -> list[int]:
         """The features that may take some of their codes only, where clipping does not lead to these."""
         partial = []
         for j, (feature, column) in enumerate(zip(self.space.features, self.space.held, strict=True)):
-            is_whole = np.array_equal(self.allowed[j], column.every) and not feature.gaps
-            if j in self.listed and not feature.lists_codes:
-                is_whole = False
-            if (j in self.listed or not feature.ordered or feature.has_own("confined")) and not is_whole:
+            is_whole = feature.lists_codes and np.array_equal(self.allowed[j], column.every) and not feature.gaps
+            if (j in self.listed or not feature.ordered) and not is_whole:
                 partial.append(j)
         return partial
 

@@ -133,18 +133,11 @@ class Scale:
         """Signed steps from x, (d,), to each point, (n, d); 1 from one category to another."""
         steps = X - x
         steps = np.where(self.is_nominal, steps != 0, steps)
-        for j in self._own_steps:
-            steps[:, j] = self.space.features[j].steps(X[:, j], x[j])
         gapped = self.space.gapped
         if len(gapped):
             differ = (X[:, gapped] == MISSING_CODE) != (x[gapped] == MISSING_CODE)
             steps[:, gapped] = np.where(differ, self.gap_step * self.deviations[gapped], steps[:, gapped])
         return steps
-
-    @cached_property
-    def _own_steps(self) -> list[int]:
-        """The features without an order whose categories are not all equally far apart."""
-        return [j for j, f in enumerate(self.space.features) if not f.ordered and f.has_own("steps")]
 
     def differences(self, X: FloatArray, x: FloatArray) -> FloatArray:
         """The same in standard deviations, (n, d)."""

@@ -15,6 +15,7 @@ from pandas.api import types
 
 from acex.space.columns import Missing, all_at_once, infer_feature, known_values
 from acex.space.feature import Feature, kind_named
+from acex.space.kinds import Ordinal
 from acex.space.space import Space
 from acex.values import listed
 
@@ -93,7 +94,7 @@ def described(entry: Any) -> FeatureSchema:
         known = ["name", "kind", *dict.fromkeys("range" if key in ("low", "high") else key for key in keys)]
         raise ValueError(f"features: {entry}: unknown {listed(unknown)}; there are {listed(known)}.")
     schema = FeatureSchema(name, kind, given)
-    if schema.missing and not kind.has_own("fields_of"):
+    if schema.missing and issubclass(kind, Ordinal):
         raise ValueError(f"{name!r}: an {word} column needs {', '.join(schema.missing)}, from lowest to highest.")
     return schema
 

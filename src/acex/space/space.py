@@ -6,11 +6,10 @@ or the position in `categories`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,6 @@ from acex.space.columns import (
     all_at_once,
     as_data,
     as_frame,
-    checked,
     dtype_from_json,
     dtype_to_json,
     holds_gaps,
@@ -31,11 +29,10 @@ from acex.space.columns import (
     known_values,
     labels_from_json,
     labels_to_json,
-    refuse_gaps,
 )
 from acex.space.feature import MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
 from acex.space.kinds import Categorical, Numeric
-from acex.values import Remark, is_missing, joined_words, listed
+from acex.values import Remark, did_you_mean, is_missing, joined_words, listed
 
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
 
@@ -67,7 +64,8 @@ class Space:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
-        checked(self.missing)
+        if self.missing not in get_args(Missing):
+            raise ValueError(f"missing must be 'drop' or 'keep', got {self.missing!r}.")
         if not self.features:
             raise ValueError("A space needs at least one feature.")
         for feature in self.features:
@@ -193,8 +191,7 @@ class Space:
         all_at_once(partial(column.feature.check, column.dtype) for column in written.held)
         if self.missing == "drop":
             return written
-        takes = [column.feature.takes_gaps and holds_gaps(column.dtype) for column in written.held]
-        features = tuple(replace(f, gaps=True) if t else f for f, t in zip(self.features, takes, strict=True))
+        features = tuple(replace(c.feature, gaps=True) if holds_gaps(c.dtype) else c.feature for c in written.held)
         values = [] if written.columns is None else [frame[column] for column in written.columns]
         nones = (j for j, column in enumerate(values) if column.dtype == object and any(v is None for v in column))
         return replace(written, features=features, nones=tuple(nones))
@@ -288,13 +285,15 @@ class Space:
             target[self.names[j]] = wanted
         return ranges, values
 
-    def reaching(self, rows: Rows) -> Space:
-        """The same space, its numeric ranges widened to hold these rows: what is there is possible."""
+    def reaching(self, rows: Rows) -> tuple[Space, FloatArray]:
+        """The same space, its numeric ranges widened to hold these rows, and their points in it, (n, d)."""
         pairs = list(zip(self.held, self._columns_of(rows), strict=True))
-        refuse_gaps(pairs)
         codes = all_at_once(partial(column.codes, values) for column, values in pairs)
         features = [c.feature.reaching(x[x != c.feature.gap]) for (c, _), x in zip(pairs, codes, strict=True)]
-        return self if features == list(self.features) else replace(self, features=tuple(features))
+        if features == list(self.features):
+            return self, np.column_stack(codes)
+        space = replace(self, features=tuple(features))
+        return space, space.encode(rows)
 
     def out_of_range(self, x: FloatArray) -> tuple[Remark, ...]:
         """A remark for each value of a point, (d,), that lies outside the space."""
@@ -311,6 +310,8 @@ class Space:
 
     def unknown_categories(self, rows: Rows) -> tuple[Remark, ...]:
         """A remark for each value of rows that is no known category and counts as `other`."""
+        if not any(isinstance(f, Categorical) and f.other is not None for f in self.features):
+            return ()
         pairs = zip(self.features, self._columns_of(rows), strict=True)
         found = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.unknown(values)]
         return tuple(
@@ -335,10 +336,7 @@ class Space:
         numbers = range(len(self)) if self.columns is None else ()
         if name in numbers and not isinstance(name, bool):
             return int(name)
-        by_lower = {n.lower(): n for n in self.names}
-        close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
-        hint = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
-        raise ValueError(f"{name!r} is not a feature; there are {listed(self.names)}.{hint}")
+        raise ValueError(f"{name!r} is not a feature; there are {listed(self.names)}.{did_you_mean(name, self.names)}")
 
     def feature(self, name: str | int) -> Feature:
         """The feature of this name; see `index`."""
@@ -406,16 +404,9 @@ class Space:
         gaps = self.is_gap(X) if len(self.gapped) else None
         X = np.clip(X, self.low, self.high)
         X = np.where(self.is_whole, np.rint(X), X)
-        for j in self._own_grid:
-            X[:, j] = self.features[j].snap(X[:, j])
         for j in self._narrow:
             X[:, j] = self.held[j].nearest(X[:, j])
         return X if gaps is None else np.where(gaps, self.gap_codes, X)
-
-    @cached_property
-    def _own_grid(self) -> list[int]:
-        """The features whose codes are neither all floats nor all whole numbers."""
-        return [j for j, f in enumerate(self.features) if f.has_own("snap")]
 
     @cached_property
     def _narrow(self) -> list[int]:

@@ -22,7 +22,6 @@ from acex.values import is_missing, plain
 TimeUnit: TypeAlias = Literal["D", "h", "min", "s", "ms", "us"]
 UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
 MICROSECONDS = {"D": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "us": 1}
-EPOCH = pd.Timestamp("1970-01-01").as_unit("us")
 # Ways to write a date in a file. Where days and months could be exchanged, a column must show which is which.
 FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M")
 EITHER = ("%m/%d/%Y", "%d/%m/%Y")
@@ -36,7 +35,8 @@ class TimeFeature(Feature):
     last: Any
     step: TimeUnit = field(default="D", kw_only=True)
 
-    scalar: ClassVar[Any]  # what pandas calls a value
+    scalar: ClassVar[Any]  # the pandas type of a value
+    zero: ClassVar[Any]  # the value with the code 0
     what: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -48,6 +48,11 @@ class TimeFeature(Feature):
             raise ValueError(f"{self.name!r}: expected first <= last, got {self.first} and {self.last}.")
         if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:
             raise ValueError(f"{self.name!r}: too far from 1970 to be counted in {self.step}; take a coarser step.")
+
+    @classmethod
+    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
+        found = cls.infer("", column)
+        return {} if found is None else {"first": found.first, "last": found.last}
 
     def _written(self, value: Any) -> str:
         return self.text(self._parsed(value))
@@ -63,13 +68,10 @@ class TimeFeature(Feature):
         return parsed
 
     def _counted(self, parsed: Any) -> float:
-        raise NotImplementedError
+        return int((parsed - self.zero) // pd.Timedelta(1, unit="us")) / MICROSECONDS[self.step]
 
-    def _units_in(self, length: pd.Timedelta) -> float:
-        return int(length // pd.Timedelta(1, unit="us")) / MICROSECONDS[self.step]
-
-    def _length_of(self, units: float) -> pd.Timedelta:
-        return pd.Timedelta(round(units) * MICROSECONDS[self.step], unit="us")
+    def _uncounted(self, code: float) -> Any:
+        return self.zero + pd.Timedelta(round(code) * MICROSECONDS[self.step], unit="us")
 
     @cached_property
     def low(self) -> float:
@@ -99,9 +101,6 @@ class TimeFeature(Feature):
             return self
         return replace(self, first=self._uncounted(low), last=self._uncounted(high))
 
-    def _uncounted(self, code: float) -> Any:
-        raise NotImplementedError
-
     def value(self, code: float) -> Any:
         return self._uncounted(code)
 
@@ -120,6 +119,7 @@ class Duration(TimeFeature):
     """A length of time between `first`, the shortest, and `last`, the longest."""
 
     scalar = pd.Timedelta
+    zero = pd.Timedelta(0)
     what = "duration such as '3 days 04:00:00'"
 
     @classmethod
@@ -131,12 +131,6 @@ class Duration(TimeFeature):
     def check(self, dtype: Any) -> None:
         if not (types.is_timedelta64_dtype(dtype) or types.is_object_dtype(dtype)):
             raise ValueError(f"{self.name!r}: declared Duration, but the column in data is {dtype}.")
-
-    def _counted(self, parsed: Any) -> float:
-        return self._units_in(parsed)
-
-    def _uncounted(self, code: float) -> Any:
-        return self._length_of(code)
 
     def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
         return pd.Series([self._uncounted(code) for code in x.tolist()]).astype(dtype or "timedelta64[us]")
@@ -153,6 +147,7 @@ class Date(TimeFeature):
     form: str = field(default="", kw_only=True)
 
     scalar = pd.Timestamp
+    zero = pd.Timestamp("1970-01-01").as_unit("us")
     what = "date such as '2026-11-30'"
 
     @classmethod
@@ -172,11 +167,6 @@ class Date(TimeFeature):
         moments = column.to_numpy().astype("M8[us]").astype("i8")
         return cls(name, column.min(), column.max(), step=_unit_of(moments), form=form)
 
-    @classmethod
-    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
-        found = cls.infer("", column)
-        return {} if found is None else {"first": found.first, "last": found.last}
-
     def check(self, dtype: Any) -> None:
         is_text = types.is_object_dtype(dtype) or types.is_string_dtype(dtype)
         if not (is_text if self.form else types.is_datetime64_any_dtype(dtype)):
@@ -190,12 +180,6 @@ class Date(TimeFeature):
                 pass  # as acex writes it in files
         moment = super()._parsed(value)
         return moment if moment.tz is None else moment.tz_convert("UTC").tz_localize(None)
-
-    def _counted(self, parsed: Any) -> float:
-        return self._units_in(parsed - EPOCH)
-
-    def _uncounted(self, code: float) -> Any:
-        return EPOCH + self._length_of(code)
 
     def value(self, code: float) -> Any:
         moment = self._uncounted(code)

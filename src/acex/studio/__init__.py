@@ -1,10 +1,10 @@
-"""The studio: a page where a person asks "what if". It drives the library as users do, and asks nothing by itself.
+"""The studio: pages on which a person asks "what if". It calls the library as users do, and nothing is sent unasked.
 
-desk      what it is about: an explainer, the rows people pick from, and where these come from
-wishes    from what a page says to what `Explainer` takes, and back
-told      explanations in plain values, for pages
-jobs      work that takes a while: one search, many rows; crew: the processes that do it
-searches  searches as pages follow them; many: explanations of the ledger as a table
-take      what a person takes along: letter, tables, the commands that give the same
-guard     who may ask; app: the addresses; demo: something to look at
+workspace        what it is about: an explainer, the rows to pick from, and the code that leads to both
+request_parsing  rows and options, from requests to the arguments of `Explainer.search` and back
+serializers      explanations as JSON for pages
+worker_pool      work that takes a while, and the processes that do it
+searches         searches as pages follow them; batches: explanations of the ledger as a table
+exports          what a person takes away: letter, tables, code that gives the same explanation
+security         which requests are answered; app: the routes; demo: data and a model to try it with
 """

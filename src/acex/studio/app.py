@@ -1,4 +1,4 @@
-"""The addresses of the studio. A page is files that hold no data; all it shows it asks for, as JSON."""
+"""The studio as a web application. A page is static files without data; everything it shows it requests as JSON."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, TypeAlias
 
+import pandas as pd
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -19,97 +20,109 @@ from starlette.types import ASGIApp
 import acex
 from acex.ledger import canonical
 from acex.show.report import explanation_page
-from acex.studio import exports as take
-from acex.studio.jobs import ManyRows
-from acex.studio.many import Batch, Table
-from acex.studio.request_parsing import MOST_QUERIES, as_said, in_words, options_of, row_of, wanted
-from acex.studio.searches import LIVE, Event, Search, Searches, in_loop
-from acex.studio.security import Guard, Refused
-from acex.studio.worker_pool import Crew
-from acex.studio.workspace import Desk
-from acex.values import is_missing
+from acex.spreadsheets import write_csv
+from acex.studio import exports
+from acex.studio.batches import ExplanationTable, TrackedBatch
+from acex.studio.request_parsing import (
+    check_budget,
+    declarations_json,
+    option_sentences,
+    options_json,
+    read_options,
+    read_row,
+    search_arguments,
+    wanted,
+)
+from acex.studio.searches import Searches, ServerEvent, TrackedSearch, in_loop
+from acex.studio.security import RequestRefused, SecurityMiddleware
+from acex.studio.worker_pool import ManyRowsJob, WorkerPool
+from acex.studio.workspace import Workspace
+from acex.values import is_count, is_missing
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
-MOST_SEARCHES = 4  # at once; others wait for their turn
-MOST_ROWS = 5000  # of a batch that a page starts
-MOST_TEXT = 200  # characters of what somebody looks for
-RETRY = 1000  # milliseconds after which a page that lost the server looks for it again
+MAX_SEARCHES = 4  # at once; others wait for their turn
+MAX_ROWS = 5000  # of a batch that a page starts
+MAX_TEXT = 200  # characters of a search text
+RETRY = 1000  # milliseconds after which a page that lost the server tries again
 KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox"
 IDENTITY = re.compile(r"[0-9a-f]{8,64}")
+EXPORTS: dict[str, tuple[Callable[[acex.Explanation], str], str]] = {
+    "letter.txt": (exports.letter, "text/plain; charset=utf-8"),
+    "answers.csv": (exports.answers_csv, "text/csv; charset=utf-8"),
+    "steps.csv": (lambda e: write_csv(e.trace), "text/csv; charset=utf-8"),
+    "explanation.json": (lambda e: e.to_json(), "application/json"),
+}
 
 
 def studio_app(
-    desk: Desk,
+    workspace: Workspace,
     *,
     port: int,
     hosts: Iterable[str] = (),
     any_address: bool = False,
     token: str | None = None,
-    here: bool = False,
+    in_threads: bool = False,
 ) -> ASGIApp:
-    """The studio as an ASGI application, with its guard in front; see `Guard` and `Crew` for the arguments."""
-    studio = Studio(desk, Crew(desk.explainer, MOST_SEARCHES, here=here), Crew(desk.explainer, 1, here=here))
-    return Guard(studio.app(), port=port, hosts=hosts, any_address=any_address, token=token)
+    """The studio as an ASGI application; see `SecurityMiddleware` and `WorkerPool` for the arguments."""
+    pools = [WorkerPool(workspace.explainer, size, in_threads=in_threads) for size in (MAX_SEARCHES, 1)]
+    studio = Studio(workspace, *pools)
+    return SecurityMiddleware(studio.app(), port=port, hosts=hosts, any_address=any_address, token=token)
 
 
 class Studio:
-    """What answers, address by address; one crew searches for single rows, the other for many."""
+    """The endpoints; one pool searches for single rows, the other for many."""
 
-    def __init__(self, desk: Desk, crew: Crew, batch_crew: Crew) -> None:
-        self.desk, self.crew, self.batch_crew = desk, crew, batch_crew
-        self.searches, self.batch, self.table = Searches(desk, crew), Batch(), Table(desk)
+    def __init__(self, workspace: Workspace, pool: WorkerPool, batch_pool: WorkerPool) -> None:
+        self.workspace, self.pool, self.batch_pool = workspace, pool, batch_pool
+        self.searches, self.batch = Searches(workspace, pool), TrackedBatch()
+        self.table = ExplanationTable(workspace)
         folder = files("acex.studio") / "static"
-        # Read once, by names that are here already: no address can lead to another file.
+        # Read once, by the names that exist: no request can lead to another file.
         self._files = {f.name: (f.read_bytes(), KINDS[f.name.rpartition(".")[2]]) for f in folder.iterdir()}
 
     def app(self) -> Starlette:
-        """All addresses."""
-        get: dict[str, Endpoint] = {
-            "/": self.page,
-            "/static/{name}": self.file,
-            "/api/desk": self.about,
-            "/api/rows": self.rows,
-            "/api/rows/{position:int}": self.row,
-            "/api/searches/{id}": self.search,
-            "/api/searches/{id}/events": self.events,
-            "/api/searches/{id}/answers": self.answers,
-            "/api/searches/{id}/take/{what}": self.take,
-            "/api/many": self.many,
+        """All routes."""
+        endpoints: dict[str, Endpoint] = {
+            "GET /": self.file,
+            "GET /static/{name}": self.file,
+            "GET /api/workspace": self.about,
+            "GET /api/rows": self.rows,
+            "GET /api/rows/{position:int}": self.row,
+            "POST /api/plan": self.plan,
+            "POST /api/ask": self.ask,
+            "POST /api/searches": self.begin,
+            "GET /api/searches/{id}": self.search,
+            "POST /api/searches/{id}/resume": self.resume,
+            "POST /api/searches/{id}/stop": self.stop,
+            "GET /api/searches/{id}/events": self.events,
+            "GET /api/searches/{id}/answers": self.answers,
+            "GET /api/searches/{id}/exports/{name}": self.export,
+            "GET /api/many": self.many,
+            "POST /api/many": self.begin_many,
+            "POST /api/many/stop": self.stop_many,
         }
-        post: dict[str, Endpoint] = {
-            "/api/plan": self.plan,
-            "/api/searches": self.begin,
-            "/api/searches/{id}/go": self.go,
-            "/api/searches/{id}/stop": self.stop,
-            "/api/ask": self.ask,
-            "/api/many": self.begin_many,
-            "/api/many/stop": self.stop_many,
-        }
-        routes = [Route(path, _told(answer), methods=["GET"]) for path, answer in get.items()]
-        routes += [Route(path, _told(answer), methods=["POST"]) for path, answer in post.items()]
+        routes = [
+            Route(name.split(" ")[1], _with_errors(endpoint), methods=[name.split(" ")[0]])
+            for name, endpoint in endpoints.items()
+        ]
 
         @asynccontextmanager
-        async def life(app: Starlette) -> AsyncIterator[None]:
-            self.crew.warm_up()
+        async def lifespan(app: Starlette) -> AsyncIterator[None]:
+            self.pool.warm_up()
             try:
                 yield
             finally:
-                await run_in_threadpool(self.crew.close)
-                await run_in_threadpool(self.batch_crew.close)
+                await run_in_threadpool(self.pool.close)
+                await run_in_threadpool(self.batch_pool.close)
 
-        return Starlette(routes=routes, lifespan=life)
+        return Starlette(routes=routes, lifespan=lifespan)
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    async def page(self, request: Request) -> Response:
-        return self._file("index.html")
-
     async def file(self, request: Request) -> Response:
-        return self._file(request.path_params["name"])
-
-    def _file(self, name: str) -> Response:
+        name = request.path_params.get("name", "index.html")
         if name not in self._files:
             raise LookupError("There is no such page.")
         content, kind = self._files[name]
@@ -118,77 +131,75 @@ class Studio:
     # -- rows and plans ----------------------------------------------------------------------------------------
 
     async def about(self, request: Request) -> Response:
-        about = await run_in_threadpool(self.desk.about)
-        about |= {"wishes": as_said(self.desk.wishes, self.desk)}
-        return JSONResponse(about | {"remaining": await run_in_threadpool(lambda: self.desk.remaining)})
+        about = await run_in_threadpool(self.workspace.to_json)
+        options = {"options": options_json(self.workspace.options, self.workspace), "declared": declarations_json()}
+        return JSONResponse(about | options)
 
     async def rows(self, request: Request) -> Response:
-        said = request.query_params
-        text, page = said.get("q", ""), said.get("page", "0")
-        if len(text) > MOST_TEXT or not page.isdecimal() or len(page) > 9:
-            raise ValueError(f"expected a text of at most {MOST_TEXT} characters, and a page.")
-        found = await run_in_threadpool(self.desk.find, text, said.get("decision", ""), int(page))
+        query = request.query_params
+        text, page = query.get("q", ""), query.get("page", "0")
+        if len(text) > MAX_TEXT or not page.isdecimal() or len(page) > 9:
+            raise ValueError(f"expected a text of at most {MAX_TEXT} characters, and a page number.")
+        found = await run_in_threadpool(self.workspace.find, text, query.get("decision", ""), int(page))
         return JSONResponse(found)
 
     async def row(self, request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(self.desk.row, request.path_params["position"]))
+        return JSONResponse(await run_in_threadpool(self.workspace.row_json, request.path_params["position"]))
+
+    async def _row_and_options(self, request: Request) -> tuple[pd.DataFrame, dict[str, Any]]:
+        body = await _json(request)
+        return read_row(body.get("row"), self.workspace), read_options(body.get("options", {}), self.workspace)
 
     async def plan(self, request: Request) -> Response:
-        said = await _json(request)
-        return JSONResponse(await run_in_threadpool(self._plan, said))
+        """What a search would be and cost. Nothing is sent to the model."""
+        row, options = await self._row_and_options(request)
+        plan = await self.searches.plan(row, options)
+        return JSONResponse(await run_in_threadpool(self._plan_json, plan, row, options))
 
-    def _plan(self, said: dict[str, Any]) -> dict[str, Any]:
-        """What an explanation would be and cost. Nothing is asked."""
-        desk = self.desk
-        row, options = row_of(said.get("row"), desk), options_of(said.get("wishes", {}), desk)
-        plan = desk.explainer.plan(row, **options)
-        paid = sum(ask.paid for ask in desk.ledger.asks(plan.identity))
-        label = self._label(row)
+    def _plan_json(self, plan: acex.Plan, row: Any, options: dict[str, Any]) -> dict[str, Any]:
+        workspace = self.workspace
+        paid = sum(ask.paid for ask in workspace.ledger.asks(plan.identity))
+        label, left = self._known_label(row), workspace.remaining
         most = max(plan.budget - paid, 0) if paid else plan.budget - (label is not None)
-        left = desk.remaining
         most = most if left is None else min(most, left)
         return {
-            "id": plan.identity,
-            "budget": plan.budget,
             "paid": paid,
             "most": most,
-            "money": desk.money(most),
+            "money": workspace.price_of(most),
             "decision": label,
-            "remaining": left,
-            "rules": in_words(options, plan.factual, desk),
-            "remarks": list(plan.remarks),
+            "rules": option_sentences(options, plan.factual, workspace),
+            "remarks": [remark.to_dict() for remark in plan.remarks],
         }
 
-    def _label(self, row: Any) -> Any:
-        """The model's answer to a row, if it is known."""
-        known = self.desk.ledger.known(self.desk.explainer.model_id, canonical(row))
-        return next((self.desk.spoken(answer.label) for answer in known.values()), None)
+    def _known_label(self, row: Any) -> Any:
+        """The model's answer to a row, if the ledger has it."""
+        known = self.workspace.ledger.known(self.workspace.explainer.model_id, canonical(row))
+        return next((self.workspace.label_text(answer.label) for answer in known.values()), None)
 
     async def ask(self, request: Request) -> Response:
-        """The decision on one row: free where it is known, and else asked for only where `pay` says so."""
-        said = await _json(request)
-        return JSONResponse(await run_in_threadpool(self._ask, said))
+        """The decision on one row: free if it is known, otherwise the model is asked only if `pay` is true."""
+        body = await _json(request)
+        return JSONResponse(await run_in_threadpool(self._ask, body))
 
-    def _ask(self, said: dict[str, Any]) -> dict[str, Any]:
-        desk = self.desk
-        row = row_of(said.get("row"), desk)
-        known = self._label(row)
-        if known is not None or said.get("pay") is not True:
-            free = {"label": known, "known": known is not None, "paid": 0}
-            return free | {"price": desk.price_per_row, "remaining": desk.remaining}
-        # The first question of any search is the row itself; of numbers, some range has to be wanted.
-        anything = {"at_least": 0} if desk.gives_numbers else None
-        step = next(iter(desk.explainer.search(row, target=anything, budget=2)))
-        return {"label": desk.spoken(step.label), "known": True, "paid": step.paid, "price": desk.price_per_row}
+    def _ask(self, body: dict[str, Any]) -> dict[str, Any]:
+        workspace = self.workspace
+        row = read_row(body.get("row"), workspace)
+        known = self._known_label(row)
+        if known is not None or body.get("pay") is not True:
+            return {"label": known, "known": known is not None, "paid": 0, "price": workspace.price_per_row}
+        # The first query of any search is the row itself; for numbers, a search needs some range.
+        target = {"at_least": 0} if workspace.gives_numbers else None
+        step = next(iter(workspace.explainer.search(row, target=target, budget=2)))
+        label = workspace.label_text(step.label)
+        return {"label": label, "known": True, "paid": step.paid, "price": workspace.price_per_row}
 
     # -- searches ----------------------------------------------------------------------------------------------
 
     async def begin(self, request: Request) -> Response:
-        said = await _json(request)
-        row, options = row_of(said.get("row"), self.desk), options_of(said.get("wishes", {}), self.desk)
-        return JSONResponse((await self.searches.begin(row, options)).snapshot(self.desk))
+        search = await self.searches.begin(*await self._row_and_options(request))
+        return JSONResponse(search.snapshot(self.workspace))
 
-    async def _search(self, request: Request) -> Search:
+    async def _search(self, request: Request) -> TrackedSearch:
         identity = request.path_params["id"]
         if not IDENTITY.fullmatch(identity):
             raise LookupError("There is no such search.")
@@ -196,31 +207,29 @@ class Studio:
 
     async def search(self, request: Request) -> Response:
         search = await self._search(request)
-        return JSONResponse(await run_in_threadpool(self._whole, search))
+        return JSONResponse(await run_in_threadpool(self._search_json, search))
 
-    def _whole(self, search: Search) -> dict[str, Any]:
-        feature = self.desk.space.feature
+    def _search_json(self, search: TrackedSearch) -> dict[str, Any]:
+        workspace, feature = self.workspace, self.workspace.space.feature
         return {
-            **search.snapshot(self.desk),
+            **search.snapshot(workspace),
             "steps": search.steps,
             "row": {n: "" if is_missing(v) else feature(n).text(v) for n, v in search.factual.items()},
-            "position": search.position(self.desk),
-            "wanted": list(wanted(search.options, self.desk).words),
-            "wishes": as_said(search.options, self.desk),
-            "rules": in_words(search.options, search.factual, self.desk),
+            "position": search.position(workspace),
+            "wanted": list(wanted(search.options, workspace).words),
+            "options": options_json(search.options, workspace),
+            "rules": option_sentences(search.options, search.factual, workspace),
         }
 
-    async def go(self, request: Request) -> Response:
-        search, said = await self._search(request), await _json(request)
-        budget = said.get("budget")
-        if not isinstance(budget, int) or isinstance(budget, bool) or not 2 <= budget <= MOST_QUERIES:
-            raise ValueError(f"budget: expected a whole number from 2 to {MOST_QUERIES}, got {budget!r}.")
-        return JSONResponse((await self.searches.go_on(search.identity, budget)).snapshot(self.desk))
+    async def resume(self, request: Request) -> Response:
+        search, body = await self._search(request), await _json(request)
+        resumed = await self.searches.resume(search.identity, check_budget(body.get("budget")))
+        return JSONResponse(resumed.snapshot(self.workspace))
 
     async def stop(self, request: Request) -> Response:
         search = await self._search(request)
-        self.searches.stop(search)
-        return JSONResponse(search.snapshot(self.desk))
+        search.stop()
+        return JSONResponse(search.snapshot(self.workspace))
 
     async def events(self, request: Request) -> Response:
         search = await self._search(request)
@@ -229,90 +238,84 @@ class Studio:
 
         async def stream() -> AsyncIterator[bytes]:
             yield f"retry: {RETRY}\n\n".encode()
-            async for event in search.events(self.desk, after):
-                yield _written(event)
+            async for event in search.events(self.workspace, after):
+                yield _event_bytes(event)
 
         return StreamingResponse(stream(), media_type="text/event-stream")
 
     async def answers(self, request: Request) -> Response:
         search = await self._search(request)
-        return JSONResponse(await run_in_threadpool(self.searches.beside, search))
+        return JSONResponse(await run_in_threadpool(self.searches.of_same_row, search))
 
-    async def take(self, request: Request) -> Response:
+    async def export(self, request: Request) -> Response:
         search = await self._search(request)
-        return await run_in_threadpool(self._take, search, request.path_params["what"])
+        return await run_in_threadpool(self._export, search, request.path_params["name"])
 
-    def _take(self, search: Search, what: str) -> Response:
-        desk, stem = self.desk, search.identity[:12]
-        if what == "commands":
-            said = (desk, search.position(desk), search.factual, search.options)
-            shell = take.shell_command(*said)
-            why_not = (
-                "" if shell else desk.recipe.why_not or "There is no command for these wishes; the script has them all."
-            )
-            return JSONResponse({"python": take.python_code(*said), "shell": shell, "why_not": why_not})
-        e = acex.recorded(desk.ledger, search.identity)
-        if what == "report.html":
-            page = explanation_page(e, price_per_row=desk.price_per_row)
-            return Response(
-                page, media_type=KINDS["html"], headers={"content-security-policy": REPORT_POLICY, **_file(stem, what)}
-            )
-        written: dict[str, tuple[Callable[[acex.Explanation], str], str]] = {
-            "letter.txt": (take.letter, "text/plain; charset=utf-8"),
-            "answers.csv": (take.answers_csv, "text/csv; charset=utf-8"),
-            "steps.csv": (take.steps_csv, "text/csv; charset=utf-8"),
-            "explanation.json": (lambda told: told.to_json(), "application/json"),
-        }
-        if what not in written:
-            raise LookupError("There is nothing of this name to take along.")
-        write, kind = written[what]
-        return Response(write(e), media_type=kind, headers=_file(stem, what))
+    def _export(self, search: TrackedSearch, name: str) -> Response:
+        workspace = self.workspace
+        if name == "commands":
+            arguments = (workspace, search.position(workspace), search.factual, search.options)
+            shell = exports.shell_command(*arguments)
+            no_command = workspace.setup.why_not or "These options cannot be written as a command; the script has them."
+            why_not = "" if shell else no_command
+            return JSONResponse({"python": exports.python_code(*arguments), "shell": shell, "why_not": why_not})
+        e = acex.load_explanation(workspace.ledger, search.identity)
+        stem, _, suffix = name.rpartition(".")
+        how = "inline" if suffix == "html" else "attachment"
+        headers = {"content-disposition": f'{how}; filename="acex-{stem}-{search.identity[:12]}.{suffix}"'}
+        if name == "report.html":
+            page = explanation_page(e, price_per_row=workspace.price_per_row)
+            policy = {"content-security-policy": REPORT_POLICY}
+            return Response(page, media_type=KINDS["html"], headers=headers | policy)
+        if name not in EXPORTS:
+            raise LookupError("There is no such export.")
+        write, kind = EXPORTS[name]
+        return Response(write(e), media_type=kind, headers=headers)
 
     # -- many rows ---------------------------------------------------------------------------------------------
 
     async def many(self, request: Request) -> Response:
         table = await run_in_threadpool(self.table.read, request.query_params.get("by", ""))
-        return JSONResponse(table | {"batch": self.batch.told()})
+        return JSONResponse(table | {"batch": self.batch.to_json()})
 
     async def begin_many(self, request: Request) -> Response:
-        said = await _json(request)
-        if self.batch.state in LIVE:
+        body = await _json(request)
+        if self.batch.is_live:
             raise ValueError("rows are being explained already: wait, or stop them first.")
-        total, chosen = said.get("budget_total"), said.get("rows")
-        if not (total is None or (isinstance(total, int) and not isinstance(total, bool) and total >= 1)):
+        total = body.get("budget_total")
+        if not (total is None or is_count(total)):
             raise ValueError(f"budget_total: expected a whole number of at least 1, got {total!r}.")
-        places = await run_in_threadpool(self._chosen, chosen)
-        options = options_of(said.get("wishes", {}), self.desk)
-        await run_in_threadpool(self.desk.explainer.plan, self.desk.rows.iloc[[places[0]]], **options)
-        self.batch.begin(len(places))
-        job = ManyRows(self.desk.rows.iloc[places], options, total)
-        self.batch.task = self.batch_crew.do(job, in_loop(self.batch.take))
-        return JSONResponse(self.batch.told())
+        positions = await run_in_threadpool(self._matching, body.get("rows"))
+        options = read_options(body.get("options", {}), self.workspace)
+        rows = self.workspace.rows
+        await self.searches.plan(rows.iloc[[positions[0]]], options)  # a wrong option is reported now
+        self.batch.begin(len(positions))
+        job = ManyRowsJob(rows.iloc[positions], search_arguments(options) | {"budget_total": total})
+        self.batch.job = self.batch_pool.submit(job, in_loop(self.batch.receive))
+        return JSONResponse(self.batch.to_json())
 
-    def _chosen(self, said: Any) -> list[int]:
-        """The rows that a page means: the first so many that fit its filters."""
-        most = said.get("most") if isinstance(said, dict) else None
-        if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= MOST_ROWS:
-            raise ValueError(f"rows: expected filters and a number from 1 to {MOST_ROWS}, got {said!r}.")
-        found = self.desk.matching(str(said.get("text", ""))[:MOST_TEXT], str(said.get("decision", "")))
+    def _matching(self, given: Any) -> list[int]:
+        """The positions of the first rows that match the filters of a page."""
+        most: Any = given.get("most") if isinstance(given, dict) else None
+        if not is_count(most) or most > MAX_ROWS:
+            raise ValueError(f"rows: expected filters and a number from 1 to {MAX_ROWS}, got {given!r}.")
+        found = self.workspace.matching(str(given.get("text", ""))[:MAX_TEXT], str(given.get("decision", "")))
         if not found:
-            raise ValueError("no row fits.")
+            raise ValueError("rows: none match.")
         return [i for i, _ in found[:most]]
 
     async def stop_many(self, request: Request) -> Response:
-        if self.batch.state in LIVE and self.batch.task is not None:
-            self.batch.state = "stopping"
-            self.batch.task.stop()
-        return JSONResponse(self.batch.told())
+        self.batch.stop()
+        return JSONResponse(self.batch.to_json())
 
 
-def _told(answer: Endpoint) -> Endpoint:
-    """The same, where an error a person can mend is one sentence."""
+def _with_errors(endpoint: Endpoint) -> Endpoint:
+    """The endpoint, with errors that a person can correct as one sentence of JSON."""
 
-    async def told(request: Request) -> Response:
+    async def answer(request: Request) -> Response:
         try:
-            return await answer(request)
-        except Refused as refused:
+            return await endpoint(request)
+        except RequestRefused as refused:
             return _error(refused.status, refused)
         except LookupError as error:
             return _error(404, error)
@@ -321,34 +324,27 @@ def _told(answer: Endpoint) -> Endpoint:
         except acex.AcexError as error:
             return _error(503, error)
 
-    return told
+    return answer
 
 
 def _error(status: int, error: Exception) -> Response:
-    words = str(error.args[0]) if error.args else type(error).__name__
-    return JSONResponse({"error": words}, status_code=status)
+    message = str(error.args[0]) if error.args else type(error).__name__
+    return JSONResponse({"error": message}, status_code=status)
 
 
 async def _json(request: Request) -> dict[str, Any]:
     try:
-        said = json.loads(await request.body() or b"{}")
+        body = json.loads(await request.body() or b"{}")
     except (ValueError, RecursionError):
         raise ValueError("expected JSON.") from None
-    if not isinstance(said, dict):
-        raise ValueError(f"expected an object, got {type(said).__name__}.")
-    return said
+    if not isinstance(body, dict):
+        raise ValueError(f"expected an object, got {type(body).__name__}.")
+    return body
 
 
-def _written(event: Event | None) -> bytes:
-    """An event as the stream writes it."""
+def _event_bytes(event: ServerEvent | None) -> bytes:
+    """An event as the stream carries it."""
     if event is None:
         return b": still here\n\n"
     number = "" if event.number is None else f"id: {event.number}\n"
     return f"event: {event.name}\n{number}data: {json.dumps(event.data)}\n\n".encode()
-
-
-def _file(stem: str, what: str) -> dict[str, str]:
-    """The name under which a browser saves it."""
-    name, _, kind = what.rpartition(".")
-    how = "inline" if kind == "html" else "attachment"
-    return {"content-disposition": f'{how}; filename="acex-{name}-{stem}.{kind}"'}

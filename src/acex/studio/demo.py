@@ -1,24 +1,24 @@
-"""Something to look at: the bundled loan applications, and a small forest that decides on them."""
+"""A demonstration: the bundled loan applications, and a small forest that decides on them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import acex
-from acex.studio.workspace import Desk, Recipe
+from acex.studio.workspace import SetupCode, Workspace
 
-MODEL = "demo-forest"
+NAME = "demo-forest"
 PYTHON = f"""\
 import acex
 from sklearn.ensemble import RandomForestClassifier
 
 loans = acex.datasets.load("loan")
 forest = RandomForestClassifier(60, random_state=0).fit(loans.codes, loans.outcomes)
-model = lambda rows: forest.predict(loans.space.encode(rows))
+model = acex.Model(lambda rows: forest.predict(loans.space.encode(rows)), name="{NAME}")
 rows = loans.rows
-explainer = acex.Explainer(model, rows, labels=loans.outcomes, space=loans.space, model_id="{MODEL}")
+explainer = acex.Explainer(model, rows, outcomes=loans.outcomes, space=loans.space)
 """
-WISHES: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     "target": ["approved"],
     "budget": 30,
     "freeze": ["education", "purpose"],
@@ -38,23 +38,22 @@ class Forest:
         self.classes_ = self._forest.classes_
 
     def predict(self, rows: Any) -> Any:
-        """One label a row."""
+        """One label per row."""
         return self._forest.predict(self._space.encode(rows))
 
 
-def demo_desk(ledger: acex.Ledger, *, price: float | None = None, is_kept: bool = False) -> Desk:
-    """A desk with nothing to prepare."""
+def demo_workspace(ledger: acex.Ledger, *, price: float | None = None, is_kept: bool = False) -> Workspace:
+    """A workspace that needs no files."""
     loans = acex.datasets.load("loan")
-    outcomes = loans.outcomes.tolist()
-    explainer = acex.Explainer(Forest(), loans.rows, labels=outcomes, space=loans.space, ledger=ledger, model_id=MODEL)
-    return Desk(
-        explainer=explainer,
+    outcomes, model = loans.outcomes.tolist(), acex.Model(Forest(), name=NAME)
+    return Workspace(
+        explainer=acex.Explainer(model, loans.rows, outcomes=outcomes, space=loans.space, ledger=ledger),
+        model=model,
         table=loans.rows,
         rows=loans.rows,
-        recipe=Recipe(PYTHON, None, "The demonstration has no files of its own; with yours, the command stands here."),
+        setup=SetupCode(PYTHON, None, "The demonstration has no files; with yours, the command stands here."),
         outcomes=outcomes,
-        labels=("approved", "rejected"),
-        wishes=WISHES,
+        options=OPTIONS,
         price=price,
         is_kept=is_kept,
         title="Loan applications (a demonstration)",

@@ -1,10 +1,11 @@
-"""What a person takes along: a letter, tables, and the commands that give the same result elsewhere."""
+"""What a person takes away: a letter, tables, and code that gives the same explanation elsewhere."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,20 @@ import pandas as pd
 
 import acex
 from acex.engine.explanation import single
+from acex.options import BY_NAME
 from acex.plan.target import Measured, Target
+from acex.search.search import as_strategy
 from acex.show.sentences import one_sentence, sentences
-from acex.space.feature import MISSING
+from acex.space.feature import MISSING, Feature
 from acex.spreadsheets import write_csv
+from acex.studio.request_parsing import PLAIN, default_cost, search_arguments
 from acex.studio.serializers import templates
-from acex.studio.workspace import Desk
-from acex.values import as_json, plain
+from acex.studio.workspace import Workspace
+from acex.values import as_json
 
 CAVEAT = (
-    "This says how the model decides, not what would happen in the world. It is no promise and no advice: a change "
-    "made in life may bring other changes with it, and the decision may rest on something else by then."
+    "This describes how the model decides, not what would happen in the world. It is neither a promise nor advice: a "
+    "change made in life may bring other changes with it, and by then the decision may depend on something else."
 )
 
 
@@ -36,9 +40,9 @@ def letter(e: acex.Explanation) -> str:
         lines += [f"  - {sentence}" for sentence in sentences(e, templates(e.plan.space))]
         for i in range(1, len(e.costs)):
             other = single(e, i)
-            lines += ["", f"Or it would have been {other.label_after} like this:", ""]
+            lines += ["", f"Or it would have been {other.label_after} with these changes:", ""]
             lines += [f"  - {sentence}" for sentence in sentences(other, templates(e.plan.space))]
-        lines += ["", "The model itself has confirmed this: it was shown the changed data and gave this answer."]
+        lines += ["", "The model itself has confirmed this: it was sent the changed data and gave this answer."]
     return "\n".join([*lines, "", CAVEAT, ""])
 
 
@@ -51,76 +55,81 @@ def answers_csv(e: acex.Explanation) -> str:
     return write_csv(pd.concat([head, rows], axis=1))
 
 
-def steps_csv(e: acex.Explanation) -> str:
-    """Every row that was asked, as a table."""
-    return write_csv(e.trace)
+# -- code --------------------------------------------------------------------------------------------------------
 
 
-def python_code(desk: Desk, position: int | None, row: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-    """A script that gives the same result."""
-    chosen = f"rows.iloc[{position}]" if position is not None else _literal({k: as_json(v) for k, v in row.items()})
-    said = {name: _literal(value) for name, value in _said(options).items()}
-    if isinstance(target := Target.of(options.get("target")), Measured):
-        said["target"] = f"acex.{target!r}"
-    arguments = "".join(f"    {name}={value},\n" for name, value in said.items())
-    return f"{desk.recipe.python}\ne = explainer.explain(\n    {chosen},\n{arguments})\nprint(e)\n"
+def python_code(workspace: Workspace, position: int | None, row: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """A script that gives the same explanation."""
+    chosen = f"rows.iloc[{position}]" if position is not None else literal({k: as_json(v) for k, v in row.items()})
+    given = search_arguments(options)
+    if isinstance(target := Target.of(given.get("target")), Measured):
+        given["target"] = target
+    strategy, defaults = given["strategy"], {name: BY_NAME[name].default for name in given}
+    defaults |= {"strategy": as_strategy(defaults["strategy"]), "cost": default_cost(strategy)}
+    lines = [f"    {name}={literal(value)},\n" for name, value in given.items() if value != defaults[name]]
+    return f"{workspace.setup.python}\ne = explainer.explain(\n    {chosen},\n{''.join(lines)})\nprint(e)\n"
 
 
-def shell_command(desk: Desk, position: int | None, row: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
-    """The command that gives the same result; None where there is none."""
-    if desk.recipe.shell is None:
+def shell_command(
+    workspace: Workspace, position: int | None, row: Mapping[str, Any], options: Mapping[str, Any]
+) -> str | None:
+    """The command that gives the same explanation; None if there is none."""
+    if workspace.setup.shell is None:
         return None
-    words = ["acex", "explain", *desk.recipe.shell]
-    before = ""
+    words, before = ["acex", "explain", *workspace.setup.shell], ""
     if position is not None:
         words += ["--row", str(position)]
     else:
-        told = json.dumps({name: as_json(value) for name, value in row.items()}, ensure_ascii=False)
-        before = f"printf '%s' {shlex.quote(told)} > row.json\n"
+        written = json.dumps({name: as_json(value) for name, value in row.items()}, ensure_ascii=False)
+        before = f"printf '%s' {shlex.quote(written)} > row.json\n"
         words += ["--x", "row.json"]
-    said = _said(options)
-    words += _target_words(said.get("target"))
-    for name in said.get("freeze", ()):
-        words += ["--freeze", name]
-    for name, way in said.get("directions", {}).items():
+    words += _target_words(options.get("target"))
+    words += _repeated("freeze", options.get("freeze") or ())
+    for name, way in (options.get("directions") or {}).items():
         words += [f"--{way}", name]
-    for name, limits in said.get("ranges", {}).items():
-        text = _limits_text(desk.space.feature(name), limits)
-        if text is None:
+    for option, write in (("ranges", _range_text), ("values", _values_text)):
+        limits = options.get(option) or {}
+        texts = {name: write(workspace.space.feature(name), limit) for name, limit in limits.items()}
+        if None in texts.values():
             return None
-        words += ["--range", f"{name}={text}"]
-    for name, weight in said.get("weights", {}).items():
-        words += ["--weight", f"{name}={weight:g}"]
-    plain_ones = ("margin", "max_changes", "effort", "budget", "count")
-    words += [w for name in plain_ones if name in said for w in (f"--{name.replace('_', '-')}", str(said[name]))]
-    return before + shlex.join(_apart(words)) + (' --ledger "$ACEX_LEDGER"' if desk.recipe.environment else "")
+        words += _repeated(option, (f"{name}={text}" for name, text in texts.items()))
+    words += _repeated("weights", (f"{name}={weight:g}" for name, weight in (options.get("weights") or {}).items()))
+    for name in PLAIN:
+        words += _repeated(name, [] if options.get(name) is None else [str(options[name])])
+    ledger = ' --ledger "$ACEX_LEDGER"' if workspace.setup.ledger_from_environment else ""
+    return before + shlex.join(_with_equals(words)) + ledger
 
 
-def _target_words(said: Any) -> list[str]:
-    """What is wanted, as a command says it."""
-    target = Target.of(said)
+def _repeated(name: str, texts: Iterable[str]) -> list[str]:
+    """The flag of an option before each text."""
+    flag = BY_NAME[name].flag.partition(" ")[0]
+    return [word for text in texts for word in (flag, text)]
+
+
+def _target_words(given: Any) -> list[str]:
+    target = Target.of(given)
     if isinstance(target, Measured):
         label = [] if target.label is None else ["--target", str(target.label)]
-        return [*label, "--target-range", _range_text(target)]
-    return [word for label in getattr(target, "labels", ()) for word in ("--target", str(label))]
+        return [*label, "--target-range", _target_range(target)]
+    return _repeated("target", map(str, getattr(target, "labels", ())))
 
 
-def _range_text(target: Measured) -> str:
-    wish = target.said[target.key]
+def _target_range(target: Measured) -> str:
+    limit = target.described[target.key]
     if target.key == "between":
-        return f"{_number(wish[0])}..{_number(wish[1])}"
-    return {"at_least": f"{_number(wish)}..", "at_most": f"..{_number(wish)}", "relative": f"{100 * wish:+.15g}%"}[
+        return f"{_number(limit[0])}..{_number(limit[1])}"
+    return {"at_least": f"{_number(limit)}..", "at_most": f"..{_number(limit)}", "relative": f"{100 * limit:+.15g}%"}[
         target.key
     ]
 
 
 def _number(x: float) -> str:
-    """As short as it can be read back."""
+    """The shortest text that is read back as the same number."""
     return str(int(x)) if float(x).is_integer() and abs(x) < 1e15 else repr(float(x))
 
 
-def _apart(words: list[str]) -> list[str]:
-    """Words of a command; a value that looks like an option is tied to its own."""
+def _with_equals(words: list[str]) -> list[str]:
+    """The words of a command, with "=" between a flag and a value that looks like a flag."""
     out: list[str] = []
     for word in words:
         is_value = bool(out) and out[-1].startswith("--") and "=" not in out[-1]
@@ -131,34 +140,25 @@ def _apart(words: list[str]) -> list[str]:
     return out
 
 
-def _limits_text(feature: Any, limits: Any) -> str | None:
-    if list(limits) == [None]:
-        return MISSING
-    if feature.is_number:
-        low, high = ("" if not np.isfinite(end) else _number(end) for end in limits)
-        return f"{low}:{high}"
-    if not hasattr(feature, "categories"):
-        return "..".join("" if end is None else feature.text(end) for end in limits)
-    texts = [str(category) for category in limits]
+def _range_text(feature: Feature, limits: Any) -> str:
+    write, between = (_number, ":") if feature.is_number else (feature.text, "..")
+    return between.join("" if end is None or end in (-np.inf, np.inf) else write(end) for end in limits)
+
+
+def _values_text(feature: Feature, values: Any) -> str | None:
+    texts = [MISSING if v is None else _number(v) if feature.is_number else str(v) for v in values]
     return None if any("|" in text for text in texts) else "|".join(texts)
 
 
-def _said(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The wishes that say something."""
-    usual = {"count": 1, "queries_per_round": 1, "seed": 0, "strategy": "feasible", "effort": "settle"}
-    usual |= {"noise": 0, "confirm": 3}
-    told = {name: value for name, value in options.items() if value not in (None, [], {}, ())}
-    return {name: value for name, value in told.items() if usual.get(name) != value}
-
-
-def _literal(value: Any) -> str:
-    """A value as Python is given it."""
+def literal(value: Any) -> str:
+    """A value as Python code; objects of acex as calls with the arguments that are not at their defaults."""
+    if is_dataclass(value):
+        words = [f"{f.name}={literal(v)}" for f in fields(value) if (v := getattr(value, f.name)) != f.default]
+        return f"acex.{type(value).__name__}({', '.join(words)})"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k!r}: {_literal(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k!r}: {literal(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        inside = ", ".join(_literal(v) for v in value)
+        inside = ", ".join(map(literal, value))
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
-    value = plain(value)
-    if isinstance(value, float) and np.isinf(value):
-        return f'float("{value}")'
-    return repr(value)
+    value = as_json(value)
+    return f'float("{value}")' if isinstance(value, float) and np.isinf(value) else repr(value)

@@ -1,8 +1,8 @@
-"""Who may ask the studio, and what a browser may do with what it answers. Looked at before any page sees a request.
+"""Which requests the studio answers, and what a browser may do with the responses. Checked before any endpoint runs.
 
-A page elsewhere that knows the address must not drive the studio with the browser of a person who has it open: by a
-name that leads here (the Host is checked), by a form or a script of its own (the Origin is checked, and what changes
-something must be JSON), or inside a frame. On an address that others can reach, a token is wanted besides.
+A page of another site must not control the studio through the browser of a person who has it open: by a host name that
+resolves here (the Host is checked), by a form or a script (the Origin is checked, and a request that changes something
+must be JSON), or inside a frame. On an address that others can reach, a token is required as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST_BYTES = 256 * 1024  # of what a page sends
+MAX_BYTES = 256 * 1024  # of a request
 COOKIE = "acex-studio"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -39,21 +39,21 @@ HEADERS = {
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
-class Refused(Exception):
-    """A request that is not answered, with the status that says why."""
+class RequestRefused(Exception):
+    """A request that is not answered, with its HTTP status."""
 
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
-        self.status, self.words = status, words
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
 
 
-class Guard:
-    """Lets requests through to an application, or answers them itself.
+class SecurityMiddleware:
+    """Passes requests on to an application, or refuses them.
 
     Args:
-        port: where the studio listens. hosts: names under which it may be asked, besides those of this machine.
-        any_address: it may also be asked under any address that is a number, which no name service can turn elsewhere.
-        token: what whoever asks has to know; None on an address that only this machine can reach.
+        port: where the studio listens. hosts: host names that are accepted in addition to those of this machine.
+        any_address: accept any numeric IP address as host; no name server can redirect one.
+        token: required of every client; None on an address that only this machine can reach.
     """
 
     def __init__(
@@ -88,30 +88,30 @@ class Guard:
         headers = Headers(scope=scope)
         try:
             self._check(scope, headers)
-            let_in, read = self._let_in(scope, headers), _bounded(receive, headers)
-        except Refused as refused:
-            await _answer(guarded, refused.status, json.dumps({"error": refused.words}).encode())
+            cookie, read = self._check_token(scope, headers), _bounded(receive, headers)
+        except RequestRefused as refused:
+            await _answer(guarded, refused.status, json.dumps({"error": refused.message}).encode())
             return
-        if let_in is not None:
-            await _answer(guarded, 303, b"", [(b"location", b"/"), (b"set-cookie", let_in)])
+        if cookie is not None:
+            await _answer(guarded, 303, b"", [(b"location", b"/"), (b"set-cookie", cookie)])
             return
         await self._app(scope, read, guarded)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         host = headers.get("host", "").lower()
         if len(headers.getlist("host")) != 1 or not self._is_known(host):
-            raise Refused(421, "This is not a name under which the studio answers; see --allow-host.")
+            raise RequestRefused(421, "This host name is not allowed; see --allow-host.")
         method = scope["method"]
         if method not in ("GET", "HEAD", "POST"):
-            raise Refused(405, "Only GET and POST are answered.")
+            raise RequestRefused(405, "Only GET and POST are allowed.")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}"):
-            raise Refused(403, "A page from elsewhere may not ask the studio.")
+            raise RequestRefused(403, "Requests from pages of other sites are refused.")
         opens = method == "GET" and scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not opens:
-            raise Refused(403, "A page from elsewhere may not ask the studio.")
+            raise RequestRefused(403, "Requests from pages of other sites are refused.")
         if method == "POST" and headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            raise Refused(415, "Expected JSON.")
+            raise RequestRefused(415, "Expected JSON.")
 
     def _is_known(self, host: str) -> bool:
         if host in self._hosts:
@@ -119,18 +119,18 @@ class Guard:
         name = re.sub(r":\d+$", "", host)
         return self._any_address and _is_number(name)
 
-    def _let_in(self, scope: Scope, headers: Headers) -> bytes | None:
-        """None where whoever asks may; else the cookie for one who has just brought the token."""
+    def _check_token(self, scope: Scope, headers: Headers) -> bytes | None:
+        """The cookie for a client that opens the address with the token; None for one that may proceed."""
         if self._token is None:
             return None
         if scope["path"] == "/" and (given := parse_qs(scope["query_string"].decode("latin-1")).get("token")):
             if not hmac.compare_digest(_hashed(given[0]), self._token):
-                raise Refused(401, "This is not the token that was printed when the studio was started.")
+                raise RequestRefused(401, "This is not the token that was printed when the studio was started.")
             return f"{COOKIE}={given[0]}; Path=/; HttpOnly; SameSite=Strict".encode("latin-1", "replace")
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         given_now = bearer if scheme.lower() == "bearer" else _cookie(headers)
         if not hmac.compare_digest(_hashed(given_now), self._token):
-            raise Refused(401, "Open the address with the token that was printed when the studio was started.")
+            raise RequestRefused(401, "Open the address with the token that was printed when the studio was started.")
         return None
 
 
@@ -155,21 +155,21 @@ def _is_number(name: str) -> bool:
 
 
 def _bounded(receive: Receive, headers: Headers) -> Receive:
-    """Reads no more than a page may send, and raises `Refused` then.
+    """Reads no more than a request may have, and raises `RequestRefused` beyond that.
 
     Raises:
-        Refused: it says itself that it is more.
+        RequestRefused: the declared length is too large.
     """
     size, seen = headers.get("content-length", "0"), 0
-    if not size.isdecimal() or int(size) > MOST_BYTES:
-        raise Refused(413, f"A request may have {MOST_BYTES} bytes.")
+    if not size.isdecimal() or int(size) > MAX_BYTES:
+        raise RequestRefused(413, f"A request may have at most {MAX_BYTES} bytes.")
 
     async def read() -> Message:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
-        if seen > MOST_BYTES:
-            raise Refused(413, f"A request may have {MOST_BYTES} bytes.")
+        if seen > MAX_BYTES:
+            raise RequestRefused(413, f"A request may have at most {MAX_BYTES} bytes.")
         return message
 
     return read

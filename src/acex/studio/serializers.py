@@ -1,4 +1,4 @@
-"""Explanations and their steps in plain values and in words, for pages. Nothing is asked."""
+"""Explanations and their steps as JSON for pages. Nothing is sent to the model."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from acex.show.sentences import Templates, one_sentence, sentences
 from acex.values import answer_text, is_missing
 
 YES_NO = {"True": "yes", "False": "no"}
-USUAL = 0.8  # affinity from which on a row counts as one like others
+TYPICAL = 0.8  # affinity from which a row counts as typical
 
 
 def titles(space: acex.Space) -> dict[str, str]:
-    """What features are called on pages: `credit_score` is a credit score, where no other feature is called so."""
-    spoken = {name: " ".join(name.replace("_", " ").split()) or name for name in space.names}
-    taken = Counter(spoken.values())
-    return {name: title if taken[title] == 1 else name for name, title in spoken.items()}
+    """What features are called on pages: `credit_score` is a credit score, unless another feature is called so."""
+    spaced = {name: " ".join(name.replace("_", " ").split()) or name for name in space.names}
+    taken = Counter(spaced.values())
+    return {name: title if taken[title] == 1 else name for name, title in spaced.items()}
 
 
 def templates(space: acex.Space) -> Templates:
@@ -29,10 +29,10 @@ def templates(space: acex.Space) -> Templates:
     return Templates(words=YES_NO | titles(space))
 
 
-def step_told(step: acex.Step, plan: acex.Plan) -> dict[str, Any]:
+def step_json(step: acex.Step, plan: acex.Plan) -> dict[str, Any]:
     """A step, with what was different in it."""
     factual = plan.factual
-    different = [f for f in plan.space.features if _differ(step.row[f.name], factual[f.name])]
+    changed = [f for f in plan.space.features if _differ(step.row[f.name], factual[f.name])]
     names = {} if isinstance(plan.target, Measured) else plan.class_names
     return {
         "position": step.position,
@@ -42,7 +42,7 @@ def step_told(step: acex.Step, plan: acex.Plan) -> dict[str, Any]:
         "cost": step.cost,
         "best": None if np.isinf(step.best) else step.best,
         "paid": step.paid,
-        "changes": [[f.name, *f.texts(factual[f.name], step.row[f.name])] for f in different],
+        "changes": [[f.name, *f.texts(factual[f.name], step.row[f.name])] for f in changed],
     }
 
 
@@ -50,23 +50,22 @@ def _differ(a: Any, b: Any) -> bool:
     return bool(a != b) and not (is_missing(a) and is_missing(b))
 
 
-def explanation_told(e: acex.Explanation) -> dict[str, Any]:
-    """What came of an explanation so far."""
-    advice = "" if e.outcome == "found" else e.error or e.advice
+def explanation_json(e: acex.Explanation) -> dict[str, Any]:
+    """An explanation so far."""
     return {
         "outcome": e.outcome,
         "stopped_by": e.stopped_by,
         "before": None if e.label_before is None else answer_text(e.label_before),
         "wanted": list(e.plan.target.named(e.plan.class_names).words),
         "sentence": one_sentence(e, templates(e.plan.space)),
-        "advice": advice,
-        "warnings": list(e.warnings),
-        "answers": [answer_told(single(e, i)) for i in range(len(e.costs))],
+        "advice": "" if e.outcome == "found" else e.error or e.advice,
+        "remarks": [remark.to_dict() for remark in e.remarks],
+        "answers": [_answer_json(single(e, i)) for i in range(len(e.costs))],
     }
 
 
-def answer_told(e: acex.Explanation) -> dict[str, Any]:
-    """The one counterfactual of an explanation as a card."""
+def _answer_json(e: acex.Explanation) -> dict[str, Any]:
+    """The only counterfactual of an explanation as a card."""
     space = e.plan.space
     x, y = space.encode(e.factual)[0], space.encode(e.counterfactual)[0]
     steps = e.plan.scale.differences(y[None], x)[0]
@@ -74,9 +73,9 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
     columns = ["feature", "before", "after", "needed"]
     for name, before, after, needed in e.changes[columns].itertuples(index=False, name=None):
         feature, j = space.feature(name), space.index(name)
-        texts, wide = feature.texts(before, after), float(feature.high - feature.low)
-        along = feature.way(steps[j], before, after) != "other" and wide
-        places = [float((p[j] - feature.low) / wide) for p in (x, y)] if along else None
+        texts, width = feature.texts(before, after), float(feature.high - feature.low)
+        has_places = feature.way(steps[j], before, after) != "other" and width
+        places = [float(np.clip((p[j] - feature.low) / width, 0, 1)) for p in (x, y)] if has_places else None
         changes.append(
             {
                 "feature": name,
@@ -84,7 +83,7 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
                 "after": texts[1],
                 "unit": feature.unit,
                 "needed": needed,
-                "places": None if places is None else [min(max(p, 0.0), 1.0) for p in places],
+                "places": places,
             }
         )
     size = float(np.abs(steps).sum())
@@ -95,19 +94,18 @@ def answer_told(e: acex.Explanation) -> dict[str, Any]:
         "sentences": sentences(e, templates(space)),
         "changes": changes,
         "cost": e.costs[0],
-        "size": size,
-        "size_words": "small" if size < 0.75 else "moderate" if size < 2 else "large",
-        "usual": _usual(e),
-        "steady": e.robustness[0] if e.robustness else None,
+        "size": "small" if size < 0.75 else "moderate" if size < 2 else "large",
+        "typical": _typical(e),
+        "affinity": None if is_reference_row(e) or not e.affinities else e.affinities[0],
+        "robustness": e.robustness[0] if e.robustness else None,
         "row": {f.name: f.text(v) for f, v in zip(space.features, e.counterfactual.tolist(), strict=True)},
     }
 
 
-def _usual(e: acex.Explanation) -> dict[str, Any]:
-    """How much the changed row looks like the known ones, in words and as a number."""
+def _typical(e: acex.Explanation) -> str:
+    """How much the changed row looks like the known ones, in words."""
     if is_reference_row(e):
-        return {"words": "one of the known rows", "affinity": None}
+        return "one of the known rows"
     if not e.affinities:
-        return {"words": "not checked", "affinity": None}
-    affinity = e.affinities[0]
-    return {"words": "like many known rows" if affinity >= USUAL else "rather unusual", "affinity": affinity}
+        return "not checked"
+    return "like many known rows" if e.affinities[0] >= TYPICAL else "rather unusual"

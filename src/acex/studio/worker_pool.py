@@ -1,6 +1,7 @@
-"""The processes that search, so that pages stay quick: each holds the explainer, and does one job at a time.
+"""Work that takes a while, and the processes that do it, so that pages stay fast.
 
-A process that dies takes nothing with it: what was answered is in the ledger, and the next one goes on from there.
+A job is a value that travels to a process and yields messages while it runs. Each process holds the explainer and does
+one job at a time. If a process dies, nothing is lost: answers are in the ledger, and the next one continues from there.
 """
 
 from __future__ import annotations
@@ -10,26 +11,91 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import cloudpickle
+import pandas as pd
 
 import acex
-from acex.studio.jobs import Job, Message, WarmUp
+from acex.studio.serializers import explanation_json, step_json
+
+Message: TypeAlias = tuple[str, Any]
+IsStopped: TypeAlias = Callable[[], bool]
 
 DONE, STOP = "done", "stop"
-NICE = 19  # of a process that searches: pages come first, and so does all else
+NICE = 19  # of a process that searches: pages come first
 PATIENCE = 5.0  # seconds for a process to end by itself
 LOST = "The process that searched has ended unexpectedly. Nothing is lost: go on continues from the ledger."
 
 
+# -- jobs --------------------------------------------------------------------------------------------------------
+
+
+class StudioJob(Protocol):
+    """Something that a process can be given to do."""
+
+    def messages(self, explainer: acex.Explainer, is_stopped: IsStopped) -> Iterator[Message]:
+        """What the server is sent meanwhile; `is_stopped` is called between two answers."""
+
+
+@dataclass(frozen=True)
+class WarmUpJob:
+    """Does nothing, but starts the process and loads the explainer."""
+
+    def messages(self, explainer: acex.Explainer, is_stopped: IsStopped) -> Iterator[Message]:
+        return iter(())
+
+
+@dataclass(frozen=True)
+class SearchJob:
+    """The search for one row, from where the ledger has it; `arguments` are those of `Explainer.search`."""
+
+    row: pd.DataFrame
+    arguments: Mapping[str, Any]
+
+    def messages(self, explainer: acex.Explainer, is_stopped: IsStopped) -> Iterator[Message]:
+        session = explainer.search(self.row, **self.arguments)
+        best = float("inf")
+        for step in session:
+            yield "step", step_json(step, session.plan)
+            yield "paid", session.box.paid
+            if step.best < best:
+                best = step.best
+                yield "explanation", explanation_json(session.explanation())
+            if is_stopped():
+                yield "stopped", explanation_json(session.explanation())
+                return
+        yield "ended", explanation_json(session.explanation())
+
+
+@dataclass(frozen=True)
+class ManyRowsJob:
+    """Many rows, one after the other, which learn from each other; the explanations are in the ledger."""
+
+    rows: pd.DataFrame
+    arguments: Mapping[str, Any]  # of `Explainer.explain_many`
+
+    def messages(self, explainer: acex.Explainer, is_stopped: IsStopped) -> Iterator[Message]:
+        many = explainer.explain_many(self.rows, n_jobs=1, progress=False, **self.arguments)
+        for position, e in many.as_finished():
+            yield "row", {"position": position, "outcome": e.outcome, "paid": e.n_queries, "error": e.error}
+            if is_stopped():
+                yield "stopped", None
+                return
+        yield "ended", None
+
+
+# -- processes ---------------------------------------------------------------------------------------------------
+
+
 def work(connection: Connection, packed: bytes) -> None:
-    """A process of the crew: does the jobs that come through the connection until that is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server says when it is over
+    """A process of the pool: does the jobs that come through the connection until that is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends it
     with suppress(OSError):
         os.nice(NICE)
     serve(connection, lambda: cloudpickle.loads(packed))
@@ -38,18 +104,18 @@ def work(connection: Connection, packed: bytes) -> None:
 def serve(connection: Connection, load: Callable[[], acex.Explainer]) -> None:
     """Do jobs until the connection is closed."""
 
-    def stopped() -> bool:
+    def is_stopped() -> bool:
         return connection.poll() and connection.recv() == STOP
 
     explainer: acex.Explainer | None = None
-    with suppress(EOFError, OSError):  # nobody is there any more
+    with suppress(EOFError, OSError):  # the server is gone
         while True:
             job = connection.recv()
             if job == STOP:  # it came too late
                 continue
             try:
                 explainer = load() if explainer is None else explainer
-                for message in job.messages(explainer, stopped):
+                for message in job.messages(explainer, is_stopped):
                     connection.send(message)
             except (EOFError, OSError):
                 raise
@@ -58,119 +124,111 @@ def serve(connection: Connection, load: Callable[[], acex.Explainer]) -> None:
             connection.send((DONE, None))
 
 
-class Task:
+class SubmittedJob:
     """A job that waits, runs or is done."""
 
-    def __init__(self, job: Job, note: Callable[[Message], None]) -> None:
+    def __init__(self, job: StudioJob, note: Callable[[Message], None]) -> None:
         self.job, self.note = job, note
         self._lock = threading.Lock()
         self._connection: Connection | None = None
-        self._is_unwanted = False
+        self._is_cancelled = False
 
     def stop(self) -> None:
         """End it after the answer that is awaited, or before it has begun."""
         with self._lock:
-            self._is_unwanted = True
+            self._is_cancelled = True
             if self._connection is not None:
                 with suppress(OSError):
                     self._connection.send(STOP)
 
     def begin(self, connection: Connection) -> bool:
-        """Send it to a process; False where nobody wants it any more."""
+        """Send it to a process; False if it was stopped before."""
         with self._lock:
-            if self._is_unwanted:
+            if self._is_cancelled:
                 return False
             connection.send(self.job)
             self._connection = connection
             return True
 
     def end(self) -> None:
-        """It is done: nothing is to be sent any more."""
+        """Forget the connection: the job is done."""
         with self._lock:
             self._connection = None
 
 
-class Crew:
-    """So many jobs at once; others wait for their turn.
+class WorkerPool:
+    """Runs a limited number of jobs at once; others wait for their turn.
 
     Args:
-        explainer: goes to each process once. One that cannot travel works in threads here, and pages are slower.
-        most: how many at once.
-        here: work in threads of this process.
+        explainer: goes to each process once. One that cannot be pickled works in threads here, and pages are slower.
+        size: how many jobs at once.
+        in_threads: work in threads of this process.
     """
 
-    def __init__(self, explainer: acex.Explainer, most: int, *, here: bool = False) -> None:
-        self._explainer, self._packed = explainer, b""
-        self.why_here = "as wanted" if here else ""
-        if not here:
+    def __init__(self, explainer: acex.Explainer, size: int, *, in_threads: bool = False) -> None:
+        self._explainer, self._packed, self._in_threads = explainer, b"", in_threads
+        if not in_threads:
             try:
                 self._packed = cloudpickle.dumps(explainer)
-            except Exception as error:  # a model may raise anything here
-                self.why_here = f"{type(error).__name__}: {error}"
-        self._threads = ThreadPoolExecutor(most, thread_name_prefix="acex-crew")
-        self._mine = threading.local()
-        self._members: list[tuple[Any, Connection]] = []
+            except Exception:  # a model may raise anything here
+                self._in_threads = True
+        self._threads = ThreadPoolExecutor(size, thread_name_prefix="acex-worker")
+        self._own = threading.local()
+        self._workers: list[tuple[Any, Connection]] = []
 
-    def do(self, job: Job, note: Callable[[Message], None]) -> Task:
-        """Have a job done; `note` is called with each message, in another thread, and with "done" at last."""
-        task = Task(job, note)
-        self._threads.submit(self._run, task)
-        return task
+    def submit(self, job: StudioJob, note: Callable[[Message], None]) -> SubmittedJob:
+        """Run a job; `note` is called in another thread with each message, the last of which is "done"."""
+        submitted = SubmittedJob(job, note)
+        self._threads.submit(self._run, submitted)
+        return submitted
 
     def warm_up(self) -> None:
-        """Start one process before somebody waits for it."""
-        self.do(WarmUp(), lambda message: None)
+        """Start one process before it is needed."""
+        self.submit(WarmUpJob(), lambda message: None)
 
-    def _run(self, task: Task) -> None:
+    def _run(self, submitted: SubmittedJob) -> None:
         try:
             connection = self._connection()
-            if not task.begin(connection):
-                task.note(("stopped", None))
+            if not submitted.begin(connection):
+                submitted.note(("stopped", None))
                 return
-            while True:
-                message = connection.recv()
-                if message[0] == DONE:
-                    break
-                task.note(message)
+            while (message := connection.recv())[0] != DONE:
+                submitted.note(message)
         except (EOFError, OSError):
-            self._mine.member = None
-            task.note(("failed", LOST))
+            self._own.worker = None
+            submitted.note(("failed", LOST))
         finally:
-            task.end()
-            task.note((DONE, None))
+            submitted.end()
+            submitted.note((DONE, None))
 
     def _connection(self) -> Connection:
-        """To the process of this thread; a new one where there is none."""
-        known: tuple[Any, Connection] | None = getattr(self._mine, "member", None)
+        """To the process of this thread, which is started if there is none."""
+        known: tuple[Any, Connection] | None = getattr(self._own, "worker", None)
         if known is not None and known[0].is_alive():  # it may have died while it had nothing to do
             return known[1]
         ours, theirs = multiprocessing.Pipe()
-        member: Any
-        if self.why_here:
-            member = threading.Thread(target=serve, args=(theirs, lambda: self._explainer), daemon=True)
-            member.start()
+        worker: Any
+        if self._in_threads:
+            worker = threading.Thread(target=serve, args=(theirs, lambda: self._explainer), daemon=True)
+            worker.start()
         else:
-            member = multiprocessing.get_context("spawn").Process(
-                target=work, args=(theirs, self._packed), name="acex-crew", daemon=True
+            worker = multiprocessing.get_context("spawn").Process(
+                target=work, args=(theirs, self._packed), name="acex-worker", daemon=True
             )
-            member.start()
+            worker.start()
             theirs.close()
-        self._mine.member = member, ours
-        self._members.append(self._mine.member)
+        self._own.worker = worker, ours
+        self._workers.append(self._own.worker)
         return ours
 
     def close(self) -> None:
         """End all work after the answers that are awaited."""
-        for _, connection in self._members:
-            _hang_up(connection)
-        for member, _ in self._members:
-            member.join(PATIENCE)
-            if member.is_alive() and hasattr(member, "terminate"):
-                member.terminate()
+        for _, connection in self._workers:
+            # Closing alone would not wake a thread that reads.
+            with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+                line.shutdown(socket.SHUT_RDWR)
+        for worker, _ in self._workers:
+            worker.join(PATIENCE)
+            if worker.is_alive() and hasattr(worker, "terminate"):
+                worker.terminate()
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _hang_up(connection: Connection) -> None:
-    """Close both ways at once; closing alone would not wake a thread that reads."""
-    with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
-        line.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""What a studio is about: an explainer, the rows people pick from, and what is known of both without asking."""
+"""What a studio is about: an explainer, the rows to pick from, and what is known about both without a query."""
 
 from __future__ import annotations
 
@@ -13,64 +13,61 @@ import pandas as pd
 
 import acex
 from acex.ledger import canonical
-from acex.models.adapters import no_labels
 from acex.plan.target import Measured, Target
 from acex.space.feature import Feature
 from acex.studio.serializers import titles
 from acex.values import Label, answer_text, is_missing, plain
 
 BINS = 28  # bars of a distribution
-PLACES = 200  # of a slider, the first one aside
-STEADY = 0.7  # how probable a hit must be close by, where an answer is to hold there too
-PAGE = 25  # rows of a page
+PLACES = 200  # of a slider, not counting the first
+PAGE_SIZE = 25  # rows
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How to come to the same explainer elsewhere.
+class SetupCode:
+    """Code that leads to the same explainer elsewhere.
 
     Attributes:
-        python: lines that define `explainer`, and `rows` as the page counts them.
-        shell: words of `acex explain` besides the row and what may change; None where no command leads there.
-        why_not: a sentence instead of the command.
-        environment: is the ledger an address, which may hold a password, and so left to the variable ACEX_LEDGER?
+        python: lines that define `explainer`, and `rows` in the order of the page.
+        shell: words of `acex explain`, without the row and the options that pages set; None if there is no command.
+        why_not: a sentence in place of the command.
+        ledger_from_environment: the ledger is an address, which may contain a password, so the command reads it from
+            the variable ACEX_LEDGER.
     """
 
     python: str
     shell: tuple[str, ...] | None = None
     why_not: str = ""
-    environment: bool = False
+    ledger_from_environment: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Desk:
-    """All that pages rest on.
+class Workspace:
+    """Everything that pages show and search.
 
     Args:
         explainer: with a ledger that other processes can read.
-        table: the rows people pick from, with every column of theirs; `rows`: as the model sees them.
-        outcomes: what is on file for each row, by the model's labels or their names; None where nothing is.
-        labels: the labels the model can give, as far as anybody knows.
-        scores: does the model give probabilities, which may be wanted then?
-        wishes: what may change unless a person says otherwise, as `Explainer.plan` takes it.
-        price: what a row costs; by default as the ledger has it.
+        model: the model of the explainer.
+        table: the rows to pick from with all their columns; `rows`: the same as the model receives them.
+        outcomes: the outcome of each row on file, as a label or its name; None if there are none.
+        options: options by name (see `request_parsing`) that hold unless a page changes them.
+        price: price of a row; by default the ledger's.
         is_kept: does the ledger outlive the studio?
     """
 
     explainer: acex.Explainer
+    model: acex.Model
     table: pd.DataFrame
     rows: pd.DataFrame
-    recipe: Recipe
+    setup: SetupCode
     outcomes: Sequence[Label] | None = None
-    labels: tuple[Label, ...] = ()
-    scores: bool = False
-    wishes: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     price: float | None = None
     is_kept: bool = True
     title: str = ""
     _lock: Lock = field(default_factory=Lock)
-    _answers: dict[str, Any] = field(default_factory=dict)  # what the model said of rows, as far as it was read
-    _read: list[int] = field(default_factory=lambda: [0])  # and up to which number
+    _answers: dict[str, Any] = field(default_factory=dict)  # the model's labels by row key, as far as they were read
+    _last_read: list[int] = field(default_factory=lambda: [0])  # number of the last answer read
 
     @property
     def ledger(self) -> acex.Ledger:
@@ -85,14 +82,14 @@ class Desk:
 
     @cached_property
     def price_per_row(self) -> float | None:
-        """What a row costs; None where nobody has said so."""
+        """Price of a row; None if it is not known."""
         if self.price is not None:
             return self.price
         return self.ledger.account(self.explainer.model_id).price_per_row
 
-    def money(self, rows: int) -> float | None:
-        """What so many rows cost."""
-        return None if self.price_per_row is None else rows * self.price_per_row
+    def price_of(self, n_rows: int) -> float | None:
+        """Price of so many rows; None if it is not known."""
+        return None if self.price_per_row is None else n_rows * self.price_per_row
 
     @property
     def remaining(self) -> int | None:
@@ -100,41 +97,46 @@ class Desk:
         left = self.ledger.account(self.explainer.model_id).remaining
         return None if np.isinf(left) else int(left)
 
-    def about(self) -> dict[str, Any]:
-        """What pages say of the model and its data."""
+    def to_json(self) -> dict[str, Any]:
+        """The model and its data for pages."""
         return {
             "title": self.title,
             "model": self.explainer.model_id,
-            "version": acex.__version__,
-            "n_rows": len(self.rows),
-            "is_kept": self.is_kept,
             "price": self.price_per_row,
             "answers": "numbers" if self.gives_numbers else "labels",
-            "labels": [] if self.gives_numbers else [self.spoken(label) for label in self.labels],
-            "scores": self.scores,
-            "margin": self.wishes.get("margin") or STEADY,
+            "labels": [] if self.gives_numbers else [self.label_text(label) for label in self.labels],
+            "scores": self.model.scores,
             "features": self.cards,
+            "remaining": self.remaining,
         }
 
     @cached_property
     def gives_numbers(self) -> bool:
-        """Are the model's answers numbers, and no labels?"""
-        target = Target.of(self.wishes.get("target"))
-        return no_labels(self.explainer.model) is not None or (isinstance(target, Measured) and target.label is None)
+        """Does the model return numbers instead of labels?"""
+        target = Target.of(self.options.get("target"))
+        return self.model.no_labels is not None or (isinstance(target, Measured) and target.label is None)
 
-    def spoken(self, label: Label) -> str | None:
-        """An answer of the model as pages say it: by its name where it has one; None where there is none."""
-        return None if label is None or is_missing(label) else answer_text(self.explainer.class_names.get(label, label))
+    @cached_property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels that the model can return, as far as they are known."""
+        if self.model.labels is not None or self.outcomes is None:
+            return tuple(self.model.labels or ())
+        by_name = self.model.labels_by_name
+        return tuple(dict.fromkeys(by_name.get(label, label) for label in self.outcomes if not is_missing(label)))
+
+    def label_text(self, label: Label) -> str | None:
+        """An answer of the model as pages show it, by its class name if it has one; None if there is no answer."""
+        return None if label is None or is_missing(label) else answer_text(self.model.class_names.get(label, label))
 
     # -- what may change ---------------------------------------------------------------------------------------
 
     @cached_property
     def cards(self) -> list[dict[str, Any]]:
         """Each feature in plain values: what it can hold, and how the known rows are spread over that."""
-        return [self._card(feature, self.explainer.reference[:, j]) for j, feature in enumerate(self.space.features)]
+        columns = [self.rows.iloc[:, j].dropna() for j in range(len(self.space))]
+        return [self._card(f, f.encode(column)) for f, column in zip(self.space.features, columns, strict=True)]
 
     def _card(self, feature: Feature, x: Any) -> dict[str, Any]:
-        x = x[x != feature.gap]
         card: dict[str, Any] = {
             "name": feature.name,
             "title": titles(self.space)[feature.name],
@@ -167,12 +169,12 @@ class Desk:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The names of what is shown of a row."""
+        """The names of the columns that are shown of a row."""
         return [str(name) for name in self.table.columns]
 
     @cached_property
     def texts(self) -> list[list[str]]:
-        """Every cell as people write it, a list for each column; nothing where nothing is known."""
+        """Every cell as text, a list for each column; empty for a missing value."""
         known = dict(zip(self.space.names, self.space.features, strict=True))
         return [
             [
@@ -184,61 +186,61 @@ class Desk:
 
     @cached_property
     def _lowered(self) -> dict[str, list[str]]:
-        """The same to look for words in, by the name of the column."""
+        """The same in lower case, by the name of the column."""
         return {name.lower(): [t.lower() for t in texts] for name, texts in zip(self.columns, self.texts, strict=True)}
 
     @cached_property
-    def forms(self) -> list[str | None]:
-        """Each row as the ledger knows it; None for one that the model cannot be asked."""
-        return self.forms_of(self.rows)
+    def _keys(self) -> list[str | None]:
+        """The key of each row in the ledger; None for one that the model cannot be sent."""
+        return self.keys_of(self.rows)
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """Where each row is, by its form; the first of several that are alike."""
-        return {form: i for i, form in reversed(list(enumerate(self.forms))) if form is not None}
+    def positions(self) -> dict[str, int]:
+        """The position of each row by its key; the first of several equal ones."""
+        return {key: i for i, key in reversed(list(enumerate(self._keys))) if key is not None}
 
-    def forms_of(self, rows: pd.DataFrame) -> list[str | None]:
-        """Rows as the ledger knows them; None for those that the model cannot be asked."""
+    def keys_of(self, rows: pd.DataFrame) -> list[str | None]:
+        """The keys of rows in the ledger; None for those that the model cannot be sent."""
         try:
-            space = self.space.reaching(rows)
-            return list(canonical(space.decode(space.encode(rows))))
+            space, points = self.space.reaching(rows)
+            return list(canonical(space.decode(points)))
         except ValueError:
             half = len(rows) // 2
-            return [*self.forms_of(rows.iloc[:half]), *self.forms_of(rows.iloc[half:])] if half else [None]
+            return [*self.keys_of(rows.iloc[:half]), *self.keys_of(rows.iloc[half:])] if half else [None]
 
-    def decided(self) -> dict[str, Label]:
-        """What the model has said so far, by row as the ledger knows it."""
+    def answers(self) -> dict[str, Label]:
+        """The model's labels so far, by row key."""
         with self._lock:
-            for answer in self.ledger.answers(self.explainer.model_id, after=self._read[0]):
-                self._answers[answer.row], self._read[0] = answer.label, answer.sequence
+            for answer in self.ledger.answers(self.explainer.model_id, after=self._last_read[0]):
+                self._answers[answer.row], self._last_read[0] = answer.label, answer.sequence
             return self._answers
 
-    def decision(self, position: int, decided: Mapping[str, Label]) -> dict[str, Any]:
-        """What is known of a row's decision, and whose word it is: the model's, or what is on file."""
-        form = self.forms[position]
-        if form is not None and form in decided:
-            return {"label": self.spoken(decided[form]), "source": "model"}
-        if self.outcomes is not None and (on_file := self.spoken(self.outcomes[position])) is not None:
+    def decision(self, position: int, answers: Mapping[str, Label]) -> dict[str, Any]:
+        """What is known about a row's decision, and its source: the model, or the outcome on file."""
+        key = self._keys[position]
+        if key is not None and key in answers:
+            return {"label": self.label_text(answers[key]), "source": "model"}
+        if self.outcomes is not None and (on_file := self.label_text(self.outcomes[position])) is not None:
             return {"label": on_file, "source": "file"}
         return {"label": None, "source": None}
 
     def find(self, text: str, decision: str, page: int) -> dict[str, Any]:
-        """A page of the rows that fit."""
-        told = self.matching(text, decision)
-        shown = told[page * PAGE : (page + 1) * PAGE]
+        """A page of the rows that match."""
+        found = self.matching(text, decision)
+        shown = found[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
         lines = [{"position": i, "cells": [c[i] for c in self.texts], "decision": known} for i, known in shown]
-        return {"columns": self.columns, "lines": lines, "total": len(told), "page": page, "size": PAGE}
+        return {"columns": self.columns, "lines": lines, "total": len(found), "page": page, "size": PAGE_SIZE}
 
     def matching(self, text: str, decision: str) -> list[tuple[int, dict[str, Any]]]:
-        """Rows that hold every word of a text and were decided so, with their decisions.
+        """Rows that contain every word of a text and have this decision, with their decisions.
 
         `column:word` looks in one column only.
         """
-        decided, words = self.decided(), text.lower().split()
-        told = ((i, self.decision(i, decided)) for i in range(len(self.rows)) if self._holds(i, words))
-        return [(i, known) for i, known in told if not decision or known["label"] == decision]
+        answers, words = self.answers(), text.lower().split()
+        decisions = ((i, self.decision(i, answers)) for i in range(len(self.rows)) if self._contains(i, words))
+        return [(i, known) for i, known in decisions if not decision or known["label"] == decision]
 
-    def _holds(self, i: int, words: Sequence[str]) -> bool:
+    def _contains(self, i: int, words: Sequence[str]) -> bool:
         for word in words:
             name, _, value = word.partition(":")
             in_column = name in self._lowered and value in self._lowered[name][i]
@@ -246,11 +248,11 @@ class Desk:
                 return False
         return True
 
-    def row(self, position: int) -> dict[str, Any]:
-        """One of the rows in plain values.
+    def row_json(self, position: int) -> dict[str, Any]:
+        """One of the rows.
 
         Raises:
-            LookupError: there is none at this position.
+            LookupError: there is no such position.
         """
         if not 0 <= position < len(self.rows):
             raise LookupError(f"row {position}: there are the rows 0 to {len(self.rows) - 1}.")
@@ -261,5 +263,5 @@ class Desk:
             "position": position,
             "values": {n: "" if is_missing(v) else self.space.feature(n).text(v) for n, v in values.items()},
             "others": others,
-            "decision": self.decision(position, self.decided()),
+            "decision": self.decision(position, self.answers()),
         }

@@ -1,17 +1,17 @@
-"""What a notebook shows: small tables in the notebook's own font and colours, so that they suit dark ones too."""
+"""What notebooks display: small tables in the font and colours of the notebook, for dark themes too."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
 from acex.engine.explanation import Explanation, changes_as_text, labels_as_text
-from acex.show.report.markup import Child, Markup, joined, tag
+from acex.show.report.html import Child, Markup, joined, tag
 from acex.show.sentences import one_sentence
 from acex.space.feature import Feature
 from acex.space.space import Space
 from acex.values import joined_words, readable
 
-MOST_LINES = 60  # of a table are shown
+MOST_LINES = 60  # of a table
 PLAIN = "color:inherit;background:transparent"
 CELL = f"{PLAIN};text-align:left;vertical-align:top;white-space:normal;padding:3px 14px 3px 0;border:0"
 LINE = f"{PLAIN};border:0;border-bottom:1px solid rgba(128,128,128,.35)"
@@ -21,12 +21,11 @@ QUIET = "opacity:.75"
 def space_html(space: Space) -> str:
     """The features of a space: kind, values, and how far they may be changed."""
     rows = [(f.name, f.kind, f.span(), _freedom(f)) for f in space.features]
-    title = f"{len(space)} {'feature' if len(space) == 1 else 'features'}"
-    return _block(tag("p", title, style=QUIET), _table(("feature", "kind", "values", "may change"), rows))
+    return _block(_table(("feature", "kind", "values", "may change"), rows))
 
 
 def explanation_html(explanation: Explanation) -> str:
-    """What to change, from what to what, in a sentence and a table for each counterfactual."""
+    """One sentence, and a table of changes for each counterfactual."""
     parts: list[Child] = [tag("p", tag("strong", one_sentence(explanation)))]
     for i in range(len(explanation.costs)):
         if i > 0:
@@ -36,12 +35,7 @@ def explanation_html(explanation: Explanation) -> str:
 
 
 def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_rows: int) -> str:
-    """A line for each explanation, given with the name of its row: how it ended, what has to change, and what it cost.
-
-    Args:
-        n_rows: how many there will be when all are done.
-    """
-    explained = [e for _, e in explanations]
+    """A line for each explanation, given with the name of its row; `n_rows` are to be explained in total."""
     rows = [
         (
             str(name),
@@ -53,9 +47,9 @@ def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_ro
         )
         for name, e in explanations
     ]
-    found = sum(e.outcome == "found" for e in explained)
-    done = f"{n_rows} rows" if len(explained) == n_rows else f"{len(explained)} of {n_rows} rows explained"
-    title = f"{done}: {found} found, {sum(e.n_queries for e in explained)} queries paid"
+    found = sum(e.outcome == "found" for _, e in explanations)
+    done = f"{n_rows} rows" if len(rows) == n_rows else f"{len(rows)} of {n_rows} rows explained"
+    title = f"{done}: {found} found, {sum(e.n_queries for _, e in explanations)} queries paid"
     header = ("row", "outcome", "label", "what has to change", "cost", "queries")
     return _block(tag("p", tag("strong", title)), _table(header, rows))
 
@@ -64,7 +58,7 @@ def _freedom(feature: Feature) -> str:
     if feature.frozen:
         return "no: frozen"
     way = {"increase": "only upwards", "decrease": "only downwards"}.get(feature.direction or "", "yes")
-    return way if feature.weight == 1 else f"{way}, counted × {readable(float(feature.weight))}"
+    return way if feature.weight == 1 else f"{way}, weight {readable(float(feature.weight))}"
 
 
 def _block(*children: Child) -> str:

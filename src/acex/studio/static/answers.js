@@ -1,6 +1,6 @@
-// Answers side by side, each confirmed by the model itself.
+// Answers side by side, each confirmed by the model itself, and bookmarks of them in this browser.
 
-import { announce, bookmarks, h, s, short, titled, word } from "./dom.js";
+import { announce, bookmarks, h, put, s, short, titled, word } from "./dom.js";
 
 function way(change) {
   // From where to where within the feature's range: a ring and a diamond on a line.
@@ -17,7 +17,7 @@ function needed(changes) {
   return asked ? `${asked} of ${changes.length}, the model was asked` : "not checked";
 }
 
-// One answer. `without` searches on without a feature, `tryOut` takes the row to the what-if form.
+// One answer. `without` starts a search without a feature, `tryOut` copies the row to the what-if form.
 export function answerCard(entry, answer, title, { without, tryOut, current, busy }) {
   const mark = h("button", {
     type: "button", class: "star", "aria-pressed": String(bookmarks.has(entry.id, answer.position)), "aria-label": `Bookmark ${title}`,
@@ -40,11 +40,23 @@ export function answerCard(entry, answer, title, { without, tryOut, current, bus
       h("div", { class: "change-more" }, way(change),
         without ? h("button", { type: "button", class: "link", disabled: busy, onclick: () => without(change.feature, entry), "aria-label": `Not ${titled(change.feature)}: search on without it` }, "Not this feature") : null)))),
     h("dl", { class: "facts" },
-      h("div", {}, h("dt", {}, "Size of the change"), h("dd", {}, answer.size_words, h("small", {}, ` ${short(answer.cost)}`))),
+      h("div", {}, h("dt", {}, "Size of the change"), h("dd", {}, answer.size, h("small", {}, ` ${short(answer.cost)}`))),
       h("div", {}, h("dt", {}, answer.changes.length === 1 ? "Is it needed?" : "Is each change needed?"), h("dd", {}, needed(answer.changes))),
-      h("div", {}, h("dt", {}, "Such a row is"), h("dd", {}, answer.usual.words, answer.usual.affinity === null ? null : h("small", {}, ` ${answer.usual.affinity.toFixed(2)}`))),
-      h("div", {}, h("dt", {}, "Close by, decided alike"), h("dd", {}, answer.steady === null ? "not estimated" : `about ${Math.round(100 * answer.steady)} %`))),
+      h("div", {}, h("dt", {}, "Such a row is"), h("dd", {}, answer.typical, answer.affinity === null ? null : h("small", {}, ` ${answer.affinity.toFixed(2)}`))),
+      h("div", {}, h("dt", {}, "Close by, decided alike"), h("dd", {}, answer.robustness === null ? "not estimated" : `about ${Math.round(100 * answer.robustness)} %`))),
     h("div", { class: "answer-foot" },
       tryOut ? h("button", { type: "button", class: "link", onclick: () => tryOut(answer) }, "Try it a little differently") : null,
       current ? null : h("a", { href: `#/search/${entry.id}` }, "Open its search")));
+}
+
+export async function savedPage() {
+  const list = h("ul", { class: "saved" });
+  function show() {
+    const all = bookmarks.all();
+    put(list, all.map(mark => h("li", {}, h("a", { href: `#/search/${mark.id}` }, mark.sentence), h("small", { class: "soft" }, ` ${mark.model}, ${new Date(mark.at).toLocaleDateString()}`),
+      h("button", { type: "button", class: "link", "aria-label": `Remove: ${mark.sentence}`, onclick: () => { bookmarks.toggle(mark); show(); } }, "Remove"))));
+    if (!all.length) put(list, h("li", { class: "empty" }, "No bookmarks yet. The star on an answer puts it here."));
+  }
+  show();
+  return { title: "Bookmarks", view: h("div", { class: "narrow" }, h("h1", {}, "Bookmarks"), h("p", { class: "soft" }, "Kept in this browser only."), list) };
 }

@@ -1,31 +1,31 @@
-// The frame: which page an address shows, and what stands above all of them.
+// Which page an address shows, and the header above all of them.
 
-import { callThem, get, h, number, money, problem, put } from "./dom.js";
+import { get, h, money, nameFeatures, number, problem, put } from "./dom.js";
 import { rowsPage } from "./rows.js";
 import { ownPage, rowPage } from "./row.js";
 import { searchPage } from "./search.js";
+import { savedPage } from "./answers.js";
 import { manyPage } from "./many.js";
-import { savedPage } from "./saved.js";
 
 const main = document.getElementById("main");
 const PAGES = [
   [/^#?\/?$/, "rows", rowsPage],
   [/^#\/row\/(\d+)$/, "rows", rowPage],
   [/^#\/own$/, "rows", ownPage],
-  [/^#\/own\/plan$/, "rows", desk => rowPage(desk, null)],
+  [/^#\/own\/plan$/, "rows", workspace => rowPage(workspace, null)],
   [/^#\/search\/([0-9a-f]+)$/, "rows", searchPage],
   [/^#\/many$/, "many", manyPage],
   [/^#\/saved$/, "saved", savedPage],
 ];
 let leave = () => {};
-let desk = null;
+let workspace = null;
 let turn = 0;
 
 export function showBudget(remaining) {
-  if (remaining !== undefined) desk.remaining = remaining;
-  const left = desk.remaining === null ? null : `${number(desk.remaining)} questions left`;
-  const price = desk.price === null ? null : `${money(desk.price)} a question`;
-  put(document.getElementById("about"), [desk.title, price, left].filter(Boolean).join(" · "));
+  if (remaining !== undefined) workspace.remaining = remaining;
+  const left = workspace.remaining === null ? null : `${number(workspace.remaining)} questions left`;
+  const price = workspace.price === null ? null : `${money(workspace.price)} a question`;
+  put(document.getElementById("about"), [workspace.title, price, left].filter(Boolean).join(" · "));
 }
 
 async function show() {
@@ -40,10 +40,10 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   try {
-    if (desk === null) { desk = await get("/api/desk"); desk.refresh = refresh; callThem(desk.features); }
+    if (workspace === null) { workspace = await get("/api/workspace"); workspace.refresh = refresh; nameFeatures(workspace.features); }
     showBudget();
     const given = pattern.exec(hash)?.slice(1) || [];
-    const made = await page(desk, ...given);
+    const made = await page(workspace, ...given);
     if (mine !== turn) { made.leave?.(); return; }
     put(main, made.view);
     document.title = `${made.title} · acex studio`;
@@ -58,9 +58,9 @@ async function show() {
   }
 }
 
-// What others spend changes what is left.
+// What others spend changes what remains.
 async function refresh() {
-  try { showBudget((await get("/api/desk")).remaining); } catch { /* the next time, perhaps */ }
+  try { showBudget((await get("/api/workspace")).remaining); } catch { /* the next refresh will show it */ }
 }
 
 document.getElementById("skip").addEventListener("click", event => { event.preventDefault(); main.focus(); });

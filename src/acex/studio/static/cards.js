@@ -1,31 +1,24 @@
-// What may change: one card a feature, folded until somebody wants to say more.
+// What may change: one card per feature, folded until it is needed.
 
 import { h, newId, put, s, titled, word } from "./dom.js";
 
 const STEPS = 200; // places on a slider, at most
 const HARD = [[0.5, "easy"], [1, "normal"], [3, "hard"]];
 
-export function wishesOf(desk, said) {
-  // A copy that cards may change; by default as the studio was told.
-  const wishes = structuredClone(said || desk.wishes);
-  wishes.freeze = wishes.freeze.filter(name => desk.features.some(f => f.name === name));
-  return wishes;
+export function featureCards(workspace, values, options, changed) {
+  return h("ul", { class: "cards" }, workspace.features.map(feature => card(feature, values[feature.name], options, changed)));
 }
 
-export function featureCards(desk, values, wishes, changed) {
-  return h("ul", { class: "cards" }, desk.features.map(feature => card(feature, values[feature.name], wishes, changed)));
-}
-
-function card(feature, now, wishes, changed) {
+function card(feature, now, options, changed) {
   const { name, title: called } = feature;
   const fixed = feature.frozen || feature.constant;
-  const isLocked = () => fixed || wishes.freeze.includes(name);
+  const isLocked = () => fixed || options.freeze.includes(name);
   const title = newId(), body = newId();
-  const told = h("p", { class: "state" });
+  const state = h("p", { class: "state" });
   const lock = h("button", {
     type: "button", class: "lock", "aria-pressed": String(isLocked()), disabled: fixed, "aria-describedby": title,
     onclick: () => {
-      wishes.freeze = isLocked() ? wishes.freeze.filter(other => other !== name) : [...wishes.freeze, name];
+      options.freeze = isLocked() ? options.freeze.filter(other => other !== name) : [...options.freeze, name];
       refresh();
       changed();
     },
@@ -43,32 +36,32 @@ function card(feature, now, wishes, changed) {
   open.setAttribute("aria-label", `Adjust ${called}`);
 
   function controls() {
-    const limits = feature.kind === "category" ? choices(feature, now, wishes, update) : range(feature, now, wishes, update);
+    const limits = feature.kind === "category" ? choices(feature, now, options, update) : range(feature, now, options, update);
     return [limits, feature.ordered ? directions() : null, hardness()];
   }
 
   function update() { refresh(); changed(); }
 
-  function radios(legend, options, current, pick) {
+  function radios(legend, choices, current, pick) {
     const group = newId();
-    return h("fieldset", { class: "radios" }, h("legend", {}, legend), options.map(([value, words]) =>
+    return h("fieldset", { class: "radios" }, h("legend", {}, legend), choices.map(([value, words]) =>
       h("label", {}, h("input", { type: "radio", name: group, checked: value === current, onchange: () => pick(value) }), words)));
   }
 
   function directions() {
-    if (feature.direction) return h("p", { class: "soft" }, `May only ${feature.direction === "increase" ? "rise" : "fall"}: so it was set up.`);
+    if (feature.direction) return h("p", { class: "soft" }, `May only ${feature.direction === "increase" ? "rise" : "fall"}; this is fixed.`);
     return radios("Which way", [["", "either way"], ["increase", "only up"], ["decrease", "only down"]],
-      wishes.directions[name] || "", way => {
-        if (way) wishes.directions[name] = way; else delete wishes.directions[name];
+      options.directions[name] || "", way => {
+        if (way) options.directions[name] = way; else delete options.directions[name];
         update();
       });
   }
 
   function hardness() {
-    const now = wishes.weights[name] ?? feature.weight;
-    const options = HARD.some(([weight]) => weight === now) ? HARD : [...HARD, [now, `counts × ${now}`]];
-    return radios("How hard is it to change?", options, now, weight => {
-      if (weight === feature.weight) delete wishes.weights[name]; else wishes.weights[name] = weight;
+    const now = options.weights[name] ?? feature.weight;
+    const weights = HARD.some(([weight]) => weight === now) ? HARD : [...HARD, [now, `counts × ${now}`]];
+    return radios("How hard is it to change?", weights, now, weight => {
+      if (weight === feature.weight) delete options.weights[name]; else options.weights[name] = weight;
       update();
     });
   }
@@ -77,15 +70,15 @@ function card(feature, now, wishes, changed) {
     if (feature.frozen) return "Always stays as it is";
     if (feature.constant) return "The same in all known rows";
     if (isLocked()) return "Stays as it is";
-    const said = [];
-    const limits = wishes.ranges[name];
-    if (limits && feature.kind !== "category") said.push(limits[0] === null ? `up to ${limits[1]}` : limits[1] === null ? `from ${limits[0]}` : `${limits[0]} to ${limits[1]}`);
-    if (limits && feature.kind === "category") said.push(limits.length > 3 ? `${limits.length} of ${feature.categories.length} values` : limits.map(word).join(" or "));
-    const way = wishes.directions[name] || feature.direction;
-    if (way) said.push(way === "increase" ? "only up" : "only down");
-    const weight = wishes.weights[name] ?? feature.weight;
-    if (weight !== 1) said.push(HARD.find(([w]) => w === weight)?.[1] ?? `counts × ${weight}`);
-    return said.length ? `May change: ${said.join(", ")}` : "May change";
+    const parts = [];
+    const limits = options.ranges[name], allowed = options.values[name];
+    if (limits) parts.push(limits[0] === null ? `up to ${limits[1]}` : limits[1] === null ? `from ${limits[0]}` : `${limits[0]} to ${limits[1]}`);
+    if (allowed) parts.push(allowed.length > 3 ? `${allowed.length} values` : allowed.map(value => word(value ?? "")).join(" or "));
+    const way = options.directions[name] || feature.direction;
+    if (way) parts.push(way === "increase" ? "only up" : "only down");
+    const weight = options.weights[name] ?? feature.weight;
+    if (weight !== 1) parts.push(HARD.find(([w]) => w === weight)?.[1] ?? `counts × ${weight}`);
+    return parts.length ? `May change: ${parts.join(", ")}` : "May change";
   }
 
   function refresh() {
@@ -96,13 +89,13 @@ function card(feature, now, wishes, changed) {
     open.disabled = locked;
     if (locked) { inside.hidden = true; open.setAttribute("aria-expanded", "false"); open.textContent = "Adjust"; }
     item.classList.toggle("locked", locked);
-    put(told, words());
+    put(state, words());
   }
 
   const item = h("li", { class: "card" }, h("div", { class: "card-row" },
     h("div", { class: "card-head" },
       h("h3", { id: title }, called), h("span", { class: "now" }, word(now), feature.unit ? h("small", {}, ` ${feature.unit}`) : null)),
-    h("div", { class: "card-line" }, told, h("span", { class: "card-buttons" }, open, lock))), inside);
+    h("div", { class: "card-line" }, state, h("span", { class: "card-buttons" }, open, lock))), inside);
   refresh();
   return item;
 }
@@ -135,7 +128,7 @@ const isDay = text => /^\d{4}-\d\d-\d\d$/.test(text);
 const inputOf = feature => feature.kind === "number" ? { type: "number", step: feature.grid === 1 ? 1 : "any" } : { type: isDay(feature.low) ? "date" : "text" };
 
 // A range: two sliders on one track, with the known rows drawn on it, and the same as fields.
-function range(feature, now, wishes, changed) {
+function range(feature, now, options, changed) {
   const { name, low, high } = feature;
   const { steps, valueAt, placeOf, isLess, read } = scaleOf(feature);
   const top = Math.max(...feature.bars, 1);
@@ -146,7 +139,7 @@ function range(feature, now, wishes, changed) {
   const here = mark === null ? 0 : (placeOf(mark) / steps) * feature.bars.length * 10;
   const picture = s("svg", { class: "bars", viewBox: `0 0 ${feature.bars.length * 10} 40`, preserveAspectRatio: "none", "aria-hidden": "true" },
     bars, mark !== null && !isLess(mark, low) && !isLess(high, mark) ? s("line", { class: "here", x1: here, x2: here, y1: 0, y2: 40 }) : null);
-  const ends = () => wishes.ranges[name] || [null, null];
+  const ends = () => options.ranges[name] || [null, null];
   const slider = (i, words) => h("input", {
     type: "range", min: 0, max: steps, step: 1, "aria-label": `${words} ${titled(name)}`, oninput: event => set(i, valueAt(Number(event.target.value)), true),
   });
@@ -163,7 +156,7 @@ function range(feature, now, wishes, changed) {
     if (slid && !isLess(value, high) && i === 1) value = null;
     if (i === 0) { a = value; if (a !== null && b !== null && isLess(b, a)) b = a; }
     else { b = value; if (a !== null && b !== null && isLess(b, a)) a = b; }
-    if (a === null && b === null) delete wishes.ranges[name]; else wishes.ranges[name] = [a, b];
+    if (a === null && b === null) delete options.ranges[name]; else options.ranges[name] = [a, b];
     show();
     changed();
   }
@@ -189,14 +182,14 @@ function range(feature, now, wishes, changed) {
 }
 
 // Categories, with how many known rows have each.
-function choices(feature, now, wishes, changed) {
+function choices(feature, now, options, changed) {
   const { name, categories } = feature;
   const top = Math.max(...feature.bars, 1), all = feature.bars.reduce((a, b) => a + b, 0) || 1;
-  const allowed = () => wishes.ranges[name] || categories;
+  const allowed = () => options.values[name] || categories;
   function toggle(category, on) {
     const next = categories.filter(c => (c === category ? on : allowed().includes(c)));
-    if (next.length === categories.length) delete wishes.ranges[name];
-    else if (next.length) wishes.ranges[name] = next;
+    if (next.length === categories.length) delete options.values[name];
+    else if (next.length) options.values[name] = next;
     changed();
     return next.length > 0;
   }
@@ -211,7 +204,7 @@ function choices(feature, now, wishes, changed) {
   }));
 }
 
-// A field for a value of a feature, for rows that somebody types in.
+// A field for a value of a feature, for rows that are typed in.
 export function valueField(feature, value, changed) {
   const id = newId();
   const control = feature.kind === "category"

@@ -22,10 +22,10 @@ export const h = (tag, props, ...children) => fill(document.createElement(tag), 
 export const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), props, children);
 export const put = (element, ...children) => { element.replaceChildren(); return fill(element, {}, children); };
 
-// Draw something again only when it is news, and leave the focus where a person had put it.
+// Draw something again only when it has changed, and keep the focus where it was.
 const mark = e => [e.tagName, e.getAttribute("href"), e.getAttribute("aria-label"), e.textContent].join("|");
-export function redraw(element, news, draw) {
-  const now = JSON.stringify(news);
+export function redraw(element, content, draw) {
+  const now = JSON.stringify(content);
   if (element.shown === now) return;
   element.shown = now;
   const focused = element.contains(document.activeElement) && document.activeElement !== element ? mark(document.activeElement) : null;
@@ -41,9 +41,9 @@ export class Failed extends Error {
 }
 
 async function answer(response) {
-  const told = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Failed(response.status, told.error || `The studio answered ${response.status}.`);
-  return told;
+  const body = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Failed(response.status, body.error || `The studio answered ${response.status}.`);
+  return body;
 }
 const lost = () => { throw new Failed(0, "The studio does not answer. Is it still running?"); };
 export const get = path => fetch(path, { headers: { accept: "application/json" } }).catch(lost).then(answer);
@@ -51,7 +51,7 @@ export const post = (path, body = {}) => fetch(path, {
   method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
 }).catch(lost).then(answer);
 
-// Said once to screen readers, without taking the focus.
+// Read out once by screen readers, without moving the focus.
 export function announce(words) {
   const live = document.getElementById("live");
   live.textContent = "";
@@ -70,11 +70,12 @@ export const number = n => whole.format(n);
 export const money = n => currency.format(n);
 export const short = n => n === null || n === undefined ? "" : Math.abs(n) >= 100 ? n.toFixed(0) : n.toPrecision(3);
 export const problem = words => h("p", { class: "problem", role: "alert" }, words);
+export const remarkLines = remarks => remarks.map(remark => h("p", { class: remark.is_warning ? "warning" : "soft" }, remark.text));
 
 // What columns and values are called on pages.
-const called = new Map();
-export const callThem = features => features.forEach(f => called.set(f.name, f.title));
-export const titled = name => called.get(name) ?? name;
+const titles = new Map();
+export const nameFeatures = features => features.forEach(f => titles.set(f.name, f.title));
+export const titled = name => titles.get(name) ?? name;
 const WORDS = { True: "yes", False: "no", true: "yes", false: "no", "": "missing" };
 export const word = value => WORDS[String(value)] ?? String(value);
 

@@ -1,23 +1,24 @@
-// One row: its decision, what may change, and what it will cost to find out. Nothing is asked here.
+// One row: its decision, what may change, and what a search will cost. Nothing is asked here.
 
-import { count, debounced, get, h, money, newId, number, post, problem, put, word } from "./dom.js";
-import { featureCards, valueField, wishesOf } from "./cards.js";
+import { count, debounced, get, h, money, newId, number, post, problem, put, remarkLines, word } from "./dom.js";
+import { featureCards, valueField } from "./cards.js";
+import { isSet, optionFields } from "./options.js";
 import { badge } from "./rows.js";
 import { targetChoice } from "./target.js";
 
 const OWN = "acex-studio-own";
 
-export async function ownPage(desk) {
+export async function ownPage(workspace) {
   let start = {};
-  try { start = JSON.parse(sessionStorage.getItem(OWN)) || {}; } catch { /* then from the middle */ }
-  const fields = desk.features.map(f => [f.name, valueField(f, start[f.name] ?? f.middle, () => {})]);
+  try { start = JSON.parse(sessionStorage.getItem(OWN)) || {}; } catch { /* then typical values */ }
+  const fields = workspace.features.map(f => [f.name, valueField(f, start[f.name] ?? f.middle, () => {})]);
   const trouble = h("div", {});
   const form = h("form", {
     class: "panel", onsubmit: async event => {
       event.preventDefault();
       const values = Object.fromEntries(fields.map(([name, field]) => [name, field.read()]));
       try {
-        await post("/api/ask", { row: { values } }); // only looks whether it is a row: nothing is paid
+        await post("/api/ask", { row: { values } }); // only checks the row: nothing is paid
         sessionStorage.setItem(OWN, JSON.stringify(values));
         location.hash = "#/own/plan";
       } catch (error) { put(trouble, problem(error.message)); }
@@ -26,23 +27,23 @@ export async function ownPage(desk) {
   h("button", { class: "button primary", type: "submit" }, "Continue"));
   const view = h("div", { class: "narrow" }, h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows")),
     h("h1", {}, "Type in a row"),
-    h("p", {}, "The fields hold what is usual among the known rows. Put in what you know; nothing is asked yet."), form);
+    h("p", {}, "The fields hold typical values of the known rows. Enter what you know; nothing is asked yet."), form);
   return { title: "Type in a row", view };
 }
 
-export async function rowPage(desk, position) {
-  let row, said;
+export async function rowPage(workspace, position) {
+  let row, request;
   if (position === null) {
     let values = null;
-    try { values = JSON.parse(sessionStorage.getItem(OWN)); } catch { /* nothing was typed */ }
+    try { values = JSON.parse(sessionStorage.getItem(OWN)); } catch { /* nothing was typed in */ }
     if (!values) throw new Error("No row has been typed in yet.");
-    said = { values };
+    request = { values };
     row = { values, others: [], decision: { label: null, source: null } };
   } else {
     row = await get(`/api/rows/${position}`);
-    said = { position: Number(position) };
+    request = { position: Number(position) };
   }
-  const wishes = wishesOf(desk);
+  const options = structuredClone(workspace.options);
   const name = position === null ? "Your own row" : `Row ${number(Number(position))}`;
   const heading = h("h1", {});
   const source = h("p", { class: "soft" });
@@ -52,30 +53,30 @@ export async function rowPage(desk, position) {
   const go = h("button", { class: "button primary big", type: "button", onclick: begin }, "Find the smallest change");
   const ask = h("button", { class: "button", type: "button", onclick: askNow });
   const before = h("div", { class: "ask" }, ask);
-  const ofNumbers = desk.answers === "numbers";
-  const target = targetChoice(desk, wishes, () => quote());
+  const ofNumbers = workspace.answers === "numbers";
+  const target = targetChoice(workspace, options, () => quote());
   let decision = row.decision;
 
   function showDecision() {
     const known = decision.source === "model";
     put(heading, decision.label === null ? `${name}: the ${ofNumbers ? "answer" : "decision"} is not known yet`
       : [`${name}: `, known ? (ofNumbers ? "the model says " : "decided ") : "on file as ", badge(decision.label, "model")]);
-    put(source, known ? "The model itself has said so. Its answer is known and free."
-      : decision.source === "file" ? "This is what your data say. What the model says will be its first question."
+    put(source, known ? "This is the model's own answer. It is known and free."
+      : decision.source === "file" ? "This is the outcome in your data. The model's own answer will be the first question."
         : "The model has not been asked about this row. That will be the first question.");
     before.hidden = known;
-    put(ask, `Ask the model now: 1 question${desk.price === null ? "" : `, ${money(desk.price)}`}`);
+    put(ask, `Ask the model now: 1 question${workspace.price === null ? "" : `, ${money(workspace.price)}`}`);
     target.show(decision.label);
   }
 
   async function askNow() {
     ask.disabled = true;
     try {
-      const told = await post("/api/ask", { row: said, pay: true });
-      decision = { label: told.label, source: "model" };
+      const answer = await post("/api/ask", { row: request, pay: true });
+      decision = { label: answer.label, source: "model" };
       put(trouble);
       showDecision();
-      desk.refresh();
+      workspace.refresh();
       quote();
     } catch (error) { put(trouble, problem(error.message)); ask.disabled = false; }
   }
@@ -85,11 +86,11 @@ export async function rowPage(desk, position) {
     const mine = ++asked;
     if (!target.isComplete()) {
       go.disabled = true;
-      put(cost, h("b", {}, "Which number would you like to see?"), h("span", { class: "soft" }, " Put it in, and the price stands here."));
+      put(cost, h("b", {}, "Which number would you like to see?"), h("span", { class: "soft" }, " Enter it to see the price."));
       return;
     }
     try {
-      const plan = await post("/api/plan", { row: said, wishes });
+      const plan = await post("/api/plan", { row: request, options });
       if (mine !== asked) return;
       put(trouble);
       go.disabled = plan.most < 1 && !plan.paid;
@@ -99,7 +100,7 @@ export async function rowPage(desk, position) {
         h("span", { class: "soft" }, plan.paid ? ` ${count(plan.paid, "question")} of this search ${plan.paid === 1 ? "was" : "were"} asked before.` : plan.decision !== null ? " The row itself is known and free." : " The row itself is one of them."));
       put(rules, plan.rules.length ? h("ul", { class: "rules" }, plan.rules.map(words => h("li", {}, words)))
         : h("p", { class: "soft" }, "None: every feature may become anything that known rows show."),
-      plan.remarks.map(words => h("p", { class: "warning" }, words)));
+      remarkLines(plan.remarks));
     } catch (error) {
       if (mine !== asked) return;
       go.disabled = true;
@@ -110,28 +111,19 @@ export async function rowPage(desk, position) {
   async function begin() {
     go.disabled = true;
     try {
-      const search = await post("/api/searches", { row: said, wishes });
+      const search = await post("/api/searches", { row: request, options });
       location.hash = `#/search/${search.id}`;
     } catch (error) { put(trouble, problem(error.message)); go.disabled = false; }
   }
 
-  const budgetId = newId(), countId = newId(), mostId = newId(), effortId = newId();
+  const budgetId = newId();
   const budget = h("input", {
-    id: budgetId, type: "number", min: 2, max: 10000, step: 1, value: wishes.budget,
-    onchange: () => { wishes.budget = Math.round(Number(budget.value)) || 2; quote(); },
+    id: budgetId, type: "number", min: 2, max: 10000, step: 1, value: options.budget,
+    onchange: () => { options.budget = Math.round(Number(budget.value)) || 2; quote(); },
   });
-  const upTo = (n, now) => [...new Set([...Array(n + 1).keys(), now])].sort((a, b) => a - b); // also what the studio was told
-  const several = h("select", { id: countId, onchange: () => { wishes.count = Number(several.value); quote(); } },
-    upTo(3, wishes.count).slice(1).map(n => h("option", { value: n, selected: n === wishes.count }, n === 1 ? "the smallest change" : `${n} different ways`)));
-  const most = h("select", { id: mostId, onchange: () => { wishes.max_changes = Number(most.value) || null; quote(); } },
-    upTo(4, wishes.max_changes || 0).map(n => h("option", { value: n, selected: n === (wishes.max_changes || 0) }, n === 0 ? "as many as it takes" : count(n, "feature"))));
-  const effort = h("select", { id: effortId, onchange: () => { wishes.effort = effort.value; quote(); } },
-    [["settle", "when more would hardly help"], ["spend", "when all questions are asked"]].map(([value, words]) => h("option", { value, selected: value === wishes.effort }, words)));
-  const steady = h("input", { type: "checkbox", checked: wishes.margin !== null, onchange: () => { wishes.margin = steady.checked ? desk.margin : null; quote(); } });
-  const isUsual = wishes.count === 1 && !wishes.max_changes && wishes.effort === "settle" && wishes.margin === null;
   showDecision();
   quote();
-  const values = desk.features.map(f => h("div", {}, h("dt", {}, f.title), h("dd", {}, word(row.values[f.name]), f.unit ? h("small", {}, ` ${f.unit}`) : null)));
+  const values = workspace.features.map(f => h("div", {}, h("dt", {}, f.title), h("dd", {}, word(row.values[f.name]), f.unit ? h("small", {}, ` ${f.unit}`) : null)));
   const view = h("div", {},
     h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows")), heading, source, before,
     h("div", { class: "columns" },
@@ -140,20 +132,16 @@ export async function rowPage(desk, position) {
         h("section", {}, h("h2", {}, "What may change?"),
           h("p", { class: "soft" }, "Everything that is not locked, within what the known rows show. Lock what has to stay, such as an age. ",
             "“Adjust” sets limits, a direction, or how hard a change would be."),
-          featureCards(desk, row.values, wishes, quote)),
+          featureCards(workspace, row.values, options, quote)),
         h("section", {}, h("h2", {}, "Rules that will hold"), rules)),
       h("aside", { class: "side" },
         h("div", { class: "panel" },
           h("h2", {}, "What it will cost"),
-          h("div", { class: "pair" },
-            h("div", { class: "field" }, h("label", { for: budgetId }, "Questions, at most"), budget),
-            h("details", { open: !isUsual }, h("summary", {}, "More wishes"), h("div", { class: "pair" },
-              h("div", { class: "field" }, h("label", { for: countId }, "Looking for"), several),
-              h("div", { class: "field" }, h("label", { for: mostId }, "Changing at most"), most),
-              h("div", { class: "field" }, h("label", { for: effortId }, "The search ends"), effort),
-              h("label", { class: "check" }, steady, h("span", {}, "It should also hold close by", h("small", {}, " (usually a larger change)")))))),
+          h("div", { class: "field" }, h("label", { for: budgetId }, "Questions, at most"), budget),
           cost, trouble, go,
-          h("p", { class: "soft small" }, "You can stop at any time. Every answer is written down, and free from then on.")),
+          h("p", { class: "soft small" }, "You can stop at any time. Every answer is recorded, and free from then on.")),
+        h("details", { class: "panel", open: isSet(workspace.declared, options) }, h("summary", {}, "More options"),
+          optionFields(workspace.declared, options, quote)),
         h("details", { class: "panel" }, h("summary", {}, "The row as it is"),
           h("dl", { class: "values" }, row.others.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v))), values)))));
   return { title: name, view };

@@ -1,4 +1,4 @@
-// Whose decision? The known rows, to search and to pick from.
+// The known rows, to search and to pick from.
 
 import { announce, count, debounced, get, h, newId, number, problem, put, titled, word } from "./dom.js";
 
@@ -6,10 +6,10 @@ export const badge = (label, source) => label === null
   ? h("span", { class: "badge none" }, "not asked yet")
   : h("span", { class: `badge ${source || "model"}` }, String(label), source === "file" ? h("small", {}, " on file") : null);
 
-export async function rowsPage(desk) {
-  const numbers = new Set(desk.features.filter(f => f.kind === "number").map(f => f.name));
+export async function rowsPage(workspace) {
+  const numbers = new Set(workspace.features.filter(f => f.kind === "number").map(f => f.name));
   const list = h("div", {});
-  const told = h("p", { class: "soft", "aria-live": "polite" });
+  const total = h("p", { class: "soft", "aria-live": "polite" });
   const state = { q: "", decision: "", page: 0 };
   const search = newId();
   const box = h("input", {
@@ -17,7 +17,7 @@ export async function rowsPage(desk) {
     autocomplete: "off", oninput: debounced(200, () => { state.page = 0; load(); }),
   });
   const chips = h("div", { class: "chips", role: "group", "aria-label": "Filter by decision" },
-    ["", ...desk.labels].map(label => h("button", {
+    ["", ...workspace.labels].map(label => h("button", {
       type: "button", class: "chip", "aria-pressed": String(label === ""),
       onclick: event => {
         for (const chip of chips.children) chip.setAttribute("aria-pressed", "false");
@@ -33,17 +33,17 @@ export async function rowsPage(desk) {
     const asked = new URLSearchParams({ q: state.q, decision: state.decision, page: String(state.page) });
     try {
       const found = await get(`/api/rows?${asked}`);
-      if (mine !== turn) return; // something else was looked for meanwhile
-      put(told, `${count(found.total, "row")}${state.q || state.decision ? " fit" : ""}`);
+      if (mine !== turn) return; // the search has changed meanwhile
+      put(total, `${count(found.total, "row")}${state.q || state.decision ? (found.total === 1 ? " matches" : " match") : ""}`);
       put(list, table(found), pages(found));
     } catch (error) { put(list, problem(error.message)); }
   }
 
   function table(found) {
-    if (!found.lines.length) return h("p", { class: "empty" }, "No row holds all of that. Fewer words find more.");
+    if (!found.lines.length) return h("p", { class: "empty" }, "No row contains all of these words.");
     return h("div", { class: "wide", role: "region", "aria-label": "Rows", tabindex: "0" },
       h("table", { class: "rows pick" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Row"), h("th", { scope: "col" }, desk.answers === "numbers" ? "Answer" : "Decision"),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Row"), h("th", { scope: "col" }, workspace.answers === "numbers" ? "Answer" : "Decision"),
           found.columns.map(name => h("th", { scope: "col", class: numbers.has(name) ? "figure" : null }, titled(name))))),
         h("tbody", {}, found.lines.map(line => h("tr", {},
           h("th", { scope: "row" }, h("a", { href: `#/row/${line.position}` }, `${line.position}`)),
@@ -64,12 +64,12 @@ export async function rowsPage(desk) {
   const view = h("div", {},
     h("div", { class: "lead" },
       h("h1", {}, "Whose decision would you like to understand?"),
-      h("p", {}, "Pick a row. You will see what is known of its decision, say what may change, and learn the smallest change ",
-        "that would have led to another decision. Nothing is asked, and nothing is paid for, before you say so.")),
+      h("p", {}, "Pick a row. You see what is known about its decision, choose what may change, and learn the smallest change ",
+        "that would have led to another decision. Nothing is asked or paid for before you confirm it.")),
     h("div", { class: "tools" },
       h("div", { class: "field grow" }, h("label", { for: search }, "Search"), box),
-      desk.labels.length ? h("div", { class: "field" }, h("span", { class: "label" }, "Decision"), chips) : null,
+      workspace.labels.length ? h("div", { class: "field" }, h("span", { class: "label" }, "Decision"), chips) : null,
       h("a", { class: "button", href: "#/own" }, "Type in a row")),
-    told, list);
+    total, list);
   return { title: "Rows", view };
 }

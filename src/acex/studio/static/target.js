@@ -5,7 +5,7 @@ import { h, put } from "./dom.js";
 const KINDS = [["at_least", "at least"], ["at_most", "at most"], ["between", "between"], ["more", "more than now, by"], ["less", "less than now, by"]];
 
 function parts(target) {
-  // A target of the wishes as the controls hold it.
+  // A target as the controls hold it.
   if (Array.isArray(target)) return { labels: target.map(String), kind: "", numbers: ["", ""] };
   const labels = target.label === undefined ? [] : [String(target.label)];
   if ("between" in target) return { labels, kind: "between", numbers: target.between };
@@ -14,33 +14,33 @@ function parts(target) {
   return { labels, kind, numbers: [target[kind], ""] };
 }
 
-// The controls, kept in `wishes.target`. `show(decision)` draws them again: nobody wishes for the decision there is.
-export function targetChoice(desk, wishes, changed) {
-  const ofNumbers = desk.answers === "numbers";
-  const state = parts(wishes.target);
+// The controls, kept in `options.target`. `show(decision)` draws them again: the present decision is not offered.
+export function targetChoice(workspace, options, changed) {
+  const ofNumbers = workspace.answers === "numbers";
+  const state = parts(options.target);
   if (ofNumbers && !state.kind) state.kind = "at_least";
   const node = h("div", {});
   let decision = null;
   const isRelative = () => state.kind === "more" || state.kind === "less";
-  const wantsNumber = () => ofNumbers || (desk.scores && state.labels.length === 1 && state.kind !== "");
+  const wantsNumber = () => ofNumbers || (workspace.scores && state.labels.length === 1 && state.kind !== "");
   const given = () => (state.kind === "between" ? state.numbers : state.numbers.slice(0, 1)).map(n => (n === "" || n === null ? NaN : Number(n)));
   const isComplete = () => !wantsNumber() || given().every(Number.isFinite);
 
   function keep() {
     if (wantsNumber() && isComplete()) {
       const [a, b] = given();
-      const wish = state.kind === "between" ? { between: [a, b] } : isRelative() ? { relative: (state.kind === "more" ? a : -a) / 100 } : { [state.kind]: a };
-      wishes.target = ofNumbers ? wish : { ...wish, label: state.labels[0] };
-    } else wishes.target = ofNumbers ? [] : state.labels;
+      const range = state.kind === "between" ? { between: [a, b] } : isRelative() ? { relative: (state.kind === "more" ? a : -a) / 100 } : { [state.kind]: a };
+      options.target = ofNumbers ? range : { ...range, label: state.labels[0] };
+    } else options.target = ofNumbers ? [] : state.labels;
     changed();
   }
 
   function chips() {
-    const others = desk.labels.filter(label => label !== decision);
-    if (state.labels.length && !state.labels.some(label => others.includes(label)) && desk.labels.length) { state.labels = []; state.kind = ""; wishes.target = []; }
-    const options = [[[], decision === null ? "any other" : `anything but ${decision}`], ...others.map(label => [[label], label])];
-    if (state.labels.length > 1) options.push([state.labels, state.labels.join(" or ")]);
-    return h("div", { class: "chips", role: "group", "aria-label": "The decision wanted" }, options.map(([labels, words]) => h("button", {
+    const others = workspace.labels.filter(label => label !== decision);
+    if (state.labels.length && !state.labels.some(label => others.includes(label)) && workspace.labels.length) { state.labels = []; state.kind = ""; options.target = []; }
+    const choices = [[[], decision === null ? "any other" : `anything but ${decision}`], ...others.map(label => [[label], label])];
+    if (state.labels.length > 1) choices.push([state.labels, state.labels.join(" or ")]);
+    return h("div", { class: "chips", role: "group", "aria-label": "The decision wanted" }, choices.map(([labels, words]) => h("button", {
       type: "button", class: "chip", "aria-pressed": String(JSON.stringify(labels) === JSON.stringify(state.labels)),
       onclick: event => {
         state.labels = labels;
@@ -68,7 +68,7 @@ export function targetChoice(desk, wishes, changed) {
 
   function show(now) {
     decision = now;
-    put(node, ofNumbers ? null : chips(), ofNumbers || (desk.scores && state.labels.length === 1) ? measure() : null);
+    put(node, ofNumbers ? null : chips(), ofNumbers || (workspace.scores && state.labels.length === 1) ? measure() : null);
   }
   show(null);
   return { node, show, isComplete };

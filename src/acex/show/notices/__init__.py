@@ -1,1 +1,0 @@
-"""Templates of notices, one file a language."""

@@ -1,0 +1,63 @@
+"""The price of a batch is estimated before it runs, and nothing is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import acex
+
+X = np.random.default_rng(0).normal(size=(80, 2)).round(4)
+LOW = X[X[:, 0] < 0]
+
+
+def model(rows: Any) -> Any:
+    return np.where(rows[:, 0] > 0.8, "high", "low")
+
+
+def explainer(ledger: Any) -> acex.Explainer:
+    return acex.Explainer(acex.Model(model, name="m"), X, ledger=ledger)
+
+
+def test_nothing_is_known_of_a_new_model_but_the_most(tmp_path: Path) -> None:
+    rows = np.vstack([LOW[:5], LOW[:2], [[np.inf, 0.0]]])
+    quote = explainer(tmp_path / "l.db").explain_many(rows, target="high", budget=9, n_jobs=1).quote()
+    assert (quote.rows, quote.different, quote.wrong, quote.most_queries) == (8, 5, 1, 45)
+    assert (quote.expected_queries, quote.seconds, quote.most_money) == (None, None, None)
+    assert "8 rows, 2 of them the same as others, 1 of them wrong. At most 45 queries." in str(quote)
+
+
+def test_what_the_ledger_knows_is_counted_and_nothing_is_asked(tmp_path: Path) -> None:
+    asked = explainer(tmp_path / "l.db")
+    many = asked.explain_many(LOW[:6], target="high", budget=9, n_jobs=1)
+    done = many.frame()
+    asked.ledger.budget("m", money=100, price_per_row=0.25)
+    assert isinstance(asked.ledger, acex.Ledger)
+    before = asked.ledger.tables.models().to_dict("records")
+    quote = asked.explain_many(LOW[:10], target="high", budget=12, n_jobs=1).quote()
+    assert asked.ledger.tables.models().to_dict("records") == before
+    paid, mean = int(done["queries"].sum()), float(done["queries"].mean())
+    left = [0 if e.stopped_by != "budget" else 12 - e.n_queries for e in many]
+    assert quote.paid_before == paid and quote.ended == left.count(0)
+    assert quote.most_queries == 4 * 12 + sum(left)
+    assert quote.expected_queries == round(4 * mean + sum(min(mean, more) for more in left))
+    assert quote.expected_money == pytest.approx(quote.expected_queries * 0.25)
+    assert quote.most_money == pytest.approx(quote.most_queries * 0.25)
+    assert quote.seconds is not None and quote.seconds > 0
+    assert "queries for" in str(quote) and "one after the other" in str(quote)
+
+
+def test_budgets_of_the_batch_and_of_the_lifetime_are_kept(tmp_path: Path) -> None:
+    asked = explainer(tmp_path / "l.db")
+    assert asked.explain_many(LOW[:10], budget=9, budget_total=30, n_jobs=1).quote().most_queries == 30
+    asked.ledger.budget("m", rows=7)
+    assert asked.explain_many(LOW[:10], budget=9, budget_total=30, n_jobs=1).quote().most_queries == 7
+
+
+def test_the_batch_does_not_exceed_the_most(tmp_path: Path) -> None:
+    asked = explainer(tmp_path / "l.db")
+    quote = asked.explain_many(LOW[:6], target="high", budget=5, n_jobs=1).quote()
+    assert asked.explain_many(LOW[:6], target="high", budget=5, n_jobs=1).frame()["queries"].sum() <= quote.most_queries

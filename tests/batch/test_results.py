@@ -1,0 +1,142 @@
+"""The tables of a batch: names of rows, plain columns, files that others open."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+
+import acex
+from acex.ledger.maintenance import check
+from acex.spreadsheets import read_csv, write_xlsx
+
+EVIL = "=HYPERLINK(1)"
+DATA = pd.DataFrame(
+    {
+        "income": np.arange(40, dtype="int16") * 100,
+        "job": pd.Categorical([EVIL, "cook", "@nurse", "clerk"] * 10),
+        "owner": [True, False] * 20,
+        "debt": np.linspace(0, 1, 40, dtype="float32"),
+    }
+)
+IDS = ["A-1", "=2+3", "C\x1b3", "D-4"]
+
+
+def model(rows: pd.DataFrame) -> list[str]:
+    return ["yes" if income > 2000 else "no" for income in rows["income"]]
+
+
+def explained(rows: pd.DataFrame = DATA.iloc[[3, 7, 11, 39]], **options: Any) -> acex.Explanations:
+    explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=options.pop("ledger", None))
+    options = {"target": "yes", "budget": 12, "n_jobs": 1, "ids": IDS, **options}
+    return explainer.explain_many(rows, **options)
+
+
+def test_the_table_has_for_every_feature_what_it_is_what_it_would_be_and_the_step() -> None:
+    many, names = explained(), DATA.columns.map(str)
+    table, frame = many.table(), many.frame()
+    assert table["id"].tolist() == IDS == frame.index.tolist()
+    assert table["outcome"].tolist() == ["found"] * 3 + ["already_target"]
+    assert table["income before"].tolist() == [300, 700, 1100, 3900]
+    for i, e in enumerate(many):
+        for name in names:
+            before, after, step = (table[f"{name} {what}"][i] for what in ("before", "after", "step"))
+            assert before == e.factual[name]
+            if e.outcome != "found":
+                assert after is None and np.isnan(step)
+                continue
+            assert after == e.counterfactual[name]
+            steps = e.changes.set_index("feature")["step"]
+            assert step == pytest.approx(steps.get(name, 0.0))
+
+
+def test_counterfactuals_have_the_columns_and_dtypes_of_the_data() -> None:
+    many = explained()
+    found = many.counterfactuals()
+    assert found.index.tolist() == IDS[:3]
+    pd.testing.assert_series_equal(found.dtypes, DATA.dtypes)
+    assert model(found) == ["yes"] * 3
+    for i in range(3):
+        assert found.iloc[i].tolist() == many[i].counterfactual.tolist()
+    beyond = explained(DATA.iloc[[3]].assign(debt=np.float32(1.01)), ids=["B"], freeze=["debt"]).counterfactuals()
+    assert beyond["debt"].tolist() == [np.float32(1.01)]
+    none = explained(DATA.iloc[[39]], ids=["Z"]).counterfactuals()
+    assert none.empty
+    pd.testing.assert_series_equal(none.dtypes, DATA.dtypes)
+
+
+def test_rows_of_an_array_have_tables_too() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    explainer = acex.Explainer(lambda rows: (rows[:, 0] > 1).astype(int), X)
+    many = explainer.explain_many(X[X[:, 0] < 0][:3], budget=8, n_jobs=1)
+    assert many.table()["x1 before"].tolist() == X[X[:, 0] < 0][:3, 1].tolist()
+    assert many.counterfactuals().columns.tolist() == ["x0", "x1"]
+
+
+def test_every_file_holds_the_table_and_no_formula(tmp_path: Path) -> None:
+    many = explained()
+    table = many.table()
+    many.to_csv(tmp_path / "t.csv")
+    many.to_xlsx(tmp_path / "t.xlsx")
+    many.to_parquet(tmp_path / "t.parquet")
+    text = (tmp_path / "t.csv").read_text(encoding="utf-8")
+    cells = [cell for line in text.splitlines() for cell in line.split(",")]
+    assert not [cell for cell in cells if cell.lstrip('"').startswith(("=", "@", "\x1b"))]
+    assert "\x1b" not in text
+    back = read_csv(tmp_path / "t.csv")
+    assert back["id"].tolist() == IDS and back["job before"].tolist() == table["job before"].tolist()
+    assert ",1500.0," not in text  # whole numbers stay whole beside missing ones
+    sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").active
+    assert [cell.value for cell in sheet[1]] == table.columns.tolist()
+    values = [cell for line in sheet.iter_rows() for cell in line]
+    assert not [cell for cell in values if cell.data_type == "f"]
+    assert [cell.value for cell in sheet["A"][1:]] == ["A-1", "'=2+3", '"C\\u001b3"', "D-4"]
+    assert [cell.value for cell in sheet[2]][:2] == ["A-1", "found"]
+    assert pd.read_parquet(tmp_path / "t.parquet")["id"].tolist() == IDS
+
+
+def test_a_workbook_holds_what_a_spreadsheet_would_change(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"=a": [10**17, float("inf"), None, pd.Timestamp("2026-01-02"), "-1"]}, dtype=object)
+    write_xlsx(frame, tmp_path / "t.xlsx")
+    cells = [cell.value for cell in openpyxl.load_workbook(tmp_path / "t.xlsx").active["A"]]
+    assert cells == ["'=a", "100000000000000000", "inf", None, "2026-01-02 00:00:00", "'-1"]
+    with pytest.raises(ValueError, match="a sheet holds 1048575 rows of 16384 columns, got 1 of 17000"):
+        write_xlsx(pd.DataFrame(np.zeros((1, 17000))), tmp_path / "t.xlsx")
+    with pytest.raises(ValueError, match="a cell of a workbook holds 32767 characters, got 40000"):
+        write_xlsx(pd.DataFrame({"a": ["x" * 40_000]}), tmp_path / "t.xlsx")
+
+
+def test_without_openpyxl_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(acex.MissingExtra, match=r"acex\[xlsx\]"):
+        explained(DATA.iloc[[39]], ids=["Z"]).to_xlsx(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [(["a"], "got 1"), (["a", "b", None, "c"], "row 2 is missing"), (["a", "1", 1, "c"], "1 is repeated")],
+)
+def test_ids_that_do_not_tell_rows_apart_are_refused(ids: list[Any], words: str) -> None:
+    with pytest.raises(ValueError, match=f"ids: .*{words}"):
+        explained(ids=ids)
+
+
+def test_names_reach_the_ledger_also_those_of_rows_that_are_the_same(tmp_path: Path) -> None:
+    rows = DATA.iloc[[3, 3, 7]]
+    many = explained(rows, ids=["ann", "bob", 12], ledger=tmp_path / "l.db")
+    assert [e.settings["id"] for e in many] == ["ann", "bob", 12]
+    with acex.Ledger(tmp_path / "l.db") as ledger:
+        recorded = ledger.tables.explanations("m")
+        assert sorted(recorded["names"]) == ["12", "ann, bob"]
+        assert check(ledger.database.address) == []
+
+
+def test_rows_without_names_get_none_in_the_ledger(tmp_path: Path) -> None:
+    list(explained(DATA.iloc[[3]].reset_index(drop=True), ids=None, ledger=tmp_path / "l.db"))
+    with acex.Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.tables.explanations("m")["names"].tolist() == [""]

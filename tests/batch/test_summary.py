@@ -1,0 +1,38 @@
+"""A summary counts what the explanations have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+
+import acex
+from toys import POINTS, sums
+
+LOW = POINTS[sums(POINTS) == 0]
+
+
+def test_a_summary_counts_what_the_explanations_say() -> None:
+    rows = np.vstack([LOW[:6], POINTS[sums(POINTS) == 1][:1]])
+    many = acex.Explainer(sums, POINTS).explain_many(rows, budget=8, target=1, n_jobs=1)
+    summary, counted = many.summary(), Counter(f for e in many for f in e.changes["feature"])
+    assert dict(zip(summary.changes["feature"], summary.changes["rows"], strict=True)) == counted
+    assert (summary.changes[["up", "down"]].sum(axis=1) == summary.changes["rows"]).all()
+    assert (summary.changes["other"] == 0).all()  # numbers all
+    assert summary.outcomes.to_dict() == Counter(e.outcome for e in many)
+    assert summary.queries == sum(e.n_queries for e in many)
+    text = str(summary)
+    assert text.startswith("7 rows: ") and "What has to change:" in text
+    asked = acex.Explainer(lambda rows: ["low"] * len(rows), POINTS)
+    nothing = asked.explain_many(LOW[:2], budget=3, n_jobs=1).summary()
+    assert nothing.not_found.tolist() == ["budget_spent"] * 2 and nothing.changes.empty
+    assert "Nothing was found for:\n  0: budget_spent" in str(nothing)
+
+
+def test_a_change_of_category_is_neither_up_nor_down() -> None:
+    rows = pd.DataFrame({"job": ["clerk", "cook"] * 10, "age": range(20)})
+    asked = acex.Explainer(lambda r: ["yes" if job == "cook" else "no" for job in r["job"]], rows)
+    changes = asked.explain_many(rows.iloc[[0, 2]], budget=20, n_jobs=1).summary().changes.to_dict("list")
+    counted = ("feature", "rows", "up", "down", "other")
+    assert [changes[name] for name in counted] == [["job"], [2], [0], [0], [2]]

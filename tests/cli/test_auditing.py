@@ -1,0 +1,103 @@
+"""`acex verify`, and what --sign, --redact and --left-out write."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
+
+from commands import MODEL, bill, run
+
+pytestmark = pytest.mark.usefixtures("loans_folder")
+
+EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", *MODEL, "--quiet", "--budget", "8", "--target", "good")
+BATCH = ("batch", "loans.csv", *MODEL, "--drop", "outcome", "--id-column", "id", "--target", "good", "--jobs", "1")
+SOME = ("--where", "outcome == 'bad' and id < 106", "--budget", "4", "--quiet")
+
+
+def write_keys() -> None:
+    key = ed25519.Ed25519PrivateKey.generate()
+    pem, pkcs8, no = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    Path("key.pem").write_bytes(key.private_bytes(pem, pkcs8, no))
+    public = key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
+    Path("key.pub").write_bytes(public)
+
+
+def test_an_explanation_is_verified_without_queries_or_with_two() -> None:
+    run(*EXPLAIN, "--row", 0, "--out", "why.json")
+    sent = len(bill())
+    result = run("verify", "why.json")
+    assert result.exit_code == 0, result.stdout + result.stderr
+    assert "It holds." in result.stdout and "not signed" in result.stdout and len(bill()) == sent
+    result = run("verify", "why.json", *MODEL, "--json")
+    assert "2 rows will be sent, and paid for" in result.stderr and len(bill()) == sent + 2
+    assert json.loads(result.stdout)["holds"]
+    result = run("verify", "why.json", "--model", "acex_test_bank:changed")
+    assert result.exit_code == 1 and "the row is 'good' to the model; it was 'bad'" in " ".join(result.stdout.split())
+
+
+def test_a_change_is_found_in_a_file_and_in_a_page() -> None:
+    run(*EXPLAIN, "--row", 0, "--out", "why.json")
+    run("report", "why.json", "--out", "why.html")
+    assert run("verify", "why.html").exit_code == 0
+    text = Path("why.json").read_text()
+    Path("why.json").write_text(text.replace('"good"', '"fine"', 1))
+    result = run("verify", "why.json")
+    assert result.exit_code == 1 and "something was changed" in " ".join(result.stdout.split())
+    page = Path("why.html").read_text()
+    Path("why.html").write_text(page.replace("<h1>", "<h1>Surely ", 1))
+    result = run("verify", "why.html")
+    assert result.exit_code == 1 and "the page differs from its certificate" in " ".join(result.stdout.split())
+
+
+def test_a_batch_is_verified_row_by_row_and_signed() -> None:
+    write_keys()
+    run(*BATCH, *SOME, "--out", "why.json", "--sign", "key.pem")
+    told = json.loads(run("verify", "why.json", "--key", "key.pub", "--json").stdout)
+    assert told["holds"] and told["file"] == [] and len(told["explanations"]) >= 2
+    name = told["explanations"][0]["row"]
+    one = json.loads(run("verify", "why.json", "--row", name, "--json").stdout)
+    assert [line["row"] for line in one["explanations"]] == [name]
+    assert "--row 'x' has no explanation here" in run("verify", "why.json", "--row", "x").stderr
+    document = json.loads(Path("why.json").read_text())
+    document["rows"][0]["paid"] += 1
+    Path("why.json").write_text(json.dumps(document))
+    assert run("verify", "why.json").exit_code == 1
+
+
+def test_columns_are_left_out_of_every_file() -> None:
+    run(*EXPLAIN, "--row", 0, "--out", "why.json", "--redact", "age,job", "--left-out", "kept.json")
+    assert run("verify", "why.json", "--left-out", "kept.json").exit_code == 0
+    assert json.loads(Path("kept.json").read_text()).keys() == {"age", "job"}
+    assert "nurse" not in Path("why.json").read_text()
+    run(*BATCH, *SOME, "--out", "why.csv", "--redact", "age", "--redact", "job")
+    header = Path("why.csv").read_text().splitlines()[0]
+    assert "income before" in header and "age" not in header
+    run(*EXPLAIN, "--row", 0, "--out", "whole.json")
+    run("report", "whole.json", "--out", "p.html", "--redact", "job")
+    assert "nurse" not in Path("p.html").read_text() and run("verify", "p.html").exit_code == 0
+    assert "'wage' is not a feature" in run("report", "whole.json", "--redact", "wage").stderr
+
+
+def test_the_row_of_an_explanation_keeps_its_name_in_file_page_ledger_and_file_name() -> None:
+    told = ("--id-column", "id", "--drop", "outcome", "--budget", "8", "--target", "good", "--quiet")
+    one = ("explain", "loans.csv", *MODEL, *told, "--where", "id == 100", "--ledger", "l.db", "--model-name", "m")
+    assert run(*one, "--out", "why.json").exit_code == 0
+    assert json.loads(Path("why.json").read_text())["settings"]["id"] == 100
+    assert "100" not in bill()[0]  # the model does not see it
+    told_row = json.loads(run("verify", "why.json", "--json").stdout)["explanations"][0]["row"]
+    assert told_row == "100"
+    Path("pages").mkdir()
+    assert run("report", "l.db", "--id", "100", "--out", "pages").exit_code == 0
+    assert [path.name for path in Path("pages").iterdir()] == ["100.html"]
+    page = Path("pages/100.html").read_text()
+    assert "Counterfactual explanation for row 100 of a decision by m" in page and "<dt>row</dt><dd>100</dd>" in page
+    assert json.loads(run("ledger", "purge", "l.db", "--id", "100", "--json").stdout)["explanations"] == 1
+    Path("x.json").write_text('{"id": "A-7", "age": 30, "income": 1500, "debt": 0.3, "job": "cook"}')
+    own = ("explain", "loans.csv", *MODEL, *told, "--x", "x.json", "--out", "x7.json")
+    assert run(*own).exit_code in (0, 1) and json.loads(Path("x7.json").read_text())["settings"]["id"] == "A-7"
+    result = run("explain", "loans.csv", *MODEL, "--id-column", "name", "--row", "0")
+    assert result.exit_code == 2 and "'name'" in result.stderr

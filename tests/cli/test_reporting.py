@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acex
+from commands import MODEL, bill, run
+
+pytestmark = pytest.mark.usefixtures("loans_folder")
+
+EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", *MODEL, "--quiet", "--budget", "8", "--target", "good")
+KEPT = ("--ledger", "l.db", "--model-name", "bank-1")
+
+
+def texts(page: str, tag: str) -> list[str]:
+    return re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", page, re.DOTALL)
+
+
+def answer(*words: Any) -> Any:
+    result = run(*words, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_one_explanation_of_a_ledger_is_one_file_and_nothing_is_asked() -> None:
+    run(*EXPLAIN, "--row", 0, *KEPT, "--out", "why.json")
+    run("ledger", "budget", "l.db", "--model-name", "bank-1", "--money", "50", "--price-per-row", "0.02")
+    Path("acex_test_bank.py").unlink()  # neither the model
+    Path("loans.csv").unlink()  # nor the data
+    sent = len(bill())
+    result = run("report", "l.db")
+    assert (result.exit_code, result.stdout) == (0, "1 report: open l.html\n"), result.stderr
+    assert len(bill()) == sent
+    page = Path("l.html").read_text(encoding="utf-8")
+    e = acex.Explanation.from_json(Path("why.json"))
+    assert texts(page, "h1") == texts(e.to_html(), "h1")
+    assert f"asked for {e.n_queries} of at most 8 rows, at 0.02 each: {e.n_queries * 0.02:g} in all" in " ".join(
+        texts(page, "p")
+    )
+
+
+def test_a_file_of_an_explanation_is_reported_as_the_explanation_itself() -> None:
+    run(*EXPLAIN, "--row", 0, "--out", "why.json")
+    assert run("report", "why.json", "--out", "other.html").exit_code == 0
+    expected = acex.Explanation.from_json(Path("why.json")).to_html()
+    assert Path("other.html").read_text(encoding="utf-8") == expected
+
+
+def test_several_explanations_get_a_page_each_and_an_index() -> None:
+    for row in (0, 3, 5):
+        run(*EXPLAIN, "--row", row, *KEPT)
+    told = answer("report", "l.db", "--out", "reports")
+    assert told["open"] == "reports/index.html"
+    names = [line["explanation"] for line in told["reports"]]
+    assert len(names) == 3 and all(Path(line["file"]).exists() for line in told["reports"])
+    links = re.findall(r'href="([^"]+)"', Path("reports/index.html").read_text(encoding="utf-8"))
+    assert {str(Path("reports") / link) for link in links} == {line["file"] for line in told["reports"]}
+    one = answer("report", "l.db", "--explanation", names[1][:10], "--out", "reports")
+    assert one["reports"] == told["reports"][1:2]
+    assert answer("report", "l.db", "--model-name", "bank-1")["open"] == "l-report/index.html"
+
+
+def test_what_has_no_answer_yet_is_left_out_and_named() -> None:
+    run(*EXPLAIN, "--row", 0, *KEPT)
+    run("ask", "loans.csv", "--drop", "id,outcome", "--row", 1, "--ledger", "l.db", "--model-name", "bank-2")
+    result = run("report", "l.db")
+    assert result.exit_code == 0 and "left out: explanation" in result.stderr
+    assert Path("l.html").exists()
+    assert run("report", "l.db", "--model-name", "bank-2").exit_code == 2

@@ -1,0 +1,342 @@
+"""The page of an explanation: one file, safe whatever the data hold, the same every time, and readable."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import acex
+from acex.engine.explanation import Explanation
+from acex.show.plots.explanation import Change, Trace
+from acex.show.report import drawing, explanation_page, explanations_html, index_page
+from acex.show.report.html import escaped, tag
+from acex.show.sentences import one_sentence
+from acex.values import Remark
+from explanations import ended, written
+from html_pages import Page
+from reported import found, outcomes, renamed
+
+CSS = (files("acex.show.report") / "style.css").read_text(encoding="utf-8")
+SECTIONS = [
+    "What was asked, and what it cost",
+    "What was held fixed",
+    "How reliable it is",
+    "How it was made",
+    "How to check it",
+]
+
+
+# -- one file, closed in itself -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("outcome", ["found", "already_target", "budget_spent", "unlikely", "exhausted"])
+def test_every_outcome_opens_with_a_sentence_and_has_its_sections(outcome: str) -> None:
+    e = outcomes()[outcome]
+    page = Page(e.to_html())
+    assert page.texts["h1"] == page.texts["title"] == [one_sentence(e)]
+    changes = ["What would have to change", "Other ways"] if outcome == "found" else []
+    assert page.texts["h2"] == changes + SECTIONS
+    assert "not what would happen in the world" in " ".join(page.texts["dd"])
+
+
+def assert_needs_nothing_else(page: Page, links: bool = False, scripts: int = 0) -> None:
+    assert page.tags.count("script") == scripts and "link" not in page.tags and "img" not in page.tags
+    assert not [a for a in page.attributes if a[1].startswith("on") or a[1] in ("src", "xlink:href", "style")]
+    assert links or not [a for a in page.attributes if a[1] == "href"]
+    assert page.tags.count("style") == 1
+    assert "id" not in {key for _, key, _ in page.attributes}  # nothing that could clash
+
+
+def test_a_page_needs_nothing_else() -> None:
+    for e in outcomes().values():
+        assert_needs_nothing_else(Page(e.to_html()))
+    assert not re.search(r"url\(|@import|@font-face|://", CSS)
+
+
+def test_browsers_load_and_run_nothing() -> None:
+    [policy] = [value for _, _, value in Page(found().to_html()).attributes if "default-src" in value]
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline';")
+
+
+def test_the_same_explanation_gives_the_same_bytes_also_from_its_json(tmp_path: Path) -> None:
+    e = found()
+    text = e.to_html(tmp_path / "why.html")
+    assert (tmp_path / "why.html").read_bytes() == text.encode("utf-8") == e.to_html().encode("utf-8")
+    assert Explanation.from_json(e.to_json()).to_html() == text
+
+
+# -- whatever the data hold ---------------------------------------------------------------------------------
+
+HOSTILE = st.sampled_from(
+    [
+        "<script>alert(1)</script>",
+        "</style><b>",
+        "\" onmouseover='x",
+        "&lt;",
+        "-->",
+        "]]>",
+        "x" * 300,
+        "\u202eevil",
+        "長い",
+    ]
+)
+texts = st.one_of(HOSTILE, st.text(min_size=1, max_size=20))
+PLAIN = renamed(["a", "b"], ["c", "d"], ("no", "yes"), "m")
+
+
+@given(
+    st.lists(texts, min_size=2, max_size=2, unique=True),
+    st.lists(texts, min_size=2, max_size=2, unique=True),
+    st.lists(texts, min_size=2, max_size=2, unique=True),
+    texts,
+)
+@settings(max_examples=25, deadline=None)
+def test_no_text_from_outside_changes_the_page(
+    names: list[str], categories: list[str], labels: list[str], model_id: str
+) -> None:
+    e = renamed(names, categories, (labels[0], labels[1]), model_id)
+    for make in (explanation_page, lambda e: index_page([("a.html", e)]), lambda e: e._repr_html_()):
+        page, plain = Page(make(e)), Page(make(PLAIN))
+        assert page.tags == plain.tags
+        assert [(a[0], a[1]) for a in page.attributes] == [(a[0], a[1]) for a in plain.attributes]
+    make_page = Page(explanation_page(e))
+    assert {clean(name) for name in names} <= {clean(text) for text in make_page.texts["th"]}
+    assert clean(categories[1]) in {clean(text) for text in make_page.texts["td"]}
+    explanation_page(e).encode("utf-8")
+
+
+def clean(text: str) -> str:
+    """What is left of a text when parsers have made one line end of several kinds, and of what HTML cannot hold."""
+    return html.unescape(escaped(text)).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def test_attributes_and_elements_are_escaped() -> None:
+    assert tag("a", "<b>&", tag("i", 3), None, ["x", tag("b")], title='"<', class_="c", data_x=None) == (
+        '<a title="&quot;&lt;" class="c">&lt;b&gt;&amp;<i>3</i>x<b></b></a>'
+    )
+    assert escaped("a\x00b\ud800c") == "a\ufffdb\ufffdc"
+
+
+# -- what it says ------------------------------------------------------------------------------------------
+
+
+def test_the_changes_are_in_the_table_with_their_range() -> None:
+    e = found()
+    page = Page(e.to_html())
+    for feature, before, after, *_ in e.changes.itertuples(index=False):
+        assert feature in page.texts["th"]
+        assert any(str(after) in bold for bold in page.texts["b"]), after
+        assert any(str(before) in cell for cell in page.texts["td"]), before
+    labels = [value for element, key, value in page.attributes if (element, key) == ("svg", "aria-label")]
+    assert labels[-1].startswith(f"Cost of each of {len(e.steps)} queries")
+    assert all(labels)
+
+
+def test_units_stand_beside_names() -> None:
+    e = replace(PLAIN, plan=replace(PLAIN.plan, space=PLAIN.plan.space.adjust(units={"a": "<months>"})))
+    assert "a in <months>" in Page(e.to_html()).texts["th"]
+
+
+def reliability(e: Explanation) -> dict[str, str]:
+    """What the page says about how reliable the explanation is, by question."""
+    page = Page(e.to_html())
+    return dict(zip(page.texts["dt"], page.texts["dd"], strict=True))
+
+
+def test_frozen_and_limited_features_are_listed() -> None:
+    page = Page(found().to_html())
+    items = " ".join(page.texts["li"])
+    assert "Frozen: school." in items
+    assert "Could only increase: age." in items
+    assert "Limited by the caller: income and job." in items
+    assert "Weighted: job (× 2)." in items
+    assert "Functions of the caller" in items
+    for text in ("18 to 79; only more than 30", "limited to 0 to 90", "limited to cook or nurse", "frozen"):
+        assert text in page.texts["td"]
+
+
+def test_price_budget_and_options_are_listed() -> None:
+    e = replace(found(), n_queries=20, n_reused=1)
+    page = Page(explanation_page(e, price_per_row=0.25))
+    text = " ".join(page.texts["p"])
+    assert "20 of at most 25 rows were sent to the model, at 0.25 each: 5 in total. 1 more answer was" in text
+    listed = dict(zip(page.texts["dt"], page.texts["dd"], strict=True))
+    assert (listed["seed"], listed["budget"], listed["acex"]) == ("0", "25", acex.__version__)
+    assert f"numpy {np.__version__}" in listed["with"]
+
+
+def test_warnings_come_before_notes() -> None:
+    remarks = (Remark("one", "columns were inferred"), Remark("two", "the model contradicts itself", is_warning=True))
+    page = Page(replace(found(), remarks=remarks).to_html())
+    header = page.texts["header"][0]
+    assert header.endswith("Warning: the model contradicts itselfNote: columns were inferred")
+    assert [v for _, key, v in page.attributes if key == "class" and v in ("warning", "note")][:2] == [
+        "warning",
+        "note",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("best", "found_by", "is_improving"),
+    [([np.inf, 9.0, *[8.0] * 9], 3, False), ([np.inf, 9.0, 8.0, 7.0], 4, True), ([*[np.inf] * 9, 7.0], 10, True)],
+)
+def test_progress_is_described(best: list[float], found_by: int, is_improving: bool) -> None:
+    e = replace(found(), steps=tuple(replace(found().steps[0], best=cost) for cost in best))
+    answer = reliability(ended(e, counterfactuals=(len(best) - 1,)))["Is there less to change?"]
+    assert f"Query {found_by} of {len(best)} found the best" in answer
+    assert ("still improving" in answer) == is_improving
+
+
+@pytest.mark.parametrize("reason", ["budget", "time", "settled", "exhausted"])
+def test_every_reason_to_stop_has_its_sentence(reason: Any) -> None:
+    answer = reliability(ended(found(), stopped_by=reason, improvement_odds=(0.5, 0.2, 0.1)))[
+        "Is there less to change?"
+    ]
+    assert "10% cheaper is 50%; 25% cheaper 20%; 50% cheaper 10%" in answer
+
+
+def test_reliability_follows_margin_and_plausibility() -> None:
+    answers = reliability(found())
+    assert "No margin was requested" in answers["Is it robust?"]
+    assert f"affinity {found().affinities[0]:.2f}" in answers["Is it realistic?"]
+    settings = {**found().plan.settings, "strategy": {"margin": 0.7}, "plausibility": None}
+    robust = replace(ended(found(), robustness=(0.83, 0.7)), plan=replace(found().plan, settings=settings))
+    answers = reliability(robust)
+    assert "83% of the rows close to it" in answers["Is it robust?"] and "margin was 0.7" in answers["Is it robust?"]
+    assert "turned off" in answers["Is it realistic?"]
+    known = tuple(replace(step, note=replace(step.note, reference=True)) for step in found().steps)
+    assert "known rows, unchanged" in reliability(replace(found(), steps=known))["Is it realistic?"]
+    unknown = tuple(replace(step, note=replace(step.note, affinity=None)) for step in found().steps)
+    assert "not recorded" in reliability(replace(found(), steps=unknown))["Is it realistic?"]
+
+
+def test_a_rare_pair_of_values_is_named() -> None:
+    rare = Remark("rarest_values", "age 30 with income 90", ("age", "income"))
+    assert (
+        "Least usual: age 30 with income 90."
+        in reliability(ended(found(), rarest_values=(rare, None)))["Is it realistic?"]
+    )
+
+
+def test_long_tables_are_folded_and_complete() -> None:
+    names = [f"feature number {j} with a long long name" for j in range(40)]
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(50, 40)), columns=pd.Index(names))
+    first, last = ({name: float(X[name].iloc[i]) for name in names} for i in (0, 1))
+    labels, costs = [0] * 199 + [1], [0.0] * 199 + [30.0]
+    e = written(acex.Space.infer(X), [*[first] * 199, last], labels=labels, costs=costs, chosen=[199], target=1)
+    page = Page(e.to_html())
+    assert page.texts["summary"] == [
+        f"{len(e.changes) - 12} smaller changes",
+        "Every row that was asked (200)",
+        "The whole row (40 features)",
+        "The certificate",
+    ]
+    assert sum(text in map(str, range(1, 201)) for text in page.texts["th"]) == 200
+    assert set(e.changes["feature"]) <= set(page.texts["th"])
+    assert [cell for cell in page.texts["td"] if cell.endswith(", and 28 more")]
+
+
+def test_the_index_leads_to_every_page() -> None:
+    pages = [(f"{i}.html", e) for i, e in enumerate(outcomes().values())]
+    page = Page(index_page(pages))
+    assert [value for _, key, value in page.attributes if key == "href"] == [address for address, _ in pages]
+    assert page.texts["a"] == [one_sentence(e) for _, e in pages]
+    assert_needs_nothing_else(page, links=True, scripts=1)
+
+
+# -- pictures ----------------------------------------------------------------------------------------------
+
+
+def test_the_picture_of_the_costs_keeps_to_its_box_and_shows_each_query() -> None:
+    cost = np.array([0.0, 300.0, 80.0, 7.0, 9.0])
+    hit = np.array([False, True, True, True, False])
+    best = np.array([np.inf, 300.0, 80.0, 7.0, 7.0])
+    page = Page(drawing.costs(Trace(np.arange(1, 6), cost, hit, best, n_reused=0)))
+    assert (page.tags.count("circle"), page.tags.count("path"), page.tags.count("polyline")) == (3, 2, 1)
+    heights = [float(value) for element, key, value in page.attributes if (element, key) == ("circle", "cy")]
+    assert heights == sorted(heights) and min(heights) >= 0 and max(heights) <= drawing.HEIGHT
+    assert "the best cost fell from 300 to 7" in str(page.attributes)
+    assert "0" in page.texts["text"] and "5" in page.texts["text"]
+
+
+@pytest.mark.parametrize(("start", "end"), [(0.0, 1.0), (0.5, 0.5), (-1.0, 3.0)])
+def test_a_range_keeps_to_its_box(start: float, end: float) -> None:
+    drawn = drawing.range_bar(Change("f", "1", "2", "+1.00 sd", start, end, "0", "9"))
+    assert drawn is not None
+    places = [float(v) for _, key, v in Page(drawn).attributes if key in ("x1", "x2", "cx")]
+    assert min(places) >= 0 and max(places) <= drawing.BAR
+    assert "from 1 to 2, within 0 to 9" in drawn
+    assert drawing.range_bar(Change("f", "a", "b", "change", 0.0, 1.0, "", "")) is None
+
+
+# -- colours -----------------------------------------------------------------------------------------------
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_text_and_signs_stand_out_from_the_paper() -> None:
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast("#ffffff", "#767676") == pytest.approx(4.54, abs=0.01)  # the well-known lightest grey of WCAG AA
+    colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", CSS))
+    assert re.findall(r"#[0-9a-f]{3,8}\b", CSS) == list(colours.values())  # every colour has a name
+    for ground in ("paper", "tint"):
+        for text in ("ink", "soft", "accent"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    assert contrast(colours["track"], colours["paper"]) >= 3
+    inks = re.findall(r"(?:[^-]color|text \{ fill): var\(--(\w+)\)", CSS)
+    assert set(inks) == {"ink", "soft", "accent"}
+
+
+# -- notebooks ---------------------------------------------------------------------------------------------
+
+
+def test_a_notebook_shows_sentence_and_changes() -> None:
+    page = Page(found()._repr_html_())
+    assert one_sentence(found()) in page.texts["strong"]
+    assert set(found().changes["feature"]) <= set(page.texts["td"])
+    assert page.tags.count("table") == len(found().costs)
+
+
+def test_a_notebook_shows_a_space() -> None:
+    page = Page(found().plan.space._repr_html_())
+    assert page.texts["td"][:4] == ["age", "integer", "18 to 79", "only upwards"]
+    assert page.texts["td"][4:8] == ["income", "continuous", "0 to 90", "yes"]
+    assert page.texts["td"][8:12] == ["job", "nominal", "clerk, cook or nurse", "yes, weight 2"]
+    assert page.texts["td"][-1] == "no: frozen"
+
+
+def test_a_notebook_shows_many_explanations_in_a_line_each() -> None:
+    several = list(outcomes().values()) * 13
+    page = Page(explanations_html([(f"row {i}", e) for i, e in enumerate(several)], n_rows=65))
+    assert "65 rows: 13 found" in page.texts["strong"][0]
+    assert page.tags.count("tr") == 61 and "and 5 more" in page.texts["p"]
+    assert "bad → good" in page.texts["td"]
+
+
+def test_displays_take_the_notebooks_own_colours() -> None:
+    for shown in (found()._repr_html_(), found().plan.space._repr_html_(), explanations_html([(0, found())], n_rows=1)):
+        page = Page(shown)
+        assert "style" not in page.tags and "class" not in {key for _, key, _ in page.attributes}
+        styles = ";".join(value for _, key, value in page.attributes if key == "style")
+        assert set(re.findall(r"(?:^|;)(?:background|color):([^;]+)", styles)) == {"inherit", "transparent"}

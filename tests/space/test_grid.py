@@ -1,0 +1,253 @@
+"""Numbers as people write them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import acex
+from acex import Continuous, Integer, Region, Space
+from acex.space.grid import Grid, digits_of, step_of, with_digits
+from acex.space.schema import read_schema, schema_text, with_schema
+from strategies import modest
+
+RNG = np.random.default_rng(0)
+
+
+@modest
+@given(st.integers(-(10**6), 10**6), st.integers(1, 999), st.integers(0, 6))
+def test_multiples_are_the_floats_that_their_digits_stand_for(k: int, top: int, decimals: int) -> None:
+    step = float(Decimal(top).scaleb(-decimals))
+    exact = float(Decimal(top).scaleb(-decimals) * k)
+    assert Grid(step).at(k) == exact
+    assert Grid(step).nearest(np.array([exact, exact + 0.4 * step])).tolist() == [exact, exact]
+    assert float(Grid(step).text(exact)) == exact
+
+
+@modest
+@given(st.floats(-1e12, 1e12).filter(lambda v: v == 0 or abs(v) > 1e-12), st.integers(1, 14))
+def test_digits_are_those_that_python_writes(value: float, digits: int) -> None:
+    [rounded] = with_digits(np.array([value]), digits)
+    assert (
+        abs(rounded - float(f"{value:.{digits}g}")) <= 10.0 ** (1 - digits) * abs(value) * 1.0001
+    )  # halves go either way
+    assert len(f"{rounded:.15g}".replace("-", "").replace(".", "").split("e")[0].strip("0")) <= digits
+    assert with_digits(np.array([rounded]), digits).tolist() == [rounded]
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        (RNG.integers(1, 7, 200).astype(float), 1.0),  # scores stored as floats
+        (RNG.integers(0, 2, 200).astype(float), 1.0),
+        (RNG.integers(0, 200, 300) * 50.0, 50.0),
+        (RNG.integers(0, 200, 300) * 50, 50.0),
+        (np.round(RNG.random(300), 3), 0.001),
+        (np.round(RNG.random(300), 3).astype("float32"), 0.001),
+        (RNG.integers(0, 40, 300) * 0.1 + 0.2, 0.1),  # computed: 0.30000000000000004
+        (np.append(np.round(RNG.random(300) * 9, 2), [3.849999, 9.899999]), 0.01),
+        (RNG.normal(size=300), 0.0),
+        (RNG.normal(size=300).astype("float32"), 0.0),
+        (np.append(np.zeros(300), RNG.normal(size=10)), 0.0),
+        (np.array([1.5, 2.0]), 0.0),  # too few to tell
+        (RNG.choice([0.0, 100.0], 200), 1.0),  # two values show no step
+        (np.round(10 ** RNG.uniform(-12, 6, 300), 14), 0.0),
+        (np.zeros(20), 1.0),
+        (np.random.default_rng(7).normal(50, 15, 300) * 1e-12, 0.0),  # small is not nothing
+    ],
+)
+def test_a_column_shows_the_step_in_which_it_comes(values: Any, step: float) -> None:
+    assert step_of(pd.Series(values)) == pytest.approx(step, abs=0)
+    assert step_of(pd.Series(values).astype("Float64" if values.dtype.kind == "f" else "Int64")) == step
+
+
+def test_a_column_without_a_step_shows_its_digits() -> None:
+    values = 10 ** RNG.uniform(-9, 6, 300)
+    assert digits_of(pd.Series(with_digits(values, 4))) == 4
+    assert digits_of(pd.Series(values)) == 0
+    assert digits_of(pd.Series(values.astype("float32"))) == 0
+    space = Space.infer(pd.DataFrame({"dose": with_digits(values, 4)}))
+    assert space.feature("dose") == Continuous("dose", *with_digits(np.sort(values)[[0, -1]], 4), digits=4)
+    region = Region.of(space, space.low)
+    X = region.snap(RNG.uniform(0, 1, (50, 1)) ** 9)
+    assert_array_equal(X[:, 0], with_digits(X[:, 0], 4))
+    assert region.contains(X).all()
+
+
+LOANS = pd.DataFrame(
+    {
+        "loan": RNG.integers(1, 200, 300) * 50,
+        "rate": np.round(RNG.uniform(0.01, 0.2, 300), 3),
+        "score": RNG.integers(1, 7, 300).astype(float),
+        "size": RNG.normal(size=300),
+    }
+)
+
+
+def test_a_space_says_the_steps_it_took() -> None:
+    space = Space.infer(LOANS)
+    assert [f.grid for f in space.features] == [50, 0.001, 1, 0]
+    assert space.steps_in_words == "loan 50, rate 0.001 and score 1"
+    assert "grid=0.001" in repr(space)
+    assert type(space.feature("score")) is Continuous  # whole, while the column keeps its floats
+    assert [f.grid for f in Space.infer(LOANS, grid=False).features] == [1, 0, 0, 0]
+    assert [f.grid for f in Space.infer(LOANS, grid={"loan": 10, "rate": None}).features] == [10, 0, 1, 0]
+    assert Space.from_dict(space.to_dict()) == space
+
+
+def test_without_a_grid_a_feature_is_written_as_before_there_were_any() -> None:
+    written = Space.infer(LOANS, grid=False).to_dict()["features"]
+    assert not any("grid" in feature or "digits" in feature for feature in written)
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({"size": -1}, "'size': grid must be a step such as 50 or 0.001, got -1"),
+        ({"size": "1"}, "'size': grid must be a step such as 50 or 0.001, got '1'"),
+        ({"loan": 0.5}, "'loan': the grid of an integer must be a whole number, got 0.5"),
+        ({"rate": 1e-30}, "'rate': a grid of 1e-30 is too fine"),
+        ({"job": 1}, "'job' is not a feature"),
+        (True, "grid takes a mapping"),
+    ],
+)
+def test_a_grid_that_makes_no_sense_is_refused(grid: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Space.infer(LOANS, grid=grid)
+
+
+def test_only_numbers_have_a_grid() -> None:
+    with pytest.raises(ValueError, match=r"grid\['job'\]: only numbers have a grid, and this is nominal"):
+        Space.infer(pd.DataFrame({"job": ["cook", "clerk"]}), grid={"job": 1})
+
+
+# -- where a search moves ------------------------------------------------------------------------------
+
+
+def region_of(feature: Any, value: float, **options: Any) -> Region:
+    return Region.of(Space((feature, Continuous("other", 0, 1))), np.array([value, 0.5]), **options)
+
+
+def values_of(region: Region) -> list[float]:
+    values = region.values(0)
+    assert values is not None
+    return [*map(float, values)]
+
+
+def test_the_factual_s_own_value_stands_in_place_of_the_step_nearest_to_it() -> None:
+    region = region_of(Continuous("a", 0, 1, grid=0.25), 0.3)
+    assert values_of(region) == [0.0, 0.3, 0.5, 0.75, 1.0]
+    moved = region.snap(np.array([[0.24, 0.5], [0.3, 0.5], [0.38, 0.5], [0.9, 0.5], [7.0, 0.5]]))
+    assert moved[:, 0].tolist() == [0.3, 0.3, 0.5, 1.0, 1.0]
+    assert region.space.decode(moved)["a"].tolist() == moved[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "expected"),
+    [
+        (0.7, {"direction": "increase"}, [0.7, 2.0, 3.0]),
+        (0.4, {"direction": "increase"}, [0.4, 1.0, 2.0, 3.0]),
+        (2.7, {"direction": "decrease"}, [0.0, 1.0, 2.0, 2.7]),
+        (3.2, {}, [0.0, 1.0, 2.0, 3.2]),
+    ],
+)
+def test_directions_and_ends_hold_on_a_grid(value: float, options: Any, expected: list[float]) -> None:
+    assert values_of(region_of(Continuous("a", 0, 3.4, grid=1, **options), value)) == expected
+
+
+def test_limits_hold_on_a_grid_and_make_it_finer_where_they_leave_nothing_of_it() -> None:
+    feature = Integer("a", 0, 1000, grid=50)
+    assert values_of(region_of(feature, 210, ranges={"a": (120, 320)})) == [150, 210, 250, 300]
+    assert values_of(region_of(feature, 900, ranges={"a": (120, 320)})) == [150, 200, 250, 300]
+    only = region_of(feature, 900, ranges={"a": (110, 120)})
+    assert (only.low[0], only.high[0]) == (110, 120)
+    assert only.snap(np.array([[113.2, 0.5]])).tolist() == [[113, 0.5]]
+
+
+@st.composite
+def gridded_regions(draw: Any) -> tuple[Region, np.ndarray]:
+    dtype = draw(st.sampled_from(["float64", "float32", "Float64", "int64", "int16"]))
+    is_float = "loat" in dtype
+    step = draw(st.sampled_from([0.001, 0.05, 0.25, 1, 3, 50] if is_float else [2, 5, 50]))
+    low, high = sorted(draw(st.tuples(st.integers(-90, 90), st.integers(-90, 90))))
+    feature = (Continuous if is_float else Integer)("a", low, high, grid=step)
+    data = pd.DataFrame({"a": pd.Series([low, high]).astype(dtype), "other": [0.0, 1.0]})
+    space = Space((feature, Continuous("other", 0, 1))).like(data)
+    factual = space.snap(np.array([[draw(st.floats(low, high)), 0.5]]))[0]
+    ends = sorted(draw(st.tuples(st.floats(low, high), st.floats(low, high))))
+    ranges: Any = {"a": ends} if draw(st.booleans()) else None
+    try:
+        region = Region.of(space, factual, ranges=ranges)
+    except ValueError:  # no value lies within
+        region = Region.of(space, factual)
+    x = draw(st.lists(st.floats(low - 5, high + 5), min_size=1, max_size=8))
+    return region, np.column_stack([x, np.full(len(x), 0.5)])
+
+
+@modest
+@given(gridded_regions())
+def test_points_on_a_grid_stay_there_and_come_back_as_they_are(region_and_points: tuple[Region, np.ndarray]) -> None:
+    region, X = region_and_points
+    snapped = region.snap(X)
+    assert_array_equal(region.snap(snapped), snapped)
+    assert region.contains(snapped).all()
+    assert_array_equal(region.space.encode(region.space.decode(snapped)), snapped)
+    assert ((snapped[:, 0] >= region.low[0]) & (snapped[:, 0] <= region.high[0])).all()
+    values = region.values(0)
+    if values is not None:
+        assert set(snapped[:, 0]) <= set(values.tolist())
+
+
+# -- from end to end ----------------------------------------------------------------------------------
+
+
+def model(rows: pd.DataFrame) -> Any:
+    return np.where(rows["loan"] * rows["rate"] + rows["score"] * 100 > 800, "good", "bad")
+
+
+@pytest.mark.parametrize("strategy", ["feasible", "penalty"])
+def test_a_counterfactual_looks_like_a_row_of_the_data(strategy: str) -> None:
+    bad = LOANS[model(LOANS) == "bad"].iloc[3]
+    e = acex.explain(model, bad, data=LOANS, budget=25, strategy=strategy)
+    assert e.outcome == "found"
+    assert (e.trace["loan"] % 50 == 0).all() and (e.trace["score"] % 1 == 0).all()
+    assert (e.trace["rate"] == e.trace["rate"].round(3)).all()
+    assert e.counterfactuals.dtypes.tolist() == LOANS.dtypes.tolist()
+
+
+def test_steps_can_be_set_or_turned_off_and_a_row_off_the_grid_keeps_its_value() -> None:
+    bad = LOANS[model(LOANS) == "bad"].iloc[3]
+    e = acex.explain(model, bad, data=LOANS, budget=15, space=acex.Space.infer(LOANS, grid={"rate": 0.01, "loan": 500}))
+    others = e.trace.iloc[1:]
+    moved = others["rate"] != bad["rate"]
+    assert moved.any() and (others["rate"][moved] == others["rate"][moved].round(2)).all()
+    free = acex.explain(model, bad, data=LOANS, budget=15, space=acex.Space.infer(LOANS, grid=False))
+    assert (free.trace["rate"] != free.trace["rate"].round(3)).any()
+    odd = acex.explain(model, {**bad, "rate": 0.12345, "score": 1.5}, data=LOANS, budget=15)
+    assert odd.factual["rate"] == 0.12345 and odd.factual["score"] == 1.5
+    assert set(odd.trace["rate"]) - {0.12345} <= set(np.round(odd.trace["rate"], 3))
+
+
+def test_a_grid_can_be_written_in_a_schema(tmp_path: Path) -> None:
+    space = Space.infer(LOANS)
+    text = schema_text(space)
+    assert '{ name = "loan", kind = "integer", range = [50, 9950], grid = 50 }' in text
+    (tmp_path / "s.toml").write_text(text)
+    assert with_schema(LOANS, read_schema(tmp_path / "s.toml"))[1] == space
+    (tmp_path / "t.toml").write_text('features = [{ name = "rate", kind = "continuous" }]')
+    assert with_schema(LOANS, read_schema(tmp_path / "t.toml"))[1].feature("rate").grid == 0  # only what it says
+
+
+def test_values_on_a_grid_are_written_in_full() -> None:
+    rate = Continuous("rate", 0, 100, grid=0.001)
+    assert rate.texts(12.436, 12.5) == ("12.436", "12.5")
+    assert rate.text(12.43612) == "12.44"  # not on it
+    assert Integer("loan", 0, 10**6, grid=50).text(123450) == "123450"

@@ -1,0 +1,290 @@
+"""Rules as text: what they mean, what is wrong with them, and that they hold in every row that is asked."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import acex
+from acex.ledger.sql import Ledger
+from acex.space.region import Region
+from acex.space.rules import Rule
+from ledgers import Bill, Seller, killed
+
+SPACE = acex.Space(
+    (
+        acex.Continuous("a", 0, 100),
+        acex.Continuous("b", 0, 100),
+        acex.Integer("c", 0, 100),
+        acex.Nominal("housing", ("own", "rent", "with parents")),
+        acex.Ordinal("school", ("none", "primary", "high")),
+        acex.Continuous("rent", 0, 2000),
+        acex.Nominal("has car", (False, True)),
+    )
+)
+FACTUAL = np.array([30.0, 30, 40, 1, 1, 500, 0])
+
+
+def points(n: int, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    return SPACE.snap(SPACE.low + rng.random((n, len(SPACE))) * (SPACE.high - SPACE.low))
+
+
+# What a rule means is checked against Python's own reading of it, which the rules themselves never use.
+@pytest.mark.parametrize(
+    ("text", "python", "sentence"),
+    [
+        ("a <= 84 - b", "a <= 84 - b", "a is at most 84 - b."),
+        ("a * 12 < rent", "a * 12 < rent", "a * 12 is below rent."),
+        ("a - (b - c) * 2 > -1.5e1", "a - (b - c) * 2 > -15", "a - (b - c) * 2 is above -15."),
+        ("10 <= a < b / 2", "10 <= a < b / 2", "10 is at most a and a is below b / 2."),
+        ("a != b or a / c >= 2", "a != b or (a / c >= 2 if c else a > 0)", "a is not b or a / c is at least 2."),
+        ("not (a < 3 or b > 50) and c > 2", "not (a < 3 or b > 50) and c > 2", None),
+        ("max(a, b) - min(a, b) <= abs(c - 50)", "max(a, b) - min(a, b) <= abs(c - 50)", None),
+        ("mean(a, b, c) > 40", "(a + b + c) / 3 > 40", "The mean of a, b and c is above 40."),
+        ("if housing == 'own' then rent < 900", "housing != 'own' or rent < 900", None),
+        ("housing in ('own', \"rent\")", "housing in ('own', 'rent')", "housing is one of own or rent."),
+        ("c in (12, 24)", "c in (12, 24)", "c is one of 12 or 24."),
+        ("housing not in ('own', 'rent')", "housing == 'with parents'", "not (housing is one of own or rent)."),
+        ("school >= 'primary'", "school != 'none'", "school is at least primary."),
+        ("'high' > school", "school != 'high'", "school is below high."),
+        ("`has car` == true", "car", "has car is true."),
+        ("housing: rent -> own is impossible", "housing != 'own'", "housing never goes from rent to own."),
+        ("housing: own -> rent is impossible", "True", "housing never goes from own to rent."),
+        ("housing: 'with parents' -> rent -> own only", "housing in ('rent', 'own')", None),
+    ],
+)
+def test_a_rule_says_what_its_text_says(text: str, python: str, sentence: str | None) -> None:
+    rule, X = Rule.of(text, SPACE), points(300)
+    rows: Any = SPACE.frame(X).rename(columns={"has car": "car"}).to_dict("records")
+    expected = [bool(eval(python, {"max": max, "min": min, "abs": abs}, row)) for row in rows]
+    assert rule.holds(X, FACTUAL).tolist() == expected
+    assert len(set(expected)) == 2 or expected[0]
+    assert sentence is None or rule.sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "at"),
+    [
+        ("rate * 12 < a", "there is no column 'rate'", 0),
+        ("a <= 84 - agee", "there is no column 'agee'", 10),
+        ("a <", "a number or a column is missing here", 3),
+        ("a + b", "expected a comparison", 0),
+        ("a < * b", "a number or a column is missing here", 4),
+        ("a $ 3", "'$' means nothing here", 2),
+        ("housing == 'castle'", "'housing' has no value 'castle'; there are 'own'", 11),
+        ("housing == 'rnt'", "did you mean 'rent'?", 11),
+        ("housing < 'own'", "have no order", 0),
+        ("housing == school", "compare it with one of them, in quotes", 11),
+        ("2 * housing < 3", "'housing' holds categories, with which nothing can be calculated", 4),
+        ("a == 'x'", "a value in quotes is compared with a column", 0),
+        ("sum(a, b", "this parenthesis is not closed", 3),
+        ("(a < 3", "this parenthesis is not closed", 0),
+        ("if a < 3", "expected 'then' after the condition", 8),
+        ("a < 3 b", "expected an operator before 'b'", 6),
+        ("3 < 4", "no column is in this comparison", 0),
+        ("'abc < 3", "this quote does not end", 0),
+        ("a in (1, b)", "'in' is for a column and a list of values", 0),
+        ("a < 3)", "this parenthesis was not opened", 5),
+        ("housing in ('own', 'castle')", "'housing' has no value 'castle'", 19),
+        ("a, b", "expected a comparison", 0),
+        ("sum(*a) < 3", "expected a number or a column", 4),
+        ("abs(a, b) < 3", "abs takes one number", 0),
+        ("nothing: a -> b is impossible", "there is no column 'nothing'", 0),
+        ("a: 1 -> 2 is impossible", "holds numbers", 2),
+        ("housing: own -> castle is impossible", "has no value 'castle'", 16),
+        ("housing: own is impossible", "expected two values with '->' between", 8),
+        ("__import__('os') < 3", "there is no function '__import__'", 0),
+    ],
+)
+def test_what_is_wrong_is_said_and_pointed_at(text: str, words: str, at: int) -> None:
+    with pytest.raises(ValueError, match="rule: ") as caught:
+        Rule.of(text, SPACE)
+    said, shown, pointer = str(caught.value).split("\n")
+    assert words in said and shown == f"  {text}" and pointer == f"  {' ' * at}^"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " + ".join(["a"] * 5000) + " < 3",
+        " + ".join(["a"] * 200) + " < 3",
+        "(" * 1000 + "a" + ")" * 1000 + " < 3",
+        "not " * 400 + "a < 3",
+        "- " * 400 + "a < 3",
+        " and ".join(["a < 3"] * 5000),
+    ],
+    ids=["terms", "left-deep", "brackets", "not", "minus", "and"],
+)
+def test_a_rule_that_is_too_long_or_too_deep_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"nested too deeply|longer than"):
+        Rule.of(text, SPACE)
+
+
+def test_a_long_list_of_arguments_is_no_deep_rule() -> None:
+    rule = Rule.of(f"sum({', '.join(['a'] * 200)}) <= 200 * b", SPACE)
+    assert rule.holds(FACTUAL[None], FACTUAL).tolist() == [True]
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=150, deadline=None)
+def test_any_text_is_a_rule_or_a_value_error(text: str) -> None:
+    with suppress(ValueError):
+        assert Rule.of(text, SPACE).sentence
+
+
+PIECES = ["a", "b", "c", "housing", "school", "`has car`", "'own'", "true", "3", "0.5", "(", ")", ",", "if", "then"]
+SIGNS = ["and", "or", "not", "in", "<", "<=", "=", "==", "!=", "+", "-", "*", "/", "sum(", "abs(", "nothing"]
+
+
+@given(st.lists(st.sampled_from(PIECES + SIGNS), max_size=12))
+@settings(max_examples=300, deadline=None)
+def test_any_sequence_of_words_and_signs_is_a_rule_or_a_value_error(words: list[str]) -> None:
+    with suppress(ValueError):
+        rule = Rule.of(" ".join(words), SPACE)
+        assert rule.sentence and rule.holds(FACTUAL[None], FACTUAL).dtype == bool
+
+
+# -- equalities ----------------------------------------------------------------------------------------------
+
+
+def region(*rules: str, **options: Any) -> Region:
+    return Region.of(SPACE, FACTUAL, rules=tuple(Rule.of(text, SPACE) for text in rules), **options)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ["sum(a, b, c) == 100"],
+        ["a + 2 * b == c"],
+        ["rent == a * c"],
+        ["a * b = 800"],
+        ["if housing == 'own' then rent == 0"],
+        ["if a > 50 then housing == 'rent'"],
+        ["sum(a, b, c) == 100", "if housing == 'own' then rent == 0", "housing: rent -> 'with parents' is impossible"],
+    ],
+)
+def test_points_are_moved_along_equalities_not_thrown_away(rules: list[str]) -> None:
+    where, X = region(*rules), points(400)
+    held = [np.all([r.holds(Y, FACTUAL) for r in where.rules if r.equalities], axis=0) for Y in (X, where.snap(X))]
+    assert held[0].mean() < 0.9 < 0.95 <= held[1].mean()
+    moved = where.snap(X)[held[1]]
+    assert np.array_equal(where.snap(moved), moved)
+    assert np.array_equal(where._snapped(moved), moved)  # still values that the features can have
+
+
+def test_one_change_is_made_up_for_by_one_other_and_each_gets_its_turn() -> None:
+    where = region("sum(a, b, c) == 100")
+    one = np.tile(FACTUAL, (6, 1))
+    one[:, 0] += 10
+    moved = where.snap(one)
+    assert (moved[:, 0] == 40).all()
+    assert ((moved != FACTUAL).sum(axis=1) == 2).all()
+    assert {tuple(row) for row in moved[:, :3]} == {(40.0, 20.0, 40.0), (40.0, 30.0, 30.0)}
+
+
+def test_what_may_not_move_makes_up_for_nothing() -> None:
+    frozen = SPACE.adjust(freeze=["b"])
+    where = Region.of(frozen, FACTUAL, rules=(Rule.of("sum(a, b, c) == 100", frozen),), ranges={"c": (35, 45)})
+    moved = where.snap(points(200))
+    assert (moved[:, 1] == 30).all() and ((moved[:, 2] >= 35) & (moved[:, 2] <= 45)).all()
+    assert where.contains(moved).all()
+
+
+# -- in explanations -----------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(1)
+MIX = pd.DataFrame(RNG.dirichlet([4, 4, 4], 150) * 100, columns=["sand", "clay", "lime"]).round(1)
+MIX["lime"] = (100 - MIX["sand"] - MIX["clay"]).round(1)
+MIX["oven"] = RNG.choice(["gas", "wood"], 150)
+RULES = ["sum(sand, clay, lime) == 100", "if oven == 'wood' then sand <= 60"]
+X = MIX[MIX["sand"] < 35].iloc[0]
+
+
+def strong(rows: pd.DataFrame) -> Any:
+    return np.where(rows["sand"] + 0.2 * rows["lime"] > 52, "strong", "weak")
+
+
+@pytest.mark.parametrize("strategy", ["feasible", acex.Penalty(n0=5)], ids=["feasible", "penalty"])
+def test_rules_hold_in_every_row_that_is_asked(strategy: Any) -> None:
+    e = acex.explain(strong, X, data=MIX, target="strong", budget=14, rules=RULES, strategy=strategy)
+    assert e.outcome == "found"
+    assert np.allclose(e.trace[["sand", "clay", "lime"]].sum(axis=1), 100)
+    assert ((e.trace["oven"] != "wood") | (e.trace["sand"] <= 60))[1:].all()
+    assert e.settings["rules"] == RULES
+    page = e.to_html()
+    assert "Rule: The sum of sand, clay and lime is 100." in page
+    assert "Rule: If oven is wood, then sand is at most 60." in page
+
+
+def test_another_rule_is_another_explanation_and_none_is_as_before() -> None:
+    explainer = acex.Explainer(strong, MIX)
+    plain, ruled, other = (explainer.search(X, rules=r).plan.identity for r in ([], RULES, RULES[0]))
+    assert len({plain, ruled, other}) == 3
+    assert plain == explainer.search(X).plan.identity
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [([""], "expected texts"), (3, "expected texts"), ([1], "got 1"), (["x < 3"], "no column 'x'")],
+)
+def test_invalid_rules_are_refused_before_anything_is_asked(rules: Any, words: str) -> None:
+    def nobody(rows: Any) -> Any:
+        raise AssertionError
+
+    with pytest.raises(ValueError, match=words):
+        acex.explain(nobody, X, data=MIX, rules=rules)
+    with pytest.raises(ValueError, match=words):
+        acex.Explainer(nobody, MIX).explain_many(MIX.head(2), rules=rules)
+
+
+def explain_for_money(folder: Path, at: int = 0) -> acex.Explanation:
+    seller = Seller(strong, Bill(folder / "bill"), at)
+    options: Any = {"target": "strong", "rules": RULES, "budget": 8}
+    return acex.explain(acex.Model(seller, name="m"), X, data=MIX, ledger=folder / "l.db", **options)
+
+
+def test_killed_in_the_middle_it_goes_on_under_the_same_rules(tmp_path: Path) -> None:
+    killed(lambda: explain_for_money(tmp_path, at=4))
+    with Ledger(tmp_path / "l.db") as ledger:
+        ledger.abandon("m")
+        e = explain_for_money(tmp_path)
+        again = acex.load_explanation(ledger, e.plan.identity)
+    assert again.plan.settings["rules"] == RULES and again.trace.equals(e.trace)
+    bill = Counter(Bill(tmp_path / "bill").lines())
+    assert bill.total() <= 8 and sorted(bill.values())[-2:] == [1, 2]
+    sent = np.array([json.loads(row)[:3] for row in bill])
+    assert np.allclose(sent.sum(axis=1), 100)
+
+
+def test_the_shell_takes_rules_from_its_options_and_from_a_schema(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from commands import run
+
+    monkeypatch.chdir(tmp_path)
+    code = "def strong(rows):\n    return [s + 0.2 * k > 52 for s, k in zip(rows.sand, rows.lime)]\n"
+    Path("acex_test_bricks.py").write_text(code, encoding="utf-8")
+    MIX.to_csv("mix.csv", index=False)
+    features = 'features = [{ name = "oven", kind = "nominal" }]\n'
+    Path("mix.toml").write_text(f"rules = {json.dumps(RULES[:1])}\n{features}", encoding="utf-8")
+    words = ("explain", "mix.csv", "--model", "acex_test_bricks:strong", "--row", MIX.index.get_loc(X.name))
+    done = run(*words, "--schema", "mix.toml", "--rule", RULES[1], "--budget", 6, "--json")
+    assert done.exit_code in (0, 1), done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["settings"]["rules"] == RULES
+    assert np.allclose([sum(row[:3]) for row in answer["asked"]], 100)
+    wrong = run(*words, "--rule", "sand <= clai")
+    assert wrong.exit_code == 2 and "did you mean 'clay'?" in wrong.stderr and "        ^" in wrong.stderr
+    Path("mix.toml").write_text(f"rules = 3\n{features}", encoding="utf-8")
+    wrong = run(*words, "--schema", "mix.toml")
+    assert wrong.exit_code == 2 and "rules: expected texts" in wrong.stderr

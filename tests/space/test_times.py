@@ -1,0 +1,110 @@
+"""Dates and durations."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import acex
+from acex import Date, Duration, Region, Space
+from acex.space.schema import read_schema, schema_text, with_schema
+
+RNG = np.random.default_rng(0)
+DAYS = pd.date_range("2012-01-01", periods=60, freq="D")
+MOMENTS = {
+    "datetime64[ns]": pd.Series(DAYS).astype("datetime64[ns]"),
+    "datetime64[s]": pd.Series(DAYS).astype("datetime64[s]"),
+    "hours": pd.Series(pd.date_range("2012-01-01 03:00", periods=60, freq="h")),
+    "milliseconds": pd.Series(pd.date_range("2012-01-01", periods=60, freq="123ms")),
+    "with a zone": pd.Series(pd.date_range("2012-03-20", periods=60, freq="h", tz="Europe/Zurich")),
+    "iso texts": pd.Series(DAYS.strftime("%Y-%m-%d")),
+    "german texts": pd.Series(DAYS.strftime("%d.%m.%Y"), dtype=object),
+    "american texts": pd.Series(DAYS.strftime("%m/%d/%Y"), dtype="string"),
+    "texts with a time": pd.Series(pd.date_range("2012-01-01", periods=60, freq="90min").strftime("%Y-%m-%d %H:%M")),
+    "dates of Python": pd.Series([d.date() for d in DAYS], dtype=object),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_dates_are_a_kind_of_their_own_and_come_back_as_they_were(name: str) -> None:
+    data = pd.DataFrame({"day": MOMENTS[name], "x": np.arange(60.0)})
+    space = Space.infer(data)
+    assert type(space.feature("day")) is Date
+    X = space.encode(data)
+    assert (np.diff(X[:, 0]) > 0).all()
+    assert_frame_equal(space.decode(X), data)
+    between = space.decode((X[:-1] + X[1:]) / 2)
+    assert between.dtypes.tolist() == data.dtypes.tolist()
+    assert Space.from_dict(space.to_dict()) == space
+
+
+def test_dates_are_counted_as_finely_as_the_data_are() -> None:
+    steps = {name: Space.infer(pd.DataFrame({"day": values})).features[0].step for name, values in MOMENTS.items()}  # type: ignore[attr-defined]
+    assert steps["datetime64[ns]"] == steps["iso texts"] == "D"
+    assert (steps["hours"], steps["milliseconds"], steps["texts with a time"]) == ("h", "ms", "min")
+
+
+def test_months_and_days_that_could_be_exchanged_are_categories() -> None:
+    [feature] = Space.infer(pd.DataFrame({"day": ["01/02/2012", "03/04/2012"] * 10})).features
+    assert type(feature) is acex.Nominal
+
+
+def test_durations_are_counted_too() -> None:
+    data = pd.DataFrame({"wait": pd.to_timedelta(RNG.integers(0, 99, 40), unit="h"), "x": np.arange(40.0)})
+    space = Space.infer(data)
+    assert space.feature("wait") == Duration("wait", data["wait"].min(), data["wait"].max(), step="h")
+    assert_frame_equal(space.decode(space.encode(data)), data)
+    assert space.feature("wait").texts(pd.Timedelta("2h"), pd.Timedelta("3D")) == ("0 days 02:00:00", "3 days")
+    assert Space.from_dict(space.to_dict()) == space
+
+
+@pytest.mark.parametrize("form", ["datetime64[ns]", "german texts"])
+def test_a_date_is_moved_within_its_limits_and_shown_as_a_date(form: str) -> None:
+    data = pd.DataFrame({"day": MOMENTS[form], "x": RNG.normal(size=60)})
+
+    def late(rows: pd.DataFrame) -> Any:
+        return np.where(pd.to_datetime(rows["day"], dayfirst=True) >= pd.Timestamp("2012-02-10"), "late", "early")
+
+    e = acex.explain(late, data.iloc[5], data=data, target="late", budget=25, plausibility=None, freeze=["x"])
+    assert e.outcome == "found"
+    assert pd.to_datetime(e.counterfactual["day"], dayfirst=True) == pd.Timestamp("2012-02-10")
+    assert e.counterfactuals.dtypes.tolist() == data.dtypes.tolist()
+    assert ("2012-01-06" if form.startswith("d") else "06.01.2012") in e.sentences()[0]
+    back = acex.Explanation.from_json(e.to_json())
+    assert_frame_equal(back.counterfactuals, e.counterfactuals)
+    assert "2012" in e.to_html()
+    region = Region.of(e.plan.space, e.plan.space.encode(data.iloc[5])[0], ranges={"day": ("2012-01-03", "2012-01-20")})
+    assert e.plan.space.feature("day").span(("2012-01-03", "2012-01-20")) == "2012-01-03 to 2012-01-20"
+    assert region.high[0] - region.low[0] == 17
+
+
+def test_limits_of_dates_can_be_said_in_the_shell() -> None:
+    day = Date("day", "2012-01-01", "2012-12-31")
+    assert day.ends(day.range_in("2012-02-01..2012-03-01")) == (15371, 15400)
+    assert day.ends(day.range_in("2012-02-01:")) == (15371, np.inf)
+    assert day.choices(day.values_in("2012-03-01|2012-02-01")).tolist() == [15371, 15400]
+    with pytest.raises(ValueError, match=r"expected LOW:HIGH or LOW\.\.HIGH"):
+        day.range_in("2012-02-01")
+    with pytest.raises(ValueError, match="'day': expected a date such as '2026-11-30', got 'soon'"):
+        day.ends(("soon", "later"))
+    with pytest.raises(ValueError, match=r"expected \(low, high\)"):
+        day.ends("2012-01-01")
+
+
+def test_a_date_beyond_the_data_widens_the_range() -> None:
+    data = pd.DataFrame({"day": DAYS, "x": np.arange(60.0)})
+    space = Space.infer(data).reaching({"day": date(2013, 5, 1), "x": 1.0})[0]
+    assert space.feature("day") == Date("day", "2012-01-01", "2013-05-01")
+
+
+def test_dates_in_a_schema(tmp_path: Path) -> None:
+    data = pd.DataFrame({"day": MOMENTS["german texts"], "wait": pd.to_timedelta(np.arange(60), unit="D")})
+    space = Space.infer(data)
+    (tmp_path / "s.toml").write_text(schema_text(space))
+    assert with_schema(data, read_schema(tmp_path / "s.toml"))[1] == space

@@ -1,0 +1,365 @@
+"""The studio in a real browser: what a person does there. Pictures stay in the folder of the test, to be looked at."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import acex
+from browsers import BROWSER, DRIVER, Person, browsing, complaints, look, picture, until
+from commands import set_up
+from studios import CASE, FLATS, bill, flats, free_port, serving_studio
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        BROWSER is None or DRIVER is None,
+        reason="needs a browser and its driver (Debian: apt install chromium chromium-driver)",
+    ),
+]
+# Text whose contrast with what lies behind it is too small for WCAG AA; what cannot be used need not be readable.
+FAINT = """
+const linear = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+const light = c => { const [r, g, b] = c.map(linear);
+  return .2126 * r + .7152 * g + .0722 * b; };
+const parse = text => text.match(/[\\d.]+/g).map(Number);
+const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
+  if (c.length < 4 || c[3] > .9) return c.slice(0, 3); } return [255, 255, 255]; };
+const out = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walk.nextNode()) {
+  const e = walk.currentNode.parentElement, style = getComputedStyle(e);
+  const isShown = e.checkVisibility() && !e.closest(":disabled, noscript, script, title");
+  if (!walk.currentNode.data.trim() || !isShown) continue;
+  const ink = e.closest("svg") ? style.fill : style.color;
+  const [a, b] = [light(parse(ink).slice(0, 3)), light(behind(e))].sort((x, y) => y - x);
+  const large = parseFloat(style.fontSize) >= 24;
+  if ((a + .05) / (b + .05) < (large ? 3 : 4.5)) out.push(e.className + ": " + walk.currentNode.data);
+}
+return out;
+"""
+NAMELESS = """
+const named = e => e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.textContent.trim();
+return [...document.querySelectorAll("input, select, button, a, summary, [role=region]")]
+  .filter(e => e.checkVisibility() && !named(e) && !e.labels?.length).map(e => e.outerHTML.slice(0, 120));
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    set_up(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[Any]:
+    with browsing(tmp_path) as driver:
+        yield driver
+        assert complaints(driver) == []
+
+
+@contextmanager
+def opened(driver: Any, folder: Path, *words: Any, **variables: str) -> Iterator[tuple[Any, str]]:
+    """`acex studio`, and its address; the pages are left before it is closed, so that they miss nothing."""
+    with serving_studio(folder, *words, **variables) as (process, address):
+        yield process, address
+        for window in driver.window_handles:
+            driver.switch_to.window(window)
+            driver.get("about:blank")
+
+
+def test_pick_a_row_say_what_may_change_and_watch_it_search(folder: Path, driver: Any) -> None:
+    with opened(driver, folder, *CASE, "--port", "0", "--price-per-row", "0.5", BANK_SECONDS="0.2") as (_, address):
+        person = Person(driver, address)
+        assert person.sees("80 rows")
+        person.type("input[type=search]", "id:100")
+        assert person.sees("1 row matches")
+        person.type("input[type=search]", "")
+        person.press("bad", ".chip")
+        assert person.sees("rows match")
+        person.click("tbody th a")
+        assert person.sees("on file as") and person.sees("At most 12 questions, for 6.00 at most")
+        assert bill(folder) == []
+        person.click("[aria-label='Lock age']")
+        assert person.sees("Age stays")
+        person.click("[aria-label='Adjust income']")
+        person.type("[aria-label='Highest income, as a number']", "3000\t")
+        assert person.sees("to 3000, nothing else.")
+        person.press("only up", ".radios label")
+        assert person.sees("Income may only rise.")
+        person.press("More options", "summary")
+        person.type("[name=max_changes]", "2\t")
+        assert person.sees("Max changes: 2.")
+        person.search()
+        assert person.sees("Searching")
+        person.press("Stop")
+        assert person.sees("Stopped")
+        paid = len(bill(folder))
+        assert 0 < paid < 12
+        person.press("Go on")
+        assert person.sees("Done") and paid < len(bill(folder)) <= 12
+        assert "Good if income were" in person.find("h1").text
+        until(lambda: "Done. Good if" in driver.find_element("id", "live").get_attribute("textContent"))
+        first = person.identity
+        person.press("Ten more questions")  # of a search that has settled: another one, with a budget of its own
+        until(lambda: " of 10 " in person.text and person.identity != first)
+        until(lambda: person.find(".dot.ended"))
+        assert len(bill(folder)) == len(set(bill(folder))) <= 22
+
+
+def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, driver: Any) -> None:
+    with opened(driver, folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        assert person.sees("Done")
+        first = person.identity
+        person.click(".star")
+        person.press("Not this feature")
+        until(lambda: person.identity != first)
+        until(lambda: person.find(".dot.ended"))
+        assert person.sees("without")
+        until(lambda: len(driver.find_elements("css selector", ".answer")) >= 1)
+        person.go("saved")
+        assert person.sees("Good if")
+        person.press("Good if", "a")
+        assert person.identity == first
+        person.press("Try it a little differently")
+        before = len(bill(folder))
+        person.type(".fields .field:nth-child(2) input", "3987")
+        assert person.sees("1 question, 0.50")
+        assert len(bill(folder)) == before
+        person.press("Ask the model")
+        assert person.sees("income 3987") and len(bill(folder)) == before + 1
+        assert person.sees("Known already, and free")
+
+
+def test_take_it_along(folder: Path, driver: Any) -> None:
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        assert person.sees("Done")
+        person.press("Commands that give the same result")
+        assert person.sees("acex explain") and "--row 0" in person.text and "explainer.explain(" in person.text
+        identity = person.identity
+        for what in ("report.html", "letter.txt", "answers.csv", "steps.csv", "explanation.json"):
+            fetched = driver.execute_async_script(
+                "const done = arguments[1]; fetch(arguments[0]).then(r => r.text().then(t => done([r.status, t])))",
+                f"/api/searches/{identity}/exports/{what}",
+            )
+            assert fetched[0] == 200 and "income" in fetched[1].lower(), what
+        driver.get(f"{address}api/searches/{identity}/exports/report.html")
+        assert "What would have to change" in driver.page_source
+
+
+def test_many_rows(folder: Path, driver: Any) -> None:
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("many")
+        person.press("Explain these rows")
+        assert person.sees("10 of 10 rows")
+        until(lambda: len(driver.find_elements("css selector", "table.many tbody tr")) == 10)
+        person.press("Size", ".sort")
+        sizes = [float(e.text) for e in driver.find_elements("css selector", "table.many td:nth-child(5)")]
+        assert sizes == sorted(sizes)
+        driver.find_elements("css selector", ".tools select")[1].send_keys("job")
+        assert person.sees("With an answer") and person.sees("Size (median)")
+        person.click("table.many tbody th a")
+        assert person.sees("Done")
+
+
+def test_a_studio_killed_in_mid_search_resumes_and_pays_nothing_twice(folder: Path, driver: Any) -> None:
+    port = free_port()
+    words = (*CASE, "--port", port)
+    with opened(driver, folder, *words, BANK_SECONDS="0.3") as (process, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        until(lambda: len(bill(folder)) >= 4)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        until(lambda: person.find("#banner").text)
+        driver.get_log("browser")  # what a browser says of a server that went away
+        with opened(driver, folder, *words, BANK_SECONDS="0.3") as (_, _again):
+            assert person.sees("Done")  # without a touch
+            assert person.sees(f"{len(bill(folder))} of 12")
+            assert len(bill(folder)) == len(set(bill(folder))) <= 12
+            until(lambda: not driver.find_element("id", "banner").is_displayed())
+
+
+def test_two_tabs_follow_the_same_search(folder: Path, driver: Any) -> None:
+    with opened(driver, folder, *CASE, "--port", "0", BANK_SECONDS="0.3") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        place, first = f"search/{person.identity}", driver.current_window_handle
+        driver.switch_to.new_window("tab")
+        other = Person(driver, address)
+        other.go(place)
+        other.press("Stop")
+        assert other.sees("Stopped")
+        paid = len(bill(folder))
+        driver.switch_to.window(first)
+        assert person.sees("Stopped")
+        person.press("Go on")
+        driver.switch_to.window(driver.window_handles[1])
+        driver.refresh()
+        assert other.sees("Done") and paid < len(bill(folder)) <= 12
+
+
+def test_the_keyboard_alone_does_everything(folder: Path, driver: Any) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    def press(*keys: str) -> None:
+        ActionChains(driver).send_keys(*keys).perform()
+
+    def reach(what: Callable[[Any], bool]) -> Any:
+        """Tab until this has the focus, which can be seen."""
+        for _ in range(120):
+            now = driver.switch_to.active_element
+            if what(now):
+                style = "const s = getComputedStyle(arguments[0].closest('tr') || arguments[0]);"
+                seen = "return s.outlineStyle != 'none' || !!arguments[0].closest('.track')"  # a thumb has its own ring
+                assert driver.execute_script(style + seen, now)
+                return now
+            press(Keys.TAB)
+        raise AssertionError("it cannot be reached")
+
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        assert person.sees("80 rows")
+        reach(lambda e: e.get_attribute("type") == "search")
+        press("id:100")
+        assert person.sees("1 row matches")
+        reach(lambda e: "#/row/" in (e.get_attribute("href") or ""))
+        press(Keys.ENTER)
+        assert person.sees("What may change?")
+        reach(lambda e: e.get_attribute("aria-label") == "Lock age")
+        press(Keys.SPACE)
+        assert person.sees("Age stays")
+        reach(lambda e: e.get_attribute("aria-label") == "Adjust income")
+        press(Keys.ENTER)
+        slider = reach(lambda e: e.get_attribute("aria-label") == "Highest income")
+        press(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+        assert slider.get_attribute("aria-valuetext").isdigit() and person.sees("Income may become")
+        reach(lambda e: "Find the smallest" in e.text)
+        press(Keys.ENTER)
+        assert person.sees("Done")
+        reach(lambda e: e.text == "Ten more questions" or "Bookmark" in (e.get_attribute("aria-label") or ""))
+        reach(lambda e: "Not " in (e.get_attribute("aria-label") or ""))
+        first = person.identity
+        press(Keys.ENTER)
+        until(lambda: person.identity != first)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_every_page_can_be_read_and_fits(width: int, dark: bool, folder: Path, driver: Any) -> None:
+    with opened(driver, folder, *CASE, "--port", "0", "--price-per-row", "0.5") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        assert person.sees("Done")
+        look(driver, width=width, dark=dark)
+        for name, place in (("rows", ""), ("row", "row/0"), ("own", "own"), ("search", f"search/{person.identity}"),
+                            ("many", "many"), ("saved", "saved")):  # fmt: skip
+            person.go(place)
+            until(lambda: "One moment" not in person.text)
+            time.sleep(0.5)
+            if name == "row":
+                person.click("[aria-label='Adjust income']")
+                person.click("[aria-label='Adjust job']")
+            for fold in driver.find_elements("css selector", "details"):
+                driver.execute_script("arguments[0].open = true", fold)
+            time.sleep(0.3)
+            picture(driver, folder / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+            assert driver.execute_script("return document.documentElement.scrollWidth") == width, name
+            assert driver.execute_script(FAINT) == [], name
+            assert driver.execute_script(NAMELESS) == [], name
+
+
+def test_a_number_is_wanted_of_a_regressor_and_dates_are_limited(folder: Path, driver: Any) -> None:
+    (folder / "acex_test_flats.py").write_text(FLATS, encoding="utf-8")
+    flats().to_csv(folder / "flats.csv", index=False)
+    words = ("flats.csv", "--model", "acex_test_flats:agent", "--model-name", "v1", "--ledger", "l.db", "--budget", 8)
+    with opened(driver, folder, *words, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("own")
+        assert person.find("input[type=date]").get_attribute("value")
+        person.press("Continue")
+        assert person.sees("the answer is not known yet") and person.sees("Which number would you like to see?")
+        assert not person.find("button.primary").is_enabled()
+        person.type("[aria-label='The number']", "700")
+        assert person.sees("At most 8 questions")
+        person.click("[aria-label='Adjust built']")
+        slider = person.find("[aria-label='Lowest built']")
+        for _ in range(2):  # each key moves it
+            before = slider.get_attribute("aria-valuetext")
+            slider.send_keys("\ue014")
+            assert slider.get_attribute("aria-valuetext") != before
+        assert person.sees("Built may become")
+        person.search()
+        assert person.sees("Done") and person.sees("wanted: at least 700")
+        picture(driver, folder / "numbers.png")
+        assert driver.execute_script(FAINT) == [] and driver.execute_script(NAMELESS) == []
+        person.press("Try it a little differently")
+        person.type(".fields input[type=number]", "21")
+        person.press("Ask the model")
+        assert person.sees("with size 21")
+        person.go("many")
+        assert person.sees("With an answer")
+
+
+def test_numbers_that_arrive_move_nothing(folder: Path, driver: Any) -> None:
+    watch = """
+    window.shifts = 0;
+    const add = list => { for (const e of list.getEntries()) if (!e.hadRecentInput) window.shifts += e.value; };
+    new PerformanceObserver(add).observe({ type: "layout-shift", buffered: false });
+    """
+    with opened(driver, folder, *CASE, "--port", "0", BANK_SECONDS="0.2") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        assert person.sees("Searching")
+        until(lambda: len(bill(folder)) > 4)
+        driver.execute_script(watch)
+        assert person.sees("Done")
+        assert driver.execute_script("return window.shifts") < 0.1  # what browsers call good
+
+
+def test_text_of_others_is_only_text(folder: Path, driver: Any) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    rows = pd.read_csv(folder / "loans.csv").rename(columns={"age": f"age{evil}"})
+    rows["job"] = rows["job"].replace("cook", f"cook{evil}")
+    rows.to_csv(folder / "loans.csv", index=False)
+    with opened(driver, folder, *CASE, "--port", "0", "--freeze", "debt") as (_, address):
+        person = Person(driver, address)
+        assert person.sees(evil)
+        person.go("row/0")
+        assert person.sees(f"age{evil}")
+        person.search()
+        assert person.sees("Done")
+        person.go("many")
+        assert person.sees("found")
+        assert driver.find_elements("css selector", "main img") == []
+
+
+def test_the_ledger_has_what_the_page_showed(folder: Path, driver: Any) -> None:
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.search()
+        assert person.sees("Done")
+        shown = person.find("h1").text
+        identity = person.identity
+    with acex.Ledger(folder / "l.db") as ledger:
+        assert acex.sentences.one_sentence(acex.load_explanation(ledger, identity)) == shown
