@@ -490,6 +490,8 @@ class Ledger(BaseLedger):
         with self.database.read() as connection:
             asked = connection.execute(_ASKS, {"explanation": explanation}).all()
             found = _queries(connection, [ask.query_id for ask in asked])
+            if not found.keys() >= {ask.query_id for ask in asked}:
+                raise LedgerFailed(f"rows of explanation {explanation} are missing. See acex ledger check.")
         out = []
         for ask in asked:
             query = found[ask.query_id]
