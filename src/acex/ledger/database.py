@@ -29,7 +29,7 @@ ADVICE = {  # what to do about errors of SQLite, by the start of their names
     "SQLITE_IOERR": "Recorded answers are safe; check free space, quota and disk health, and run the same call again",
     "SQLITE_READONLY": "Nothing was asked or changed; make the file and its folder writable",
     "SQLITE_CANTOPEN": "The folder must exist and be writable, since SQLite keeps files beside the ledger",
-    "SQLITE_NOTADB": "It was not changed; use another file for the ledger",
+    "SQLITE_NOTADB": "It is not an SQLite file and was not changed; use another file for the ledger",
     "SQLITE_CORRUPT": "The file is damaged and was not changed; restore it from a backup",
     "SQLITE_BUSY": f"Another program has locked it for more than {BUSY_SECONDS:.0f} seconds",
 }
