@@ -119,20 +119,20 @@ class Batch:
         return explainer.explain_many(low, budget=BUDGET, executor=acex.DaskExecutor(scheduler, timeout=20.0))
 
 
-def drive(batches: Sequence[Batch], address: str, url: str, scheduler: str, log: Path, told: Path) -> None:
+def drive(batches: Sequence[Batch], address: str, url: str, scheduler: str, log: Path, results: Path) -> None:
     """Run batches, and write what came of each row as soon as it is known, then "complete"."""
     with Ledger(address, lease=LEASE) as ledger:
         for batch in batches:
             faulthandler.dump_traceback_later(HANGS, exit=True)
             many = batch.explain(ledger, url, scheduler, log)
             for position, e in many.as_finished():
-                said = {"model": batch.model, "position": position, "error": many.errors.get(position), **outline(e)}
-                Bill(told).add([json.dumps(said)])
-    Bill(told).add([json.dumps("complete")])
+                line = {"model": batch.model, "position": position, "error": many.errors.get(position), **outline(e)}
+                Bill(results).add([json.dumps(line)])
+    Bill(results).add([json.dumps("complete")])
 
 
 def outline(e: acex.Explanation) -> dict[str, Any]:
-    """What must not change any more once somebody has seen it."""
+    """What must not change any more once it was seen."""
     return {
         "identity": e.plan.identity,
         "outcome": e.outcome,

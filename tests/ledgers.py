@@ -73,7 +73,7 @@ def true_label(row: str) -> str:
 
 @dataclass
 class Bill:
-    """What the model's seller wrote down: a line for each row it was sent. It survives whoever sent them."""
+    """What the model's seller wrote down: a line for each row it was sent. It survives the process that sent them."""
 
     path: Path
 

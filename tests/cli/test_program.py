@@ -107,7 +107,7 @@ def test_a_budget_can_be_set_before_the_first_question() -> None:
     assert "name in the ledger is bank." in shown
     budget = ("ledger", "budget", "l.db", "--model-name", "bank")
     assert "Expected --rows or --money" in run(*budget).stderr
-    assert "Say --new to begin one" in run(*budget, "--rows", 3).stderr
+    assert "Use --new to create it" in run(*budget, "--rows", 3).stderr
     assert "--money needs --price-per-row" in run(*budget, "--money", 3, "--new").stderr
     assert run(*budget, "--rows", 1, "--new").exit_code == 0
     spent = run(*ROW, "--ledger", "l.db", "--model-name", "bank")

@@ -20,7 +20,7 @@ from ledgers import postgres
 
 MODEL = "bank-1"
 ROW = {"income": 1500, "debt": 0.6, "job": "cook"}
-OLD = Path(__file__).parents[1] / "ledger-version-1.sql"  # as acex 0.1.0 wrote it before version 2
+OLD = Path(__file__).parents[1] / "ledger" / "ledger-version-1.sql"  # as acex 0.1.0 wrote it before version 2
 
 
 def data() -> pd.DataFrame:

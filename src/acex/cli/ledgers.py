@@ -12,6 +12,7 @@ import acex
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records, table
 from acex.cli.tables import column_names, read_answers, refuse_overwriting
+from acex.ledger.base import LARGEST
 from acex.values import listed
 
 if TYPE_CHECKING:
@@ -26,17 +27,22 @@ ModelName = Annotated[
 ]
 
 
-LARGEST = 2**63 - 1  # that a database counts
+def print_result(as_json: bool, values: dict[str, Any], text: str) -> None:
+    """Print the values as JSON, or the text."""
+    if as_json:
+        print_json(values)
+    else:
+        console().print(text, soft_wrap=True)
 
 
 def spoken(where: str) -> str:
-    """The ledger as it may be named to people: of a URL, which may hold a password anywhere, only the kind."""
+    """The address without secrets: only the kind of a URL, which may contain a password."""
     kind, address, _ = where.partition("://")
     return f"{kind}://..." if address else where
 
 
 def exists(where: str) -> bool:
-    """Is there something at this path? A server is taken at its word."""
+    """Is there something at this path? Servers are not checked."""
     return "://" in where or Path(where).exists()
 
 
@@ -48,7 +54,7 @@ def opened(where: str) -> acex.Ledger:
 
 
 def chosen(book: acex.Ledger, model_id: str | None) -> str:
-    """The model that is meant: the one named, the only one whose name begins so, or the only one there is."""
+    """The name of a model: the one given, the only one that begins so, or the only one of the ledger."""
     known = [str(name) for name in book.tables.models()["model"]]
     begins = [name for name in known if model_id is None or (model_id and name.startswith(model_id))]
     meant = [model_id] if model_id in known else begins
@@ -82,7 +88,7 @@ def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
 def show(
     where: Where,
     model_id: ModelName = None,
-    newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="At most so many, the latest.")] = 20,
+    newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="How many, from the latest.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """The newest questions and their answers, the last one last.
@@ -188,13 +194,11 @@ def import_(
         if known is not None:
             column_names(known, rows.columns, f"{answers}", whole=True)
             rows = rows[list(known)]
-        labels = _in_its_words(labels, book, model_id)
+        labels = _as_given(labels, book, model_id)
         book.register(model_id, features=[str(name) for name in rows.columns])
         new = book.import_answers(model_id, canonical(rows), labels, new_labels=new_labels)
-    if as_json:
-        print_json({"model_id": model_id, "rows": len(rows), "new": new})
-    else:
-        console().print(f"{new} of {len(rows)} answers were new to {model_id}.")
+    values = {"model_id": model_id, "rows": len(rows), "new": new}
+    print_result(as_json, values, f"{new} of {len(rows)} answers were new to {model_id}.")
 
 
 def gives_numbers(book: acex.Ledger, model_id: str) -> bool:
@@ -203,7 +207,7 @@ def gives_numbers(book: acex.Ledger, model_id: str) -> bool:
     return any(isinstance(target, dict) and "label" not in target for target in targets)
 
 
-def _in_its_words(labels: list[Any], book: acex.Ledger, model_id: str) -> list[Any]:
+def _as_given(labels: list[Any], book: acex.Ledger, model_id: str) -> list[Any]:
     """The labels as the model gives them: CSV does not tell the text "1" from the number."""
     by_text = {str(answer.label): answer.label for answer in book.answers(model_id)}
     return [by_text.get(str(label), label) for label in labels]
@@ -218,10 +222,8 @@ def abandon(where: Where, model_id: ModelName = None, as_json: AsJson = False) -
     with opened(where) as book:
         model = chosen(book, model_id)
         n = book.abandon(model)
-    if as_json:
-        print_json({"model_id": model, "abandoned": n})
-    else:
-        console().print(f"{counted(n, 'row')} of {model} given up; asked again when wanted.")
+    text = f"Claims of {counted(n, 'row')} of {model} ended; the rows may be asked again."
+    print_result(as_json, {"model_id": model, "abandoned": n}, text)
 
 
 @ledger.command()
@@ -241,28 +243,25 @@ def budget(
     Example: acex ledger budget loans.db --model-name loans-v1 --rows 1000
     """
     if (rows is None) == (money is None):
-        raise ValueError("How much? Expected --rows or --money, one of the two.")
+        raise ValueError("Expected --rows or --money, one of the two.")
     if not new and not exists(where):
         raise ValueError(
-            f"{spoken(where)}: there is no such ledger. Say --new to begin one, with the model's whole name "
-            f"(acex explain --dry-run tells it)."
+            f"{spoken(where)}: there is no such ledger. Use --new to create it, with the model's full name "
+            f"(acex explain --dry-run prints it)."
         )
     with acex.Ledger(where) if new else opened(where) as book:
         try:
             model = model_id if new else chosen(book, model_id)
         except ValueError as error:
-            raise ValueError(f"{error} Say --new to limit one before it is asked.") from None
+            raise ValueError(f"{error} Use --new for a model that has not been asked.") from None
         price = price_of(book, model) if price_per_row is None else price_per_row
         if money is not None and price is None:
-            raise ValueError("--money needs --price-per-row: the ledger knows no price of this model.")
+            raise ValueError("--money needs --price-per-row: the ledger has no price of this model.")
         if money is not None and price and money / price > LARGEST:
             raise ValueError(f"--money {money:g} buys more than {LARGEST} rows at {price:g} each; expected less.")
         book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
         left: Any = int(book.account(model).remaining)
-    if as_json:
-        print_json({"model_id": model, "remaining": left})
-    else:
-        console().print(f"{left} more rows may be sent to {model}.")
+    print_result(as_json, {"model_id": model, "remaining": left}, f"{left} more rows may be sent to {model}.")
 
 
 @ledger.command()
@@ -275,13 +274,13 @@ def purge(
         str | None, typer.Option(metavar="DAY", help="What ended before this day (UTC), such as 2026-01-31.")
     ] = None,
     model_id: ModelName = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, only count.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only count.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take out explanations and the rows asked for them; what was paid stays counted.
+    """Delete explanations and the rows asked for them; what was paid stays counted.
 
-    Rows that an explanation which stays has asked too are left. Backups,
-    reports and files of --out are not reached.
+    Rows that other explanations asked too stay. Backups, reports and
+    files of --out are not changed.
 
     Example: acex ledger purge loans.db --id A-1017 --yes
     """
@@ -289,22 +288,19 @@ def purge(
     from acex.ledger.maintenance import purge as purge_rows
 
     if not row_id and before is None:
-        raise ValueError("What is to be taken out? Expected --id or --before, or both.")
+        raise ValueError("Expected --id or --before, or both.")
     with opened(where) as book:
         model = None if model_id is None else chosen(book, model_id)
         limit = None if before is None else parse_time(before)
         gone = purge_rows(book, named=row_id or (), before=limit, model=model, dry_run=not yes)
-    if as_json:
-        print_json({"done": yes, **gone._asdict()})
-        return
     what = f"{counted(gone.explanations, 'explanation')} and {counted(gone.rows, 'row')}"
-    was = "were taken out" if yes else "would be taken out; say --yes to do it"
-    console().print(f"{what} {was}.")
+    text = f"{what} {'were deleted' if yes else 'would be deleted; use --yes to do it'}."
     if gone.shared or gone.in_use:
-        console().print(
-            f"{counted(gone.shared, 'row')} of them stay, asked for others too; {counted(gone.in_use, 'explanation')} "
-            f"only lost the name, for the row is also that of others."
+        text += (
+            f" {counted(gone.shared, 'row')} stay, since other explanations asked them too; "
+            f"{counted(gone.in_use, 'explanation')} only lost the name, since its row has other names."
         )
+    print_result(as_json, {"done": yes, **gone._asdict()}, text)
 
 
 @ledger.command()
@@ -318,11 +314,8 @@ def check(where: Where, as_json: AsJson = False) -> None:
     if not exists(where):
         raise ValueError(f"{spoken(where)}: there is no such ledger.")
     findings = check_ledger(where)
-    if as_json:
-        print_json({"sound": not findings, "findings": findings})
-    else:
-        for finding in findings or ["No damage found."]:
-            console().print(finding, soft_wrap=True)
+    values = {"sound": not findings, "findings": findings}
+    print_result(as_json, values, "\n".join(findings) or "No damage found.")
     if findings:
         say("the ledger is damaged. Restore it from a backup.")
         raise typer.Exit(NOTHING_FOUND)

@@ -20,9 +20,10 @@ at once. Its lease has run out: the owner lives but has not renewed the claim. O
 again: it is not sending, so it never waits for itself. A row that is claimed again counts as sent again, since the
 model may have charged for it; `attempts` counts this.
 
-Answers of a model are numbered 1, 2, 3, ... in the order of recording. They are append-only: `correct` adds a new
-answer to a row and leaves the old one. Answer n is visible only when 1 to n - 1 are. Each question of an explanation
-stores the newest number it could see (`seen`), so replaying the ledger shows the same answers again.
+Answers of a model are numbered 1, 2, 3, ... in the order of recording; a purge leaves gaps. They are append-only:
+`correct` adds a new answer to a row and leaves the old one. Answer n is visible only when all earlier ones are. Each
+question of an explanation stores the newest number it could see (`seen`), so replaying the ledger shows the same
+answers again.
 
 The key of a model is its name, or name@version (`model_key`). The key of a row is its canonical text (`row_keys`).
 
@@ -32,18 +33,21 @@ The key of a model is its name, or name@version (`model_key`). The key of a row 
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from acex.errors import BudgetSpent
-from acex.ledger.row_keys import PlainLabel, Scores
+from acex.ledger.row_keys import PlainLabel, Scores, label_text
 from acex.values import is_count, is_finite, listed
 
+State: TypeAlias = Literal["mine", "answered", "in_flight"]
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.25  # seconds between two looks for an answer of someone else
 LARGEST = 2**63 - 1  # the largest integer that a database stores
 
 
@@ -80,7 +84,7 @@ class Claim(NamedTuple):
     """The result of `claim` for one row: "mine" must be sent now, "in_flight" is being asked by someone else."""
 
     row: str
-    state: Literal["mine", "answered", "in_flight"]
+    state: State
     answer: Answer | None
     attempts: int  # how often the row was sent, or may have been, this time included
     held_by: str | None
@@ -100,7 +104,7 @@ class Ask(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a ledger stores about an explanation besides its questions; times are ISO 8601 in UTC."""
+    """What a ledger stores about an explanation, without its questions; times are ISO 8601 in UTC."""
 
     model: str
     settings: dict[str, Any]
@@ -167,6 +171,10 @@ class Account:
             )
         return replace(self, n_charged=self.n_charged + rows, money_used=used)
 
+    def with_money_freed(self, money: Decimal) -> Account:
+        """The account when this much of what was reserved was not spent."""
+        return replace(self, money_used=self.money_used - money)
+
     def with_features(self, features: Sequence[str] | None, description: str) -> Account:
         """The account with these features.
 
@@ -177,7 +185,7 @@ class Account:
         if self.features not in (None, wanted):
             raise ValueError(
                 f"Model {self.id!r} has the features {list(self.features or ())}, not {list(wanted or ())}. Use the "
-                f"same columns in the same order, or another model_id."
+                f"same columns in the same order, or another name or version of the model."
             )
         return replace(self, features=wanted, description=description or self.description)
 
@@ -217,6 +225,23 @@ def answer_seen(answers: Sequence[Answer], seen: int | None) -> Answer | None:
     return before[-1] if before else answers[0]
 
 
+def claim_states(rows: Sequence[str], answered: Set[str], in_flight: Set[str], most: int | None) -> list[State]:
+    """The state of each claimed row; one that occurs twice is mine once.
+
+    Raises:
+        BudgetSpent: more than `most` rows would be mine.
+    """
+    mine: set[str] = set()
+    states: list[State] = []
+    for row in rows:
+        states.append("answered" if row in answered else "in_flight" if row in mine or row in in_flight else "mine")
+        if states[-1] == "mine":
+            mine.add(row)
+    if most is not None and len(mine) > most:
+        raise BudgetSpent(f"{len(mine)} rows to ask, but only {most} more may be sent.")
+    return states
+
+
 def refuse_new_labels(model: str, labels: Sequence[PlainLabel], known: Sequence[PlainLabel]) -> None:
     """Raise if the model cannot have given one of these labels.
 
@@ -226,6 +251,7 @@ def refuse_new_labels(model: str, labels: Sequence[PlainLabel], known: Sequence[
     def kind(label: PlainLabel) -> type:
         return float if isinstance(label, int) and not isinstance(label, bool) else type(label)
 
+    known = list({label_text(label): label for label in known}.values())
     for label in labels:
         alike = [other for other in known if kind(other) is kind(label)]
         is_measured = any(isinstance(other, float) and other % 1 for other in alike)
@@ -242,6 +268,7 @@ class BaseLedger(ABC):
 
     is_memory: bool  # does this ledger end with the process? Then it keeps no explanations.
     path: Path | None = None  # the SQLite file, if it is one
+    lease: float = 0.0  # for how many seconds a claim lasts that is not renewed
 
     def __enter__(self) -> Self:
         return self
@@ -256,6 +283,13 @@ class BaseLedger(ABC):
     # -- models and budgets --------------------------------------------------------------------------------------
 
     @abstractmethod
+    def account(self, model: str) -> Account:
+        """What is known about a model; an empty account for an unknown one."""
+
+    @abstractmethod
+    def update(self, model: str, change: Callable[[Account], Account]) -> None:
+        """Replace the account of a model; no one else changes it meanwhile."""
+
     def register(
         self, name: str, *, version: str | None = None, description: str = "", features: Sequence[str] | None = None
     ) -> str:
@@ -264,27 +298,20 @@ class BaseLedger(ABC):
         Raises:
             ValueError: the model is known with other features.
         """
+        key = model_key(name, version)
+        self.update(key, lambda a: replace(a.with_features(features, description), name=name, version=version))
+        return key
 
-    @abstractmethod
-    def account(self, model: str) -> Account:
-        """What is known about a model; an empty account for an unknown one."""
-
-    @abstractmethod
     def budget(
-        self,
-        model: str,
-        *,
-        rows: int | None = None,
-        money: float | None = None,
-        price_per_row: float | None = None,
+        self, model: str, *, rows: int | None = None, money: float | None = None, price_per_row: float | None = None
     ) -> None:
         """Limit what may be sent to a model over its lifetime, by everyone together: in rows or in money.
 
         What was sent before counts. The last call applies. With a price per row, money is converted to rows. Without
         one, claims must name the most that a row may cost.
         """
+        self.update(model, lambda account: account.with_budget(rows, money, price_per_row))
 
-    @abstractmethod
     def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
         """Count rows that are about to be sent again, as an audit does; a negative number gives them back.
 
@@ -293,6 +320,7 @@ class BaseLedger(ABC):
         Raises:
             BudgetSpent: they are more than the budget allows; nothing was counted.
         """
+        self.update(model, lambda account: account.charged(rows, price))
 
     # -- claims --------------------------------------------------------------------------------------------------
 
@@ -362,16 +390,28 @@ class BaseLedger(ABC):
         """
 
     @abstractmethod
+    def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:
+        """The rows that someone else is asking, each with whether its claim has a lease."""
+
     def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
         """True as soon as none of the rows is in flight: each is answered, or may be claimed.
 
         False after `timeout` seconds. The default waits for as long as claims are renewed, and one lease for claims
         that have none.
         """
+        ends = time.monotonic() + (self.lease if timeout is None else timeout)
+        pause = SHORTEST_PAUSE
+        while waiting := self.in_flight(model, rows):
+            if (timeout is not None or not all(waiting.values())) and time.monotonic() >= ends:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+        return True
 
-    @abstractmethod
     def free(self, model: str, rows: Sequence[str]) -> set[str]:
         """The rows that cost nothing to claim: answered, or in flight."""
+        # In this order: a row that is answered between the two is in both.
+        return {*self.in_flight(model, rows), *self.known(model, rows)}
 
     # -- answers -------------------------------------------------------------------------------------------------
 
@@ -393,13 +433,7 @@ class BaseLedger(ABC):
 
     @abstractmethod
     def import_answers(
-        self,
-        model: str,
-        rows: Sequence[str],
-        labels: Sequence[Any],
-        *,
-        scores: Sequence[Scores | None] | None = None,
-        new_labels: bool = False,
+        self, model: str, rows: Sequence[str], labels: Sequence[Any], *, new_labels: bool = False
     ) -> int:
         """How many rows were new, of answers that the model gave elsewhere. They cost nothing.
 
@@ -441,7 +475,7 @@ class BaseLedger(ABC):
         raise NotImplementedError
 
     def explanation(self, explanation: str) -> Record:
-        """What is stored about an explanation besides its questions.
+        """What is stored about an explanation, without its questions.
 
         Raises:
             ValueError: there is none with this id.

@@ -6,47 +6,32 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    Insert,
-    NullPool,
-    Table,
-    create_engine,
-    event,
-    func,
-    make_url,
-    select,
-)
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, func, make_url, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from acex.errors import LedgerFailed
 from acex.ledger.journal import Journal, state_folder
-from acex.ledger.owner import AdvisoryLock, OwnerFile
+from acex.ledger.owner import AdvisoryLock, forkable
 from acex.ledger.schema import identity, migrate, newest_version, version_of
 
 BUSY_SECONDS = 60.0  # how long to queue for SQLite's one writer; transactions here take milliseconds
 CHECKED_BYTES = 64 * 2**20  # files up to this size are checked when opened, in well under a second
-SECRETS = ("password", "sslpassword")  # parameters of a URL that must not be shown
 MIGRATION_LOCK = 0x61636578  # "acex"
 
-ADVICE = {
-    "SQLITE_FULL": "the disk is full. Recorded answers are safe; free some space and run the same call again",
-    "SQLITE_IOERR": "I/O error. Recorded answers are safe; check free space, quota and disk health, and run the same "
-    "call again",
-    "SQLITE_READONLY": "it is read-only; nothing was asked or changed. Make the file and its folder writable",
-    "SQLITE_CANTOPEN": "it cannot be opened. The folder must exist and be writable, since SQLite keeps files beside it",
-    "SQLITE_NOTADB": "it is not an SQLite file; it was not changed. Use another file for the ledger",
-    "SQLITE_CORRUPT": "the file is damaged; it was not changed. Restore it from a backup",
-    "SQLITE_BUSY": f"another program has locked it for more than {BUSY_SECONDS:.0f} seconds",
+ADVICE = {  # what to do about errors of SQLite, by the start of their names
+    "SQLITE_FULL": "Recorded answers are safe; free some space and run the same call again",
+    "SQLITE_IOERR": "Recorded answers are safe; check free space, quota and disk health, and run the same call again",
+    "SQLITE_READONLY": "Nothing was asked or changed; make the file and its folder writable",
+    "SQLITE_CANTOPEN": "The folder must exist and be writable, since SQLite keeps files beside the ledger",
+    "SQLITE_NOTADB": "It is not an SQLite file and was not changed; use another file for the ledger",
+    "SQLITE_CORRUPT": "The file is damaged and was not changed; restore it from a backup",
+    "SQLITE_BUSY": f"Another program has locked it for more than {BUSY_SECONDS:.0f} seconds",
 }
 
 
@@ -60,13 +45,11 @@ class Database:
 
     def __init__(self, where: str | os.PathLike[str], *, checked: bool = True) -> None:
         self.url = as_url(where)
-        self._engine: Engine
+        self._engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
         self._lock: AdvisoryLock | None = None
+        self._turn = threading.Lock()
         self._inherited: list[object] = []
-        if self.path is not None:
-            with self._faults():
-                _refuse_other_files(self.path, checked)
-        self._connect()
+        forkable.add(self)
         try:
             if checked:
                 self._prepare()
@@ -90,55 +73,58 @@ class Database:
 
     @property
     def name(self) -> str:
-        """The address without passwords."""
-        return str(self.path or _without_secrets(self.url))
+        """The address without passwords, which parameters of a URL may contain, too."""
+        return str(self.path or self.url.set(query={}).render_as_string())
 
     def journal(self) -> Journal:
         """The journal for answers that this database does not have yet: beside the file, or in the state folder."""
         with self.read() as connection:
-            ids = list(connection.scalars(select(identity.c.id)))
-            if len(ids) != 1:
-                raise LedgerFailed(
-                    f"table {identity.name} must have one row and has {len(ids)}. See acex ledger check."
-                )
+            ledger = connection.scalars(select(identity.c.id)).one()
         if self.path is not None:
-            return Journal(OwnerFile(Path(f"{self.path}-answers-")), ids[0])
-        return Journal(OwnerFile(state_folder() / f"{ids[0]}-", makes_folder=True), ids[0])
+            return Journal(Path(f"{self.path}-answers-"), ledger)
+        return Journal(state_folder() / f"{ledger}-", ledger, makes_folder=True)
 
     # -- transactions --------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> AbstractContextManager[Connection]:
         """A transaction that changes nothing."""
-        with self._transaction(writes=False) as connection:
-            yield connection
+        return self._transaction(writes=False)
 
-    @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self) -> AbstractContextManager[Connection]:
         """A transaction that is on the disk as a whole when it ends, or not at all."""
-        with self._transaction(writes=True) as connection:
-            yield connection
+        return self._transaction(writes=True)
 
-    def insert(self, table: Table, values: dict[str, Any]) -> Insert:
-        """A statement that adds a row unless there is one with its key."""
-        make = sqlite.insert if self.is_sqlite else postgresql.insert
-        return make(table).values(**values).on_conflict_do_nothing()
+    def upsert(
+        self,
+        connection: Connection,
+        table: Table,
+        lines: Sequence[dict[str, Any]],
+        *,
+        replaced: Iterable[str] = (),
+        added: Iterable[str] = (),
+    ) -> None:
+        """Insert lines; of one whose key exists, replace the values of some columns and add to those of others."""
+        if not lines:
+            return
+        insert = (sqlite.insert if self.is_sqlite else postgresql.insert)(table)
+        changes: dict[str, Any] = {name: insert.excluded[name] for name in replaced}
+        changes |= {name: table.c[name] + insert.excluded[name] for name in added}
+        if changes:
+            insert = insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
+        else:
+            insert = insert.on_conflict_do_nothing()
+        connection.execute(insert, lines)
 
     def compact(self) -> None:
         """Rewrite an SQLite file, so that nothing of deleted rows is left in it."""
         if self.path is None:
             return
         with self._faults():
-            raw = self._engine.raw_connection()
-            try:
-                for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
-                    raw.cursor().execute(statement)
-            finally:
-                raw.close()
+            self._run_alone("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close every connection; the next use opens new ones."""
-        if self._lock is not None and self._pid == os.getpid():
+        if self._lock is not None:
             self._lock.close()
         self._lock = None
         self._engine.dispose()
@@ -160,7 +146,6 @@ class Database:
 
         In SQLite the lock on the owner's file does that already.
         """
-        self._notice_fork()
         if self.is_sqlite:
             return
         with self._turn, self._faults():  # the thread that renews claims may come at the same time
@@ -171,7 +156,6 @@ class Database:
 
     @contextmanager
     def _transaction(self, writes: bool) -> Iterator[Connection]:
-        self._notice_fork()
         with self._faults(), self._engine.connect() as plain:
             connection = plain.execution_options(acex_writes=writes)
             with connection.begin() as transaction:
@@ -179,37 +163,43 @@ class Database:
                 if not writes:
                     transaction.rollback()
 
-    def _connect(self) -> None:
-        self._pid, self._turn = os.getpid(), threading.Lock()
-        self._lock = None
-        if not self.is_sqlite:
-            self._engine = _postgres_engine(self.url)
-            return
-        # A thread that queues for the writer's turn holds a connection: there may be as many as there are threads.
-        self._engine = create_engine(
-            self.url, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}, max_overflow=-1
-        )
-        event.listen(self._engine, "connect", _prepare_sqlite)
-        event.listen(self._engine, "begin", _begin_sqlite)
-
-    def _notice_fork(self) -> None:
-        """In a forked process, open new connections: those of the parent must not even be closed here."""
-        if os.getpid() != self._pid:
-            self._inherited += [self._engine, self._lock]  # kept, since garbage collection would close connections
-            self._connect()
+    def leave_to_parent(self) -> None:
+        """In a forked process: open new connections. Those of the parent must not even be closed here."""
+        self._inherited += [self._engine.pool, self._lock]  # kept, since garbage collection would close connections
+        self._engine.dispose(close=False)
+        if self._lock is not None:
+            self._lock.leave_to_parent()
+        self._lock, self._turn = None, threading.Lock()
 
     def _prepare(self) -> None:
-        with self._transaction(writes=False) as connection:
-            if version_of(connection) == newest_version():
-                return  # without a write, since the file may be read-only
+        with self.read() as connection:  # first, since the file may be read-only or of another program
+            version = version_of(connection)
+            if self.path is not None and self.path.stat().st_size <= CHECKED_BYTES:
+                # Includes the indexes: a row that is not found would be paid for again.
+                found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+                if found != "ok":
+                    raise LedgerFailed(f"{found}. {ADVICE['SQLITE_CORRUPT']}.")
         if self.path is not None:
-            with self._faults():
-                _write_ahead(self._engine)
-        with self._transaction(writes=True) as connection:
+            # Write-ahead: readers and the writer do not wait for each other. It is a property of the file; when
+            # several processes make the file at once, one of them sets it.
+            with suppress(sqlite3.OperationalError):
+                self._run_alone("PRAGMA journal_mode = WAL")
+        if version == newest_version():
+            return
+        with self.write() as connection:
             if not self.is_sqlite:
                 # Two processes that both find no tables would both create them.
                 connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
             migrate(connection)
+
+    def _run_alone(self, *statements: str) -> None:
+        """Run statements that SQLite does not allow in a transaction."""
+        raw = self._engine.raw_connection()
+        try:
+            for statement in statements:
+                raw.cursor().execute(statement)
+        finally:
+            raw.close()
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
@@ -218,9 +208,8 @@ class Database:
         except (sqlite3.Error, SQLAlchemyError, UnicodeDecodeError) as error:  # the last from a driver's message
             cause = error.orig if isinstance(error, DBAPIError) else error
             code = "_".join(getattr(cause, "sqlite_errorname", "").split("_")[:2])
-            words = _scrubbed(str(cause).strip(), self.url)
-            message = f"{ADVICE[code]} ({words})" if code in ADVICE else words
-            raise LedgerFailed(f"Ledger {self.name}: {message}.") from error
+            advice = f". {ADVICE[code]}" if code in ADVICE else ""
+            raise LedgerFailed(f"Ledger {self.name}: {str(cause).strip()}{advice}.") from error
         except LedgerFailed as error:
             raise type(error)(f"Ledger {self.name}: {error}") from None
 
@@ -240,25 +229,15 @@ def as_url(where: str | os.PathLike[str]) -> URL:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite" and url.database:
         return as_url(url.database)
-    raise ValueError(f"ledger: expected a path or a URL of sqlite or postgresql, got {_without_secrets(url)!r}.")
+    raise ValueError(f"ledger: expected a path or a URL of sqlite or postgresql, got {url.drivername}.")
 
 
-def shown(where: str | os.PathLike[str]) -> str:
-    """A path or URL of a ledger without passwords."""
-    return _without_secrets(as_url(where)) if "://" in os.fspath(where) else os.fspath(where)
-
-
-def _without_secrets(url: URL) -> str:
-    hidden = {name: "***" for name in url.query if name.lower() in SECRETS}
-    return url.update_query_dict(hidden).render_as_string().replace(quote("***"), "***")
-
-
-def _scrubbed(words: str, url: URL) -> str:
-    """A driver's message without the passwords of the URL."""
-    for secret in (url.password, *(url.query.get(name) for name in SECRETS)):
-        if isinstance(secret, str) and secret:
-            words = words.replace(secret, "***").replace(quote(secret, safe=""), "***")
-    return words
+def _sqlite_engine(url: URL) -> Engine:
+    # A thread that queues for the writer's turn holds a connection: there may be as many as there are threads.
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}, max_overflow=-1)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
 
 
 def _postgres_engine(url: URL) -> Engine:
@@ -283,43 +262,3 @@ def _begin_sqlite(connection: Connection) -> None:
     # for writing from the start does not.
     writes = connection.get_execution_options().get("acex_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _write_ahead(engine: Engine) -> None:
-    """Turn on the write-ahead log, a property of the file: readers and the writer do not wait for each other."""
-    patience = time.monotonic() + BUSY_SECONDS
-    while True:
-        raw = engine.raw_connection()
-        try:
-            raw.cursor().execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            # SQLite does not queue for this one change; several processes may be making the file at once.
-            if "locked" not in str(error) or time.monotonic() > patience:
-                raise
-            time.sleep(0.02)
-        finally:
-            raw.close()
-
-
-def _refuse_other_files(path: Path, checked: bool) -> None:
-    """Raise, and leave the folder unchanged, if the file is damaged, newer than this acex, or not a ledger."""
-    if not path.exists() or path.stat().st_size == 0:
-        return
-    log = Path(f"{path}-wal")
-    # Closing a writable connection moves a log that a crash left behind into the file, which may be damaged. Without
-    # a log only a writable connection removes the files that SQLite makes.
-    mode = "ro" if log.exists() and log.stat().st_size > 0 else "rw"
-    address = f"file:{quote(str(path))}?mode={mode}"
-    engine = create_engine(
-        "sqlite://", poolclass=NullPool, creator=lambda: sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)
-    )
-    with engine.connect() as connection:
-        holds = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar()  # views too
-        if holds and version_of(connection) == 0:
-            raise LedgerFailed("it is an SQLite file of another program; it was not changed. Use another file.")
-        if checked and path.stat().st_size <= CHECKED_BYTES:
-            # Includes the indexes: a row that is not found would be paid for again.
-            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
-            if found != "ok":
-                raise LedgerFailed(f"{ADVICE['SQLITE_CORRUPT']} ({found}).")

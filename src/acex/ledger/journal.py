@@ -2,7 +2,7 @@
 
 An answer that a kill, a full disk or a server restart keeps out of the database is found here when the ledger is next
 opened, or when the same row is claimed again. Each open ledger that claims rows has a journal: a file beside the SQLite
-file, or in the user's state folder for a server.
+file, or in the user's state folder for a server. It is locked, which shows that its owner lives.
 
 An entry is a line: CRC-32, space, JSON. Lines are written one after the other, and from the start again once all are in
 the database; a number that only rises tells old lines from new. Space is allocated before a row is sent, so that a disk
@@ -15,6 +15,8 @@ import glob
 import json
 import os
 import threading
+import uuid
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acex.errors import LedgerFailed
-from acex.ledger.owner import OwnerFile, lock
+from acex.ledger.owner import forkable, lock
 from acex.ledger.row_keys import PlainLabel, Scores
 from acex.values import as_json
 
@@ -43,14 +45,23 @@ class Entry(NamedTuple):
 
 
 class Journal:
-    """The journal of one open ledger, in the file of its owner. `ledger` is the id of the ledger."""
+    """The journal of one open ledger.
 
-    def __init__(self, owner: OwnerFile, ledger: str) -> None:
-        self.owner, self._ledger = owner, ledger
+    Args:
+        prefix: what the paths of all journals of a ledger begin with; the id of the owner follows.
+        ledger: the id of the ledger.
+        makes_folder: create the folder if it is missing. Not beside an SQLite file, which may have been deleted.
+    """
+
+    def __init__(self, prefix: Path, ledger: str, *, makes_folder: bool = False) -> None:
+        self.prefix, self._ledger, self._makes_folder = prefix, ledger, makes_folder
         self._begin()
+        forkable.add(self)
 
     def _begin(self) -> None:
-        self._pid, self._turn = os.getpid(), threading.RLock()
+        self.owner: str | None = None  # once the file exists
+        self._opened: FileIO | None = None
+        self._turn = threading.RLock()
         self._end = self._number = 0  # where the next entry goes, and its number
         self.pending: list[Entry] = []  # not in the database yet
 
@@ -74,7 +85,6 @@ class Journal:
 
     def write(self, entry: Entry) -> None:
         """Keep an entry until `done`; on the disk when this returns, unless the disk fails."""
-        self._notice_fork()
         self.pending.append(entry)  # before the disk: whatever interrupts the rest, this process knows the answer
         with suppress(OSError), self._file() as file:  # if the disk fails, the database must take it
             self._number += 1
@@ -98,9 +108,9 @@ class Journal:
 
     def others(self) -> Iterator[tuple[Path, list[Entry]]]:
         """The journals of other owners, dead or alive, with their entries of this ledger."""
-        prefix = self.owner.prefix
+        prefix = self.prefix
         for path in prefix.parent.glob(f"{glob.escape(prefix.name)}*"):
-            if path.name != f"{prefix.name}{self.owner.id}":
+            if path.name != f"{prefix.name}{self.owner}":
                 yield path, [entry for ledger, entry in _entries(path) if ledger == self._ledger]
 
     def remove(self, path: Path) -> None:
@@ -109,16 +119,64 @@ class Journal:
             if lock(file) and all(ledger == self._ledger for ledger, _ in _entries(path)):
                 path.unlink()
 
+    def is_alive(self, owner: str) -> bool:
+        """Does the owner of this journal live?"""
+        try:
+            with Path(f"{self.prefix}{owner}").open("r+b", buffering=0) as file:
+                return not lock(file)
+        except PermissionError:  # another user's: the lease decides
+            return True
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Close the file; it stays if it has entries."""
+        if self._opened is not None:
+            self._closing()
+        self.owner = self._opened = None
+
+    def leave_to_parent(self) -> None:
+        """In a forked process: entries and lock are the parent's, and the lock must not outlive it here."""
+        if self._opened is not None:
+            self._closing.detach()
+            self._opened.close()
+        self._begin()
+
     @contextmanager
     def _file(self) -> Iterator[FileIO]:
         """The file, with no other thread writing to it meanwhile."""
-        self._notice_fork()
         with self._turn:
-            yield self.owner.open(ALLOCATED)
+            if self._opened is None:
+                self._open()
+            assert self._opened is not None
+            yield self._opened
 
-    def _notice_fork(self) -> None:
-        if self._pid != os.getpid():  # the entries are the parent's
-            self._begin()
+    def _open(self) -> None:
+        if self._makes_folder:
+            self.prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while True:
+            owner = uuid.uuid4().hex[:16]
+            path = Path(f"{self.prefix}{owner}")
+            file = FileIO(path, "x+", opener=lambda name, flags: os.open(name, flags, 0o600))
+            if lock(file) and path.exists():  # no one else took it for one left behind
+                break
+            file.close()
+        self._closing = weakref.finalize(self, _close, file, path)
+        _write(file, bytes(ALLOCATED))
+        os.fsync(file.fileno())
+        with suppress(OSError):  # a folder cannot be opened everywhere
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
+        self._opened, self.owner = file, owner
+
+
+def _close(file: FileIO, path: Path) -> None:
+    with suppress(OSError):
+        file.seek(0)
+        if file.read(1) == b"\0":
+            path.unlink()
+    file.close()
 
 
 def state_folder() -> Path:

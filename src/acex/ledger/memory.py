@@ -6,21 +6,27 @@ it lives and has not claimed again.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger.base import Account, Answer, BaseLedger, Claim, Question, answer_seen, model_key, refuse_new_labels
-from acex.ledger.row_keys import PlainLabel, Scores, label_text
-
-LONGEST_PAUSE = 0.25  # seconds between two looks at whether a thread still lives
+from acex.errors import LedgerFailed
+from acex.ledger.base import (
+    Account,
+    Answer,
+    BaseLedger,
+    Claim,
+    Question,
+    State,
+    answer_seen,
+    claim_states,
+    refuse_new_labels,
+)
+from acex.ledger.row_keys import PlainLabel, Scores, plain_label
 
 
 @dataclass
@@ -32,8 +38,15 @@ class _Row:
     reserved: Decimal = Decimal(0)
     answers: list[Answer] = field(default_factory=list)
 
-    def answer(self, seen: int | None) -> Answer | None:
-        return answer_seen(self.answers, seen)
+    @property
+    def is_in_flight(self) -> bool:
+        """Is another thread, or a holder elsewhere, expected to answer it?"""
+        if self.answers or self.claimed_by is None:
+            return False
+        if isinstance(self.claimed_by, str):
+            return True
+        others = (thread.ident for thread in threading.enumerate() if thread is not threading.current_thread())
+        return self.claimed_by in others
 
 
 @dataclass
@@ -54,8 +67,11 @@ class _Model:
                 row.answers.append(answer)
             self.n_indexed += 1
 
-    def row(self, key: str) -> _Row:
-        return self.rows.setdefault(key, _Row())
+    def in_flight(self, rows: Sequence[str]) -> set[str]:
+        return {row for row in rows if row in self.rows and self.rows[row].is_in_flight}
+
+    def answered(self, rows: Sequence[str]) -> set[str]:
+        return {row for row in rows if row in self.rows and self.rows[row].answers}
 
 
 class MemoryLedger(BaseLedger):
@@ -65,7 +81,7 @@ class MemoryLedger(BaseLedger):
 
     def __init__(self) -> None:
         self._models: dict[str, _Model] = {}
-        self._changed = threading.Condition(threading.RLock())
+        self._turn = threading.RLock()
         self._pid = os.getpid()
 
     def __repr__(self) -> str:
@@ -87,7 +103,7 @@ class MemoryLedger(BaseLedger):
                 "A ledger in memory belongs to the process that made it: answers recorded here would be lost. "
                 "Use a file, such as ledger='answers.db'."
             )
-        with self._changed:
+        with self._turn:
             found = self._models.get(model)
             if found is None:
                 found = self._models[model] = _Model(Account(model, model))
@@ -96,32 +112,13 @@ class MemoryLedger(BaseLedger):
 
     # -- models and budgets --------------------------------------------------------------------------------------
 
-    def register(
-        self, name: str, *, version: str | None = None, description: str = "", features: Sequence[str] | None = None
-    ) -> str:
-        key = model_key(name, version)
-        with self._model(key) as model:
-            model.account = replace(model.account.with_features(features, description), name=name, version=version)
-        return key
-
     def account(self, model: str) -> Account:
         with self._model(model) as found:
             return replace(found.account, last_sequence=len(found.answers))
 
-    def budget(
-        self,
-        model: str,
-        *,
-        rows: int | None = None,
-        money: float | None = None,
-        price_per_row: float | None = None,
-    ) -> None:
+    def update(self, model: str, change: Callable[[Account], Account]) -> None:
         with self._model(model) as found:
-            found.account = found.account.with_budget(rows, money, price_per_row)
-
-    def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
-        with self._model(model) as found:
-            found.account = found.account.charged(rows, price)
+            found.account = change(found.account)
 
     # -- claims --------------------------------------------------------------------------------------------------
 
@@ -135,29 +132,19 @@ class MemoryLedger(BaseLedger):
         price: Decimal | None = None,
         holder: str | None = None,
     ) -> list[Claim]:
-        me = holder or _this_thread()
-        claims: list[Claim] = []
-        mine: set[str] = set()
+        me = holder or threading.current_thread().ident
+        rows = [question.row for question in questions]
         with self._model(model) as found:
-            for question in questions:
-                row = found.rows.get(question.row) or _Row()
-                if row.answers:
-                    claims.append(Claim(question.row, "answered", row.answer(question.seen), row.attempts, None))
-                elif question.row in mine or _in_flight(row):
-                    attempts, held_by = (
-                        (row.attempts + 1, me) if question.row in mine else (row.attempts, row.claimed_by)
-                    )
-                    claims.append(Claim(question.row, "in_flight", None, attempts, _name(held_by)))
-                else:
-                    mine.add(question.row)
-                    claims.append(Claim(question.row, "mine", None, row.attempts + 1, _name(me)))
-            if most is not None and len(mine) > most:
-                raise BudgetSpent(f"{len(mine)} rows to ask, but only {most} more may be sent.")
-            found.account = found.account.charged(len(mine), price)
-            for key in mine:
-                row = found.row(key)
-                row.attempts, row.claimed_by, row.reserved = row.attempts + 1, me, price or Decimal(0)
-        return claims
+            states = claim_states(rows, found.answered(rows), found.in_flight(rows), most)
+            found.account = found.account.charged(states.count("mine"), price)
+            for key, state in zip(rows, states, strict=True):
+                if state == "mine":
+                    row = found.rows.setdefault(key, _Row())
+                    row.attempts, row.claimed_by, row.reserved = row.attempts + 1, me, price or Decimal(0)
+            return [
+                _claim(question, state, found.rows[question.row])
+                for question, state in zip(questions, states, strict=True)
+            ]
 
     @contextmanager
     def holding(self, model: str, rows: Sequence[str]) -> Iterator[None]:
@@ -172,14 +159,14 @@ class MemoryLedger(BaseLedger):
         scores: Sequence[Scores | None] | None = None,
         used: Decimal | None = None,
     ) -> list[Answer]:
-        plain = [_plain(label) for label in labels]
+        plain = [plain_label(label) for label in labels]
         with self._model(model) as found:
             self._append(found, rows, plain, scores)
-            reserved = sum((found.rows[row].reserved for row in rows), Decimal(0))
-            if used is not None:
-                found.account = replace(found.account, money_used=found.account.money_used - reserved + used)
             for row in rows:
+                if used is not None:
+                    found.account = found.account.with_money_freed(found.rows[row].reserved)
                 found.rows[row].reserved = Decimal(0)
+            found.account = found.account.with_money_freed(-(used or Decimal(0)))
             return [found.rows[row].answers[-1] for row in rows]
 
     def _append(
@@ -196,83 +183,56 @@ class MemoryLedger(BaseLedger):
                 model.contradicted[row] = label
         model.answers.extend(new.values())  # in one step: an interrupt finds all of them or none
         model.index()
-        self._changed.notify_all()
         return len(new)
 
     def release(self, model: str, rows: Sequence[str]) -> int:
-        me, n = _this_thread(), 0
         with self._model(model) as found:
-            for key in rows:
-                row = found.rows.get(key)
-                if row is not None and not row.answers and row.claimed_by == me:
-                    account = found.account.charged(-1)
-                    found.account = replace(account, money_used=account.money_used - row.reserved)
-                    row.attempts, row.claimed_by, row.reserved = row.attempts - 1, None, Decimal(0)
-                    n += 1
-            self._changed.notify_all()
-        return n
+            me = threading.current_thread().ident
+            own = [row for key in rows if (row := found.rows.get(key)) and not row.answers and row.claimed_by == me]
+            for row in own:
+                found.account = found.account.charged(-1).with_money_freed(row.reserved)
+                row.attempts, row.claimed_by, row.reserved = row.attempts - 1, None, Decimal(0)
+            return len(own)
 
     def abandon(self, model: str, rows: Sequence[str] | None = None) -> int:
-        n = 0
         with self._model(model) as found:
-            for key in list(found.rows) if rows is None else rows:
-                row = found.rows.get(key)
-                if row is not None and not row.answers and row.claimed_by is not None:
-                    row.claimed_by = None
-                    n += 1
-            self._changed.notify_all()
-        return n
+            wanted = found.rows.values() if rows is None else [found.rows[key] for key in rows if key in found.rows]
+            claimed = [row for row in wanted if not row.answers and row.claimed_by is not None]
+            for row in claimed:
+                row.claimed_by = None
+            return len(claimed)
 
-    def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
-        ends = None if timeout is None else time.monotonic() + timeout
+    def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:
         with self._model(model) as found:
-            while any(_in_flight(found.row(row)) for row in rows):
-                left = LONGEST_PAUSE if ends is None else min(LONGEST_PAUSE, ends - time.monotonic())
-                only_holders = all(isinstance(found.row(r).claimed_by, str) for r in rows if _in_flight(found.row(r)))
-                if left <= 0 or (ends is None and only_holders):
-                    return False
-                self._changed.wait(left)
-        return True
-
-    def free(self, model: str, rows: Sequence[str]) -> set[str]:
-        with self._model(model) as found:
-            return {
-                key for key in rows if (row := found.rows.get(key)) is not None and (row.answers or _in_flight(row))
-            }
+            return {row: not isinstance(found.rows[row].claimed_by, str) for row in found.in_flight(rows)}
 
     # -- answers -------------------------------------------------------------------------------------------------
 
     def known(self, model: str, rows: Sequence[str]) -> dict[str, Answer]:
         with self._model(model) as found:
-            return {key: found.rows[key].answers[-1] for key in rows if key in found.rows and found.rows[key].answers}
+            return {row: found.rows[row].answers[-1] for row in found.answered(rows)}
 
     def answers(
         self, model: str, *, after: int = 0, up_to: int | None = None, newest: int | None = None
     ) -> list[Answer]:
         with self._model(model) as found:
-            last = len(found.answers) if up_to is None else min(up_to, len(found.answers))
-            return found.answers[min(after if newest is None else max(after, last - newest), last) : last]
+            wanted = found.answers[after:up_to]
+            return wanted if newest is None else wanted[max(len(wanted) - newest, 0) :]
 
     def import_answers(
-        self,
-        model: str,
-        rows: Sequence[str],
-        labels: Sequence[Any],
-        *,
-        scores: Sequence[Scores | None] | None = None,
-        new_labels: bool = False,
+        self, model: str, rows: Sequence[str], labels: Sequence[Any], *, new_labels: bool = False
     ) -> int:
-        plain = [_plain(label) for label in labels]
+        plain = [plain_label(label) for label in labels]
         with self._model(model) as found:
             if not new_labels:
-                refuse_new_labels(model, plain, list({label_text(a.label): a.label for a in found.answers}.values()))
-            return self._append(found, rows, plain, scores)
+                refuse_new_labels(model, plain, [answer.label for answer in found.answers])
+            return self._append(found, rows, plain, None)
 
     def correct(self, model: str, row: str, label: Any, *, scores: Scores | None = None) -> Answer:
         with self._model(model) as found:
-            if row not in found.rows or not found.rows[row].answers:
+            if not found.answered([row]):
                 raise ValueError(f"Row {row} of model {model!r} has no answer to correct.")
-            answer = Answer(row, _plain(label), scores, len(found.answers) + 1)
+            answer = Answer(row, plain_label(label), scores, len(found.answers) + 1)
             found.answers.append(answer)
             found.index()
             return answer
@@ -283,51 +243,21 @@ class MemoryLedger(BaseLedger):
 
     def copy_to(self, other: BaseLedger) -> None:
         """Copy models with budgets, charges and answers to a new ledger."""
-        for key, model in self._models.items():
-            model.index()
-            account = model.account
-            other.register(
-                account.name, version=account.version, description=account.description, features=account.features
-            )
-            first = [answers[0] for row in model.rows.values() if (answers := row.answers)]
-            first.sort(key=lambda answer: answer.sequence)
-            given = [[getattr(answer, name) for answer in first] for name in ("row", "label", "scores")]
-            other.import_answers(key, given[0], given[1], scores=given[2], new_labels=True)
-            for answer in model.answers:
-                if answer is not model.rows[answer.row].answers[0]:
-                    other.correct(key, answer.row, answer.label, scores=answer.scores)
-            for row, label in model.contradicted.items():
-                other.record(key, [row], [label])
-            if account.n_charged:
-                other.charge(key, 1, account.money_used)
-                other.charge(key, account.n_charged - 1)
-            if account.money_budget is not None:
-                other.budget(key, money=float(account.money_budget))
-            if account.row_budget is not None:
-                other.budget(key, rows=account.row_budget, price_per_row=account.price_per_row)
+        for key in self._models:
+            with self._model(key) as model:
+                account = model.account
+                other.update(key, lambda _, account=account: account)  # type: ignore[misc]
+                first = [answer for answer in model.answers if answer is model.rows[answer.row].answers[0]]
+                rows, labels, scores, _ = zip(*first, strict=True) if first else ((), (), (), ())
+                other.record(key, rows, labels, scores=scores)
+                for answer in model.answers:
+                    if answer is not model.rows[answer.row].answers[0]:
+                        other.correct(key, answer.row, answer.label, scores=answer.scores)
+                for row, label in model.contradicted.items():
+                    other.record(key, [row], [label])
 
 
-def _in_flight(row: _Row) -> bool:
-    if row.answers or row.claimed_by is None:
-        return False
-    if isinstance(row.claimed_by, str):
-        return True
-    return row.claimed_by != _this_thread() and any(t.ident == row.claimed_by for t in threading.enumerate())
-
-
-def _this_thread() -> int:
-    return threading.current_thread().ident or 0  # unlike get_ident, this makes `enumerate` know foreign threads
-
-
-def _is_free(row: _Row) -> bool:
-    return bool(row.answers) or _in_flight(row)
-
-
-def _name(holder: int | str | None) -> str | None:
-    return f"thread {holder}" if isinstance(holder, int) else holder
-
-
-def _plain(label: Any) -> PlainLabel:
-    label = json.loads(label_text(label))
-    assert isinstance(label, (str, int, float, bool))
-    return label
+def _claim(question: Question, state: State, row: _Row) -> Claim:
+    held_by = f"thread {row.claimed_by}" if isinstance(row.claimed_by, int) else row.claimed_by
+    answer = answer_seen(row.answers, question.seen)
+    return Claim(question.row, state, answer, row.attempts, None if state == "answered" else held_by)

@@ -60,6 +60,12 @@ def label_text(label: Any) -> str:
     return json.dumps(label)
 
 
+def plain_label(label: Any) -> PlainLabel:
+    """A label as the ledger gives it back: NumPy's types are gone."""
+    value: PlainLabel = json.loads(label_text(label))
+    return value
+
+
 def iso(moment: datetime) -> str:
     """A time as text of fixed length, so that texts sort like times."""
     return moment.isoformat(timespec="microseconds")

@@ -7,8 +7,6 @@ a decimal, and rows, labels, settings and notes are JSON as text, which distingu
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -23,14 +21,13 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    bindparam,
     inspect,
     select,
-    text,
 )
 
 from acex._version import __version__
 from acex.errors import LedgerFailed
+from acex.values import listed
 
 metadata = MetaData()
 
@@ -154,61 +151,54 @@ contradictions = Table(
 
 def _add_spaces_and_results(connection: Connection) -> None:
     """Version 2: what it takes to show an explanation without its model and data."""
-    for statement in (
+    _run(
+        connection,
         "CREATE TABLE spaces (id TEXT NOT NULL PRIMARY KEY, description TEXT NOT NULL)",
         "ALTER TABLE explanations ADD COLUMN space_id TEXT REFERENCES spaces (id)",
         "ALTER TABLE explanations ADD COLUMN result TEXT",
-    ):
-        connection.exec_driver_sql(statement)
+    )
 
 
 def _add_identity(connection: Connection) -> None:
     """Version 3: an id of the ledger, leases on a clock, and the newest answer at the end of each explanation."""
-    for statement in (
+    _run(
+        connection,
         "CREATE TABLE ledger_identity (id TEXT NOT NULL PRIMARY KEY)",
         "ALTER TABLE explanations ADD COLUMN seen_at_end BIGINT",
         "ALTER TABLE queries ADD COLUMN lease_clock TEXT",
         "ALTER TABLE queries ADD COLUMN lease_ends FLOAT",
-    ):
-        connection.exec_driver_sql(statement)
-    times: dict[str, list[str]] = defaultdict(list)
-    numbers: dict[str, list[int]] = defaultdict(list)
-    for model, moment, number in connection.execute(
-        text("SELECT model_id, settled_at, sequence FROM queries WHERE sequence IS NOT NULL ORDER BY settled_at")
-    ):
-        times[model].append(moment)
-        numbers[model].append(max(number, numbers[model][-1]) if numbers[model] else number)
-    ended = select(explanations.c.id, explanations.c.model_id, explanations.c.finished_at)
-    seen = []
-    for name, model, moment in connection.execute(ended.where(explanations.c.finished_at.is_not(None))):
-        before = bisect_right(times[model], moment)
-        seen.append({"_id": name, "seen_at_end": numbers[model][before - 1] if before else 0})
-    if seen:
-        connection.execute(explanations.update().where(explanations.c.id == bindparam("_id")), seen)
+        "CREATE INDEX by_time ON queries (model_id, settled_at, sequence)",
+        "UPDATE explanations SET seen_at_end = (SELECT COALESCE(MAX(sequence), 0) FROM queries "
+        "WHERE model_id = explanations.model_id AND settled_at <= finished_at) WHERE finished_at IS NOT NULL",
+        "DROP INDEX by_time",
+    )
     _create_identity(connection)
 
 
 def _add_names(connection: Connection) -> None:
     """Version 4: what the explained rows are called."""
-    connection.exec_driver_sql(
+    _run(
+        connection,
         "CREATE TABLE names (explanation_id TEXT NOT NULL REFERENCES explanations (id), name TEXT NOT NULL, "
-        "PRIMARY KEY (explanation_id, name))"
+        "PRIMARY KEY (explanation_id, name))",
     )
 
 
 def _separate_answers(connection: Connection) -> None:
     """Version 5: append-only answers, names and versions of models, money; no checksums, one clock for leases."""
     answers.create(connection)
-    for statement in (
+    dropped = [("queries", name) for name in ("label", "scores", "settled_at", "leased_until", "lease_clock")]
+    there = inspect(connection)
+    for table in there.get_table_names():
+        dropped += [(table, "checksum") for column in there.get_columns(table) if column["name"] == "checksum"]
+    _run(
+        connection,
         "INSERT INTO answers (model_id, sequence, query_id, label, scores, recorded_by, recorded_at) "
         "SELECT model_id, sequence, id, label, scores, claimed_by, settled_at FROM queries WHERE sequence IS NOT NULL",
         # Owners of earlier versions hold no lock. Rows that were handed out to people have no lease.
-        "UPDATE queries SET lease_ends = CASE WHEN leased_until LIKE '9999%' THEN NULL ELSE 0 END",
+        "UPDATE queries SET lease_ends = CASE WHEN leased_until >= '9999' THEN NULL ELSE 0 END",
         "DROP INDEX queries_by_sequence",
-        *(
-            f"ALTER TABLE queries DROP COLUMN {name}"
-            for name in ("label", "scores", "settled_at", "leased_until", "lease_clock")
-        ),
+        *(f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in dropped),
         "ALTER TABLE queries ADD COLUMN reserved TEXT",
         "CREATE INDEX queries_of_model ON queries (model_id)",
         "ALTER TABLE models ADD COLUMN name TEXT NOT NULL DEFAULT ''",
@@ -216,12 +206,12 @@ def _separate_answers(connection: Connection) -> None:
         "ALTER TABLE models ADD COLUMN money_budget TEXT",
         "ALTER TABLE models ADD COLUMN money_used TEXT NOT NULL DEFAULT '0'",
         "UPDATE models SET name = id",
-    ):
-        connection.execute(text(statement))
-    there = inspect(connection)
-    for table in there.get_table_names():
-        if any(column["name"] == "checksum" for column in there.get_columns(table)):
-            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN checksum")
+    )
+
+
+def _run(connection: Connection, *statements: str) -> None:
+    for statement in statements:
+        connection.exec_driver_sql(statement)
 
 
 # Step i takes a ledger from version i + 1 to version i + 2. A new ledger starts with the tables above, so that a change
@@ -246,12 +236,14 @@ def version_of(connection: Connection) -> int:
         LedgerFailed: the ledger is newer than this acex, or the database belongs to another program.
     """
     there = inspect(connection)
-    tables = there.get_table_names()
+    tables = set(there.get_table_names())
     if versions.name not in tables:
-        taken = sorted({*tables, *there.get_view_names()} & set(metadata.tables))
+        taken = tables | set(there.get_view_names())
+        if connection.dialect.name == "postgresql":  # other programs may use the same database
+            taken &= set(metadata.tables)
         if taken:
             raise LedgerFailed(
-                f"it is a database of another program, with {', '.join(taken)} in it; it was not changed."
+                f"it is a database of another program, with {listed(sorted(taken))} in it; it was not changed."
             )
         return 0
     version = max(connection.scalars(select(versions.c.version)), default=0)

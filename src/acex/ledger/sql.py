@@ -11,8 +11,7 @@ import json
 import os
 import socket
 import threading
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, func, select
 
-from acex.errors import BudgetSpent, LedgerFailed, OutOfStep
+from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger.base import (
     Account,
     Answer,
@@ -32,23 +31,22 @@ from acex.ledger.base import (
     Claim,
     Question,
     Record,
+    State,
     answer_seen,
-    model_key,
+    claim_states,
     refuse_new_labels,
 )
 from acex.ledger.database import Database
 from acex.ledger.journal import Entry
 from acex.ledger.owner import AdvisoryLock
-from acex.ledger.row_keys import Scores, iso, label_text, query_id
+from acex.ledger.row_keys import Scores, iso, plain_label, query_id
 from acex.ledger.schema import answers, asks, contradictions, explanations, models, names, queries, spaces
 from acex.ledger.views import Tables
 from acex.values import as_json, fingerprint
 
 LEASE_SECONDS = 120.0  # longer than most endpoints take to answer or to fail
 AT_ONCE = 500  # values in one statement; databases have a limit
-ANSWER_BYTES = 512  # of an answer in the journal, besides its row
-LONGEST_BEAT = 3600.0  # seconds between two renewals of a claim, however long its lease
-LONGEST_PAUSE = 0.25  # seconds between two looks for an answer of someone else
+ANSWER_BYTES = 512  # of an answer in the journal, without its row
 
 # Statements of every question: building one takes longer than running it.
 _ACCOUNT = select(models).where(models.c.id == bindparam("model"))
@@ -62,9 +60,7 @@ _QUERIES = (
 _ANSWERS = (
     select(queries.c.row, answers.c.label, answers.c.scores, answers.c.sequence)
     .join(queries, queries.c.id == answers.c.query_id)
-    .where(answers.c.model_id == bindparam("model"), answers.c.sequence > bindparam("after"))
-    .where(answers.c.sequence <= bindparam("up_to"))
-    .order_by(answers.c.sequence)
+    .order_by(answers.c.sequence.desc())
 )
 _UPDATE_QUERY = queries.update().where(queries.c.id == bindparam("_id"))
 _UPDATE_MODEL = models.update().where(models.c.id == bindparam("_id"))
@@ -113,7 +109,11 @@ class Ledger(BaseLedger):
         self.tables = Tables(self.database)
         self._journal = self.database.journal()
         with suppress(LedgerFailed):  # it may be read-only; a claim of such a row tries again
-            self._record_left_answers()
+            for path, entries in self._journal.others():
+                if entries:
+                    with self.database.write() as connection:
+                        self._write_all(connection, entries)
+                self._journal.remove(path)
 
     def __repr__(self) -> str:
         return f"<acex.Ledger {self.database.name}>"
@@ -125,61 +125,28 @@ class Ledger(BaseLedger):
         """Close files and connections. What could not be recorded is tried once more, or stays in the journal."""
         with suppress(LedgerFailed):
             self._record_pending()
-        self._journal.owner.close()
-        for path, entries in self._journal.others():
-            if not entries:
-                self._journal.remove(path)
+        self._journal.close()
         self.database.close()
 
     # -- models and budgets --------------------------------------------------------------------------------------
-
-    def register(
-        self, name: str, *, version: str | None = None, description: str = "", features: Sequence[str] | None = None
-    ) -> str:
-        key = model_key(name, version)
-        with self.database.write() as connection:
-            account = self._account(connection, key).with_features(features, description)
-            wanted = None if account.features is None else json.dumps(account.features)
-            values = {"name": name, "version": version, "description": account.description, "features": wanted}
-            connection.execute(_UPDATE_MODEL, {"_id": key, **values})
-        return key
 
     def account(self, model: str) -> Account:
         with self.database.read() as connection:
             found = connection.execute(_ACCOUNT, {"model": model}).first()
         return Account(model, model) if found is None else _account_of(found)
 
-    def budget(
-        self,
-        model: str,
-        *,
-        rows: int | None = None,
-        money: float | None = None,
-        price_per_row: float | None = None,
-    ) -> None:
+    def update(self, model: str, change: Callable[[Account], Account]) -> None:
         with self.database.write() as connection:
-            account = self._account(connection, model).with_budget(rows, money, price_per_row)
-            cap = None if account.money_budget is None else str(account.money_budget)
-            values = {"row_budget": account.row_budget, "price_per_row": account.price_per_row, "money_budget": cap}
-            connection.execute(_UPDATE_MODEL, {"_id": model, **values})
-
-    def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
-        with self.database.write() as connection:
-            self._save(connection, self._account(connection, model).charged(rows, price))
+            _save(connection, change(self._account(connection, model)))
 
     def _account(self, connection: Connection, model: str) -> Account:
         """The model's account, locked until the transaction ends; created if it is new."""
         found = connection.execute(_LOCKED_ACCOUNT, {"model": model}).first()
         if found is None:
             new = {"id": model, "name": model, "description": "", "n_charged": 0, "last_sequence": 0}
-            connection.execute(self.database.insert(models, {**new, "created_at": _now()}))
+            self.database.upsert(connection, models, [{**new, "created_at": _now()}])
             found = connection.execute(_LOCKED_ACCOUNT, {"model": model}).one()
         return _account_of(found)
-
-    def _save(self, connection: Connection, account: Account) -> None:
-        """Store the counters of an account."""
-        values = {"n_charged": account.n_charged, "money_used": str(account.money_used)}
-        connection.execute(_UPDATE_MODEL, {"_id": account.id, "last_sequence": account.last_sequence, **values})
 
     # -- claims --------------------------------------------------------------------------------------------------
 
@@ -194,35 +161,27 @@ class Ledger(BaseLedger):
         holder: str | None = None,
     ) -> list[Claim]:
         self._record_pending()  # no row is asked again whose answer this process knows
+        ids = [query_id(model, question.row) for question in questions]
         with self.database.write() as connection:
             account = self._account(connection, model)
             now = self.database.now(connection)
-            ids = [query_id(model, question.row) for question in questions]
-            recorded = {} if explanation is None else _recorded_asks(connection, explanation, model, questions, ids)
+            if explanation is not None:
+                _check_asks(connection, explanation, model, questions, ids)
             known = _queries(connection, ids)
             in_flight = self._in_flight(connection, known.values(), now)
-            if any(
-                not query.answers and query.line.attempts > 0 and key not in in_flight for key, query in known.items()
-            ) and self._record_journals(connection, model):
+            if any(not q.answers and q.line.attempts and key not in in_flight for key, q in known.items()):
+                # Sent without an answer: the process that sent it may have left the answer in its journal.
+                left = [entry for _, entries in self._journal.others() for entry in entries if entry.model == model]
+                self._write_all(connection, left)
                 account, known = self._account(connection, model), _queries(connection, ids)
-            states: list[str] = []
-            mine: dict[str, Question] = {}
-            for key, question in zip(ids, questions, strict=True):
-                if key in known and known[key].answers:
-                    states.append("answered")
-                elif key in mine or key in in_flight:
-                    states.append("in_flight")
-                else:
-                    states.append("mine")
-                    mine[key] = question
-            if most is not None and len(mine) > most:
-                raise BudgetSpent(f"{len(mine)} rows to ask, but only {most} more may be sent.")
+            states = claim_states(ids, {key for key, query in known.items() if query.answers}, in_flight, most)
+            mine = {key: q for key, q, state in zip(ids, questions, states, strict=True) if state == "mine"}
             if mine:
-                self._save(connection, account.charged(len(mine), price))
+                _save(connection, account.charged(len(mine), price))
                 # Space for their answers, or they are not asked.
                 self._journal.reserve(sum(2 * len(question.row) + ANSWER_BYTES for question in mine.values()))
                 if holder is None:
-                    self.database.hold(str(self._journal.owner.id))
+                    self.database.hold(str(self._journal.owner))
             claimed: dict[str, Any] = {
                 "claimed_by": holder or self._me(),
                 "claimed_at": _now(),
@@ -230,35 +189,19 @@ class Ledger(BaseLedger):
                 "explanation_id": explanation,
                 "reserved": None if price is None else str(price),
             }
-            new, again = [], []
-            for key, question in mine.items():
-                attempts = known[key].line.attempts + 1 if key in known else 1
-                values = {"purpose": question.purpose, "attempts": attempts, **claimed}
-                if key in known:
-                    again.append({"_id": key, **values})
-                else:
-                    new.append({"id": key, "model_id": model, "row": question.row, **values})
-            if new:
-                connection.execute(queries.insert(), new)
-            if again:
-                connection.execute(_UPDATE_QUERY, again)
+            lines = [
+                {"id": key, "model_id": model, "row": q.row, "purpose": q.purpose, "attempts": 1, **claimed}
+                for key, q in mine.items()
+            ]
+            self.database.upsert(connection, queries, lines, replaced=("purpose", *claimed), added=("attempts",))
             if explanation is not None:
-                _record_asks(connection, explanation, questions, ids, set(mine), recorded)
-        claims = []
-        for key, question, state in zip(ids, questions, states, strict=True):
-            query = known.get(key)
-            attempts = 0 if query is None else query.line.attempts
-            held_by = claimed["claimed_by"] if key in mine or query is None else query.line.claimed_by
-            claims.append(
-                Claim(
-                    question.row,
-                    state,  # type: ignore[arg-type]
-                    None if query is None else answer_seen(query.answers, question.seen),
-                    attempts + (key in mine),
-                    None if state == "answered" else held_by,
-                )
-            )
-        return claims
+                # A question that is asked again after a crash keeps its place and counts its payments.
+                asked = _ask_lines(explanation, questions, ids, set(mine))
+                self.database.upsert(connection, asks, asked, added=("paid",))
+        return [
+            _claim(question, state, known.get(key), key in mine, claimed["claimed_by"])
+            for key, question, state in zip(ids, questions, states, strict=True)
+        ]
 
     @contextmanager
     def holding(self, model: str, rows: Sequence[str]) -> Iterator[None]:
@@ -266,7 +209,7 @@ class Ledger(BaseLedger):
         ids = [query_id(model, row) for row in rows]
 
         def renew() -> None:
-            while not done.wait(min(self.lease / 4, LONGEST_BEAT)):
+            while not done.wait(min(self.lease / 4, threading.TIMEOUT_MAX)):
                 with suppress(LedgerFailed):  # the next time, perhaps
                     self._renew(ids, me)
 
@@ -282,24 +225,23 @@ class Ledger(BaseLedger):
     def _renew(self, ids: Sequence[str], owner: str) -> None:
         with self.database.write() as connection:
             own = (queries.c.claimed_by == owner, queries.c.sequence.is_(None))
-            for chunk in _chunks(ids):
+            for chunk in in_chunks(ids):
                 update = queries.update().where(queries.c.id.in_(chunk), *own)
                 connection.execute(update.values(lease_ends=self.database.now(connection) + self.lease))
-            self.database.hold(str(self._journal.owner.id))
+            self.database.hold(str(self._journal.owner))
 
     def release(self, model: str, rows: Sequence[str]) -> int:
         with self.database.write() as connection:
             account, me = self._account(connection, model), self._me()
             known = _queries(connection, [query_id(model, row) for row in rows])
             own = [query.line for query in known.values() if query.is_claimed and query.line.claimed_by == me]
-            used = account.money_used
             for line in own:
                 freed = {"claimed_by": None, "lease_ends": None, "reserved": None, "attempts": line.attempts - 1}
                 connection.execute(_UPDATE_QUERY, {"_id": line.id, **freed})
                 ask = (asks.c.explanation_id == line.explanation_id, asks.c.query_id == line.id, asks.c.paid > 0)
                 connection.execute(asks.update().where(*ask).values(paid=asks.c.paid - 1))
-                used -= Decimal(line.reserved or 0)
-            self._save(connection, replace(account.charged(-len(own)), money_used=used))
+                account = account.charged(-1).with_money_freed(Decimal(line.reserved or 0))
+            _save(connection, account)
         return len(own)
 
     def abandon(self, model: str, rows: Sequence[str] | None = None) -> int:
@@ -310,31 +252,17 @@ class Ledger(BaseLedger):
             if rows is None:
                 return connection.execute(update).rowcount
             ids = [query_id(model, row) for row in rows]
-            return sum(connection.execute(update.where(queries.c.id.in_(chunk))).rowcount for chunk in _chunks(ids))
+            return sum(connection.execute(update.where(queries.c.id.in_(chunk))).rowcount for chunk in in_chunks(ids))
 
-    def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
-        ends = time.monotonic() + (self.lease if timeout is None else timeout)
-        pause = 0.005
-        ids = [query_id(model, row) for row in rows]
-        while True:
-            with self.database.read() as connection:
-                known = _queries(connection, ids)
-                waiting = self._in_flight(connection, known.values(), self.database.now(connection))
-            may_end = timeout is not None or any(known[key].line.lease_ends is None for key in waiting)
-            if not waiting or (may_end and time.monotonic() >= ends):
-                return not waiting
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
-
-    def free(self, model: str, rows: Sequence[str]) -> set[str]:
+    def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:
         with self.database.read() as connection:
             known = _queries(connection, [query_id(model, row) for row in rows])
-            in_flight = self._in_flight(connection, known.values(), self.database.now(connection))
-        return {query.line.row for key, query in known.items() if query.answers or key in in_flight}
+            waiting = self._in_flight(connection, known.values(), self.database.now(connection))
+        return {known[key].line.row: known[key].line.lease_ends is not None for key in waiting}
 
     def _me(self) -> str:
         """Who claims here: host, process, id of the owner, thread."""
-        owner = self._journal.owner.id or "-"
+        owner = self._journal.owner or "-"
         return f"{socket.gethostname()} pid {os.getpid()} {owner} thread {threading.current_thread().ident}"
 
     def _in_flight(self, connection: Connection, found: Iterable[_Query], now: float) -> set[str]:
@@ -354,12 +282,12 @@ class Ledger(BaseLedger):
     def _is_alive(self, connection: Connection, claimed_by: str) -> bool:
         words = claimed_by.split()
         owner, thread = (words[3], words[5]) if len(words) == 6 else ("", "")
-        if owner and owner == self._journal.owner.id:
+        if owner and owner == self._journal.owner:
             # A thread that claims is not waiting for an answer of its own.
             others = {str(t.ident) for t in threading.enumerate() if t is not threading.current_thread()}
             return thread in others
         if self.database.is_sqlite:
-            return bool(owner) and self._journal.owner.is_alive(owner)
+            return bool(owner) and self._journal.is_alive(owner)
         return AdvisoryLock.is_alive(connection, owner) if owner else False
 
     # -- answers -------------------------------------------------------------------------------------------------
@@ -377,7 +305,7 @@ class Ledger(BaseLedger):
         self._journal.write(entry)
         try:
             with self.database.write() as connection:
-                recorded = self._write_answers(connection, entry)[0]
+                recorded, _ = self._write_answers(connection, entry)
         except LedgerFailed as failure:
             failure.answers = dict(zip(rows, labels, strict=True))
             raise
@@ -385,20 +313,15 @@ class Ledger(BaseLedger):
         return recorded
 
     def import_answers(
-        self,
-        model: str,
-        rows: Sequence[str],
-        labels: Sequence[Any],
-        *,
-        scores: Sequence[Scores | None] | None = None,
-        new_labels: bool = False,
+        self, model: str, rows: Sequence[str], labels: Sequence[Any], *, new_labels: bool = False
     ) -> int:
-        entry = self._entry(model, rows, labels, scores)
+        entry = self._entry(model, rows, labels, None)
         with self.database.write() as connection:
             if not new_labels:
                 given = select(answers.c.label).distinct().where(answers.c.model_id == model)
                 refuse_new_labels(model, entry.labels, [json.loads(label) for label in connection.scalars(given)])
-            return self._write_answers(connection, entry, purpose="imported")[1]
+            _, n_new = self._write_answers(connection, entry, purpose="imported")
+        return n_new
 
     def correct(self, model: str, row: str, label: Any, *, scores: Scores | None = None) -> Answer:
         key = query_id(model, row)
@@ -431,16 +354,12 @@ class Ledger(BaseLedger):
     def answers(
         self, model: str, *, after: int = 0, up_to: int | None = None, newest: int | None = None
     ) -> list[Answer]:
+        wanted = _ANSWERS.where(answers.c.model_id == model, answers.c.sequence > after)
+        if up_to is not None:
+            wanted = wanted.where(answers.c.sequence <= up_to)
         with self.database.read() as connection:
-            last = connection.scalar(select(models.c.last_sequence).where(models.c.id == model)) or 0
-            last = last if up_to is None else min(up_to, last)
-            first = min(after if newest is None else max(after, last - newest), last)
-            found = connection.execute(_ANSWERS, {"model": model, "after": first, "up_to": last}).all()
-        if len(found) != last - first:
-            raise LedgerFailed(
-                f"Ledger {self.database.name}: answers of model {model!r} are missing. See acex ledger check."
-            )
-        return [_answer(*line) for line in found]
+            found = connection.execute(wanted.limit(newest)).all()
+        return [_answer(*line) for line in reversed(found)]
 
     def contradicted(self, model: str) -> set[str]:
         of_model = select(queries.c.row).join(contradictions).where(queries.c.model_id == model)
@@ -457,80 +376,55 @@ class Ledger(BaseLedger):
     ) -> Entry:
         if not len(rows) == len(labels) == len(rows if scores is None else scores):
             raise ValueError(f"expected a label for each of {len(rows)} rows, got {len(labels)}.")
-        plain = [json.loads(label_text(label)) for label in labels]
+        plain = [plain_label(label) for label in labels]
         return Entry(model, rows, plain, scores, self._me(), None if used is None else str(used))
 
     def _record_pending(self) -> None:
         """Store answers of this process that the database did not take before."""
         for entry in list(self._journal.pending):
             with self.database.write() as connection:
-                self._write_answers(connection, entry, again=True)
+                self._write_answers(connection, entry)
             self._journal.done(entry)
 
-    def _record_left_answers(self) -> None:
-        """Store answers that other processes have left in their journals."""
-        for path, entries in self._journal.others():
-            for entry in entries:
-                with self.database.write() as connection:
-                    self._write_answers(connection, entry, again=True)
-            self._journal.remove(path)
-
-    def _record_journals(self, connection: Connection, model: str) -> bool:
-        """Store answers of a model from the journals of others, who may be dead; False if there are none."""
-        found = [entry for _, entries in self._journal.others() for entry in entries if entry.model == model]
-        for entry in found:
-            self._write_answers(connection, entry, again=True)
-        return bool(found)
+    def _write_all(self, connection: Connection, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self._write_answers(connection, entry)
 
     def _write_answers(
-        self, connection: Connection, entry: Entry, *, purpose: str = "asked", again: bool = False
+        self, connection: Connection, entry: Entry, *, purpose: str = "asked"
     ) -> tuple[list[Answer], int]:
-        """The valid answers, and how many of them are new; `again` if they may have been written before."""
+        """The valid answers, and how many of them are new; writing the same entry again changes nothing."""
         model = entry.model
         account = self._account(connection, model)
         ids = [query_id(model, row) for row in entry.rows]
         known = _queries(connection, ids)
         valid = {key: query.answers[-1] for key, query in known.items() if query.answers}
-        number = account.last_sequence
-        new: list[dict[str, Any]] = []
-        numbers: list[dict[str, Any]] = []
-        recorded: list[dict[str, Any]] = []
-        different: list[dict[str, Any]] = []
-        reserved = Decimal(0)
+        number, reserved = account.last_sequence, Decimal(0)
+        lines: list[dict[str, Any]] = []
+        asked: list[dict[str, Any]] = []
+        different: list[tuple[str, str]] = []
         for i, (key, row, label) in enumerate(zip(ids, entry.rows, entry.labels, strict=True)):
             if key in valid:
                 if valid[key].label != label:  # 1 and 1.0 are equal
-                    line = {"query_id": key, "label": json.dumps(label), "told_by": entry.told_by, "told_at": _now()}
-                    different.append(line)
+                    different.append((key, json.dumps(label)))
                 continue
             number += 1
             valid[key] = Answer(row, label, None if entry.scores is None else entry.scores[i], number)
-            recorded.append(self._answer_line(model, key, valid[key], entry.told_by))
-            if key in known:
-                reserved += Decimal(known[key].line.reserved or 0)
-                numbers.append({"_id": key, "sequence": number, "reserved": None})
-            else:
-                about = {"id": key, "model_id": model, "row": row, "purpose": purpose}
-                new.append({**about, "attempts": 0, "sequence": number})
-        if numbers:
-            connection.execute(_UPDATE_QUERY, numbers)
-        if new:
-            connection.execute(queries.insert(), new)
-        if recorded:
-            connection.execute(answers.insert(), recorded)
-            used = account.money_used if entry.used is None else account.money_used - reserved + Decimal(entry.used)
-            values = {"last_sequence": number, "money_used": str(used)}
-            connection.execute(_UPDATE_MODEL, {"_id": model, **values})
-        if different and again:
-            keys = [line["query_id"] for line in different]
-            before = select(contradictions.c.query_id, contradictions.c.label).where(
-                contradictions.c.query_id.in_(keys)
-            )
-            known_before = {tuple(line) for line in connection.execute(before)}
-            different = [line for line in different if (line["query_id"], line["label"]) not in known_before]
-        if different:
-            connection.execute(contradictions.insert(), different)
-        return [valid[key] for key in ids], len(recorded)
+            lines.append(self._answer_line(model, key, valid[key], entry.told_by))
+            new = {"id": key, "model_id": model, "row": row, "purpose": purpose, "attempts": 0, "sequence": number}
+            asked.append({**new, "reserved": None})
+            reserved += Decimal((known[key].line.reserved if key in known else None) or 0)
+        self.database.upsert(connection, queries, asked, replaced=("sequence", "reserved"))
+        if lines:
+            connection.execute(answers.insert(), lines)
+            freed = Decimal(0) if entry.used is None else reserved - Decimal(entry.used)
+            _save(connection, replace(account.with_money_freed(freed), last_sequence=number))
+        for key, text in different:
+            same = (contradictions.c.query_id == key, contradictions.c.label == text)
+            if connection.execute(select(contradictions.c.id).where(*same)).first() is None:
+                other = {"query_id": key, "label": text, "told_by": entry.told_by, "told_at": _now()}
+                connection.execute(contradictions.insert(), other)
+        return [valid[key] for key in ids], len(lines)
 
     def _answer_line(self, model: str, key: str, answer: Answer, told_by: str | None = None) -> dict[str, Any]:
         return {
@@ -563,23 +457,20 @@ class Ledger(BaseLedger):
                 "settings": json.dumps(settings, default=as_json),
                 "started_at": _now(),
             }
-            connection.execute(self.database.insert(explanations, line))
             if space is not None:
                 description = json.dumps(space, default=as_json)
-                key = fingerprint(description)
-                connection.execute(self.database.insert(spaces, {"id": key, "description": description}))
-                # New, or begun by acex 0.1, which did not store it.
-                unknown = (explanations.c.id == explanation, explanations.c.space_id.is_(None))
-                connection.execute(explanations.update().where(*unknown).values(space_id=key))
+                line["space_id"] = fingerprint(description)
+                known = {"id": line["space_id"], "description": description}
+                self.database.upsert(connection, spaces, [known])
+            # An explanation that acex 0.1 began has no space yet.
+            self.database.upsert(connection, explanations, [line], replaced=line.keys() & {"space_id"})
         return self.asks(explanation)
 
     def explanation(self, explanation: str) -> Record:
         with self.database.read() as connection:
             line = connection.execute(_EXPLANATION, {"explanation": explanation}).first()
             if line is None:
-                raise ValueError(
-                    f"{explanation!r} is not an explanation of this ledger; see Ledger.tables.explanations."
-                )
+                raise ValueError(f"{explanation!r} is not an explanation of this ledger.")
             space = connection.scalar(select(spaces.c.description).where(spaces.c.id == line.space_id))
             called = select(names.c.name).where(names.c.explanation_id == explanation).order_by(names.c.name)
             row_names = tuple(connection.scalars(called))
@@ -631,10 +522,9 @@ class Ledger(BaseLedger):
             connection.execute(explanations.update().where(explanations.c.id == explanation).values(**values))
 
     def name(self, explanation: str, row_names: Iterable[str]) -> None:
+        lines = [{"explanation_id": explanation, "name": name} for name in row_names]
         with self.database.write() as connection:
-            for name in row_names:
-                line = {"explanation_id": explanation, "name": name}
-                connection.execute(self.database.insert(names, line))
+            self.database.upsert(connection, names, lines)
 
 
 def _now() -> str:
@@ -642,19 +532,26 @@ def _now() -> str:
 
 
 def _account_of(line: Row[Any]) -> Account:
-    return Account(
-        line.id,
-        line.name,
-        line.version,
-        line.description,
-        None if line.features is None else tuple(map(str, json.loads(line.features))),
-        line.row_budget,
-        line.price_per_row,
-        line.n_charged,
-        line.last_sequence,
-        None if line.money_budget is None else Decimal(line.money_budget),
-        Decimal(line.money_used),
-    )
+    values = {name: value for name, value in line._mapping.items() if name != "created_at"}
+    features = None if line.features is None else tuple(map(str, json.loads(line.features)))
+    cap = None if line.money_budget is None else Decimal(line.money_budget)
+    return Account(**{**values, "features": features, "money_budget": cap, "money_used": Decimal(line.money_used)})
+
+
+def _save(connection: Connection, account: Account) -> None:
+    values = {name: value for name, value in vars(account).items() if name != "id"}
+    for name in ("money_budget", "money_used"):
+        values[name] = None if values[name] is None else str(values[name])
+    values["features"] = None if account.features is None else json.dumps(account.features)
+    connection.execute(_UPDATE_MODEL, {"_id": account.id, **values})
+
+
+def _claim(question: Question, state: State, query: _Query | None, is_mine: bool, me: str) -> Claim:
+    """`query` is what was known before."""
+    attempts = (0 if query is None else query.line.attempts) + is_mine
+    held_by = me if is_mine or query is None else query.line.claimed_by
+    answer = None if query is None else answer_seen(query.answers, question.seen)
+    return Claim(question.row, state, answer, attempts, None if state == "answered" else held_by)
 
 
 def _answer(row: str, label: str, scores: str | None, sequence: int) -> Answer:
@@ -665,7 +562,7 @@ def _answer(row: str, label: str, scores: str | None, sequence: int) -> Answer:
 def _queries(connection: Connection, ids: Sequence[str]) -> dict[str, _Query]:
     """The queries with these keys, by key."""
     found: dict[str, _Query] = {}
-    for chunk in _chunks(ids):
+    for chunk in in_chunks(ids):
         for line in connection.execute(_QUERIES, {"ids": list(chunk)}):
             query = found.setdefault(line.id, _Query(line, [], {}))
             if line.number is not None:
@@ -674,60 +571,39 @@ def _queries(connection: Connection, ids: Sequence[str]) -> dict[str, _Query]:
     return found
 
 
-def _chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
+def in_chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
     """The items, as many at once as a statement may hold."""
     for start in range(0, len(items), AT_ONCE):
         yield items[start : start + AT_ONCE]
 
 
-def _recorded_asks(
+def _check_asks(
     connection: Connection, explanation: str, model: str, questions: Sequence[Question], ids: Sequence[str]
-) -> dict[int, Row[Any]]:
-    """What was recorded at the positions of these questions: each is new, or the same row as before."""
+) -> None:
+    """Raise unless each question is new to the explanation, or was the same row before."""
     of_model = connection.scalar(select(explanations.c.model_id).where(explanations.c.id == explanation))
     if of_model != model:
         raise ValueError(f"Explanation {explanation!r} of model {model!r} was not begun: call ledger.begin first.")
-    positions = [question.position for question in questions]
-    if None in positions:
+    wanted = {question.position: key for question, key in zip(questions, ids, strict=True)}
+    if None in wanted:
         raise ValueError("A question of an explanation needs its position.")
-    wanted = select(asks).where(asks.c.explanation_id == explanation, asks.c.position.in_(positions))
-    recorded = {ask.position: ask for ask in connection.execute(wanted)}
-    for position, key in zip(positions, ids, strict=True):
-        if position in recorded and recorded[position].query_id != key:
+    here = (asks.c.explanation_id == explanation, asks.c.position.in_(wanted))
+    for position, key in connection.execute(select(asks.c.position, asks.c.query_id).where(*here)):
+        if wanted[position] != key:
             raise OutOfStep(
                 f"question {position} of explanation {explanation} was another row before. Is the same explanation "
                 f"running elsewhere? Nothing was claimed."
             )
-    return recorded
 
 
-def _record_asks(
-    connection: Connection,
-    explanation: str,
-    questions: Sequence[Question],
-    ids: Sequence[str],
-    mine: set[str],
-    recorded: Mapping[int, Row[Any]],
-) -> None:
-    """Store what was asked; a question that is asked again after a crash keeps its place and counts its payments."""
-    unpaid, new = set(mine), []
+def _ask_lines(
+    explanation: str, questions: Sequence[Question], ids: Sequence[str], unpaid: set[str]
+) -> list[dict[str, Any]]:
+    """What the table `asks` stores; the first question for an unpaid row pays."""
+    lines = []
     for key, question in zip(ids, questions, strict=True):
-        paid = int(key in unpaid)
+        line = {"explanation_id": explanation, "position": question.position, "query_id": key}
+        more = {"purpose": question.purpose, "seen": question.seen or 0, "paid": int(key in unpaid)}
+        lines.append({**line, **more, "note": json.dumps(question.note, default=as_json)})
         unpaid.discard(key)
-        if question.position not in recorded:
-            new.append(
-                {
-                    "explanation_id": explanation,
-                    "position": question.position,
-                    "query_id": key,
-                    "purpose": question.purpose,
-                    "seen": question.seen or 0,
-                    "note": json.dumps(question.note, default=as_json),
-                    "paid": paid,
-                }
-            )
-        elif paid:
-            place = (asks.c.explanation_id == explanation, asks.c.position == question.position)
-            connection.execute(asks.update().where(*place).values(paid=asks.c.paid + 1))
-    if new:
-        connection.execute(asks.insert(), new)
+    return lines

@@ -1,4 +1,4 @@
-"""Answers that arrived and were not settled: none is paid for twice, whatever stops the process or the ledger."""
+"""Answers that arrived and were not recorded: none is paid for twice, whatever stops the process or the ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from acex.errors import LedgerFailed
 from acex.ledger.database import Database
 from acex.ledger.journal import ALLOCATED, Entry, Journal, state_folder
 from acex.ledger.maintenance import check
-from acex.ledger.owner import OwnerFile
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, Bill, ask, postgres, processes, questions, rows, run, true_label
 
@@ -33,7 +32,7 @@ def ledger(address: str) -> Iterator[Ledger]:
 
 
 def journal(prefix: Path, ledger: str = "l") -> Journal:
-    return Journal(OwnerFile(prefix), ledger)
+    return Journal(prefix, ledger)
 
 
 def journals(ledger: Ledger) -> list[Path]:
@@ -74,7 +73,7 @@ def test_what_could_not_be_settled_is_settled_before_anything_is_claimed(
     assert ledger.tables.models().loc[0, "charged"] == 3
 
 
-def test_as_long_as_it_cannot_be_settled_nothing_is_claimed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_long_as_it_cannot_be_recorded_nothing_is_claimed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     states(ledger, 1)
     failing(monkeypatch, n=3)
     with pytest.raises(LedgerFailed):
@@ -85,7 +84,7 @@ def test_as_long_as_it_cannot_be_settled_nothing_is_claimed(ledger: Ledger, monk
     assert states(ledger, 1, 5) == ["answered", "mine"]
 
 
-def test_closing_settles_what_could_not_be_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_records_what_could_not_be_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
         states(ledger, 1)
         failing(monkeypatch)
@@ -95,7 +94,7 @@ def test_closing_settles_what_could_not_be_settled(tmp_path: Path, monkeypatch: 
     assert Ledger(tmp_path / "ledger.db").known(MODEL, rows(1))["[1]"].label == "good"
 
 
-def test_an_interrupt_while_settling_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_recording_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
@@ -108,7 +107,7 @@ def test_an_interrupt_while_settling_loses_nothing(tmp_path: Path, monkeypatch: 
     assert states(ledger, 1) == ["answered"]
 
 
-def test_a_backend_of_postgres_that_ends_while_settling_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backend_of_postgres_that_ends_while_recording_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with postgres() as address, Ledger(address) as ledger, Ledger(address) as other:
         states(ledger, 1)
         account = Ledger._account
@@ -162,15 +161,15 @@ def test_the_answer_of_a_process_that_was_killed_is_found_by_one_that_has_the_le
         assert states(ledger, 1, 2) == ["answered", "mine"]
 
 
-def test_an_answer_that_was_settled_and_is_told_again_changes_nothing(tmp_path: Path) -> None:
+def test_an_answer_that_was_recorded_and_comes_again_changes_nothing(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
         states(ledger, 1, 2)
         ledger.record(MODEL, rows(1, 2), ["good", "good"])
         ledger.record(MODEL, rows(2), ["bad"])
-        prefix, name = ledger._journal.owner.prefix, ledger._journal._ledger
+        prefix, name = ledger._journal.prefix, ledger._journal._ledger
     left = journal(prefix, name)
-    left.write(Entry(MODEL, rows(1, 2), ["good", "bad"], None, "somebody"))
-    del left  # its answers stay, as after a kill between settling and forgetting
+    left.write(Entry(MODEL, rows(1, 2), ["good", "bad"], None, "another"))
+    del left  # its answers stay, as after a kill between recording and forgetting
     for _ in range(2):
         with Ledger(tmp_path / "ledger.db") as ledger:
             assert len(ledger.answers(MODEL)) == 2
@@ -215,7 +214,7 @@ def found(prefix: Path, ledger: str = "l") -> list[Entry]:
     return [entry for _, entries in journal(prefix, ledger).others() for entry in entries]
 
 
-def test_entries_are_kept_until_they_are_settled(tmp_path: Path) -> None:
+def test_entries_are_kept_until_they_are_recorded(tmp_path: Path) -> None:
     book, answered = journal(tmp_path / "j-"), [entry(1), entry(2, 3), entry(4)]
     for one in answered:
         book.write(one)
@@ -241,7 +240,7 @@ def test_an_entry_that_was_cut_off_was_never_answered(tmp_path: Path) -> None:
         assert found(tmp_path / "j-") == [entry(1)]
 
 
-def test_a_journal_stays_small_and_is_for_nobody_else(tmp_path: Path) -> None:
+def test_a_journal_stays_small_and_is_private(tmp_path: Path) -> None:
     book = journal(tmp_path / "j-")
     book.reserve(10 * ALLOCATED)
     [path] = tmp_path.iterdir()
@@ -252,7 +251,7 @@ def test_a_journal_stays_small_and_is_for_nobody_else(tmp_path: Path) -> None:
         book.write(one)
         book.done(one)
         assert path.stat().st_size <= 10 * ALLOCATED if i == 0 else path.stat().st_size == ALLOCATED
-    book.owner.close()
+    book.close()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -326,7 +325,7 @@ def test_the_state_folder_is_where_the_user_wants_it(monkeypatch: pytest.MonkeyP
     assert state_folder() == Path("/c/.local/state/acex")
 
 
-def test_threads_that_settle_at_once_each_find_their_answers(tmp_path: Path) -> None:
+def test_threads_that_record_at_once_each_find_their_answers(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
         threads = [
             threading.Thread(target=lambda k=k: [ledger.record(MODEL, rows(10 * k + i), [k]) for i in range(10)])
@@ -337,7 +336,7 @@ def test_threads_that_settle_at_once_each_find_their_answers(tmp_path: Path) -> 
         for thread in threads:
             thread.join()
         assert {answer.row: answer.label for answer in ledger.answers(MODEL)} == {f"[{n}]": n // 10 for n in range(40)}
-        other = journal(ledger._journal.owner.prefix, ledger._journal._ledger)
+        other = journal(ledger._journal.prefix, ledger._journal._ledger)
         assert [entries for _, entries in other.others()] == [[]]
 
 
@@ -350,8 +349,8 @@ class Log(Bill):
     def sent(self) -> Bill:
         return _Sent(self.path)
 
-    def answered(self, told: Sequence[str]) -> None:
-        self.add([f"answered {row}" for row in told])
+    def answered(self, rows: Sequence[str]) -> None:
+        self.add([f"answered {row}" for row in rows])
 
 
 class _Sent(Bill):

@@ -1,7 +1,7 @@
 """Batches on Dask while workers, the scheduler, the database and the endpoint die at random: nothing is lost, no answer
 is paid for twice, and no cap is passed.
 
-    ACEX_CHAOS_SECONDS=60 .ci/postgres pytest -m slow tests/test_chaos.py   # a minute of kills on each
+    ACEX_CHAOS_SECONDS=60 .ci/postgres pytest -m slow tests/ledger/test_sql_chaos.py   # a minute of kills on each
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ CAP = ROWS * BUDGET // 3  # rows that every other model may be sent over its lif
 MOST_BATCHES = 200
 
 
-def run(here: Place, told: Path, *batches: Batch) -> dict[tuple[str, int], dict[str, Any]] | None:
+def run(here: Place, results: Path, *batches: Batch) -> dict[tuple[str, int], dict[str, Any]] | None:
     """What came of each row of these batches; None if what died stopped the work."""
-    told.unlink(missing_ok=True)
+    results.unlink(missing_ok=True)
     start = time.monotonic()
-    arguments = (batches, here.database.address, here.url, here.scheduler, here.log, told)
+    arguments = (batches, here.database.address, here.url, here.scheduler, here.log, results)
     driver = processes.Process(target=drive, args=arguments)
     driver.start()
     driver.join()
     assert time.monotonic() - start < HANGS * max(len(batches), 1), "the work hung; its threads are in the output"
-    lines = [json.loads(line) for line in Bill(told).lines()]
+    lines = [json.loads(line) for line in Bill(results).lines()]
     with Bill(here.folder / "seen").path.open("a") as seen:
         seen.writelines(json.dumps(line) + "\n" for line in lines if line != "complete")
     if "complete" not in lines:
@@ -99,7 +99,7 @@ def test_whatever_dies_nothing_is_lost_or_paid_twice_and_caps_hold(database: Any
             while killing.is_alive():
                 batches.append(Batch(len(batches)))
                 while killing.is_alive():
-                    done = run(here, tmp_path / "told", batches[-1])
+                    done = run(here, tmp_path / "results", batches[-1])
                     runs["stopped" if done is None else "complete"] += 1
                     if done is not None and errors(done) <= {"BudgetSpent"}:
                         break
@@ -109,7 +109,7 @@ def test_whatever_dies_nothing_is_lost_or_paid_twice_and_caps_hold(database: Any
 
         # Caps are exact: all that they allow was charged, and not a row more.
         capped = [batch for batch in batches if batch.number % 2]
-        done = run(here, tmp_path / "told", *capped)
+        done = run(here, tmp_path / "results", *capped)
         assert done is not None
         assert errors(done) <= {"BudgetSpent"}
         charged = ledger.tables.models().set_index("model")["charged"]
@@ -118,7 +118,7 @@ def test_whatever_dies_nothing_is_lost_or_paid_twice_and_caps_hold(database: Any
         # Run again, with room in the caps, everything is there.
         for batch in capped:
             ledger.budget(batch.model, rows=ROWS * BUDGET)
-        done = run(here, tmp_path / "told", *batches)
+        done = run(here, tmp_path / "results", *batches)
         assert done is not None and len(done) == ROWS * len(batches)
         assert errors(done) == set()
         for line in map(json.loads, Bill(tmp_path / "seen").lines()):
@@ -127,7 +127,7 @@ def test_whatever_dies_nothing_is_lost_or_paid_twice_and_caps_hold(database: Any
 
         # And nothing is sent any more.
         log = Bill(here.log).lines()
-        assert run(here, tmp_path / "told", *batches) == done
+        assert run(here, tmp_path / "results", *batches) == done
         assert Bill(here.log).lines() == log
 
         # No row was sent whose answer was on the disk, nor charged more often than it was sent.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acex.ledger.owner import OwnerFile
+from acex.ledger.journal import Journal
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, processes, questions, rows
 
@@ -67,14 +67,13 @@ def test_several_ledgers_of_one_process_are_different_owners(address: str) -> No
 
 
 def test_an_owner_without_a_file_is_dead(tmp_path: Path) -> None:
-    owner, other = OwnerFile(tmp_path / "o-"), OwnerFile(tmp_path / "o-")
-    owner.open(16)
-    assert owner.id is not None
-    assert other.is_alive(owner.id)
+    journal, other = Journal(tmp_path / "o-", "id"), Journal(tmp_path / "o-", "id")
+    journal.reserve(16)
+    owner = str(journal.owner)
+    assert other.is_alive(owner)
     assert not other.is_alive("0123456789abcdef")
-    owner_id = owner.id
-    owner.close()
-    assert not other.is_alive(owner_id)
+    journal.close()
+    assert not other.is_alive(owner)
 
 
 def test_owners_that_an_older_acex_wrote_are_dead(address: str) -> None:

@@ -73,13 +73,13 @@ def test_explanations_of_version_2_can_be_shown_and_gone_on_with(tmp_path: Path)
         e = load_explanation(ledger, ended["id"])
         assert (e.outcome, e.n_queries, e.label_after) == ("found", 7, "approved")
         assert e.costs == (46.90030542946969,) and e.counterfactual["income"] == 3180
-        assert not [words for words in e.warnings if "older" in words.code]
+        assert not [remark for remark in e.remarks if "older" in remark.text]
         assert "approved" in e.to_html()
         so_far = load_explanation(ledger, stopped["id"])
-        assert (so_far.outcome, so_far.n_queries, len(so_far.steps)) == ("budget_spent", 5, 5)
+        assert (so_far.outcome, so_far.n_queries, len(so_far.trace)) == ("budget_spent", 5, 5)
         assert "has not ended, and 1 of its rows wait for a label" in so_far.remarks[0].text
         assert (ledger.explanation(ended["id"]).seen_at_end, ledger.explanation(stopped["id"]).seen_at_end) == (7, None)
-        # Nobody waits for a row that its owner left behind.
+        # A row that its owner left behind may be claimed.
         [last] = [ask for ask in ledger.asks(stopped["id"]) if ask.answer is None]
         question = Question(last.row, last.purpose, last.position, last.seen, last.note)
         [claim] = ledger.claim(MODEL, [question], explanation=stopped["id"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from acex.ledger import Question
 from acex.ledger.maintenance import check, parse_time, purge
 from acex.ledger.schema import metadata
 from acex.ledger.sql import Ledger
-from commands import run
 
 RNG = np.random.default_rng(0)
 DATA = pd.DataFrame({"a": RNG.normal(size=60).round(9), "b": RNG.normal(size=60).round(9)})
@@ -47,13 +45,13 @@ def test_a_row_that_was_taken_out_is_nowhere_in_the_file(tmp_path: Path) -> None
     mine = f"[{rows.iloc[0]['a']}, {rows.iloc[0]['b']}]".encode()
     assert mine in files(path)
     with Ledger(path) as ledger:
-        told = purge(ledger, named=["ann"])
-        assert told.explanations == 1 and told.rows > 0
+        deleted = purge(ledger, named=["ann"])
+        assert deleted.explanations == 1 and deleted.rows > 0
         [line] = ledger.tables.models().to_dict("records")
-        assert (line["charged"], line["answered"]) == (before["charged"], before["answered"] - told.rows)
+        assert (line["charged"], line["answered"]) == (before["charged"], before["answered"] - deleted.rows)
         assert check(ledger.database.address) == []
         assert sorted(ledger.tables.explanations("m")["names"]) == ["bob", "cyd"]
-        assert [answer.sequence for answer in ledger.answers("m")] == list(range(1, line["answered"] + 1))
+        assert len(ledger.answers("m")) == line["answered"] < ledger.account("m").last_sequence
         for name in ledger.tables.explanations("m")["id"]:
             assert load_explanation(ledger, name).outcome == "found"
     with Ledger(path):
@@ -79,11 +77,12 @@ def test_a_row_that_was_taken_out_is_in_no_table_and_the_others_are_whole(addres
         assert ledger.tables.models()["charged"].tolist() == charged and check(ledger.database.address) == []
         left = ledger.tables.explanations("m")["id"].tolist()
         assert len(left) == 2
-        # Free of what others have asked meanwhile: each says what it said before.
+        # Free of what others have asked meanwhile: each is as it was before.
         assert [load_explanation(ledger, name).to_dict() for name in left] == [kept[name] for name in left]
     assert mine not in everything(address) and "ann" not in everything(address) and other in everything(address)
-    again = run("ledger", "purge", address, "--before", "2999-01-01", "--yes", "--json")
-    assert json.loads(again.stdout)["explanations"] == 2 and other not in everything(address)
+    with Ledger(address) as ledger:
+        assert purge(ledger, before=parse_time("2999-01-01")).explanations == 2
+    assert other not in everything(address)
 
 
 def test_what_stays_goes_on_and_costs_nothing_again(address: str) -> None:
@@ -98,28 +97,28 @@ def test_what_stays_goes_on_and_costs_nothing_again(address: str) -> None:
     assert fresh[0].outcome == "found" and fresh[0].n_queries > 0
 
 
-def test_a_row_that_is_also_somebody_else_s_only_loses_the_name(address: str) -> None:
+def test_a_row_that_is_also_another_person_s_only_loses_the_name(address: str) -> None:
     path = address
     row = DATA[DATA["a"] < 0].iloc[[0, 0]]
     explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=path)
     explainer.explain_many(row, ids=["ann", "bob"], target="high", budget=5, n_jobs=1).frame()
     assert isinstance(explainer.ledger, acex.Ledger)
-    told = purge(explainer.ledger, named=["ann"])
-    assert (told.explanations, told.rows, told.in_use) == (0, 0, 1)
+    deleted = purge(explainer.ledger, named=["ann"])
+    assert (deleted.explanations, deleted.rows, deleted.in_use) == (0, 0, 1)
     assert explainer.ledger.tables.explanations("m")["names"].tolist() == ["bob"]
     assert purge(explainer.ledger, named=["bob"]).explanations == 1
     explainer.ledger.close()
 
 
-def test_what_is_old_enough_goes_with_rows_that_nobody_asked_for(address: str) -> None:
+def test_what_is_old_enough_goes_with_rows_without_an_explanation(address: str) -> None:
     path = address
     filled(path)
     with Ledger(path) as ledger:
         ledger.import_answers("m", ["[0.5, 0.5]"], ["low"])
         n = ledger.tables.models()["answered"].sum()
         assert purge(ledger, before=datetime.now(UTC) - timedelta(days=1)).rows == 0
-        told = purge(ledger, before=datetime.now(UTC) + timedelta(seconds=5), dry_run=True)
-        assert (told.explanations, told.rows) == (3, n)
+        deleted = purge(ledger, before=datetime.now(UTC) + timedelta(seconds=5), dry_run=True)
+        assert (deleted.explanations, deleted.rows) == (3, n)
         assert ledger.tables.models()["answered"].sum() == n
         purge(ledger, before=datetime.now(UTC) + timedelta(seconds=5))
         assert (ledger.tables.models()["answered"].sum(), len(ledger.tables.explanations())) == (0, 0)
@@ -131,7 +130,7 @@ def test_rows_in_flight_are_not_taken_out(address: str) -> None:
         ledger.begin("e", "m", factual={}, settings={})
         ledger.name("e", ["ann"])
         ledger.claim("m", [Question("[1]", position=0)], explanation="e")
-        with pytest.raises(ValueError, match="1 of these rows wait for an answer of 'm'"):
+        with pytest.raises(ValueError, match="1 of these rows wait for an answer"):
             purge(ledger, named=["ann"])
         ledger.record("m", ["[1]"], ["low"])
         assert purge(ledger, named=["ann"]).rows == 1
@@ -139,13 +138,7 @@ def test_rows_in_flight_are_not_taken_out(address: str) -> None:
             purge(ledger)
 
 
-def test_the_command_counts_before_it_does_anything(tmp_path: Path) -> None:
-    path = tmp_path / "l.db"
-    filled(path)
-    result = run("ledger", "purge", path, "--id", "ann")
-    assert result.exit_code == 0 and "would be taken out; say --yes" in result.stdout
-    told = json.loads(run("ledger", "purge", path, "--id", "ann", "--id", "bob", "--yes", "--json").stdout)
-    assert told["done"] and told["explanations"] == 2
-    assert "is not a day or time" in run("ledger", "purge", path, "--before", "yesterday").stderr
-    assert run("ledger", "purge", path).exit_code == 2
+def test_a_time_without_a_zone_is_utc() -> None:
     assert parse_time("2026-01-31") == datetime(2026, 1, 31, tzinfo=UTC)
+    with pytest.raises(ValueError, match="yesterday"):
+        parse_time("yesterday")
