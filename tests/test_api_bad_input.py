@@ -263,22 +263,6 @@ def test_settings_of_the_wrong_type_are_refused() -> None:
     refused(r"cost.*acex\.Cost.*beta", TypeError, cost={"beta": 1})
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("labels", "outcomes"),
-        ("constraint", "rules"),
-        ("weights", r"acex\.Cost\(weights="),
-        ("effort", r"acex\.Feasible\(effort="),
-        ("model_id", r"acex\.Model\(.*name="),
-        ("missing", r"acex\.Space\.infer\(.*missing="),
-        ("budgett", "budget"),
-    ],
-)
-def test_an_unknown_argument_gets_a_hint(old: str, new: str) -> None:
-    refused(f"'{old}'.*did you mean .*{new}", TypeError, **{old: None})
-
-
 def test_an_unknown_target_is_refused_where_the_model_tells_its_labels() -> None:
     numbers = DATA[["age", "income"]]
     model = LogisticRegression().fit(numbers, rule(DATA))

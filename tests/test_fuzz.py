@@ -189,7 +189,7 @@ def check_error(case: Case, done: Run) -> None:
         # A row that cannot change at all is refused first, whatever else is wrong.
         assert messages and all(mistake.word in m or NOTHING_LEFT in m for m in messages), f"{mistake} gave {messages}"
         assert done.model.sent == []
-    if error is None:
+    if error is None or mistake is not None:
         return
     if isinstance(error, Interrupted):
         assert case.fails is not None
