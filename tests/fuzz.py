@@ -1,15 +1,13 @@
-"""Random tables, models and wishes for the library's public face, each from its number alone.
+"""Random tables, models and options for the public interface, each case from its number alone.
 
-`python tests/fuzz.py 17` runs case 17 and says what it is made of. What is checked is in `attack`; all that it needs to
-know of a case, such as what a column may become, is worked out here from the table itself, not by the library.
+`test_fuzz.py` runs the cases and checks the promises. What it must know about a case, such as what a column may become,
+is computed here from the table itself, not by the library.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,26 +136,27 @@ def keys(rows: Any) -> list[Key]:
 
 @dataclass
 class Limit:
-    """What the caller wishes of one column, told by the table and the options alone."""
+    """What the caller allows one column to be, from the table and the options alone."""
 
     name: Any
     numeric: bool
     whole: bool
     low: float
     high: float
-    known: list[Any]  # categories that are allowed
+    known: list[Any]  # values that are allowed, for categories and where `listed`
     order: list[Any]  # all categories, from low to high where they have an order
     ordered: bool
     stays: bool
     direction: str | None = None
+    listed: bool = False  # are the allowed numbers listed one by one?
 
     def breach(self, value: Any, before: Any) -> str | None:
-        """How a value of a row that was asked breaks a wish; None if it does not."""
+        """How a value of a row that was sent breaks the limit; None if it does not."""
         if self.stays and value != before:
             return "is frozen, or never varies"
-        if not self.numeric and value not in self.known:
-            return "is no category that is known and allowed"
-        if self.numeric and not self.low <= value <= self.high:
+        if (self.listed or not self.numeric) and value not in self.known:
+            return "is not one of the allowed values"
+        if self.numeric and not self.listed and not self.low <= value <= self.high:
             return f"is outside {self.low} to {self.high}"
         if self.whole and value != int(value):
             return "is not whole"
@@ -169,7 +168,7 @@ class Limit:
 
 
 def limits(data: Any) -> list[Limit]:
-    """What each column may become without any wish: what the table shows."""
+    """What each column may become without options: what the table contains."""
     found = []
     for j, values in enumerate(columns_of(data)):
         numeric = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
@@ -184,8 +183,8 @@ def limits(data: Any) -> list[Limit]:
     return found
 
 
-def wishes(dice: Dice, found: list[Limit]) -> dict[str, Any]:
-    """Random wishes; `found` is told of them."""
+def restrictions(dice: Dice, found: list[Limit]) -> dict[str, Any]:
+    """Random options about columns; `found` is changed accordingly."""
     options: dict[str, Any] = {}
     if dice.chance(0.3):
         options["freeze"] = []
@@ -193,27 +192,25 @@ def wishes(dice: Dice, found: list[Limit]) -> dict[str, Any]:
             options["freeze"].append(limit.name)
             limit.stays = True
     if dice.chance(0.4):
-        options["ranges"] = {}
+        ranges, values = options["ranges"], options["values"] = {}, {}
         for limit in dice.some(found)[:2]:
-            if limit.numeric:
+            if limit.numeric and dice.chance(0.8):
                 width = limit.high - limit.low
                 ends = (limit.low + dice.one([-0.5, 0, 0.1]) * width, limit.high - dice.one([-0.5, 0, 0.3]) * width)
-                limit.low, limit.high = options["ranges"][limit.name] = ends
+                limit.low, limit.high = ranges[limit.name] = ends
             else:
-                limit.known = dice.some(limit.known)
-                options["ranges"][limit.name] = list(limit.known)
+                limit.known, limit.listed = dice.some(limit.known), True
+                values[limit.name] = list(limit.known)
     if dice.chance(0.3):
         options["directions"] = {}
         for limit in dice.some([f for f in found if f.numeric or f.ordered])[:2]:
             limit.direction = options["directions"][limit.name] = dice.one(["increase", "decrease"])
-    if dice.chance(0.2):
-        options["weights"] = {limit.name: dice.one([0.1, 1, 3.5]) for limit in dice.some(found)}
     return options
 
 
 @dataclass
 class Rule:
-    """The caller's own: a number at most so large, or a category that is out of question."""
+    """A rule of the caller: the most that a number may be, or a category that is not allowed."""
 
     column: int
     most: float | None
@@ -237,23 +234,23 @@ def rule(dice: Dice, data: Any, found: list[Limit]) -> Rule:
 
 
 class Interrupted(BaseException):
-    """As Ctrl-C is: nobody may take it for an error of the model."""
+    """Like KeyboardInterrupt: not an error of the model."""
 
 
 class Model:
-    """Decides by a sum over the columns, counts every row that it is sent, and may fail at one of the calls."""
+    """Decides by a sum over the columns, records every row that it is sent, and may fail at one of the calls."""
 
     def __init__(self, case: Case, healthy: bool = False) -> None:
         self.case, self.fails = case, None if healthy else case.fails
         self.sent: list[Key] = []
-        self.told: dict[Key, Any] = {}  # the first answer to each row, whoever gave it
+        self.answered: dict[Key, Any] = {}  # the first answer to each row, imported ones included
         self.complaints: list[str] = []
         self.calls = 0
 
     def answer(self, rows: Any) -> list[Any]:
-        """The labels of rows that somebody pays for."""
+        """The labels of rows that are paid for."""
         data, asked = self.case.data, keys(rows)
-        if self.told.keys() & set(asked) or len(set(asked)) < len(asked):
+        if self.answered.keys() & set(asked) or len(set(asked)) < len(asked):
             self.complaints.append(f"a row that has an answer is paid for again: {rows!r}")
         as_known = rows.dtypes.equals(data.dtypes) if isinstance(data, pd.DataFrame) else rows.dtype == data.dtype
         if type(rows) is not type(data) or not as_known:
@@ -264,9 +261,9 @@ class Model:
             return self._fail(len(asked))
         labels = self.case.decide(asked)
         for key, label in zip(asked, labels, strict=True):
-            self.told.setdefault(key, label)
+            self.answered.setdefault(key, label)
         if isinstance(rows, np.ndarray):
-            rows[:] = rows[:1]  # a model may do with its rows what it likes
+            rows[:] = rows[:1]  # a model may change the rows it gets
         return labels
 
     def _fail(self, n: int) -> list[Any]:
@@ -290,7 +287,7 @@ class Model:
         match self.case.form:
             case "scores":
                 if len(labels) != len(rows) or None in labels:
-                    return labels  # what is wrong stays wrong
+                    return labels  # the planned failure
                 return pd.DataFrame(self.probabilities(labels), columns=self.case.labels)
             case "array":
                 return np.array(labels)
@@ -301,7 +298,7 @@ class Model:
 
 
 class Estimator(Model):
-    """The same with methods, as scikit-learn's have them."""
+    """The same with the methods of a scikit-learn classifier."""
 
     @property
     def classes_(self) -> Any:
@@ -318,7 +315,7 @@ class Estimator(Model):
 
 
 class Case:
-    """All that a run is made of; the same number gives the same case."""
+    """Everything that a run needs; the same number gives the same case."""
 
     def __init__(self, number: int) -> None:
         self.number, dice = number, Dice(number)
@@ -332,9 +329,12 @@ class Case:
         self.mode = dice.one(MODES)
         self.limits = limits(self.data)
         self.rule: Rule | None = None
-        self.options = self._options(dice)
-        self.setup = self._setup(dice)
-        self.form = "scores" if self.setup.get("scores") else dice.one(["list", "array", "column"])
+        self.cost: dict[str, Any] = {}  # arguments of acex.Cost
+        self.options = self._options(dice)  # of explain
+        self.model_options: dict[str, Any] = {"scores": True} if dice.chance(0.2) else {}  # of acex.Model
+        self.setup = self._setup(dice)  # of Explainer
+        self.answers = self._answers(dice) if dice.chance(0.2) else None  # to import: rows and labels
+        self.form = "scores" if self.model_options else dice.one(["list", "array", "column"])
         self.estimator = dice.chance(0.3)
         fails = dice.whole(1, 5), dice.one(["raise", "interrupt", "short", "none"])
         self.fails = fails if dice.chance(0.25) else None
@@ -350,26 +350,37 @@ class Case:
         total = dice.whole(1, 12) if dice.chance(0.5) else None
         self.budget_total = total if self.mode == "many" and self.on_disk else None
         self.is_repeated = self.on_disk or dice.chance(0.3)
-        self.in_parts = dice.chance(0.5)  # labels are told one by one
-        self.told = self._told()
+        self.in_parts = dice.chance(0.5)  # session.tell gets labels one by one
         self.mistake = mistake(dice, self) if dice.chance(0.12) else None
-        if self.mistake is not None:  # nothing else is to be wrong
+        if self.mistake is not None:  # nothing else may be wrong
             self.setup, self.options = {}, {"budget": 4, "seed": 0}
+            self.model_options, self.cost, self.answers = {}, {}, None
+            if self.mistake.owner == "import_answers":
+                self.answers = self.mistake.value
+            else:
+                self.arguments(self.mistake.owner)[self.mistake.name] = self.mistake.value
+
+    def arguments(self, owner: str) -> dict[str, Any]:
+        """The arguments that the case passes to this function or class."""
+        return {"explain": self.options, "Explainer": self.setup, "Model": self.model_options, "Cost": self.cost}[owner]
 
     def _options(self, dice: Dice) -> dict[str, Any]:
-        options = wishes(dice, self.limits)
+        options = restrictions(dice, self.limits)
+        if dice.chance(0.2):
+            self.cost["weights"] = {limit.name: dice.one([0.1, 1, 3.5]) for limit in dice.some(self.limits)}
         options["budget"] = dice.one([2, 3, 3, 4, 4, 5, 7])
         options["seed"] = dice.whole(0, 3)
         if dice.chance(0.5):
             options["target"] = dice.one([dice.one(self.labels), dice.some(self.labels)])
         if dice.chance(0.3):
-            self.rule = options["constraint"] = rule(dice, self.data, self.limits)
+            self.rule = rule(dice, self.data, self.limits)
+            options["rules"] = dice.one([self.rule, [self.rule]])
         if dice.chance(0.15):
             options["count"] = 2
         if dice.chance(0.3):
             options["queries_per_round"] = dice.whole(1, 4)
         if dice.chance(0.1):
-            options["beta"] = dice.one([0, 0.5, 20])
+            self.cost["beta"] = dice.one([0, 0.5, 20])
         if dice.chance(0.3):
             begins = dice.one(["reference", "normal"])
             small = acex.Penalty(n0=dice.whole(1, 4), sobol=16, lambda_max=1e3, initial=begins)
@@ -380,27 +391,31 @@ class Case:
         setup: dict[str, Any] = {}
         if dice.chance(0.3):
             setup["plausibility"] = dice.one([None, acex.Plausibility(threshold=-3.0, neighbours=3)])
-        if dice.chance(0.03):  # a forest grows from them, which takes its time
-            setup["labels"] = [dice.one(self.labels) if dice.chance(0.1) else x for x in self.decide(keys(self.data))]
-        if dice.chance(0.3):
-            setup["pool"] = False
-        if dice.chance(0.2):
-            setup["scores"] = True
-        if dice.chance(0.2):
-            rows = part(self.data, dice.rng.integers(0, len(self.data), dice.whole(1, 5)))
-            told = dict.fromkeys(keys(rows))
-            # Sometimes not what the model would say now: what it said once stands.
-            labels = {k: dice.one(self.labels) if dice.chance(0.2) else self.decide([k])[0] for k in told}
-            setup["answers"] = (rows, [labels[k] for k in keys(rows)])
+        if dice.chance(0.03):  # training a forest on them takes a while
+            setup["outcomes"] = [dice.one(self.labels) if dice.chance(0.1) else x for x in self.decide(keys(self.data))]
+        if dice.chance(0.3) and self.mode != "explain":
+            setup["share_answers"] = False
         return setup
 
-    def _told(self) -> dict[Key, Any]:
-        """What is known of the model before it is asked."""
-        rows, labels = self.setup.get("answers", (part(self.data, []), []))
-        return dict(reversed(list(zip(keys(rows), labels, strict=True))))  # the first one stands
+    def _answers(self, dice: Dice) -> tuple[Any, list[Any]]:
+        """Rows and labels to import, sometimes not what the model would answer now: the recorded answer holds."""
+        rows = part(self.data, dice.rng.integers(0, len(self.data), dice.whole(1, 5)))
+        labels = {
+            key: dice.one(self.labels) if dice.chance(0.2) else self.decide([key])[0]
+            for key in dict.fromkeys(keys(rows))
+        }
+        return rows, [labels[key] for key in keys(rows)]
+
+    @property
+    def answered(self) -> dict[Key, Any]:
+        """The answers that are known before the model is queried."""
+        if self.answers is None or self.mistake is not None:
+            return {}
+        rows, labels = self.answers
+        return dict(zip(keys(rows), labels, strict=True))
 
     def x(self, i: int) -> Any:
-        """Row i of those to be explained, in one of the forms that there are."""
+        """Row i of those to be explained, in one of the accepted forms."""
         row = part(self.rows, [i])
         if isinstance(row, pd.DataFrame):
             return [row, row.iloc[0], dict(zip(row.columns, keys(row)[0], strict=True))][self.number % 3]
@@ -417,56 +432,65 @@ class Case:
         return float(total)
 
     def decide(self, asked: Sequence[Key]) -> list[Any]:
-        """What the model says of these rows, at no cost."""
+        """What the model answers for these rows; costs nothing."""
         return [self.labels[int((self._score(key) > self._cuts).sum())] for key in asked]
 
     def model(self, healthy: bool = False) -> Model:
         return (Estimator if self.estimator else Model)(self, healthy)
 
     def __str__(self) -> str:
-        told = {name: value for name, value in vars(self).items() if name[0] != "_" and name not in ("data", "limits")}
-        return "\n".join([f"case {self.number}:", *(f"  {n} = {v!r}" for n, v in told.items()), repr(self.data)])
+        shown = {name: value for name, value in vars(self).items() if name[0] != "_" and name not in ("data", "limits")}
+        return "\n".join([f"case {self.number}:", *(f"  {n} = {v!r}" for n, v in shown.items()), repr(self.data)])
 
 
-def mistake(dice: Dice, case: Case) -> Any:
-    """The name of an argument, a wrong value, and a word that the error must have."""
-    name = case.limits[0].name
-    wrong: list[tuple[str, Any, str]] = [
-        ("budget", dice.one([1, 0, -3, 2.5, "4", None, True]), "budget"),
-        ("budgett", 5, "budgett"),
-        ("count", dice.one([0, -1, 1.5, "2"]), "count"),
-        ("queries_per_round", dice.one([0, 1.5, None]), "queries_per_round"),
-        ("seed", dice.one([-1, 0.5, "a"]), "seed"),
-        ("freeze", dice.one([["nonsense"], "nonsense"]), "nonsense"),
-        ("ranges", {"nonsense": (0, 1)}, "nonsense"),
-        ("ranges", dice.one([[1, 2], {name: 5}, {name: (3,)}]), "ranges"),
-        ("directions", {"nonsense": "increase"}, "nonsense"),
-        ("directions", {name: "sideways"}, "sideways"),
-        ("weights", {name: dice.one([0, -1, np.nan, "x"])}, "weight"),
-        ("beta", dice.one([-1, np.nan, np.inf, "x"]), "beta"),
-        ("target", [], "target"),
-        ("strategy", dice.one(["best", None, 3]), "strategy"),
-        ("constraint", lambda rows: np.zeros(len(rows) + 1, dtype=bool), "constraint"),
-        ("plausibility", dice.one([0.3, "no"]), "plausibility"),
-        ("space", dice.one([5, "space"]), "space"),
-        ("timeout", dice.one([0, -1, np.nan, "x"]), "timeout"),
-        ("answers", dice.one([5, (1, 2, 3), (case.data, ["no"])]), "answers"),
-        ("labels", dice.one([["no"], 5, [None] * len(case.data)]), "labels"),
-        ("model_id", 5, "model_id"),
+@dataclass
+class Mistake:
+    """A wrong argument of a function or class, and a word that the error must contain."""
+
+    owner: str
+    name: str
+    value: Any
+    word: str
+
+
+def mistake(dice: Dice, case: Case) -> Mistake:
+    name, n = case.limits[0].name, len(case.data)
+    wrong: list[tuple[str, str, Any, str]] = [
+        ("explain", "budget", dice.one([1, 0, -3, 2.5, "4", None, True]), "budget"),
+        ("explain", "budgett", 5, "budgett"),
+        ("explain", "count", dice.one([0, -1, 1.5, "2"]), "count"),
+        ("explain", "queries_per_round", dice.one([0, 1.5, None]), "queries_per_round"),
+        ("explain", "time_limit", dice.one([0, -1, np.nan, "x"]), "time_limit"),
+        ("explain", "max_changes", dice.one([0, 1.5, "2"]), "max_changes"),
+        ("explain", "seed", dice.one([-1, 0.5, "a"]), "seed"),
+        ("explain", "freeze", dice.one([["nonsense"], "nonsense"]), "nonsense"),
+        ("explain", "freeze", 5, "freeze"),
+        ("explain", "ranges", {"nonsense": (0, 1)}, "nonsense"),
+        ("explain", "ranges", dice.one([[1, 2], {name: 5}, {name: (3,)}]), "ranges"),
+        ("explain", "values", {"nonsense": [0, 1]}, "nonsense"),
+        ("explain", "values", dice.one([[1, 2], {name: 5}, {name: []}]), "values"),
+        ("explain", "directions", {"nonsense": "increase"}, "nonsense"),
+        ("explain", "directions", {name: "sideways"}, "sideways"),
+        ("explain", "target", [], "target"),
+        ("explain", "strategy", dice.one(["best", None, 3]), "strategy"),
+        ("explain", "cost", dice.one([3, {"beta": 1}]), "cost"),
+        ("explain", "rules", lambda rows: np.zeros(len(rows) + 1, dtype=bool), "rules"),
+        ("explain", "rules", dice.one([5, [None], ""]), "rules"),
+        ("explain", "constraint", lambda rows: np.ones(len(rows), dtype=bool), "rules"),
+        ("explain", "effort", "spend", "Feasible(effort"),
+        ("Explainer", "labels", ["no"] * n, "outcomes"),
+        ("Explainer", "model_id", "a", "name="),
+        ("Explainer", "plausibility", dice.one([0.3, "no"]), "plausibility"),
+        ("Explainer", "space", dice.one([5, "space"]), "space"),
+        ("Explainer", "outcomes", dice.one([["no"], 5, [None] * n]), "outcomes"),
+        ("Model", "timeout", dice.one([0, -1, np.nan, "x"]), "timeout"),
+        ("Model", "noise", dice.one([0.5, -0.1, "x", np.nan]), "noise"),
+        ("Model", "name", dice.one([5, ""]), "name"),
+        ("Cost", "weights", {name: dice.one([0, -1, np.nan, "x"])}, "weight"),
+        ("Cost", "weights", {"nonsense": 2}, "nonsense"),
+        ("Cost", "beta", dice.one([-1, np.nan, np.inf, "x"]), "beta"),
+        ("Cost", "per_category", dice.one([0, np.inf, "x"]), "per_category"),
+        ("import_answers", "labels", (case.data, dice.one([["no"], 5, [None] * n])), "label"),
+        ("import_answers", "rows", (dice.one([5, None, pd.DataFrame({"nonsense": [1]})]), ["no"]), "row"),
     ]
-    return dice.one(wrong)
-
-
-ABOUT_MODEL = ("labels", "space", "plausibility", "scores", "pool", "answers", "model_id", "timeout")
-
-
-if __name__ == "__main__":
-    from tempfile import TemporaryDirectory
-
-    from test_fuzz import attack
-
-    chosen = Case(int(sys.argv[1]))
-    print(chosen)
-    with TemporaryDirectory() as folder:
-        attack(chosen, Path(folder))
-    print("every promise holds")
+    return Mistake(*dice.one(wrong))

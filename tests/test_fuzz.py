@@ -1,10 +1,11 @@
-"""The promises of the README under random tables, models and wishes; `fuzz` says how a case is made.
+"""The promises of the README with random tables, models and options; `fuzz` makes the cases.
 
-A case that fails says its number: `python tests/fuzz.py NUMBER` shows it and runs it alone.
+The message of a failure contains the number of the case: `python tests/test_fuzz.py NUMBER` shows it and runs it alone.
 """
 
 from __future__ import annotations
 
+import sys
 import traceback
 import uuid
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from acex.plan.plan import Plan
 from acex.plan.target import Target
 from acex.search.search import Search
 from acex.space.region import Region
-from fuzz import ABOUT_MODEL, Case, Interrupted, Key, Model, keys, part
+from fuzz import Case, Interrupted, Key, Model, keys, part
 
 NAME = "fuzzed-v1"
 BLOCK = 20  # cases in a quick test, of which there are ten
@@ -35,7 +37,7 @@ SLOW_BLOCK = 250  # in a slow one, of which there are twenty
 
 @dataclass
 class Run:
-    """What came of a case: the explanations, each with the row it is of, and an error."""
+    """The result of a case: the explanations, each with the row that it explains, and an error."""
 
     model: Model
     explanations: list[tuple[Key, acex.Explanation]] = field(default_factory=list)
@@ -52,10 +54,10 @@ class Run:
         return [(e.outcome, e.stopped_by, e.costs, e.ending.counterfactuals) for _, e in self.explanations]
 
 
-def run(case: Case, path: Path | None, told: dict[Key, Any] | None = None, stop_after: int | None = None) -> Run:
-    """The case run once, over a ledger in this file or in memory; `told`: what it knows, if it is run again."""
-    done = Run(case.model() if told is None else case.model(healthy=True))
-    done.model.told |= told or case.told
+def run(case: Case, path: Path | None, before: Run | None = None, stop_after: int | None = None) -> Run:
+    """Run the case once with a ledger in this file or in memory; `before` is the run that it continues."""
+    done = Run(case.model(healthy=before is not None))
+    done.model.answered |= case.answered if before is None else before.model.answered
     try:
         with open_ledger(path) as ledger:
             if case.lifetime is not None:
@@ -67,20 +69,22 @@ def run(case: Case, path: Path | None, told: dict[Key, Any] | None = None, stop_
 
 
 def _run(case: Case, ledger: BaseLedger, done: Run, stop_after: int | None) -> None:
-    setup, options = {**case.setup, "ledger": ledger, "model_id": NAME}, dict(case.options)
-    if case.mistake is not None:
-        (setup if case.mistake[0] in ABOUT_MODEL else options)[case.mistake[0]] = case.mistake[1]
-    rows = keys(case.rows)
+    rows, setup, options = keys(case.rows), {**case.setup, "ledger": ledger}, dict(case.options)
+    model = acex.Model(done.model, **{"name": NAME, **case.model_options})
+    if case.cost:
+        options["cost"] = acex.Cost(**case.cost)
+    if case.answers is not None:
+        acex.Explainer(model, case.data, ledger=ledger).import_answers(*case.answers)
     if case.mode == "explain":
         try:
-            e = acex.explain(done.model, case.x(0), data=case.data, **setup, **options)
+            e = acex.explain(model, case.x(0), case.data, **setup, **options)
             done.explanations.append((rows[0], e))
         except BaseException as error:
             if getattr(error, "explanation", None) is not None:
                 done.explanations.append((rows[0], error.explanation))  # type: ignore[attr-defined]
             raise
         return
-    explainer = acex.Explainer(done.model, case.data, **setup)
+    explainer = acex.Explainer(model, case.data, **setup)
     if case.mode == "many":
         done.batch = explainer.explain_many(case.rows, n_jobs=1, budget_total=case.budget_total, **options)
         done.explanations += zip(rows, done.batch, strict=True)
@@ -98,7 +102,7 @@ def _run(case: Case, ledger: BaseLedger, done: Run, stop_after: int | None) -> N
 
 
 def ask_and_tell(case: Case, session: Any, model: Model) -> None:
-    """As a laboratory would: whole rounds, or row by row from the last on, and some twice."""
+    """Tell whole rounds, or row by row from the last one, each twice."""
     while (rows := session.ask()) is not None:
         labels = model.answer(rows.copy())
         for i in reversed(range(len(rows))) if case.in_parts else ():
@@ -111,12 +115,12 @@ def ask_and_tell(case: Case, session: Any, model: Model) -> None:
 
 
 def attack(case: Case, folder: Path) -> bool:
-    """Whether anything was asked at all. Raises at the first promise that is broken."""
+    """Was any row sent? Raises at the first promise that is broken."""
     path = folder / f"{case.number}.db" if case.on_disk else None
     first = run(case, path, stop_after=case.stop_after)
     check(case, first)
     if case.is_repeated:
-        # The same seed asks the same rows, also where answers are written somewhere else.
+        # The same seed sends the same rows, also with another ledger.
         single = case.mode in ("explain", "steps", "ask and tell")
         again = run(case, None if single or path is None else folder / f"{case.number}-again.db")
         check(case, again)
@@ -130,8 +134,8 @@ def attack(case: Case, folder: Path) -> bool:
 
 
 def resume(case: Case, path: Path, first: Run, undisturbed: Run) -> None:
-    """What was stopped goes on, what ended stays ended, and nothing is paid for twice."""
-    later = run(case, path, told=first.model.told)
+    """What was interrupted continues, what has ended stays ended, and nothing is paid for twice."""
+    later = run(case, path, before=first)
     sent = [*first.model.sent, *later.model.sent]
     check(case, later, before=first)
     if case.fails is None:  # a row in doubt may have been charged, and counts
@@ -141,7 +145,7 @@ def resume(case: Case, path: Path, first: Run, undisturbed: Run) -> None:
         assert later.model.sent == []
         assert later.ends == first.ends
     else:
-        last = run(case, path, told=later.model.told)
+        last = run(case, path, before=later)
         assert last.model.sent == []
         assert last.asked == later.asked
 
@@ -151,7 +155,7 @@ def failed(done: Run) -> bool:
 
 
 def check(case: Case, done: Run, before: Run | None = None) -> None:
-    """Every promise, for what one run has asked and found; `before` is the run that it went on from."""
+    """Every promise, for what one run has sent and found; `before` is the run that it continued."""
     model = done.model
     assert model.complaints == []
     n = len(model.sent)
@@ -169,23 +173,23 @@ def check(case: Case, done: Run, before: Run | None = None) -> None:
     check_error(case, done)
     for factual, e in done.explanations:
         assert e.n_queries <= case.options["budget"]
-        check_explanation(case, factual, e, model.told)
+        check_explanation(case, factual, e, model.answered)
 
 
 ARGUMENTS = {*signature(acex.explain).parameters, "feature", "column", "row"}
+NOTHING_LEFT = "No feature can change"
 
 
 def check_error(case: Case, done: Run) -> None:
-    """An error says what is wrong, and what is wrong with the arguments is said before anything is asked."""
-    error = done.error
-    if case.mistake is not None:
-        said = [e.error or "" for _, e in done.explanations] if error is None else [str(error)]
-        assert isinstance(error, (ValueError, TypeError)) or (case.mode == "many" and failed(done)), repr(case.mistake)
-        # Rows that cannot change at all are told first, whatever else is wrong.
-        words = (case.mistake[2], "No feature can change")
-        assert said and all(any(word in one for word in words) for one in said), f"{case.mistake} gave {said}"
+    """An error names what is wrong; a wrong argument is refused before a row is sent."""
+    error, mistake = done.error, case.mistake
+    if mistake is not None:
+        messages = [e.error or "" for _, e in done.explanations] if error is None else [str(error)]
+        assert isinstance(error, (ValueError, TypeError)) or (case.mode == "many" and failed(done)), repr(mistake)
+        # A row that cannot change at all is refused first, whatever else is wrong.
+        assert messages and all(mistake.word in m or NOTHING_LEFT in m for m in messages), f"{mistake} gave {messages}"
         assert done.model.sent == []
-    if error is None:
+    if error is None or mistake is not None:
         return
     if isinstance(error, Interrupted):
         assert case.fails is not None
@@ -199,30 +203,30 @@ def check_error(case: Case, done: Run) -> None:
         assert isinstance(error, (ValueError, TypeError)), repr(error)
         names = [str(limit.name) for limit in case.limits]
         assert any(word in str(error) for word in (*ARGUMENTS, *names)), repr(error)
-        assert not done.model.sent or len(case.rows) > 1, f"paid before it was said: {error!r}"
+        assert not done.model.sent or len(case.rows) > 1, f"a row was sent before the error: {error!r}"
 
 
-def check_explanation(case: Case, factual: Key, e: acex.Explanation, told: dict[Key, Any]) -> None:
+def check_explanation(case: Case, factual: Key, e: acex.Explanation, answered: dict[Key, Any]) -> None:
     target = Target.of(case.options.get("target"))
     asked = [tuple(step.row.values()) for step in e.steps]
     if e.outcome == "failed":
         assert e.error
     for position, (row, step) in enumerate(zip(asked, e.steps, strict=True)):
-        assert step.label == told[row], f"row {row} was not labelled so by the model"
+        assert step.label == answered[row], f"row {row}: not the label that the model gave"
         if position == 0:
             assert row == factual
             continue
         for limit, value, was in zip(case.limits, row, factual, strict=True):
             assert (how := limit.breach(value, was)) is None, f"{limit.name!r}: {value!r}, before {was!r}, {how}"
         assert case.rule is None or case.rule.allows(row), f"row {row} breaks {case.rule}"
-    assert len(set(asked)) == len(asked), "a row was asked twice"
+    assert len(set(asked)) == len(asked), "a row was sent twice"
     found = keys(e.counterfactuals)
     assert (e.outcome == "found") == bool(found)
     for row in found:
         assert row in asked[1:]
-        assert target.is_hit(told[row], told[factual])
+        assert target.is_hit(answered[row], answered[factual])
     if found:
-        assert e.label_after == told[found[0]] and e.label_before == told[factual]
+        assert e.label_after == answered[found[0]] and e.label_before == answered[factual]
         if isinstance(case.data, pd.DataFrame):
             assert e.counterfactuals.dtypes.equals(case.data.dtypes)
         else:
@@ -237,18 +241,18 @@ def check_explanation(case: Case, factual: Key, e: acex.Explanation, told: dict[
 
 
 def attack_all(numbers: Sequence[int], folder: Path, most: int = 5) -> None:
-    """Attack these cases, and tell of the first few that break a promise."""
+    """Attack these cases; the error shows the first few that break a promise."""
     broken: list[str] = []
     alive = 0
     for number in numbers:
         try:
             alive += attack(Case(number), folder)
         except Exception:
-            broken.append(f"case {number}: python tests/fuzz.py {number}\n{traceback.format_exc(limit=-2)}")
+            broken.append(f"case {number}: python tests/test_fuzz.py {number}\n{traceback.format_exc(limit=-2)}")
         if len(broken) == most:
             break
     assert not broken, "\n".join(broken)
-    assert alive > len(numbers) / 2  # what is refused at the door tests nothing else
+    assert alive > len(numbers) / 2  # a case that is refused at once tests nothing else
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -262,7 +266,7 @@ def test_every_promise_holds_in_five_thousand_random_cases(block: int, tmp_path:
     attack_all(range(1000 + block * SLOW_BLOCK, 1000 + (block + 1) * SLOW_BLOCK), tmp_path)
 
 
-# -- what is broken is noticed -------------------------------------------------------------------------------
+# -- a broken library is noticed -------------------------------------------------------------------------------
 
 
 def overdraws(patch: pytest.MonkeyPatch) -> None:
@@ -275,16 +279,15 @@ def sends_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def mistakes_labels(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("acex.api.as_labels", lambda answer, n: as_labels(answer, n)[::-1])
+    patch.setattr("acex.models.model.as_labels", lambda answer, n: as_labels(answer, n)[::-1])
 
 
-def ignores_wishes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Region, "snap", lambda region, X: region.space.snap(X))
-    patch.setattr(Region, "contains", lambda region, X: np.ones(len(X), dtype=bool))  # which would find it out
+def ignores_limits(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Region, "_snapped", lambda region, X: region.space.snap(X))
 
 
 def ignores_rules(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Region, "_meets_constraint", lambda region, X: np.ones(len(X), dtype=bool))
+    patch.setattr(Region, "_holds", lambda region, function, X: np.ones(len(X), dtype=bool))
 
 
 def forgets_seeds(patch: pytest.MonkeyPatch) -> None:
@@ -297,13 +300,13 @@ def forgets_the_past(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "option"),  # and one that cases must have for it to matter
+    ("broken", "option"),  # the option that a case must have to show the fault
     [
         (overdraws, "budget"),
         (sends_twice, "budget"),
         (mistakes_labels, "budget"),
-        (ignores_wishes, "freeze"),
-        (ignores_rules, "constraint"),
+        (ignores_limits, "freeze"),
+        (ignores_rules, "rules"),
         (forgets_seeds, "seed"),
         (forgets_the_past, "seed"),
     ],
@@ -313,5 +316,13 @@ def test_a_broken_promise_is_noticed(
 ) -> None:
     broken(monkeypatch)
     concerned = [number for number in range(100) if option in Case(number).options]
-    with pytest.raises(AssertionError, match=r"python tests/fuzz.py \d+"):
+    with pytest.raises(AssertionError, match=r"python tests/test_fuzz.py \d+"):
         attack_all(concerned, tmp_path, most=1)
+
+
+if __name__ == "__main__":
+    chosen = Case(int(sys.argv[1]))
+    print(chosen)
+    with TemporaryDirectory() as temporary:
+        attack(chosen, Path(temporary))
+    print("every promise holds")

@@ -145,7 +145,7 @@ def test_more_queries_or_time_continue_the_same_explanation(option: dict[str, An
 @pytest.mark.parametrize(("old", "new"), RENAMED.items())
 def test_an_old_argument_names_the_new_one(old: str, new: str) -> None:
     arguments: dict[str, Any] = {old: None}
-    with pytest.raises(TypeError, match=f"unknown argument '{old}'; did you mean") as caught:
+    with pytest.raises(TypeError, match=f"unknown argument '{old}'") as caught:
         acex.explain(bank, rejected(PEOPLE), PEOPLE, **arguments)
     assert new in str(caught.value)
 

@@ -97,6 +97,8 @@ def _target(name: str, value: Any) -> Target:
 def _columns(name: str, value: Any) -> tuple[str | int, ...]:
     if isinstance(value, str):
         raise ValueError(f"{name}: expected a list of features, got the text {value!r}; write {name}=[{value!r}].")
+    if not isinstance(value, Iterable):
+        raise ValueError(f"{name}: expected a list of features, got {value!r}.")
     return tuple(value)
 
 
@@ -303,8 +305,8 @@ def suggests_names(function: Callable[P, T]) -> Callable[P, T]:
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
         for name in kwargs:
             if name not in known:
-                hint = f"; did you mean {RENAMED[name]!r}?" if name in RENAMED else did_you_mean(name, known)
-                raise TypeError(f"{function.__qualname__}: unknown argument {name!r}{hint}")
+                hint = f" Did you mean {RENAMED[name]!r}?" if name in RENAMED else did_you_mean(name, known)
+                raise TypeError(f"{function.__qualname__}: unknown argument {name!r}.{hint}")
         return function(*args, **kwargs)
 
     return checked

@@ -270,8 +270,8 @@ def test_outcomes_of_one_side_only_are_no_hint() -> None:
     assert outcome_model(p.region.space, p.reference, np.zeros(len(p.reference), dtype=bool)) is None
 
 
-def test_labels_must_be_one_a_row() -> None:
-    with pytest.raises(ValueError, match=r"one outcome for each of the 3 rows of data, got shape \(2,\)"):
+def test_outcomes_must_be_one_per_row() -> None:
+    with pytest.raises(ValueError, match=r"outcomes: .*3 rows.*\(2,\)"):
         as_outcomes(["a", "b"], 3)
 
 

@@ -21,22 +21,22 @@ MAX_SINGLE = 1e30  # largest number that trees get: they sum float32 values
 MAX_ROWS = 20_000  # a forest of more rows is slower and no better
 
 
-def as_outcomes(labels: Any, n: int) -> list[Hashable]:
+def as_outcomes(given: Any, n: int) -> list[Hashable]:
     """One outcome for each of n reference rows, as plain values.
 
     Raises:
         ValueError: their number is wrong, or some are missing.
     """
-    outcomes: list[Hashable] = np.asarray(labels).tolist()
-    if np.ndim(labels) != 1 or len(outcomes) != n:
+    outcomes: list[Hashable] = np.asarray(given).tolist()
+    if np.ndim(given) != 1 or len(outcomes) != n:
         raise ValueError(
-            f"labels: expected one outcome for each of the {n} rows of data, got shape {np.shape(labels)}."
+            f"outcomes: expected one outcome for each of the {n} rows of data, got shape {np.shape(given)}."
         )
     missing = [i for i, outcome in enumerate(outcomes) if is_missing(outcome)]
     if missing:
         raise ValueError(
-            f"labels: {len(missing)} of {n} outcomes are missing (first in row {missing[0]}). Remove those rows from "
-            f"data, or omit labels."
+            f"outcomes: {len(missing)} of {n} are missing (first in row {missing[0]}). Remove those rows from "
+            f"data, or omit outcomes."
         )
     return outcomes
 
