@@ -32,6 +32,9 @@ def changed(rows):
 def broken(rows):
     raise RuntimeError("out of order")
 
+def quotes(rows):
+    raise RuntimeError(f"cannot score {rows.to_dict('records')}")
+
 number = 3
 """
 MODEL = ("--model", "acex_test_bank:decide")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from acex import __version__
-from test_docs import ROOT, blocks, set_up_files
+from documentation import ROOT, blocks, set_up_files
 
 PYTHONS = ("3.11", "3.12", "3.13")
 BESIDE = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")  # what an sdist needs besides the package

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from acex.show.plots.groups import groups_record
 from hypothesis import given
 from hypothesis import strategies as st
 
 import acex
 from acex.audit.groups import Groups, difference, estimate, grouping, holm, interleaved, p_value, wilson
 from acex.engine.row_result import RowResult
+from acex.show.plots import groups_record
 
 
 def line(cost: float = math.nan, features: tuple[str, ...] = (), queries: int = 5, outcome: str = "") -> RowResult:
@@ -87,6 +87,12 @@ def test_p_values_are_those_of_random_permutations(measure: str) -> None:
     shuffled = rng.permuted(np.tile(np.concatenate([x, y]), (20_000, 1)), axis=1)
     apart = np.abs(take(shuffled[:, : len(x)], axis=1) - take(shuffled[:, len(x) :], axis=1))
     assert p_value(measure, x, y, rng) == pytest.approx((apart >= seen - 1e-12).mean(), abs=0.03)
+
+
+def test_one_value_of_a_group_has_no_p_value_but_one_of_its_share() -> None:
+    rng, one, more = np.random.default_rng(0), np.array([1.0]), np.array([1.0, 0.0, 1.0])
+    assert all(math.isnan(p_value(measure, one, more, rng)) for measure in ("cost", "changes", "queries"))
+    assert p_value("found", one, more, rng) == 1.0
 
 
 def test_adjusted_p_values_are_holm_s() -> None:

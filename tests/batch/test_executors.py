@@ -126,7 +126,7 @@ def test_a_scheduler_that_goes_away_is_reported_and_the_same_call_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(client, "nthreads", gone)
         with pytest.raises(acex.ExecutorFailed, match="OSError: Timed out"):
-            next(finished)
+            list(finished)  # several rows may have been done at once
     again = asked.explain_many(LOW[:8], budget=2, executor=acex.DaskExecutor(client))
     assert len(again.frame()) == 8 and again.errors == {}
     assert max(Counter(bill.lines()).values()) == 1

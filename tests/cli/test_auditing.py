@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from commands import MODEL, bill, run
 
@@ -36,7 +39,7 @@ def test_an_explanation_is_verified_without_queries_or_with_two() -> None:
     assert "2 rows will be sent, and paid for" in result.stderr and len(bill()) == sent + 2
     assert json.loads(result.stdout)["holds"]
     result = run("verify", "why.json", "--model", "acex_test_bank:changed")
-    assert result.exit_code == 1 and "the row is 'good' to the model; it was 'bad'" in " ".join(result.stdout.split())
+    assert result.exit_code == 1 and "'good' for the row; it was 'bad'" in " ".join(result.stdout.split())
 
 
 def test_a_change_is_found_in_a_file_and_in_a_page() -> None:
@@ -46,7 +49,7 @@ def test_a_change_is_found_in_a_file_and_in_a_page() -> None:
     text = Path("why.json").read_text()
     Path("why.json").write_text(text.replace('"good"', '"fine"', 1))
     result = run("verify", "why.json")
-    assert result.exit_code == 1 and "something was changed" in " ".join(result.stdout.split())
+    assert result.exit_code == 1 and "checksum mismatch" in " ".join(result.stdout.split())
     page = Path("why.html").read_text()
     Path("why.html").write_text(page.replace("<h1>", "<h1>Surely ", 1))
     result = run("verify", "why.html")
@@ -80,6 +83,39 @@ def test_columns_are_left_out_of_every_file() -> None:
     run("report", "whole.json", "--out", "p.html", "--redact", "job")
     assert "nurse" not in Path("p.html").read_text() and run("verify", "p.html").exit_code == 0
     assert "'wage' is not a feature" in run("report", "whole.json", "--redact", "wage").stderr
+
+
+def test_a_failing_model_that_quotes_the_row_does_not_show_redacted_columns() -> None:
+    job = pd.read_csv("loans.csv")["job"][0]
+    quotes = ("loans.csv", "--drop", "id,outcome", "--model", "acex_test_bank:quotes", "--target", "good", "--row", 0)
+    whole = run("explain", *quotes)
+    assert whole.exit_code == 3 and job in whole.stderr
+    for words in (("explain", *quotes), ("batch", *quotes, "--jobs", "1"), ("batch", *quotes, "--jobs", "1", "--json")):
+        result = run(*words, "--redact", "job")
+        assert result.exit_code == 3 and "the message is redacted" in result.stderr, words
+        assert job not in result.stdout + result.stderr
+
+
+def test_groups_by_a_redacted_column_are_refused_before_anything_is_sent() -> None:
+    for by in ("job", "age,job"):
+        result = run(*BATCH, *SOME, "--by", by, "--redact", "job")
+        assert result.exit_code == 2 and "--by: 'job'" in result.stderr and bill() == []
+
+
+def test_what_a_batch_prints_and_draws_has_no_redacted_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+
+    def save(figure: Figure, path: Path) -> None:
+        drawn.extend(text.get_text() for text in figure.findobj(Text))
+
+    monkeypatch.setattr(Figure, "savefig", save)
+    words = (*BATCH, *SOME[:2], "--budget", "8", "--common-changes", "8", "--redact", "income", "--plot", "p.png")
+    for more in ((), ("--by", "job"), ("--json",), ("--json", "--by", "job")):
+        result = run(*words, *more)
+        assert result.exit_code == 0, result.stderr
+        assert "income" not in result.stdout and "debt" in result.stdout
+        assert any("debt" in text for text in drawn) and not any("income" in text for text in drawn)
+        drawn.clear()
 
 
 def test_the_row_of_an_explanation_keeps_its_name_in_file_page_ledger_and_file_name() -> None:

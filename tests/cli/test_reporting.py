@@ -38,7 +38,7 @@ def test_one_explanation_of_a_ledger_is_one_file_and_nothing_is_asked() -> None:
     page = Path("l.html").read_text(encoding="utf-8")
     e = acex.Explanation.from_json(Path("why.json"))
     assert texts(page, "h1") == texts(e.to_html(), "h1")
-    assert f"asked for {e.n_queries} of at most 8 rows, at 0.02 each: {e.n_queries * 0.02:g} in all" in " ".join(
+    assert f"asked for {e.n_queries} of at most 8 rows, at 0.02 each: {e.n_queries * 0.02:g} in total" in " ".join(
         texts(page, "p")
     )
 

@@ -630,5 +630,5 @@ def test_a_language_model_is_asked_from_a_shell(tmp_path: Path, monkeypatch: pyt
         words = ("--model", url, "--protocol", "chat", "--model-config", "grader.toml", "--target", "pass")
         result = run("explain", "replies.csv", "--row", 0, *words, "--header-from-env", "Authorization=CHAT_KEY")
         assert result.exit_code == 0, result.stderr
-        assert "fail becomes pass" in result.stdout and TOKEN not in result.stdout + result.stderr
+        assert "fail -> pass" in result.stdout and TOKEN not in result.stdout + result.stderr
         assert server.headers[0]["Authorization"] == f"Bearer {TOKEN}"

@@ -16,10 +16,10 @@ import pytest
 import acex
 from browsers import until
 from commands import set_up as set_up_bank
+from documentation import decide, set_up_files
 from ledgers import postgres
 from servers import serving
 from studios import CASE, Bank, begin, bill, ended, free_port, loans, serving_studio, visiting, workspace_in
-from test_docs import decide, set_up_files
 
 LOANS = ("--outcomes", "decision", "--drop", "id", "--target", "approved", "--budget", "5", "--ledger", "l.db")
 

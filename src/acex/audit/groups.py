@@ -262,10 +262,13 @@ def difference(measure: str, x: FloatArray, y: FloatArray, rng: np.random.Genera
 
 
 def p_value(measure: str, x: FloatArray, y: FloatArray, rng: np.random.Generator) -> float:
-    """The p value of the difference between two groups; NaN where one has no values."""
+    """The p value of the difference between two groups; NaN where one has too few values.
+
+    A share needs one value in each group, other measures two.
+    """
     from scipy.stats import fisher_exact, permutation_test
 
-    if not (len(x) and len(y)):
+    if min(len(x), len(y)) < (1 if measure == "found" else 2):
         return np.nan
     if measure == "found":
         return float(fisher_exact(np.array([[v.sum(), len(v) - v.sum()] for v in (x, y)])).pvalue)

@@ -15,10 +15,9 @@ from acex.cli.models import ModelFlags
 from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, say, stopped
 from acex.cli.show import as_money, console, print_json, records
 from acex.cli.tables import PICTURES, LeftOut, Seal, column_names, writable
+from acex.values import listed
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from acex.batch.summary import Summary
 
 TABLES = (".csv", ".json", ".parquet", ".xlsx")
@@ -80,6 +79,8 @@ def batch(
     seal.check(prepared.space.names)
     whole = prepared.whole
     groupings = [column_names([names], whole.columns, "--by") for names in by or []]
+    if redacted := [name for names in groupings for name in names if name in seal.columns]:
+        raise ValueError(f"--by: {listed(redacted)} is in --redact, and its groups would show its values.")
     ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, None if dry_run else ledger)
     many = explainer.explain_many(
@@ -101,19 +102,21 @@ def batch(
             console().print(f"Nothing was sent. {quote}", soft_wrap=True)
         return
     try:
-        frame = many.frame()
+        frame = many.frame(redact=seal.columns)
     except KeyboardInterrupt:
         done = int((many.frame()["outcome"] != "unfinished").sum())
         raise stopped(explainer.ledger, f" after {done} of {len(many)} rows") from None
     # Stdout first: a full disk must not lose what was paid for.
-    summaries = [many.summary(by=whole[names]) for names in groupings] or [many.summary()]
-    common = None if common_changes is None else many.common_changes(budget=common_changes)
+    summaries = [many.summary(by=whole[names], redact=seal.columns) for names in groupings]
+    summaries = summaries or [many.summary(redact=seal.columns)]
+    common = None
+    if common_changes is not None:
+        common = many.common_changes(budget=common_changes).without(seal.columns)
     n_queries = int(frame["queries"].sum())
     if as_json:
-        document: dict[str, Any] = {"queries": n_queries, "rows": _without(frame, seal.columns)}
+        document: dict[str, Any] = {"queries": n_queries, "rows": records(frame.reset_index(names="row"))}
         if common is not None:
-            shown = [not {move.feature for move in change.moves} & set(seal.columns) for change in common.changes]
-            document |= {"common_changes": records(common.frame()[shown]), "queries_common_changes": common.queries}
+            document |= {"common_changes": records(common.frame()), "queries_common_changes": common.queries}
         print_json(document | ({"groups": [_groups(summary) for summary in summaries]} if groupings else {}))
     elif not quiet:
         price = price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row
@@ -130,12 +133,14 @@ def batch(
         getattr(many, f"to_{out.suffix[1:].lower()}")(out, redact=seal.columns)
     if plot is not None:
         groups = summaries[0].groups
-        (many if groups is None else groups).plot().savefig(plot)
+        figure = many.plot(redact=seal.columns) if groups is None else groups.plot()
+        figure.savefig(plot)
     if many.errors:
         position, why = next(iter(many.errors.items()))
         is_recorded = ledger is not None and why.startswith("ModelFailed")
         again = " The same command tries such rows again." if is_recorded else ""
-        say(f"{len(many.errors)} of {len(many)} rows failed, such as row {frame.index[position]}: {why}{again}")
+        shown = f"row {frame.index[position]}: {frame['error'].iloc[position]}"
+        say(f"{len(many.errors)} of {len(many)} rows failed, such as {shown}{again}")
         raise typer.Exit(FAILED)
     if not frame["outcome"].isin(["found", "already_target"]).any():
         raise typer.Exit(NOTHING_FOUND)
@@ -152,14 +157,3 @@ def _groups(summary: Summary) -> dict[str, Any]:
         "differences": records(groups.differences),
         "warnings": list(groups.warnings),
     }
-
-
-def _without(frame: pd.DataFrame, columns: list[str]) -> list[dict[str, Any]]:
-    """The lines of the frame in plain values, without redacted columns."""
-    from acex.engine.redaction import redacted_error
-
-    lines = records(frame.reset_index(names="row"))
-    for line in lines:
-        line["changes"] = {name: change for name, change in line["changes"].items() if name not in columns}
-        line["error"] = redacted_error(line["error"], columns)
-    return lines

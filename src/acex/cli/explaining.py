@@ -50,6 +50,7 @@ def explain(
     same DATA, and no answer is paid for twice. Exit code 1: no counterfactual
     was found.
     """
+    from acex.engine.redaction import redacted_error
     from acex.show.pages import without
 
     prepared = case.open(black_box, out, plot)
@@ -74,6 +75,8 @@ def explain(
             error.add_note(how_to_continue(explainer.ledger))
         if so_far is not None and out is not None:
             so_far.to_json(out, left_out=left_out, **seal.options)  # it was paid for
+        if seal.columns and isinstance(error, acex.ModelFailed):
+            error.args = (f"the model failed: {redacted_error(str(error), seal.columns)}",)
         raise
     if name is not None:
         explanation = replace(explanation, metadata={**explanation.metadata, "id": name})

@@ -233,7 +233,7 @@ def budget(
     rows: Annotated[int | None, typer.Option(min=0, max=LARGEST, help="Most rows it may ever be sent.")] = None,
     money: Annotated[float | None, typer.Option(min=0, help="The same in money, with a price.")] = None,
     price_per_row: Annotated[float | None, typer.Option(help="What a row costs.")] = None,
-    new: Annotated[bool, typer.Option("--new", help="Create the entry; --model-id must be the full name.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Create the entry; --model-name must be the full name.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Limit what may be sent to a model over its lifetime, by everyone together.
