@@ -18,11 +18,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import SVC
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.datasets import PAPER, heat_exchanger, mnist, moons, paper
+from acex.datasets import PAPER, mnist, moons, paper
 from acex.space.kinds import Integer
 from acex.space.plausibility import Density, Plausibility
 from acex.space.scale import Scale
 from acex.space.space import Space
+from benchmarks import heat_exchanger
 from benchmarks.network import image_classifier
 
 N_WITHHELD = 100

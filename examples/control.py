@@ -5,10 +5,15 @@ from rows of settings to labels. It may be a simulator, a test bench or the plan
 """
 
 # %% The black box. Here: a simulated heat exchanger with a lead-lag compensator, judged by five limits.
+import sys
+from pathlib import Path
+
 import pandas as pd
 
 import acex
-from acex.datasets.heat_exchanger import SPACE, START, history, response
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the simulated plant belongs to the benchmarks
+from benchmarks.heat_exchanger import SPACE, START, history, response
 
 NAMES = [feature.name for feature in SPACE.features]
 

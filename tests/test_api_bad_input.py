@@ -374,7 +374,8 @@ def test_unknown_names_get_a_hint(options: dict[str, Any], message: str) -> None
 
 @pytest.mark.parametrize("name", ["ranges", "values", "directions"])
 def test_settings_by_feature_are_mappings(name: str) -> None:
-    refused(rf"{name}: .* got \['age'\]", **{name: ["age"]})
+    options: Any = {name: ["age"]}
+    refused(rf"{name}: .* got \['age'\]", **options)
 
 
 def test_a_direction_is_increase_or_decrease() -> None:

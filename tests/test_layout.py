@@ -14,7 +14,7 @@ import pytest
 import acex
 
 SOURCE = Path(acex.__file__).parent
-ORDER = ["_version", "errors", "arrays", "values", "threads", "spreadsheets", "space", "search", "plan", "options"]
+ORDER = ["_version", "errors", "arrays", "values", "spreadsheets", "space", "search", "plan", "options"]
 ORDER += ["ledger", "models", "engine", "audit", "batch", "api", "show", "datasets", "studio", "cli"]
 # What a person types without a further import (`e.plot()`, `e.to_html()`); the work is done when they do.
 CONVENIENCE = {

@@ -20,9 +20,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from acex.arrays import FloatArray
-from acex.datasets import PAPER, heat_exchanger
+from acex.datasets import PAPER
 from acex.space.cost import n_changed
-from benchmarks import figures, score
+from benchmarks import figures, heat_exchanger, score
 from benchmarks.methods import METHODS
 from benchmarks.scenario import Scenario, scenario
 from benchmarks.suite import RESULTS, Job, Line, Suite

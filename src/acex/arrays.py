@@ -1,8 +1,11 @@
-"""Types of arrays and rows, and advice for a function that was written for one row."""
+"""Types of arrays and rows, linear algebra on one thread, and advice for a function that was written for one row."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,3 +41,17 @@ def row_wise_advice(came: Any) -> str:
         " It looks like a function of one row, and it is called with a table of rows: let it work on whole columns, or "
         "pass lambda rows: [f(row) for _, row in rows.iterrows()], for arrays lambda rows: [f(row) for row in rows]."
     )
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Small matrices are slower on several threads, and much slower on a busy machine."""
+    with _blas().limit(limits=1):
+        yield

@@ -12,10 +12,9 @@ import pandas as pd
 import pytest
 
 from acex.arrays import FloatArray, IntArray
-from acex.datasets import heat_exchanger
 from acex.space.kinds import Integer
 from acex.space.space import Space
-from benchmarks import figures, score
+from benchmarks import figures, heat_exchanger, score
 from benchmarks import scenario as scenarios
 from benchmarks.__main__ import main
 from benchmarks.methods import METHODS

@@ -95,7 +95,6 @@ LOANS = pd.DataFrame(
 def test_a_space_says_the_steps_it_took() -> None:
     space = Space.infer(LOANS)
     assert [f.grid for f in space.features] == [50, 0.001, 1, 0]
-    assert space.steps_in_words == "loan 50, rate 0.001 and score 1"
     assert "grid=0.001" in repr(space)
     assert type(space.feature("score")) is Continuous  # whole, while the column keeps its floats
     assert [f.grid for f in Space.infer(LOANS, grid=False).features] == [1, 0, 0, 0]

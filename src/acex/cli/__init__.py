@@ -6,11 +6,10 @@ from acex.cli.ask_tell import ask, status, tell
 from acex.cli.auditing import audit, verify
 from acex.cli.batching import batch
 from acex.cli.demos import demo
-from acex.cli.explaining import explain, subsets
+from acex.cli.explaining import explain, schema, subsets
 from acex.cli.ledgers import ledger
 from acex.cli.program import app, spread
 from acex.cli.reporting import report
-from acex.cli.schemas import schema
 from acex.cli.studios import studio
 
 __all__ = ["app", "main"]

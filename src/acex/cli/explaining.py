@@ -1,4 +1,4 @@
-"""`acex explain` and `acex subsets`: the answer for one row, and which features are enough."""
+"""`acex explain`, `subsets` and `schema`: one row, and a description of its table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acex.cli.ledgers import exists, price_of
 from acex.cli.models import ModelFlags
 from acex.cli.program import NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
 from acex.cli.show import as_money, console, echo, print_explanation, print_json, table
-from acex.cli.tables import PICTURES, LeftOut, Seal, writable
+from acex.cli.tables import PICTURES, LeftOut, Seal, column_names, read_table, writable
 from acex.values import plain
 
 
@@ -173,3 +173,34 @@ def subsets(
         (found.to_html if out.suffix.lower() == ".html" else found.to_json)(out)
     if len(found) and not any(s.state == "found" for s in found):
         raise typer.Exit(NOTHING_FOUND)
+
+
+def schema(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, callback=writable(), help="The TOML file to write; by default stdout."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that the model does not see.")
+    ] = None,
+    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Describe the columns of a file in TOML, to be edited and used with --schema.
+
+    Example: acex schema loans.csv --drop decision --out loans.toml
+    """
+    from acex.space.schema import schema_text
+
+    rows = read_table(data, decimal)
+    space = acex.Space.infer(rows.drop(columns=column_names(drop, rows.columns, "--drop")))
+    if out is not None:
+        if out.exists():
+            raise ValueError(f"{out} exists and may have been edited; name another file for --out.")
+        out.write_text(schema_text(space), encoding="utf-8")
+        say(f"{len(space)} columns are described in {out}. Edit it, then: acex explain {data} --schema {out} ...")
+    if as_json:
+        print_json(space.to_dict()["features"])
+    elif out is None:
+        echo(schema_text(space), nl=False)

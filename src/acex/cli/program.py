@@ -124,7 +124,7 @@ def root(
 ) -> None:
     """The smallest realistic change to a row that changes a decision.
 
-    Example: acex demo loan
+    Example: acex demo
 
     Exit codes: 0 an answer; 1 nothing found, or labels changed; 2 wrong input;
     3 the model or the ledger failed; 130 stopped by Ctrl-C.

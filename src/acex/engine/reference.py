@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from acex.arrays import FloatArray, Rows
+from acex.arrays import FloatArray, Rows, one_blas_thread
 from acex.plan.target import Target
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Hint, Problem
@@ -18,7 +18,6 @@ from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.region import Region
 from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
-from acex.threads import one_blas_thread
 from acex.values import Label, fingerprint, is_finite
 
 VISIBLE = 0.01  # of the spread of a feature: smaller steps should not decide

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from acex.arrays import FloatArray, Rows
+from acex.arrays import FloatArray, Rows, one_blas_thread
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, points_of
@@ -35,7 +35,6 @@ from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
 from acex.space.space import Space
-from acex.threads import one_blas_thread
 from acex.values import Label, Remark, plain
 
 MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most

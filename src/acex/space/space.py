@@ -32,7 +32,7 @@ from acex.space.columns import (
 )
 from acex.space.feature import MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
 from acex.space.kinds import Categorical, Numeric
-from acex.values import Remark, did_you_mean, is_missing, joined_words, listed
+from acex.values import Remark, did_you_mean, is_missing, listed
 
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
 
@@ -245,12 +245,6 @@ class Space:
                     f"grid[{features[j].name!r}]: only numbers have a grid, and this is {features[j].kind}."
                 )
         return replace(self, features=tuple(features))
-
-    @property
-    def steps_in_words(self) -> str:
-        """In which steps a search moves numbers, where they are other than 1 for whole numbers; "" if none are."""
-        stepped = [f for f in self.features if isinstance(f, Numeric) and f.grid and f.is_stepped]
-        return joined_words([f"{f.name} {f.grid:.15g}" for f in stepped]) if stepped else ""
 
     def widened(
         self, ranges: Mapping[str | int, Any] | None = None, values: Mapping[str | int, Any] | None = None

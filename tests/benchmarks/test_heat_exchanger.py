@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from acex.datasets import heat_exchanger as control
+from benchmarks import heat_exchanger as control
 
 
 def by_hand(theta: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
