@@ -374,8 +374,7 @@ def test_unknown_names_get_a_hint(options: dict[str, Any], message: str) -> None
 
 @pytest.mark.parametrize("name", ["ranges", "values", "directions"])
 def test_settings_by_feature_are_mappings(name: str) -> None:
-    options: Any = {name: ["age"]}
-    refused(rf"{name}: .* got \['age'\]", **options)
+    refused(rf"{name}: .* got \['age'\]", ValueError, **{name: ["age"]})
 
 
 def test_a_direction_is_increase_or_decrease() -> None:

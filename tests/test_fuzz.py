@@ -164,7 +164,8 @@ def check(case: Case, done: Run, before: Run | None = None) -> None:
         assert paid <= case.lifetime
     if case.budget_total is not None:
         assert paid <= case.budget_total
-    assert paid <= case.options["budget"] * len(case.rows)
+    budget = 0 if case.mistake is not None else case.options["budget"]
+    assert paid <= budget * len(case.rows)
     if done.error is None:
         assert sum(e.n_queries for _, e in done.explanations) == n
     if done.batch is not None and done.error is None:
@@ -172,7 +173,7 @@ def check(case: Case, done: Run, before: Run | None = None) -> None:
         assert done.batch.summary().queries == paid
     check_error(case, done)
     for factual, e in done.explanations:
-        assert e.n_queries <= case.options["budget"]
+        assert e.n_queries <= budget
         check_explanation(case, factual, e, model.answered)
 
 

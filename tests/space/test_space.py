@@ -219,7 +219,7 @@ def test_intervals_become_text_in_json() -> None:
         ),
         ([30, 5.0], "the row: expected 3 values .'age', 'income', 'job'., got 2"),
         (pd.Series([30, 5.0, "cook", 31], index=["age", "income", "job", "age"]), "column names must differ"),
-        (np.zeros((1, 1, 3)), "Expected a DataFrame, a Series, a mapping or a 2-D array, got ndarray of 3"),
+        (np.zeros((1, 1, 3)), "Expected rows as a DataFrame, a Series, a mapping or a 2-D array, got ndarray of 3"),
     ],
 )
 def test_a_row_that_does_not_fit_says_what_was_expected(row: Any, message: str) -> None:

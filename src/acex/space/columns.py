@@ -179,7 +179,7 @@ def as_frame(rows: Rows) -> pd.DataFrame:
     array = np.asarray(rows)
     if array.ndim not in (1, 2):
         what = f"{type(rows).__name__} of {array.ndim} dimensions"
-        raise ValueError(f"Expected a DataFrame, a Series, a mapping or a 2-D array, got {what}.")
+        raise ValueError(f"Expected rows as a DataFrame, a Series, a mapping or a 2-D array, got {what}.")
     return pd.DataFrame(np.atleast_2d(array))
 
 
