@@ -98,7 +98,10 @@ def class_names(texts: Iterable[str], known: Sequence[Any]) -> dict[Any, str]:
 
 def noise(text: str) -> Any:
     """A share of answers, or "auto"."""
-    return text if text == "auto" else _read(f"--noise {text!r}", partial(number, text))
+    try:
+        return text if text == "auto" else number(text)
+    except ValueError:
+        raise ValueError(f"--noise {text!r}: expected a share of answers, such as 0.05, or auto.") from None
 
 
 def number(text: str) -> float | int:
