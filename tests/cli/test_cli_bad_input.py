@@ -86,14 +86,14 @@ LABELS = {
 }
 
 LINES: list[tuple[tuple[str, ...], int, str]] = [
-    *((("explain", *ROW, "--schema", f"schema {name}.toml"), 2, said) for name, (_, said) in SCHEMAS.items()),
+    *((("explain", *ROW, "--schema", f"schema {name}.toml"), 2, named) for name, (_, named) in SCHEMAS.items()),
     *(
-        ((*REMOTE, "--protocol", "json", "--model-config", f"config {name}.toml"), 2, said)
-        for name, (_, said) in CONFIGS.items()
+        ((*REMOTE, "--protocol", "json", "--model-config", f"config {name}.toml"), 2, named)
+        for name, (_, named) in CONFIGS.items()
     ),
-    *((("report", f"report {name}.json"), 2, said) for name, (_, said) in REPORTS.items()),
-    *((("explain", *DATA, *MODEL, "--x", f"row {name}.json"), 2, said) for name, (_, said) in ROWS.items()),
-    *((("tell", f"told {i}.csv", "--ledger", "l.db"), 2, said) for i, said in enumerate(LABELS.values())),
+    *((("report", f"report {name}.json"), 2, named) for name, (_, named) in REPORTS.items()),
+    *((("explain", *DATA, *MODEL, "--x", f"row {name}.json"), 2, named) for name, (_, named) in ROWS.items()),
+    *((("tell", f"labels {i}.csv", "--ledger", "l.db"), 2, named) for i, named in enumerate(LABELS.values())),
     *((("explain", *ROW, "--target", label), 2, "not a label") for label in ("", "NaN", "inf", '"\\ud800"', "\udcff")),
     # the row
     (("explain", "none.csv", "--row", "0", *MODEL), 2, "none.csv"),
@@ -137,7 +137,7 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("explain", *ROW, "--values", "job=king"), 2, "king"),
     (("explain", *ROW, "--values", "job="), 2, "--values 'job='"),
     (("explain", *ROW, "--weight", "income"), 2, "--weight 'income'"),
-    (("explain", *ROW, "--weight", "income=dear"), 2, "--weight 'income=dear'"),
+    (("explain", *ROW, "--weight", "income=high"), 2, "--weight 'income=high'"),
     (("explain", *ROW, "--other", "job"), 2, "--other 'job'"),
     (("explain", *ROW, "--grid", "income=fine"), 2, "--grid 'income=fine'"),
     # options
@@ -307,7 +307,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         key = query_id("a", row)
     for i, label in enumerate(LABELS):
         quoted = label.replace('"', '""')
-        (folder / f"told {i}.csv").write_text(f'acex_id,label\n{key},"{quoted}"\n', encoding="utf-8")
+        (folder / f"labels {i}.csv").write_text(f'acex_id,label\n{key},"{quoted}"\n', encoding="utf-8")
     return folder
 
 
