@@ -30,7 +30,9 @@ def test_the_first_rows_cover_all_the_others() -> None:
 def test_rows_without_a_counterfactual_get_more_first() -> None:
     explainer = acex.Explainer(sums, POINTS)
     low = POINTS[sums(POINTS) == 0]
-    far, near = explainer.explain(low[0], budget=2), explainer.explain(low[1], budget=30)
+    far, session = explainer.explain(low[0], budget=2), explainer.search(low[1], budget=40)
+    session.box.budget = 30  # its share of a total budget
+    near = session.run()
     assert near.outcome == "found"
     assert far.ending.expected_saving == np.inf
     assert near.cost is not None and 0 < near.ending.expected_saving < near.cost

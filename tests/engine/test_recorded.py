@@ -10,13 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal, assert_series_equal
-from sqlalchemy import create_engine, text
 
 import acex
 from acex import Ledger
 from acex.engine.recorded import ENDED_OLDER, OLDER, load_explanation
 from acex.ledger import canonical
-from ledgers import postgres
 
 MODEL = "bank-1"
 ROW = {"income": 1500, "debt": 0.6, "job": "cook"}
@@ -212,24 +210,6 @@ def test_explaining_again_records_what_an_older_ledger_lacks_and_pays_no_answer_
     assert back.warnings == ()
     assert_frame_equal(back.changes, e.changes)
     assert back.n_queries == e.n_queries
-
-
-def test_version_1_becomes_the_newest_on_postgresql_too() -> None:
-    with postgres() as address:
-        e = explain(address, freeze=["job"])
-        engine = create_engine(address)
-        with engine.begin() as connection:  # back to version 1
-            later = {"explanations": ["result", "space_id", "seen_at_end"], "queries": ["lease_clock", "lease_ends"]}
-            for table in ("models", "explanations", "queries", "asks", "contradictions"):
-                for column in (*later.get(table, ()), "checksum"):
-                    connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
-            connection.execute(text("DROP TABLE spaces, ledger_identity, names"))
-            connection.execute(text("UPDATE ledger_versions SET version = 1"))
-        engine.dispose()
-        assert read(address).warnings == (OLDER, ENDED_OLDER)
-        assert explain(address, not_asked, freeze=["job"]).costs == e.costs
-        # Which changes are needed was not written down then.
-        assert_frame_equal(read(address).changes.drop(columns="needed"), e.changes.drop(columns="needed"))
 
 
 def test_what_was_said_of_data_and_row_is_said_again(tmp_path: Path) -> None:

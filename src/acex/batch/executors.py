@@ -75,27 +75,21 @@ class JoblibExecutor:
 
     def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, as they finish; a worker that dies is replaced."""
-        from joblib import Parallel, delayed
+        from joblib import Parallel
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         with tempfile.TemporaryDirectory(prefix="acex-") as folder:
             path = Path(folder) / "job"
             path.write_bytes(_packed(job))
-            # No more in work than there are workers: a row that starts later knows more answers.
-            parallel = Parallel(
-                self.n_jobs, backend="loky", batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
-            )
             waiting = iter(items)
-            in_work: dict[int, Item] = {}  # by position
-
-            def calls() -> Iterator[Any]:
-                for item in waiting:
-                    in_work[item.position] = item
-                    yield delayed(_numbered)(path, task, item)
-
             while True:
+                in_work: dict[int, Item] = {}  # by position
+                # No more in work than there are workers: a row that starts later knows more answers.
+                parallel = Parallel(
+                    self.n_jobs, backend="loky", batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
+                )
                 try:
-                    for position, result in parallel(calls()):
+                    for position, result in parallel(_calls(path, task, waiting, in_work)):
                         yield in_work.pop(position), result
                     return
                 except TerminatedWorkerError:
@@ -106,7 +100,15 @@ class JoblibExecutor:
                     # One of them may be what kills workers: alone in a pool it cannot harm the others.
                     for item in in_work.values():
                         yield item, _alone(path, task, item)
-                    in_work.clear()
+
+
+def _calls(path: Path, task: Task, waiting: Iterator[Item], in_work: dict[int, Item]) -> Iterator[Any]:
+    """What joblib is to call for each item, which is then in work."""
+    from joblib import delayed
+
+    for item in waiting:
+        in_work[item.position] = item
+        yield delayed(_numbered)(path, task, item)
 
 
 def _alone(path: Path, task: Task, item: Item) -> Result | Lost:

@@ -12,11 +12,9 @@ from acex.cli.program import NOTHING_FOUND
 from acex.cli.show import console, print_explanation
 from acex.cli.tables import PICTURES, writable
 
-MAY_CHANGE = ("debt_ratio", "loan_amount", "duration_months", "has_guarantor")
-ONLY_LESS = {"debt_ratio": "decrease", "loan_amount": "decrease"}
+MAY_CHANGE = ("debt_ratio", "loan_amount", "duration_months")
 QUESTION = (
-    "This application was rejected. What can the applicant do to have it approved? Debts and amount may decrease, the "
-    "duration and whether there is a guarantor may change."
+    "This application was rejected. What can the applicant do? Debts and amount may decrease, the duration may change."
 )
 
 
@@ -43,7 +41,7 @@ def demo(
         space=loans.space,
         target="approved",
         freeze=[name for name in loans.space.names if name not in MAY_CHANGE],
-        directions=ONLY_LESS,  # type: ignore[arg-type]
+        directions={"debt_ratio": "decrease", "loan_amount": "decrease"},
         budget=budget,
         seed=seed,
     )

@@ -84,7 +84,8 @@ def explain(
     if as_json:
         echo(explanation.to_json(**seal.options))
     elif not quiet:
-        print_explanation(explanation, price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row)
+        price = price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row
+        print_explanation(without(explanation, seal.columns), price)
         for remark in prepared.remarks:
             say(remark)
     if out is not None:

@@ -12,12 +12,12 @@ import acex
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records, table
 from acex.cli.tables import column_names, read_answers, refuse_overwriting
-from acex.ledger.base import LARGEST
 from acex.values import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+LARGEST = 2**63 - 1  # the largest integer that a database stores
 ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger stats l.db")
 
 Where = Annotated[str, typer.Argument(metavar="LEDGER", help="An SQLite file, or the URL of a PostgreSQL server.")]
