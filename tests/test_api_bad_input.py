@@ -295,7 +295,7 @@ def test_a_model_that_fails_leaves_what_was_found_so_far() -> None:
             raise ConnectionError("the service is down")
         return rule(rows)
 
-    with pytest.raises(ModelFailed, match="ConnectionError: the service is down") as caught:
+    with pytest.raises(ModelFailed, match="ConnectionError") as caught:
         explain(fragile)
     e = caught.value.explanation
     assert e is not None

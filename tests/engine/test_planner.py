@@ -73,7 +73,7 @@ def test_few_changes_that_cannot_be_are_refused_before_anything_is_asked(rows: p
         acex.explain(approves, COOK, data=rows, max_changes=1, ranges=limits)
     with pytest.raises(ValueError, match="max_changes"):
         acex.explain(approves, COOK, data=rows, max_changes=0)
-    with pytest.raises(ValueError, match="max_changes needs strategy 'feasible'"):
+    with pytest.raises(ValueError, match="max_changes"):
         acex.explain(approves, COOK, data=rows, max_changes=2, strategy="penalty")
 
 
@@ -215,7 +215,7 @@ def test_told_labels_may_be_names_and_so_may_those_of_a_batch(rows: pd.DataFrame
 
 
 def test_a_target_that_is_no_name_and_no_label_is_refused(rows: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match="target 'granted' is not a label of the model"):
+    with pytest.raises(ValueError, match="'granted'"):
         acex.explain(acex.Model(Coded(), class_names=NAMES), COOK, data=rows, target="granted")
 
 

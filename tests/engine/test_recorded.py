@@ -133,7 +133,7 @@ def test_rows_that_wait_are_told(tmp_path: Path) -> None:
             ROW, queries_per_round=3
         )
         first = session.ask()
-        with pytest.raises(ValueError, match=r"has no answer yet, not even for its own row"):
+        with pytest.raises(ValueError, match="answer"):
             load_explanation(ledger, session.identity)
         assert first is not None
         session.tell(first, model(first))

