@@ -1,6 +1,7 @@
 """CPU time of one `ask` over that of one fit of scikit-learn's Gaussian-process classifier on the same evidence.
 
     python -m benchmarks run --suite speed
+    python -m benchmarks run --suite overhead    # of `Explainer.explain`, outside model and search, over the search
 
 Real searches up to 60 points; asks that need no surrogate, for initial points and polishing, are left out. Both are
 timed one after the other with BLAS on one thread, so that other work on the machine hardly counts.
@@ -11,9 +12,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
@@ -69,4 +73,56 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
     return {"asks": Table.of("one ask over one fit", shown.assign(limit=limits))}
 
 
-SUITES = (Suite("speed", PAPER, tuple(STRATEGIES), ("ask_ms", "fit_ms", "ratio"), measure, tables, parallel=False),)
+BUDGETS = {"budget 4": (4, 1.0), "budget 15": (15, 0.5), "budget 60": (60, 0.5)}  # rows sent, and the ratio wanted
+
+
+def overhead(job: Job) -> list[Line]:
+    """CPU time of explanations outside the model and `next_query`, over that of `next_query`; set-up is left out."""
+    spent = {"search": 0.0, "model": 0.0}
+
+    def timed(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **options: Any) -> Any:
+            start = time.thread_time()
+            try:
+                return work(*args, **options)
+            finally:
+                spent[what] += time.thread_time() - start
+
+        return run
+
+    data = acex.datasets.load(job.data)
+    forest = RandomForestClassifier(50, random_state=0).fit(data.codes, data.outcomes)
+    model = timed("model", lambda rows: forest.predict(data.space.encode(rows)))
+    explainer = acex.Explainer(model, data.rows, space=data.space)
+    rows, budget = data.rows[forest.predict(data.codes) != data.target], BUDGETS[job.method][0]
+    explainer.explain(rows.iloc[N_ROWS], target=data.target, budget=budget)  # what is loaded once
+    with patch.object(acex.Feasible, "next_query", timed("search", acex.Feasible.next_query)):
+        spent.update(search=0.0, model=0.0)
+        start = time.thread_time()
+        for row in range(N_ROWS):
+            explainer.explain(rows.iloc[row], target=data.target, budget=budget)
+        total = time.thread_time() - start
+    rest = total - spent["search"] - spent["model"]
+    return [
+        {"search_ms": 1e3 * spent["search"] / N_ROWS, "rest_ms": 1e3 * rest / N_ROWS, "ratio": rest / spent["search"]}
+    ]
+
+
+def overhead_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """The ratio beside the one wanted."""
+    shown = lines[["data", "method", "search_ms", "rest_ms", "ratio"]]
+    return {"overhead": Table.of("overhead", shown.assign(wanted=[BUDGETS[method][1] for method in lines["method"]]))}
+
+
+SUITES = (
+    Suite("speed", PAPER, tuple(STRATEGIES), ("ask_ms", "fit_ms", "ratio"), measure, tables, parallel=False),
+    Suite(
+        "overhead",
+        ("loan", "german_credit"),
+        tuple(BUDGETS),
+        ("search_ms", "rest_ms", "ratio"),
+        overhead,
+        overhead_tables,
+        parallel=False,
+    ),
+)
