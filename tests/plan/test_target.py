@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,3 +127,9 @@ def test_odds_of_numbers_are_within_the_width_for_hits_alone(low: float, w: floa
 def test_what_is_wrong_with_a_range_is_said(make: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize("wanted", [np.nan, pd.NA, ["a", None]])
+def test_a_missing_value_is_not_a_label(wanted: Any) -> None:
+    with pytest.raises(ValueError, match="target"):
+        Target.of(wanted)
