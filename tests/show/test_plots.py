@@ -9,8 +9,6 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.image import imread
@@ -20,12 +18,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import acex
 from acex.arrays import FloatArray
-from acex.engine.explanation import Explanation, asked_rows
+from acex.engine.explanation import Explanation
 from acex.show import plots
-from acex.show.plots.boundary import Slice, Surrogate
 from acex.show.plots.explanation import Change, Changes, Counterfactual, Counterfactuals, _ticks
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
-from acex.space.scale import Scale
 from acex.space.space import Space
 from acex.values import readable_pair
 from explanations import AFTER, BEFORE, DEVIATIONS, PERSON, explained, nothing_found, person
@@ -129,15 +125,6 @@ def test_ticks_are_few_round_and_within_the_axis(bend: float, most: float) -> No
 
 # -- images -----------------------------------------------------------------------------------------
 
-SQUARE = Space((Continuous("left", -1.0, 1.0), Continuous("up", 0.0, 4.0))).like(
-    pd.DataFrame({"left": [0.0], "up": [0.0]})
-)
-
-
-def on_the_square(after: tuple[float, float] | None = (0.5, 1.0)) -> Explanation:
-    asked = np.array([[-0.5, 1.0], [1.0, 4.0], [0.75, 1.0], [-1.0, 0.0], [0.5, 1.0]])
-    return explained(SQUARE, (-0.5, 1.0), after, asked=asked)
-
 
 def test_images_are_the_pixels_row_by_row_and_their_difference() -> None:
     space = Space(tuple(Integer(f"p{j}", 0, 16) for j in range(6)))
@@ -188,141 +175,6 @@ def test_counterfactuals_and_features_that_find_no_room_are_counted() -> None:
 def test_a_difference_in_the_fifth_digit_is_seen_in_the_table() -> None:
     table = plots.counterfactuals_record(explained(PERSON, (0.252, *BEFORE[1:]), (0.25204, *BEFORE[1:])))
     assert table.factual == ("0.252",) and table.columns[0].cells == ("▲ 0.25204",)
-
-
-# -- boundary --------------------------------------------------------------------------------------------
-
-MIXED = Space((Continuous("a", 0, 10), Integer("b", 0, 100), Nominal("c", ("p", "q", "r")), Continuous("d", 0, 1)))
-MIXED_DEVIATIONS = np.array([2.0, 10.0, 0.5, 0.25])
-FACTUAL = np.array([2.0, 20.0, 0.0, 0.5])
-
-
-def mixed(after: FloatArray, asked: list[list[float]], hits: tuple[bool, ...]) -> Explanation:
-    """An explanation of the mixed space: the factual, these queries and the counterfactual were asked."""
-    rows = np.vstack([FACTUAL, *asked, after])
-    best = tuple(MIXED.decode(after).iloc[0])
-    costs = tuple(float(i) for i in range(len(rows)))
-    every = (False, *hits, True)
-    return explained(
-        MIXED,
-        tuple(MIXED.decode(FACTUAL).iloc[0]),
-        best,
-        asked=rows,
-        costs=costs,
-        hits=every,
-        deviations=MIXED_DEVIATIONS,
-    )
-
-
-def test_the_boundary_is_a_slice_along_the_two_largest_changes() -> None:
-    after = np.array([6.0, 50.0, 0.0, 0.5])  # steps of 2 and 3
-    on, off, other = [9.0, 60.0, 0.0, 0.5], [1.0, 20.0, 0.0, 0.9], [1.0, 30.0, 2.0, 0.5]
-    b = plots.boundary_record(mixed(after, [on, off, other], (True, False, True)))
-    assert [axis.name for axis in b.axes] == ["b", "a"]
-    assert_allclose(b.factual, [20, 2])
-    assert b.counterfactual is not None
-    assert_allclose(b.counterfactual, [50, 6])
-    assert_allclose(b.asked, [[60, 9], [20, 1], [30, 1]])
-    assert_array_equal(b.is_hit, [True, False, True])
-    assert_array_equal(b.on_slice, [True, False, False])
-    assert (b.n_others, b.interpolates) == (2, False)
-    assert_allclose([b.axes[0].values[0], b.axes[0].values[-1]], [20 - 0.15 * 40, 60 + 0.15 * 40])
-    assert_allclose([b.axes[1].values[0], b.axes[1].values[-1]], [0, 9 + 0.15 * 8], atol=0.25)  # 1 - 0.15 * 8 < 0
-    assert b.probability.shape == (len(b.axes[1].values), len(b.axes[0].values))
-    assert 0 <= b.probability.min() <= b.probability.max() <= 1
-
-
-def test_p_on_the_slice_is_that_of_the_surrogate_at_the_values_of_row_and_column() -> None:
-    after = np.array([6.0, 50.0, 0.0, 0.5])
-    e = mixed(after, [[9.0, 60.0, 0.0, 0.5], [6.0, 20.0, 0.0, 0.9], [1.0, 70.0, 2.0, 0.5]], (True, True, False))
-    b = plots.boundary_record(e, ["a", "b"])
-    surrogate = Surrogate(e.plan.scale, MIXED.encode(asked_rows(e)), e.trace["hit"].to_numpy(dtype=bool))
-    for row, column in ((0, 0), (10, 90), (100, 3)):
-        point = np.array([[b.axes[0].values[column], b.axes[1].values[row], 0.0, 0.5]])
-        assert_allclose(b.probability[row, column], surrogate.probability(point)[0])
-
-
-def test_the_surrogate_sees_the_boundary_between_spread_answers() -> None:
-    X = np.random.default_rng(0).uniform(SQUARE.low, SQUARE.high, (60, 2))
-    X[0] = -0.5, 1.0
-    hits = X @ [1.0, 0.25] > 0.5
-    e = explained(
-        SQUARE, (-0.5, 1.0), (0.5, 1.0), asked=X, hits=tuple(hits), costs=(1.0,) * 60, deviations=np.array([0.5, 1.0])
-    )
-    b = plots.boundary_record(e)
-    truth = np.add.outer(0.25 * b.axes[1].values, b.axes[0].values) > 0.5
-    assert ((b.probability > 0.5) == truth).mean() > 0.95
-
-
-def test_with_two_features_the_boundary_is_the_whole_plane() -> None:
-    b = plots.boundary_record(on_the_square())
-    assert [axis.edges for axis in b.axes] == [(-1.0, 1.0), (0.0, 4.0)]
-    assert b.n_others == 0 and b.on_slice.all()
-
-
-def test_a_lone_change_is_shown_with_the_feature_on_which_the_answers_depend() -> None:
-    after = np.array([2.0, 20.0, 1.0, 0.5])
-    asked = [[2.0, 20.0, 1.0, 0.1], [2.0, 20.0, 1.0, 0.2], [2.0, 20.0, 1.0, 0.9], [2.0, 21.0, 1.0, 0.8]]
-    b = plots.boundary_record(mixed(after, asked, (False, False, True, True)))
-    assert [axis.name for axis in b.axes] == ["d", "c"]  # categories at the side
-    assert b.axes[1].words == ("p", "q", "r")
-    assert b.probability.shape == (3, len(b.axes[0].values))
-    assert_allclose(b.factual, [0.5, 0])
-
-
-def test_other_changes_go_along_from_factual_to_counterfactual() -> None:
-    after = np.array([6.0, 50.0, 1.0, 0.75])
-    halfway = [4.0, 35.0, 1.0, 0.625]  # nominal features turn at the half
-    b = plots.boundary_record(mixed(after, [halfway, [4.0, 35.0, 0.0, 0.5]], (True, False)), ["a", "b"])
-    assert b.interpolates
-    assert_array_equal(b.on_slice, [True, False])
-
-
-@given(st.data())
-@settings(max_examples=50)
-def test_both_ends_lie_on_the_slice_and_its_points_have_the_values_asked_for(data: st.DataObject) -> None:
-    d = data.draw(st.integers(2, 5))
-    kinds = data.draw(st.lists(st.sampled_from([Nominal, Ordinal]), min_size=d, max_size=d))
-    scale = Scale(Space(tuple(kind(f"x{j}", (0, 1, 2, 3)) for j, kind in enumerate(kinds))), np.full(d, 0.5))
-    points = st.lists(st.integers(0, 3), min_size=d, max_size=d).map(lambda x: np.array(x, dtype=float))
-    start, end = data.draw(points), data.draw(points)
-    pair = data.draw(st.lists(st.integers(0, d - 1), min_size=2, max_size=2, unique=True))
-    cut = Slice(scale, start, end, pair)
-    places = np.array([start[pair], end[pair], data.draw(points)[pair]])
-    X = cut.points(places)
-    assert_allclose(X[:, pair], places)
-    assert_allclose(X[0], start)
-    if (start[pair] != end[pair]).any():
-        assert_allclose(X[1], end)
-    assert cut.holds(X).all()
-    beside = np.delete(np.arange(d), pair)
-    X[:, beside] += 1.0
-    assert not cut.holds(X).any() or d == 2
-
-
-def test_an_axis_has_room_for_twelve_categories_those_that_matter_first() -> None:
-    space = Space((Nominal("c", tuple(range(40))), Continuous("a", 0, 1)))
-    asked = np.array([[39, 0.0], [30, 0.5], [30, 0.6], [0, 0.1], [20, 1.0]])
-    b = plots.boundary_record(explained(space, (39, 0.0), (20, 1.0), asked=asked))
-    assert len(b.axes[0].words) == 12 and {"39", "30", "20", "0"} <= set(b.axes[0].words)
-    assert_allclose(b.axes[0].places(b.axes[0].values), range(12))
-
-
-def test_a_boundary_needs_no_counterfactual_and_leaves_frozen_features_aside() -> None:
-    b = plots.boundary_record(nothing_found())
-    assert b.counterfactual is None and (b.probability < 0.5).all()
-    space = PERSON.adjust(freeze=["debt", "income", "school"])
-    b = plots.boundary_record(explained(space, BEFORE, None, hits=(False,) * 5, deviations=DEVIATIONS))
-    assert [axis.name for axis in b.axes] == ["age", "housing"]
-
-
-def test_a_slice_along_anything_but_two_features_is_refused() -> None:
-    with pytest.raises(ValueError, match="'debt'"):
-        plots.boundary_record(person(), ["debt", "debt"])
-    with pytest.raises(ValueError, match="'dept' is not"):
-        plots.boundary_record(person(), ["dept", "age"])
-    with pytest.raises(ValueError, match=r"two different ones, got \['a'\]"):
-        plots.boundary_record(explained(Space((Continuous("a", 0, 1),)), (0.0,), (1.0,)))
 
 
 # -- batch -----------------------------------------------------------------------------------------------
@@ -377,9 +229,6 @@ DRAWINGS: dict[str, Callable[[], Figure]] = {
     "one counterfactual": lambda: person().plot("counterfactuals"),
     "three counterfactuals": lambda: several().plot("counterfactuals"),
     "trace alone": lambda: person(n_reused=2).plot("trace"),
-    "boundary": lambda: person().plot("boundary"),
-    "boundary of nothing found": lambda: nothing_found().plot("boundary"),
-    "boundary of a real search": lambda: searched().plot("boundary"),
     "batch": lambda: plots.draw_explanations([person(), nothing_found(), several()]),
     "batch of nothing found": lambda: plots.draw_explanations([nothing_found()] * 80),
 }
@@ -414,10 +263,6 @@ def long_names() -> Explanation:
     return explained(space, (98765.4321,) * 30, tuple(np.linspace(1e-4, 9e4, 30)))
 
 
-def with_boundary(features: list[str]) -> Figure:
-    return plots.draw_explanation(crowded(), plots.boundary_record(crowded(), features))
-
-
 CROWDED: dict[str, Callable[[], Figure]] = {
     "explanation": lambda: long_names().plot(),
     "thirty changes": lambda: plots.draw_explanation(long_names(), plots.changes_record(long_names(), most=30)),
@@ -425,10 +270,6 @@ CROWDED: dict[str, Callable[[], Figure]] = {
     "counterfactuals": lambda: crowded().plot("counterfactuals"),
     "counterfactuals and trace": lambda: plots.draw_explanation(crowded(), plots.counterfactuals_record(crowded())),
     "trace": lambda: crowded().plot("trace"),
-    "numbers": lambda: with_boundary([NAMES[0], NAMES[2]]),
-    "number and category": lambda: with_boundary([NAMES[0], NAMES[1]]),
-    "category and number": lambda: with_boundary([NAMES[1], NAMES[0]]),
-    "categories": lambda: with_boundary([NAMES[1], NAMES[3]]),
     "batch": lambda: plots.draw_explanations([crowded(), long_names(), nothing_found()]),
 }
 

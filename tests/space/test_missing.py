@@ -406,7 +406,7 @@ def test_reports_and_letters_have_a_word_for_it(explainer: acex.Explainer, fille
     assert "stays missing" in stays.to_html()
     german = acex.sentences.Templates(switch="{feature}: {after} statt {before}", words={"missing": "keine Angabe"})
     assert "statt keine Angabe" in " ".join(filled.sentences(german))
-    assert filled.plot("changes").axes and filled.plot("boundary").axes
+    assert filled.plot("changes").axes
 
 
 def test_a_batch_takes_rows_with_gaps(explainer: acex.Explainer) -> None:

@@ -328,8 +328,8 @@ class Explanation:
         """A picture of the changes and of the cost against queries, or one of the kind that is named.
 
         Args:
-            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries),
-                "boundary" (where the surrogate sees the decision change) or "numbers" (the model's, against queries).
+            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries)
+                or "numbers" (the model's, against queries).
         """
         from acex.show.plots import draw_explanation, draw_kind
 

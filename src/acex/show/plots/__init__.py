@@ -4,7 +4,6 @@ A record draws onto a Figure, or onto a part of one, without pyplot: this needs 
 alone. The colours are safe for colour-blind readers, and what differs in colour also differs in shape.
 """
 
-from acex.show.plots.boundary import boundary_record
 from acex.show.plots.explanation import (
     Kind,
     changes_record,
@@ -22,7 +21,6 @@ __all__ = [
     "Kind",
     "Picture",
     "batch_record",
-    "boundary_record",
     "changes_record",
     "counterfactuals_record",
     "draw_explanation",

@@ -17,11 +17,10 @@ from acex.engine.explanation import Explanation, changes_as_text
 from acex.errors import NoCounterfactual
 from acex.plan.target import Measured
 from acex.show.plots import style
-from acex.show.plots.boundary import boundary_record
 from acex.show.plots.style import SIGN, NotebookFigure, Picture, drawn, legend, mark, named, plain, short, wrapped
 from acex.values import is_missing, listed
 
-Kind: TypeAlias = Literal["changes", "counterfactuals", "trace", "boundary", "numbers"]
+Kind: TypeAlias = Literal["changes", "counterfactuals", "trace", "numbers"]
 
 MOST_CHANGES = 20  # that are shown; more would not be readable
 LEAST_ROWS = 4  # with fewer changes than these, rows come no further apart
@@ -66,7 +65,6 @@ def draw_kind(explanation: Explanation, kind: Kind) -> Figure:
         "changes": changes_record,
         "counterfactuals": counterfactuals_record,
         "trace": trace_record,
-        "boundary": boundary_record,
         "numbers": numbers_record,
     }
     if kind not in kinds:
