@@ -18,8 +18,8 @@ from matplotlib.text import Text
 import acex
 from acex.audit.verify import verify
 from acex.engine.redaction import redacted
+from acex.show.html import index_page
 from acex.show.pages import without
-from acex.show.report import index_page
 from commands import run
 from html_pages import FIELDS
 

@@ -117,7 +117,7 @@ class FeatureSubsets:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The feature subsets as a single HTML page, also written to `path` if given."""
-        from acex.show.report import feature_subsets_page
+        from acex.show.html import feature_subsets_page
 
         text = feature_subsets_page(self)
         if path is not None:

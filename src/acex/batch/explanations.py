@@ -321,7 +321,7 @@ class Explanations(Sequence[Explanation]):
 
     def _repr_html_(self) -> str:
         """The rows that are done so far, for a notebook: looking at it must not cost anything."""
-        from acex.show.report import explanations_html
+        from acex.show.html import explanations_html
 
         done = [(self._index[i], self._kept(i)) for i in sorted(self._results)]
         return explanations_html([(name, e) for name, e in done if e.outcome != "failed"], len(self))

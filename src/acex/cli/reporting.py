@@ -51,8 +51,8 @@ def report(
     Neither model nor data are needed, and nothing is sent. Each page is one
     file that needs no network. Several explanations get a page each and an index.
     """
+    from acex.show.html import index_page
     from acex.show.pages import page, without
-    from acex.show.report import index_page
 
     refuse_overwriting(out, source)
     prices: dict[str, float | None] = {}

@@ -320,7 +320,7 @@ class Explanation:
         return f"cost: distance + {beta:g} x sum of all changes, in standard deviations of the data"
 
     def _repr_html_(self) -> str:
-        from acex.show.report import explanation_html
+        from acex.show.html import explanation_html
 
         return explanation_html(self)
 

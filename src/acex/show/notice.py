@@ -17,7 +17,7 @@ from typing import Any
 from acex.engine.certificate import parsed, sum_of
 from acex.engine.explanation import Explanation, labels_as_text, single
 from acex.plan.target import Measured
-from acex.show.report.html import Child, Markup, bullets, document, section, table, tag
+from acex.show.html import render
 from acex.show.sentences import Templates, check_places, sentences
 from acex.values import did_you_mean, is_missing, listed
 
@@ -143,36 +143,22 @@ def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template:
     values["after"] = "" if e.label_after is None else _answer(e, 1, language)
     values["sum"] = sum_of(parsed(e.to_json()))
 
-    def text(name: str, part: str = "text") -> Markup:
-        return tag("p", str(parts[name][part]).format(**values))
-
-    def titled(name: str, *children: Child, part: str = "text") -> Markup:
-        return section(str(parts[name]["heading"]).format(**values), text(name, part), *children)
-
-    ways: list[Child] = [bullets(sentences(e, language))]
-    for i in range(1, len(e.costs)):
-        ways += [text("changes", "other"), bullets(sentences(single(e, i), language))]
-    unchanged = "already" if e.outcome == "already_target" else "nothing"
-    frozen = [language.word(f.name) for f in e.plan.space.features if f.frozen]
-    data = [(language.word(f.name), _value(e, j, language)) for j, f in enumerate(e.plan.space.features)]
-    title = str(parts["title"]).format(**values)
-    return document(
-        title,
-        tag("header", tag("h1", title)),
-        titled("decision"),
-        titled("reasons", bullets(own.reasons)) if own.reasons else None,
-        titled("changes", *ways, text("changes", "note")) if e.costs else titled("changes", part=unchanged),
-        titled("fixed", bullets(frozen)) if frozen else titled("fixed", part="none"),
-        titled("role"),
-        titled(
-            "data",
-            table((parts["data"]["name"], parts["data"]["value"]), data, class_="lines"),
-            text("data", "sources"),
-            bullets(own.sources),
-        ),
-        *(titled(name) for name in ("correct", "human", "keep", "contact")),
-        tag("footer", tag("p", str(parts["foot"]["text"]).format(**values), class_="note")),
+    text: dict[str, Any] = {
+        name: {part: str(sentence).format(**values) for part, sentence in section.items()}
+        for name, section in parts.items()
+        if isinstance(section, dict) and name not in ("sentences", "words")
+    }
+    return render(
+        "notice.html",
         language=str(parts["language"]),
+        title=str(parts["title"]).format(**values),
+        text=text,
+        reasons=own.reasons,
+        ways=[sentences(single(e, i), language) for i in range(len(e.costs))],
+        unchanged="already" if e.outcome == "already_target" else "nothing",
+        frozen=[language.word(f.name) for f in e.plan.space.features if f.frozen],
+        data=[(language.word(f.name), _value(e, j, language)) for j, f in enumerate(e.plan.space.features)],
+        sources=own.sources,
     )
 
 

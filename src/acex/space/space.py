@@ -414,7 +414,7 @@ class Space:
         return rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=self.names)
 
     def _repr_html_(self) -> str:
-        from acex.show.report import space_html
+        from acex.show.html import space_html
 
         return space_html(self)
 

@@ -1,0 +1,138 @@
+"""HTML from the templates beside this file: the page that lists explanations, feature subsets, notebook displays.
+
+Jinja2 escapes every value. A page has no web font, no link to other sites, and no script except the one of the index,
+which browsers know by its hash. The same values give the same bytes. Nothing is queried.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from acex.audit.feature_subsets import WORDS, FeatureSubsets
+from acex.engine.explanation import Explanation, changes_as_text, labels_as_text
+from acex.show.sentences import one_sentence
+from acex.space.feature import Feature
+from acex.space.space import Space
+from acex.values import joined_words, readable
+
+NOT_IN_HTML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # not even escaped
+
+
+def printed(value: Any) -> Any:
+    """The value of a place in a template, as it is printed: nothing for None, no character that HTML cannot hold."""
+    if value is None:
+        return ""
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")  # a macro's result is HTML already
+    return NOT_IN_HTML.sub("\N{REPLACEMENT CHARACTER}", value) if is_text else value
+
+
+TEMPLATES = Environment(
+    loader=PackageLoader("acex.show"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    finalize=printed,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def render(template: str, **values: Any) -> str:
+    """The page that a template makes of these values."""
+    return TEMPLATES.get_template(template).render({"language": "en", **values})
+
+
+# -- lists -----------------------------------------------------------------------------------------------------------
+
+
+def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
+    """A page that lists explanations, each with the address of its own page, relative to this one.
+
+    The page's script shows a hundred lines at a time; without it all of them are shown.
+    """
+    lines = [
+        {
+            "address": address,
+            "id": e.settings.get("id"),
+            "sentence": one_sentence(e),
+            "model": e.settings.get("model_id"),
+            "outcome": e.outcome.replace("_", " "),
+            "changes": len(e.changes) if e.outcome == "found" else None,
+            "cost": None if e.cost is None else f"{e.cost:.3g}",
+            "queries": e.n_queries,
+        }
+        for address, e in entries
+    ]
+    script = TEMPLATES.get_template("index.js").render()
+    return render(
+        "index.html",
+        title=f"{len(entries)} explanations",
+        lines=lines,
+        n_found=sum(e.outcome == "found" for _, e in entries),
+        n_queries=sum(e.n_queries for _, e in entries),
+        outcomes=sorted({line["outcome"] for line in lines}),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+    )
+
+
+def feature_subsets_page(subsets: FeatureSubsets) -> str:
+    """A page with small sets of features, and whether changing these alone is enough."""
+    lines = [
+        (" and ".join(s.features), WORDS[s.state], s.change, "" if s.cost is None else f"{s.cost:.3g}", s.asked)
+        for s in subsets
+    ]
+    title = "What can be done with few features"
+    return render("feature_subsets.html", title=title, summary=subsets.summary, lines=lines)
+
+
+# -- notebooks -------------------------------------------------------------------------------------------------------
+
+
+def space_html(space: Space) -> str:
+    """The features of a space: kind, values, and how far they may be changed."""
+    rows = [(f.name, f.kind, f.span(), _freedom(f)) for f in space.features]
+    header = ("feature", "kind", "values", "may change")
+    return render("notebook.html", title="", header=header, tables=[("", rows)], summary="")
+
+
+def _freedom(feature: Feature) -> str:
+    if feature.frozen:
+        return "no: frozen"
+    way = {"increase": "only upwards", "decrease": "only downwards"}.get(feature.direction or "", "yes")
+    return way if feature.weight == 1 else f"{way}, weight {readable(float(feature.weight))}"
+
+
+def explanation_html(explanation: Explanation) -> str:
+    """One sentence, and a table of changes for each counterfactual."""
+    tables = [
+        (f"or, at a cost of {cost:.3g}:" if i else "", changes_as_text(explanation, i))
+        for i, cost in enumerate(explanation.costs)
+    ]
+    header = ("feature", "before", "after", "step", "needed")
+    title, summary = one_sentence(explanation), explanation.summary()
+    return render("notebook.html", title=title, header=header, tables=tables, summary=summary)
+
+
+def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_rows: int) -> str:
+    """A line for each explanation, given with the name of its row; `n_rows` are to be explained in total."""
+    rows = [
+        (
+            name,
+            e.outcome.replace("_", " "),
+            " → ".join(labels_as_text(e)) if e.outcome == "found" else labels_as_text(e)[0],
+            joined_words(e.changes["feature"].tolist()) if e.outcome == "found" else "",
+            f"{e.costs[0]:.3g}" if e.costs else "",
+            e.n_queries,
+        )
+        for name, e in explanations
+    ]
+    found = sum(e.outcome == "found" for _, e in explanations)
+    done = f"{n_rows} rows" if len(rows) == n_rows else f"{len(rows)} of {n_rows} rows explained"
+    title = f"{done}: {found} found, {sum(e.n_queries for _, e in explanations)} queries paid"
+    header = ("row", "outcome", "label", "what has to change", "cost", "queries")
+    return render("notebook.html", title=title, header=header, tables=[("", rows)], summary="")

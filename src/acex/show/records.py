@@ -1,0 +1,69 @@
+"""What both the plots and the report show: the changes of a counterfactual, and the cost of every query."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from acex.arrays import BoolArray, FloatArray
+from acex.engine.explanation import Explanation, changes_as_text
+from acex.values import is_missing
+
+WIDE = 5  # times the best cost: from here on the axis of the costs is logarithmic
+
+
+class Change(NamedTuple):
+    """One changed feature: its values and step as text, and their places within its range (0: lowest, 1: highest)."""
+
+    feature: str
+    before: str
+    after: str
+    step: str  # in standard deviations, or "change"
+    start: float
+    end: float
+    low: str  # the ends of the range; empty for nominal features, whose order means nothing
+    high: str
+    needed: str = "not checked"  # or how it was checked
+    unit: str | None = None
+
+
+def changes_record(explanation: Explanation, i: int = 0) -> list[Change]:
+    """The changes of counterfactual number i, largest step first; none when nothing was found."""
+    if explanation.counterfactuals.empty:
+        return []
+    record = []
+    values = explanation.changes_of(i)[["before", "after"]].itertuples(index=False, name=None)
+    for (before, after), (name, *texts, needed) in zip(values, changes_as_text(explanation, i), strict=True):
+        feature = explanation.plan.space.feature(name)
+        width, has_place = feature.high - feature.low or np.inf, feature.way(1.0, before, after) != "other"
+        known = feature.encode(pd.Series([v for v in (before, after) if not is_missing(v)], dtype=object))
+        start, *_, end = ((known[[0, -1]] - feature.low) / width).tolist()  # a missing value has no place
+        low, high = (feature.text(feature.value(c)) if has_place else "" for c in (feature.low, feature.high))
+        record.append(Change(name, *texts, start, end, low, high, needed, feature.unit))
+    return record
+
+
+class Trace(NamedTuple):
+    """Cost and answer of every query; the first is the factual."""
+
+    cost: FloatArray  # (n,)
+    is_hit: BoolArray  # (n,)
+    best: FloatArray  # cost of the best counterfactual so far, infinite before the first, (n,)
+
+    @property
+    def threshold(self) -> float | None:
+        """The best cost, where costs above it are so high that their axis is logarithmic; None where it is linear."""
+        best, most = float(self.best.min()), float(self.cost.max())
+        return best if 0 < WIDE * best < most else None
+
+
+def trace_record(explanation: Explanation) -> Trace:
+    """Cost and answer of each query, and the cost of the best so far."""
+    steps = explanation.steps
+    return Trace(
+        cost=np.array([step.cost for step in steps], dtype=float),
+        is_hit=np.array([step.hit for step in steps], dtype=bool),
+        best=np.array([step.best for step in steps], dtype=float),
+    )

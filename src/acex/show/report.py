@@ -1,0 +1,321 @@
+"""The report about one explanation: a single HTML file that contains its own certificate.
+
+`acex verify` makes a page again from its certificate and compares the two, so the same explanation gives the same
+bytes. The pictures are SVG in the page's own fonts and colours; matplotlib's SVG differs between versions.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from acex.engine.certificate import canonical_form, certified, parsed
+from acex.engine.explanation import Explanation, asked_rows, is_reference_row, labels_as_text, labels_of
+from acex.options import DECLARED
+from acex.plan.target import Measured
+from acex.show.html import render
+from acex.show.records import Trace, changes_record, trace_record
+from acex.show.sentences import one_sentence
+from acex.space.rules import Rule
+from acex.values import answer_text, is_missing, joined_words, readable
+
+MOST_SHOWN = 12  # changes of a query that are listed
+LATELY = 5  # an improvement among the last queries suggests that more would find another
+
+FACTS = {
+    "id": "row",
+    "explanation": "explanation",
+    "model_id": "model",
+    "started_at": "started",
+    "finished_at": "ended",
+    "n_reference": "known rows",
+}
+ELSEWHERE = ("target", "ranges", "values", "rules", "class_names")  # shown in other parts of the page
+STOPPED = {
+    "budget": "The budget was used up.",
+    "time": "The time limit was reached.",
+    "settled": "The search stopped because further queries were unlikely to pay off.",
+    "exhausted": "There was no allowed row left to ask.",
+}
+
+
+def explanation_page(
+    explanation: Explanation, *, price_per_row: float | None = None, sign: str | Path | None = None
+) -> str:
+    """The whole page, as text, with a certificate: the explanation as JSON with a checksum (see `acex verify`).
+
+    Args:
+        price_per_row: price of a query, if known.
+        sign: a file with an Ed25519 private key (PEM) that signs the certificate.
+    """
+    return page_of(certified({**explanation.to_dict(), "page": {"price_per_row": price_per_row}}, sign))
+
+
+def page_of(certificate: str) -> str:
+    """The page of a certificate: the same bytes for the same certificate."""
+    certificate = canonical_form(parsed(certificate))
+    document = json.loads(certificate)
+    explanation = Explanation.from_json(certificate)
+    values = {**_result(explanation), **_reliability(explanation)}
+    if explanation.steps:  # none if it failed before anything was asked
+        values |= _queries(explanation)
+    return render(
+        "report.html",
+        **values,
+        price_per_row=document["page"]["price_per_row"],
+        certificate=certificate,
+        sha256=document["certificate"]["sha256"],
+        public_key=document["certificate"]["public_key"] if "signature" in document["certificate"] else None,
+    )
+
+
+def certificate_in(page: str) -> str:
+    """The certificate that a page contains.
+
+    Raises:
+        ValueError: it contains none.
+    """
+    found = re.search(r"<pre data-certificate>(.*?)</pre>", page, flags=re.DOTALL)
+    if found is None:
+        raise ValueError("no certificate found: this is an index, a page of another program, or from before 0.2.0.")
+    return html.unescape(found[1])
+
+
+def _result(explanation: Explanation) -> dict[str, Any]:
+    """What was found, and how it was made."""
+    settings = explanation.settings
+    before, after = labels_as_text(explanation)
+    answers = [answer_text(label) for label in labels_of(explanation)]
+    return {
+        "title": one_sentence(explanation),
+        "row": settings.get("id"),
+        "model": settings.get("model_id"),
+        "found": explanation.outcome == "found",
+        "already_target": explanation.outcome == "already_target",
+        "is_measured": isinstance(explanation.plan.target, Measured),
+        "has_scale": _has_scale(explanation),
+        "before": before,
+        "after": after,
+        "answers": joined_words(list(dict.fromkeys(answers))) if answers else "",
+        "wanted": _wanted(explanation),
+        "n_features": len(explanation.plan.space),
+        "n_steps": len(explanation.steps),
+        "n_queries": explanation.n_queries,
+        "n_reused": explanation.n_reused,
+        "budget": settings.get("budget"),
+        "remarks": [(r.is_warning, str(r)) for r in sorted(explanation.remarks, key=lambda r: not r.is_warning)],
+        "ways": [
+            {"label": answers[place], "cost": f"{explanation.costs[i]:.3g}", "changes": changes_record(explanation, i)}
+            for i, place in enumerate(explanation.ending.counterfactuals)
+        ],
+        "record": _record(explanation),
+    }
+
+
+# -- queries ---------------------------------------------------------------------------------------------------------
+
+
+def _queries(explanation: Explanation) -> dict[str, Any]:
+    """Every row that was asked, as a picture and as a table, and what each feature could become."""
+    space, rows = explanation.plan.space, asked_rows(explanation)
+    X = space.encode(rows)
+    sizes = np.abs(explanation.plan.scale.differences(X, X[0]))
+    columns = [rows[c].tolist() for c in rows.columns]
+    queries = []
+    for i, (step, label) in enumerate(zip(explanation.steps, labels_of(explanation), strict=True)):
+        changed = [j for j in np.argsort(-sizes[i], kind="stable").tolist() if X[i, j] != X[0, j]]
+        texts = [
+            (space.features[j].name, space.features[j].texts(columns[j][0], columns[j][i])[1])
+            for j in changed[:MOST_SHOWN]
+        ]
+        query = {"purpose": step.purpose, "changed": texts, "n_more": len(changed) - len(texts)}
+        queries.append(query | {"answer": answer_text(label), "is_hit": step.hit, "cost": f"{step.cost:.3g}"})
+    return {
+        "picture": _picture(trace_record(explanation)),
+        "queries": queries,
+        "limits": _limits_as_text(explanation),
+        "features": _features(explanation),
+    }
+
+
+def _picture(trace: Trace) -> dict[str, Any]:
+    """Where each query lies in the picture of the costs, in pixels."""
+    width, height, left, right, top, bottom = 560, 230, 48, 552, 10, 196
+    n, most, bend = len(trace.cost), float(trace.cost.max()) or 1.0, trace.threshold
+
+    def x(query: float) -> float:
+        return left + 8 + (right - left - 16) * (query - 1) / max(n - 1, 1)
+
+    def y(cost: float) -> float:
+        share = cost / most if bend is None else np.log1p(cost / bend) / np.log1p(most / bend)
+        return float(bottom - (bottom - top) * share)
+
+    points = list(zip(range(1, n + 1), trace.cost.tolist(), trace.is_hit.tolist(), trace.best.tolist(), strict=True))
+    known = [(query, best) for query, _, _, best in points if np.isfinite(best)]
+    best = [cost for _, cost in known]
+    progress = f"; the best cost fell from {readable(best[0])} to {readable(best[-1])}" if best else ""
+    return {
+        **{"width": width, "height": height, "left": left, "right": right, "bottom": bottom},
+        "levels": _apart([(y(cost), readable(cost)) for cost in (0.0, *_round_numbers(most))]),
+        "queries": _apart([(x(q), f"{q:g}") for q in (n, 1, *_round_numbers(n)) if q >= 1]),
+        "marks": [(x(query), y(cost), is_hit) for query, cost, is_hit, _ in points],
+        # Horizontal, then down to the next: each query has the point at the best before it, and its own.
+        "best": [
+            (x(query), y(cost))
+            for (query, after), before in zip(known, [*best[:1], *best[:-1]], strict=True)
+            for cost in (before, after)
+        ],
+        "description": f"Cost of each of {n} queries, {trace.is_hit.sum()} of them hits{progress}.",
+    }
+
+
+def _round_numbers(most: float) -> list[float]:
+    """1, 2 and 5 times each power of ten up to `most`, the greatest first, over four decades."""
+    top = int(np.floor(np.log10(most)))
+    numbers = [float(f"{digit}e{power}") for power in range(top, top - 4, -1) for digit in (5, 2, 1)]
+    return [number for number in numbers if number <= most]
+
+
+def _apart(labels: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    """The labels of an axis that keep a distance of 26 pixels from those before them."""
+    kept: list[tuple[float, str]] = []
+    for at, text in labels:
+        if all(abs(at - other) >= 26 for other, _ in kept):
+            kept.append((at, text))
+    return kept
+
+
+# -- what was held fixed ---------------------------------------------------------------------------------------------
+
+
+def _features(explanation: Explanation) -> list[tuple[str, str, str, str]]:
+    """For each feature its name, its value now and instead, and what it could become."""
+    row = explanation.factual.tolist()
+    best = explanation.counterfactuals.iloc[0].tolist() if explanation.outcome == "found" else row
+    changed = set(explanation.changes["feature"])
+    lines = []
+    for j, feature in enumerate(explanation.plan.space.features):
+        before, after = feature.texts(row[j], best[j])
+        if feature.name not in changed:  # texts has the digits that tell two values apart
+            before, after = feature.text(row[j]), ""
+        lines.append((feature.name, before, after, _may_become(explanation, j)))
+    return lines
+
+
+def _limits(explanation: Explanation) -> dict[str, tuple[Any, ...] | list[Any]]:
+    """The ranges (as tuples) and the lists of allowed values that the caller gave, by feature."""
+    space, settings = explanation.plan.space, explanation.settings
+    given: dict[str, Any] = {**(settings.get("ranges") or {})}
+    for name, limits in given.items():  # version 0.2 had lists of allowed values among the ranges
+        given[name] = list(limits) if len(limits) != 2 or space.feature(name).lists_codes else tuple(limits)
+    return {**given, **(settings.get("values") or {})}
+
+
+def _may_become(explanation: Explanation, j: int) -> str:
+    """What feature j could become, and why no more than that."""
+    feature, now = explanation.plan.space.features[j], explanation.factual.iloc[j]
+    if not _has_scale(explanation):
+        return "not recorded"
+    if feature.frozen:
+        return "frozen"
+    if explanation.plan.scale.deviations[j] == 0:
+        return "unchanged: the same in all known rows"
+    limits = _limits(explanation).get(feature.name)
+    if limits is None and is_missing(now):
+        return "stays missing: no value was allowed"
+    if limits == [None]:
+        return "missing, as requested"
+    bounds = feature.span() if limits is None else f"limited to {feature.span(limits)}"
+    if feature.direction is None:
+        return bounds
+    return f"{bounds}; only {'more' if feature.direction == 'increase' else 'less'} than {feature.text(now)}"
+
+
+def _limits_as_text(explanation: Explanation) -> list[str]:
+    """A sentence for each kind of limit that there was."""
+    if not _has_scale(explanation):
+        return ["What was frozen or limited is not recorded."]
+    space, settings = explanation.plan.space, explanation.settings
+    named = {
+        "Frozen": [f.name for f in space.features if f.frozen] or ["no feature"],
+        "Could only increase": [f.name for f in space.features if f.direction == "increase"],
+        "Could only decrease": [f.name for f in space.features if f.direction == "decrease"],
+        "Limited by the caller": list(_limits(explanation)),
+        "Weighted": [f"{f.name} (× {readable(float(f.weight))})" for f in space.features if f.weight != 1],
+    }
+    out = [f"{title}: {joined_words(names)}." for title, names in named.items() if names]
+    out += [f"Rule: {Rule.of(text, space).sentence}" for text in settings.get("rules") or ()]
+    if n := settings.get("redacted_rules"):
+        out.append(f"{n} {'rule is' if n == 1 else 'rules are'} left out with the columns that they name.")
+    if settings.get("functions"):
+        out.append("Functions of the caller checked every changed row.")
+    return out
+
+
+# -- how reliable it is, and how it was made -------------------------------------------------------------------------
+
+
+def _reliability(explanation: Explanation) -> dict[str, Any]:
+    """What the answers to "Who decided", "Is there less to change?", "Is it realistic?", "Is it robust?" need."""
+    settings, ending = explanation.settings, explanation.ending
+    best = [step.best for step in explanation.steps]
+    found_by = best.index(best[-1]) + 1 if best else 0
+    kind = (settings.get("plausibility") or {}).get("kind")
+    margin = (settings.get("strategy") or {}).get("margin")
+    return {
+        "sureness": ending.sureness() if ending.votes else "",
+        "noise": settings.get("noise"),
+        "advice": "" if explanation.outcome == "found" else explanation.advice,
+        "stopped": STOPPED.get(explanation.stopped_by, ""),
+        "found_by": found_by,
+        "still_improving": found_by > len(best) - LATELY,
+        "odds": [f"{chance:.0%}" for chance in explanation.improvement_odds],
+        "n_reference": settings.get("n_reference"),
+        "is_reference_row": is_reference_row(explanation),
+        "plausibility": "off" if settings.get("plausibility", {}) is None else kind,
+        "affinity": next(iter(explanation.affinities), None),
+        "rarest_values": next(iter(ending.rarest_values), None),
+        "probability": next(iter(explanation.probabilities), None),
+        "robustness": f"{explanation.robustness[0]:.0%}" if explanation.robustness else None,
+        "margin": None if is_missing(margin) else margin,
+    }
+
+
+def _record(explanation: Explanation) -> list[tuple[str, str]]:
+    """The options and circumstances of the search, by name."""
+    settings = explanation.settings
+    lines = [
+        ("outcome", explanation.outcome.replace("_", " ")),
+        ("stopped by", explanation.stopped_by),
+        ("answer wanted" if isinstance(explanation.plan.target, Measured) else "label wanted", _wanted(explanation)),
+    ]
+    options = {d.name: d.name.replace("_", " ") for d in DECLARED if d.name not in ELSEWHERE}
+    shown = FACTS | options | {"acex": "acex", "versions": "with"}
+    lines += [(title, _setting(settings[name])) for name, title in shown.items() if settings.get(name) is not None]
+    return lines
+
+
+def _setting(value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case dict():
+            return ", ".join(f"{name} {_setting(v)}" for name, v in value.items() if v is not None)
+        case float():
+            return f"{value:g}"
+    return str(value)
+
+
+def _wanted(explanation: Explanation) -> str:
+    """The label or the range of numbers that is wanted."""
+    return joined_words(explanation.plan.target.named(explanation.plan.class_names).words, "or")
+
+
+def _has_scale(explanation: Explanation) -> bool:
+    """Are standard deviations and limits recorded? Ledgers of 0.1 do not hold them."""
+    return bool(explanation.plan.scale.deviations.any())
