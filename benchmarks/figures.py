@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from acex.arrays import BoolArray, FloatArray
 from acex.search.surrogate import fit
-from acex.show.plots.style import AFTER, BEFORE, HIT, MISS
+from acex.show.plots import AFTER, BEFORE, HIT, MISS
 from acex.space.scale import Scale
 from benchmarks.methods import METHODS
 from benchmarks.scenario import Scenario

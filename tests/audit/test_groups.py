@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import acex
 from acex.audit.groups import Groups, difference, estimate, grouping, holm, interleaved, p_value, wilson
 from acex.engine.row_result import RowResult
-from acex.show.plots import groups_record
 
 
 def line(cost: float = math.nan, features: tuple[str, ...] = (), queries: int = 5, outcome: str = "") -> RowResult:
@@ -250,9 +249,12 @@ def test_a_batch_is_summed_up_by_groups() -> None:
     assert 4 <= finished[:12].count("f") <= 8
     other = many.summary(by=np.repeat(["x", "y"], 12)).groups
     assert other is not None and other.table.index.tolist() == ["x", "y"]
-    record = groups_record(groups)
-    assert record.groups == ("f", "m") and record.shares.shape == (len(record.features), 2)
-    assert "by sex" in groups.plot().get_suptitle()
+    figure = groups.plot()
+    assert "by sex" in figure.get_suptitle()
+    costs, features = figure.axes
+    found = groups.table["found"]
+    assert [label.get_text() for label in costs.get_yticklabels()] == [f"f ({found['f']})", f"m ({found['m']})"]
+    assert len(features.lines) == 2 and len(features.get_yticklabels()) == groups.features["feature"].nunique()
 
 
 def test_an_order_that_is_not_randomised_and_a_total_budget_get_a_warning() -> None:

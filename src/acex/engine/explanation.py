@@ -328,12 +328,11 @@ class Explanation:
         """A picture of the changes and of the cost against queries, or one of the kind that is named.
 
         Args:
-            kind: "changes", "counterfactuals" (all of them side by side), "trace" (cost against queries)
-                or "numbers" (the model's, against queries).
+            kind: "changes", "trace" (cost against queries) or "numbers" (the model's, against queries).
         """
-        from acex.show.plots import draw_explanation, draw_kind
+        from acex.show.plots import draw_explanation
 
-        return draw_explanation(self) if kind is None else draw_kind(self, kind)
+        return draw_explanation(self, kind)
 
     def sentences(self, templates: Templates | None = None) -> list[str]:
         """A sentence for each change, for letters; `acex.sentences.Templates` are for other words or languages."""

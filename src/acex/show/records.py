@@ -26,7 +26,7 @@ class Change(NamedTuple):
     low: str  # the ends of the range; empty for nominal features, whose order means nothing
     high: str
     needed: str = "not checked"  # or how it was checked
-    unit: str | None = None
+    unit: str = ""
 
 
 def changes_record(explanation: Explanation, i: int = 0) -> list[Change]:

@@ -1,0 +1,385 @@
+"""Pictures of explanations, drawn with matplotlib. Nothing is queried.
+
+Figures are made without pyplot: this needs no screen and leaves other figures alone. The colours (Okabe and Ito) are
+safe for colour-blind readers, and what differs in colour also differs in shape.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+from acex.arrays import BoolArray, FloatArray, IntArray
+from acex.audit.groups import Groups
+from acex.engine.explanation import Explanation
+from acex.errors import NoCounterfactual
+from acex.plan.step import Outcome
+from acex.plan.target import Measured
+from acex.show.records import changes_record, trace_record
+from acex.space.feature import Way
+from acex.values import listed
+
+Kind: TypeAlias = Literal["changes", "trace", "numbers"]
+Style: TypeAlias = dict[str, Any]
+
+BLUE, VERMILLION = "#0072B2", "#D55E00"
+LIGHT_BLUE = "#D6EAF6"
+LIGHT_GREY, DARK_GREY = "#D0D0D0", "#606060"
+HIT: Style = {"marker": "o", "color": BLUE, "linestyle": "none", "markersize": 5}
+MISS: Style = {"marker": "x", "color": VERMILLION, "linestyle": "none", "markersize": 5}
+BEST: Style = {"color": "black", "linewidth": 1.5}
+BEFORE: Style = {"marker": "o", "color": "black", "markerfacecolor": "white", "linestyle": "none", "markersize": 8}
+AFTER: Style = {"marker": "D", "color": "black", "markerfacecolor": BLUE, "linestyle": "none", "markersize": 6}
+WAYS: dict[Way, tuple[str, Style]] = {
+    "up": ("▲ higher", {"facecolor": BLUE, "edgecolor": "white"}),
+    "down": ("▼ lower", {"facecolor": "#F0B98D", "edgecolor": "black", "hatch": "///"}),
+    "other": ("● another category", {"facecolor": LIGHT_GREY, "edgecolor": "black", "hatch": "..."}),
+}
+NOT_FOUND: Style = {"facecolor": "white", "edgecolor": VERMILLION, "hatch": "xxx"}
+# Groups by marker and colour; with more groups than these they repeat.
+GROUPS = (("o", BLUE), ("s", VERMILLION), ("^", "black"), ("D", DARK_GREY), ("v", "#009E73"))
+ROUND = (1, 2, 5, 10)  # steps between ticks
+
+MOST_CHANGES = 20  # that are shown; more would not be readable
+LEAST_ROWS = 4  # with fewer changes than these, rows come no further apart
+MOST_SIGNED = 16  # pixels a side, up to which an image has room for signs
+MOST_FEATURES = 15  # of a batch or of groups
+MOST_ROWS = 60  # of which each has a bar of its own; more become a line
+
+
+class NotebookFigure(Figure):
+    """A figure that notebooks display, also when pyplot was never imported."""
+
+    def __init__(self, width: float, height: float, title: str) -> None:
+        super().__init__(figsize=(width, height), dpi=120, layout="constrained")
+        self.suptitle(_plain("\n".join(textwrap.wrap(title, int(9 * width)))), fontsize=12)
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
+
+
+# -- one explanation -------------------------------------------------------------------------------------------------
+
+
+def draw_explanation(explanation: Explanation, kind: Kind | None = None) -> Figure:
+    """The summary of an explanation with one kind of picture.
+
+    Args:
+        kind: by default the changes, if there are any, and the cost against queries beside them.
+
+    Raises:
+        NoCounterfactual: there are no changes to draw, or the row failed before anything was asked.
+    """
+    if kind is not None and kind not in get_args(Kind):
+        raise ValueError(f"kind: {kind!r} is not one of {listed(get_args(Kind))}.")
+    is_found = not explanation.counterfactuals.empty
+    if not explanation.steps or (kind == "changes" and not is_found):
+        raise NoCounterfactual(explanation.summary())
+    height = max(4.5, 1.6 + 0.36 * min(len(explanation.changes), MOST_CHANGES))
+    if kind is None and is_found:
+        figure = NotebookFigure(12.0, height, explanation.summary())
+        left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(7, 5))[0]
+        _draw_changes(left.add_subplot(), explanation)
+        _draw_trace(right.add_subplot(), explanation)
+        return figure
+    figure = NotebookFigure(7.0, height if kind == "changes" else 4.5, explanation.summary())
+    draw = {"changes": _draw_changes, "numbers": _draw_numbers}.get(kind or "trace", _draw_trace)
+    draw(figure.add_subplot(), explanation)
+    return figure
+
+
+def draw_images(explanation: Explanation, shape: tuple[int, int]) -> Figure:
+    """Factual, counterfactual and their difference as images of this shape; pixels are the features row by row.
+
+    Raises:
+        NoCounterfactual: there is no counterfactual to show.
+    """
+    space = explanation.plan.space
+    before, after = (space.encode(row)[0].reshape(shape) for row in (explanation.factual, explanation.counterfactual))
+    low, high, difference = float(space.low.min()), float(space.high.max()), after - before
+    most = float(np.abs(difference).max()) or 1.0
+    panels = (
+        ("factual", before, "gray_r", low, high),
+        ("counterfactual", after, "gray_r", low, high),
+        ("difference", difference, "PuOr", -most, most),
+    )
+    figure = NotebookFigure(7.0, 4.0, explanation.summary())
+    for axes, (title, pixels, colours, least, greatest) in zip(figure.subplots(1, 3), panels, strict=True):
+        axes.imshow(pixels, cmap=colours, vmin=least, vmax=greatest, interpolation="nearest")
+        axes.set_title(title, fontsize=10)
+        axes.set_xticks([])
+        axes.set_yticks([])
+    if max(shape) <= MOST_SIGNED:
+        for row, column in np.argwhere(np.abs(difference) >= most / 4):
+            step = difference[row, column]
+            ink = "white" if abs(step) > 0.6 * most else "black"
+            axes.text(column, row, "+" if step > 0 else "−", ha="center", va="center", color=ink)
+    return figure
+
+
+def _draw_changes(axes: Axes, explanation: Explanation) -> None:
+    """One line per changed feature: its value before and after, within the feature's range."""
+    changes = changes_record(explanation)
+    shown, n_more = changes[:MOST_CHANGES], len(changes[MOST_CHANGES:])
+    for row, change in enumerate(shown):
+        axes.plot([0, 1], [row, row], color=LIGHT_GREY, linewidth=3, solid_capstyle="round", zorder=1)
+        axes.plot([change.start, change.end], [row, row], color=BLUE, linewidth=2, zorder=2)
+        axes.plot(change.start, row, **BEFORE, zorder=3)
+        axes.plot(change.end, row, **AFTER, zorder=4)
+        for place, text, side in ((-0.04, change.low, "right"), (1.04, change.high, "left")):
+            axes.text(place, row, _short(text, 9), ha=side, va="center", fontsize=7, color=DARK_GREY)
+    axes.set_yticks(range(len(shown)), [_short(change.feature, 44, 24) for change in shown], fontsize=9)
+    beside = axes.twinx()  # its labels on the right, for which the layout then makes room
+    words = [f"{_short(c.before)} → {_short(c.after)}\n{c.step}" for c in shown]
+    beside.set_yticks(range(len(shown)), words, fontsize=8)
+    middle, half = (len(shown) - 1) / 2, max(len(shown), LEAST_ROWS) / 2
+    for one in (axes, beside):
+        one.set_ylim(middle + half, middle - half)
+        one.tick_params(length=0)
+        one.spines[:].set_visible(False)
+    axes.set_xlim(-0.32, 1.32)
+    axes.set_xticks([])
+    more = f" (and {n_more} smaller changes)" if n_more else ""
+    axes.set_xlabel(f"within the feature's range{more}", fontsize=9)
+    _legend(axes, {"before": BEFORE, "after": AFTER})
+
+
+def _draw_trace(axes: Axes, explanation: Explanation) -> None:
+    """Hits and misses by their cost, and the cost of the best so far, against queries."""
+    trace = trace_record(explanation)
+    query, known, most = np.arange(1, len(trace.cost) + 1), np.isfinite(trace.best), float(trace.cost.max())
+    _mark(axes, query, trace.cost, trace.is_hit)
+    axes.step(query[known], trace.best[known], where="post", **BEST)
+    axes.set_ylabel("cost")
+    if trace.threshold is not None:  # not log: the factual's cost is 0
+        axes.set_yscale("symlog", linthresh=trace.threshold)
+        axes.set_yticks(_ticks(trace.threshold, most))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.set_ylabel("cost (logarithmic above the best)")
+    axes.set_ylim(0, 1.1 * most or 1.0)
+    known_before = f" ({explanation.n_reused} of them known before)" if explanation.n_reused else ""
+    axes.set_xlabel(f"queries{known_before}")
+    _legend(axes, {"hit": HIT, "miss": MISS, "best so far": BEST})
+
+
+def _ticks(threshold: float, most: float) -> list[float]:
+    """Round numbers up to `most`: none or two below the threshold, then one or three a decade."""
+    decades = np.arange(np.floor(np.log10(threshold)) - 1, np.ceil(np.log10(most)) + 1)
+    steps = (1, 2, 5) if most < 200 * threshold else (1,)
+    round_numbers = [float(f"{step}e{int(decade)}") for decade in decades for step in steps]
+    return [0.0, *(number for number in round_numbers if 0.3 * threshold <= number <= 1.1 * most)]
+
+
+def _draw_numbers(axes: Axes, explanation: Explanation) -> None:
+    """The model's numbers against queries, over the range that is wanted.
+
+    Raises:
+        ValueError: the target is a label.
+    """
+    target = explanation.plan.target
+    if not isinstance(target, Measured):
+        raise ValueError("kind 'numbers' is for explanations whose target is a range of numbers; this one has labels.")
+    numbers = np.array([step.label for step in explanation.steps], dtype=float)
+    low, high = target.limits(float(numbers[0]))  # infinite where there is no limit
+    shown = np.array([*numbers, *(end for end in (low, high) if np.isfinite(end))])
+    room = 0.05 * (float(np.ptp(shown)) or 1.0)
+    bottom, top = float(shown.min()) - room, float(shown.max()) + room
+    axes.axhspan(max(low, bottom), min(high, top), color=LIGHT_BLUE, zorder=0)
+    query = np.arange(1, len(numbers) + 1)
+    _mark(axes, query, numbers, np.array([step.hit for step in explanation.steps], dtype=bool))
+    axes.plot(query[0], numbers[0], **BEFORE)
+    keys = {"factual": BEFORE, "hit": HIT, "miss": MISS}
+    for best in explanation.ending.counterfactuals[:1]:
+        axes.plot(query[best], numbers[best], **AFTER)
+        keys["counterfactual"] = AFTER
+    axes.set_ylim(bottom, top)
+    axes.set_xlabel("queries (shaded: the range wanted)")
+    name = "the model's answer" if target.label is None else f"probability of {target.label}"
+    axes.set_ylabel(_plain(name))
+    _legend(axes, keys)
+
+
+# -- many explanations -----------------------------------------------------------------------------------------------
+
+
+def draw_explanations(explanations: Iterable[Explanation]) -> Figure:
+    """What has to change most often on the left; outcomes, costs and queries on the right.
+
+    Raises:
+        ValueError: there is no explanation.
+    """
+    every = list(explanations)
+    if not every:
+        raise ValueError("explanations is empty: expected at least one.")
+    ways: dict[str, Counter[Way]] = {}
+    for e in every:
+        for name, before, after, step, _ in e.changes.itertuples(index=False, name=None):
+            ways.setdefault(name, Counter())[e.plan.space.feature(name).way(step, before, after)] += 1
+    often = sorted(ways, key=lambda name: -ways[name].total())[:MOST_FEATURES]
+    ended = Counter(e.outcome for e in every)
+    title = f"{ended['found']} of {len(every)} rows have a counterfactual"
+    figure = NotebookFigure(12.0, max(6.5, 1.8 + 0.36 * len(often)), title)
+    left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(6, 5))[0]
+    axes = left.add_subplot()
+    _draw_changed(axes, {name: ways[name] for name in often})
+    more = f" ({len(ways) - len(often)} more features not shown)" if len(ways) > len(often) else ""
+    axes.set_xlabel(f"counterfactuals that change it, of {ended['found']}{more}", fontsize=9)
+    outcomes, costs, queries = right.subplots(3, 1, height_ratios=(0.6 + 0.35 * len(ended), 2, 2))
+    _draw_outcomes(outcomes, {outcome: ended[outcome] for outcome in get_args(Outcome) if ended[outcome]})
+    _draw_costs(costs, np.array([e.costs[0] for e in every if e.costs]))
+    _draw_queries(queries, np.array([e.n_queries for e in every]), np.array([e.outcome == "found" for e in every]))
+    return figure
+
+
+def _draw_changed(axes: Axes, changed: dict[str, Counter[Way]]) -> None:
+    """A bar for each feature, of how many counterfactuals change it and which way."""
+    rows, done = np.arange(len(changed)), np.zeros(len(changed))
+    for way, (_, look) in WAYS.items():
+        counts = np.array([ways[way] for ways in changed.values()], dtype=float)
+        some = counts > 0  # a bar of length 0 would still have an edge
+        axes.barh(rows[some], counts[some], left=done[some], height=0.7, linewidth=0.8, **look)
+        done += counts
+    for row, n in enumerate(done.astype(int)):
+        axes.text(n, row, f" {n}", va="center", ha="left", fontsize=8)
+    _open_frame(axes)
+    axes.set_yticks(rows, [_short(feature, 44, 24) for feature in changed], fontsize=9)
+    axes.set_ylim(max(len(changed), 4) - 0.5, -0.5)
+    axes.set_xlim(0, 1.1 * max(done, default=1))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=ROUND))
+    keys = [Patch(**look, label=label) for label, look in WAYS.values()]
+    axes.legend(handles=keys, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=3, frameon=False, fontsize=9)
+
+
+def _draw_outcomes(axes: Axes, outcomes: dict[Outcome, int]) -> None:
+    bars = axes.barh(range(len(outcomes)), list(outcomes.values()), height=0.6, color=DARK_GREY)
+    axes.bar_label(bars, padding=3, fontsize=8)
+    axes.set_yticks(range(len(outcomes)), [outcome.replace("_", " ") for outcome in outcomes], fontsize=9)
+    axes.set_ylim(len(outcomes) - 0.4, -0.6)
+    axes.set_xlim(0, 1.15 * max(outcomes.values()))
+    axes.set_xticks([])
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+
+
+def _draw_costs(axes: Axes, costs: FloatArray) -> None:
+    if len(costs):
+        axes.hist(costs, bins=min(12, max(4, len(costs) // 2)), color=BLUE, edgecolor="white")
+        axes.axvline(float(np.median(costs)), color="black", linewidth=1.5, linestyle="--")
+        axes.set_title(f"median {np.median(costs):.3g} (dashed)", fontsize=8, color=DARK_GREY)
+    axes.set_xlabel("cost of the best counterfactual", fontsize=9)
+    axes.set_ylabel("rows", fontsize=9)
+    axes.yaxis.set_major_locator(MaxNLocator(3, integer=True, steps=ROUND))
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
+    _open_frame(axes)
+
+
+def _draw_queries(axes: Axes, n_queries: IntArray, is_found: BoolArray) -> None:
+    rows = np.arange(1, len(n_queries) + 1)
+    hatched = ""
+    if len(rows) > MOST_ROWS:
+        axes.step(rows, n_queries, where="mid", color=BLUE, linewidth=1)
+    else:
+        axes.bar(rows[is_found], n_queries[is_found], color=BLUE)
+        axes.bar(rows[~is_found], n_queries[~is_found], **NOT_FOUND)
+        hatched = "" if is_found.all() else "; hatched: nothing found"
+    axes.set_title(f"{n_queries.sum()} queries in total{hatched}", fontsize=8, color=DARK_GREY)
+    axes.set_xlabel("row", fontsize=9)
+    axes.set_ylabel("queries paid", fontsize=9)
+    axes.set_ylim(0, 1.1 * max(int(n_queries.max()), 1))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=ROUND))
+    axes.yaxis.set_major_locator(MaxNLocator(3, integer=True, steps=ROUND))
+    _open_frame(axes)
+
+
+# -- groups ----------------------------------------------------------------------------------------------------------
+
+
+def draw_groups(groups: Groups) -> Figure:
+    """Groups of rows in the order of their names: costs on the left, which features change on the right."""
+    table = groups.table
+    shares = groups.features.pivot(index="feature", columns="group", values="share").reindex(columns=table.index)
+    often = shares.fillna(0.0).mean(axis=1).sort_values(ascending=False, kind="stable").index[:MOST_FEATURES]
+    height = 1.8 + 0.34 * max(len(table), len(often), 3)
+    figure = NotebookFigure(10.5, height, f"Counterfactuals by {_short(groups.by, 60)}")
+    left, right = figure.subplots(1, 2)
+
+    columns = ["found", "cost_q1", "cost", "cost_q3", "cost_low", "cost_high"]
+    names = []
+    for row, (group, found, q1, median, q3, low, high) in enumerate(table[columns].itertuples(name=None)):
+        names.append(f"{_short(str(group), 28)} ({found})")
+        if np.isnan(median):
+            continue
+        left.barh(row, q3 - q1, left=q1, height=0.55, color=LIGHT_BLUE, edgecolor=BLUE)
+        left.plot([median, median], [row - 0.275, row + 0.275], color="black", linewidth=2)
+        if not np.isnan(low):
+            left.plot([low, high], [row, row], color="black", linewidth=1.2, marker="|", markersize=7)
+    left.set_yticks(range(len(names)), names, fontsize=9)
+    left.set_ylim(len(names) - 0.4, -0.6)
+    left.set_xlabel("cost: middle half of the rows, median, and its 95% interval", fontsize=9)
+    _open_frame(left)
+
+    styles: dict[str, Style] = {}
+    for i, group in enumerate(table.index):
+        marker, colour = GROUPS[i % len(GROUPS)]
+        look: Style = {"marker": marker, "color": colour, "linestyle": "none", "markersize": 6}
+        styles[_short(str(group), 20)] = look
+        right.plot(100 * shares.loc[often, group], np.arange(len(often)), **look)
+    right.set_yticks(range(len(often)), [_short(str(name), 28) for name in often], fontsize=9)
+    right.set_ylim(max(len(often), 3) - 0.5, -0.5)
+    right.set_xlim(-3, 103)
+    right.grid(axis="y", color="#E8E8E8", linewidth=0.8)
+    right.set_axisbelow(True)
+    right.set_xlabel("counterfactuals that change it, in %", fontsize=9)
+    _open_frame(right)
+    if len(styles) <= len(GROUPS):
+        _legend(right, styles)
+    return figure
+
+
+# -- axes and texts --------------------------------------------------------------------------------------------------
+
+
+def _legend(axes: Axes, styles: dict[str, Style]) -> None:
+    """A legend above the axes, where it covers nothing."""
+    handles = [Line2D([], [], **style, label=name) for name, style in styles.items()]
+    place: Style = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    axes.legend(handles=handles, **place, ncols=len(styles), frameon=False, fontsize=9)
+
+
+def _mark(axes: Axes, query: IntArray, y: FloatArray, is_hit: BoolArray) -> None:
+    """Queries along the axis below: a dot for each hit and a cross for each miss."""
+    for chosen, style in ((is_hit, HIT), (~is_hit, MISS)):
+        axes.plot(query[chosen], y[chosen], **style, alpha=0.8, clip_on=False)
+    axes.set_xlim(0, len(query) + 1)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=ROUND))
+    _open_frame(axes, labels=10)
+
+
+def _open_frame(axes: Axes, labels: int = 8) -> None:
+    """Only the left and the lower side of the frame, and tick labels of this size."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=labels)
+
+
+def _plain(text: str) -> str:
+    """The text with escaped dollar signs: matplotlib reads what is between two of them as a formula."""
+    return text.replace("$", r"\$")
+
+
+def _short(text: str, most: int = 18, width: int = 100) -> str:
+    """The text shortened to `most` characters, in lines of `width`."""
+    text = " ".join(text.split())
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return _plain("\n".join(textwrap.wrap(text, width)))
