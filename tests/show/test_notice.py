@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -223,19 +222,3 @@ def test_nothing_in_a_notice_is_run() -> None:
     page = notice_page(loan(), {**FIELDS, "organisation": evil, "sources": [evil], "words": {"income": evil}})
     assert "<script" not in page and Page(page).texts["li"]
     assert "default-src 'none'" in page.replace("&#x27;", "'")
-
-
-def test_an_explanation_writes_its_notice(tmp_path: Path) -> None:
-    path = tmp_path / "notice.toml"
-    lists = ("sources",)
-    path.write_text(
-        "\n".join(f"{k} = {v!r}" if k in lists else f'{k} = "{v}"' for k, v in FIELDS.items()), encoding="utf-8"
-    )
-    text = loan().to_html(tmp_path / "n.html", profile="notice", fields=path, template="german")
-    assert text == (tmp_path / "n.html").read_text(encoding="utf-8") == notice_page(loan(), FIELDS, "german")
-    with pytest.raises(ValueError, match="profile 'notice' needs fields"):
-        loan().to_html(profile="notice")
-    with pytest.raises(ValueError, match="'report'"):
-        loan().to_html(profile="letter")
-    with pytest.raises(ValueError, match="no decision"):
-        notice_page(replace(ended(loan(), outcome="failed", error="no"), steps=()), FIELDS)
