@@ -35,13 +35,14 @@ def changes_record(explanation: Explanation, i: int = 0) -> list[Change]:
         return []
     record = []
     values = explanation.changes_of(i)[["before", "after"]].itertuples(index=False, name=None)
-    for (before, after), (name, *texts, needed) in zip(values, changes_as_text(explanation, i), strict=True):
+    for (before, after), texts in zip(values, changes_as_text(explanation, i), strict=True):
+        name, was, becomes, step, needed = texts
         feature = explanation.plan.space.feature(name)
         width, has_place = feature.high - feature.low or np.inf, feature.way(1.0, before, after) != "other"
         known = feature.encode(pd.Series([v for v in (before, after) if not is_missing(v)], dtype=object))
         start, *_, end = ((known[[0, -1]] - feature.low) / width).tolist()  # a missing value has no place
         low, high = (feature.text(feature.value(c)) if has_place else "" for c in (feature.low, feature.high))
-        record.append(Change(name, *texts, start, end, low, high, needed, feature.unit))
+        record.append(Change(name, was, becomes, step, start, end, low, high, needed, feature.unit))
     return record
 
 
