@@ -126,7 +126,18 @@ def helps(command, *words):
 
 assert helps(get_command(app)) >= 20
 """
-FOR_SOME = {"httpx2", "skops", "onnxruntime", "dask", "distributed", "joblib", "matplotlib", "sklearn", "scipy.stats"}
+FOR_SOME = {
+    "httpx2",
+    "jinja2",
+    "skops",
+    "onnxruntime",
+    "dask",
+    "distributed",
+    "joblib",
+    "matplotlib",
+    "sklearn",
+    "scipy.stats",
+}
 
 
 @pytest.mark.parametrize(
