@@ -56,6 +56,17 @@ def test_a_change_is_found_in_a_file_and_in_a_page() -> None:
     assert result.exit_code == 1 and "the page differs from its certificate" in " ".join(result.stdout.split())
 
 
+@pytest.mark.parametrize(("old", "new"), [("price_per_row", "price"), ('price_per_row":null', 'price_per_row":"x"')])
+def test_a_page_with_a_malformed_certificate_fails_without_a_traceback(old: str, new: str) -> None:
+    run(*EXPLAIN, "--row", 0, "--out", "why.json")
+    run("report", "why.json", "--out", "why.html")
+    page = Path("why.html").read_text(encoding="utf-8")
+    escaped = (text.replace('"', "&#34;") for text in (old, new))
+    Path("why.html").write_text(page.replace(*escaped), encoding="utf-8")
+    result = run("verify", "why.html")
+    assert result.exit_code == 1 and "no page can be made" in " ".join(result.stdout.split())
+
+
 def test_a_batch_is_verified_row_by_row_and_signed() -> None:
     write_keys()
     run(*BATCH, *SOME, "--out", "why.json", "--sign", "key.pem")

@@ -114,7 +114,11 @@ def _page_faults(file: Path, certificate: str) -> list[str]:
         return []
     from acex.show.report import page_of
 
-    if page_of(certificate) == file.read_text(encoding="utf-8"):
+    try:
+        is_same = page_of(certificate) == file.read_text(encoding="utf-8")
+    except Exception as error:  # of a document that somebody else wrote
+        return [f"no page can be made from its certificate: {type(error).__name__}: {error}"]
+    if is_same:
         return []
     by = json.loads(certificate)["settings"].get("acex")
     other = "" if by == acex.__version__ else f", or acex {by} writes pages in another way than {acex.__version__}"
