@@ -18,7 +18,7 @@ import acex
 from acex.engine.explanation import Explanation
 from acex.show.html import TEMPLATES, index_page, printed
 from acex.show.records import Change
-from acex.show.report import explanation_page
+from acex.show.report import certificate_in, explanation_page, page_of
 from acex.show.sentences import one_sentence
 from acex.values import Remark
 from explanations import ended, written
@@ -110,8 +110,15 @@ def test_no_text_from_outside_changes_the_page(
 
 
 def clean(text: str) -> str:
-    """What is left of a text when parsers have made one line end of several kinds, and of what HTML cannot hold."""
-    return str(printed(text)).replace("\r\n", "\n").replace("\r", "\n")
+    """The text as a page holds it."""
+    return str(printed(text))
+
+
+def test_a_file_with_any_kind_of_line_end_in_its_values_is_the_page_of_its_certificate(tmp_path: Path) -> None:
+    e = renamed(["a\rb", "c\r\nd"], ["e\r", "\nf"], ("no\r", "yes\r\n"), "m")
+    e.to_html(tmp_path / "why.html")
+    text = (tmp_path / "why.html").read_text(encoding="utf-8")  # as `acex verify` reads it
+    assert page_of(certificate_in(text)) == text
 
 
 # -- what it says ------------------------------------------------------------------------------------------

@@ -25,11 +25,16 @@ NOT_IN_HTML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\uff
 
 
 def printed(value: Any) -> Any:
-    """The value of a place in a template, as it is printed: nothing for None, no character that HTML cannot hold."""
+    """The value of a place in a template, as it is printed.
+
+    None becomes an empty text, each kind of line end "\\n" (as browsers and `Path.read_text` have it), and a character
+    that HTML cannot hold a replacement character.
+    """
     if value is None:
         return ""
-    is_text = isinstance(value, str) and not hasattr(value, "__html__")  # a macro's result is HTML already
-    return NOT_IN_HTML.sub("\N{REPLACEMENT CHARACTER}", value) if is_text else value
+    if not isinstance(value, str) or hasattr(value, "__html__"):  # a macro's result is HTML already
+        return value
+    return NOT_IN_HTML.sub("\N{REPLACEMENT CHARACTER}", re.sub("\r\n?", "\n", value))
 
 
 TEMPLATES = Environment(
