@@ -61,8 +61,8 @@ def test_a_page_with_a_malformed_certificate_fails_without_a_traceback(old: str,
     run(*EXPLAIN, "--row", 0, "--out", "why.json")
     run("report", "why.json", "--out", "why.html")
     page = Path("why.html").read_text(encoding="utf-8")
-    escaped = (text.replace('"', "&#34;") for text in (old, new))
-    Path("why.html").write_text(page.replace(*escaped), encoding="utf-8")
+    before, after = (text.replace('"', "&#34;") for text in (old, new))
+    Path("why.html").write_text(page.replace(before, after), encoding="utf-8")
     result = run("verify", "why.html")
     assert result.exit_code == 1 and "no page can be made" in " ".join(result.stdout.split())
 
