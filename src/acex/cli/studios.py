@@ -77,9 +77,8 @@ def studio(
     With --ledger, answers outlive the studio, and an interrupted search continues.
     """
     try:
-        import uvicorn
-
         from acex.studio.app import studio_app
+        from acex.studio.server import serve
     except ImportError:
         raise acex.MissingExtra("acex studio", "studio") from None
     from tempfile import TemporaryDirectory
@@ -101,16 +100,7 @@ def studio(
         hosts = [*(allow_host or ()), _in_url(host)]
         app = studio_app(workspace, port=port, hosts=hosts, any_address=is_any, token=token)
         _print_address(host, port, token, is_kept=workspace.is_kept)
-        settings = uvicorn.Config(
-            app,
-            log_level="warning",
-            server_header=False,
-            timeout_graceful_shutdown=2,
-            limit_concurrency=256,
-            h11_max_incomplete_event_size=64 * 1024,
-            ws="none",
-        )
-        uvicorn.Server(settings).run(sockets=[sock])
+        serve(app, sock)
 
 
 def make_workspace(
