@@ -88,7 +88,7 @@ def studio(
         if demo:
             from acex.studio.demo import demo_workspace
 
-            workspace = demo_workspace(ledger, price=price_per_row, is_kept=case.ledger is not None)
+            workspace = demo_workspace(ledger, price=price_per_row)
         else:
             workspace = make_workspace(case, black_box, ledger, price=price_per_row)
         if budget_total is not None:
@@ -99,7 +99,7 @@ def studio(
         is_any = host in ("0.0.0.0", "::")  # then the addresses of this machine are not known here
         hosts = [*(allow_host or ()), _in_url(host)]
         app = studio_app(workspace, port=port, hosts=hosts, any_address=is_any, token=token)
-        _print_address(host, port, token, is_kept=workspace.is_kept)
+        _print_address(host, port, token, is_kept=case.ledger is not None)
         serve(app, sock)
 
 
@@ -128,7 +128,6 @@ def make_workspace(
         outcomes=None if column is None else prepared.table[column].tolist(),  # also where one is missing
         options=options_by_name(prepared.options),
         price=price,
-        is_kept=case.ledger is not None,
         title=case.data.name,
     )
 
@@ -138,11 +137,11 @@ def make_workspace(
 
 def _setup_code(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -> SetupCode:
     """The same set-up in a shell and in Python; an address of a ledger, which may contain a password, is left out."""
-    from acex.studio.request_parsing import PLAIN, READERS
+    from acex.studio.request_parsing import ON_PAGE as SET_ON_PAGE
     from acex.studio.workspace import SetupCode
 
     is_address = case.ledger is not None and "://" in case.ledger
-    left_out = {*PLAIN, *READERS, *(["ledger"] if is_address else [])}
+    left_out = {*SET_ON_PAGE, *(["ledger"] if is_address else [])}
     given = {d.flag.partition(" ")[0]: case.given[d.name] for d in DECLARED if d.name in {*case.given} - left_out}
     fixed = {
         f"--{f.name.replace('_', '-')}": getattr(part, f.name)

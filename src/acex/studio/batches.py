@@ -85,7 +85,7 @@ class ExplanationTable:
         factual = json.loads(record.factual)
         out: dict[str, Any] = {
             "id": record.id,
-            "position": self._position(factual),
+            "position": self._workspace.position_of(factual),
             "row": {name: "" if value is None else str(value) for name, value in factual.items()},
             "outcome": "unfinished" if record.finished_at is None else record.outcome,
             "before": None,
@@ -104,11 +104,6 @@ class ExplanationTable:
             out["cost"] = e.costs[0]
             out["changes"] = [list(change[:3]) for change in changes_as_text(e, 0)]
         return out
-
-    def _position(self, factual: dict[str, Any]) -> int | None:
-        text = json.dumps(list(factual.values()))
-        key = json.dumps([int(v) if isinstance(v, float) and v.is_integer() else v for v in json.loads(text)])
-        return self._workspace.positions.get(key)
 
     def _groups(self, lines: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
         """A summary of the rows with each value of a feature; numbers are grouped by quartile."""

@@ -1,7 +1,7 @@
 """The HTTP server of the studio: uvicorn, with limits for clients that connect and do not complete a request.
 
-uvicorn waits for a request without a time limit, and answers 503 to everyone while too many connections are open. Without
-these limits, anyone who can connect could lock out those who have the token.
+uvicorn waits for a request without a time limit, and answers 503 to everyone while too many connections are open.
+Without these limits, anyone who can connect could lock out those who have the token.
 """
 
 from __future__ import annotations
