@@ -22,8 +22,8 @@ import acex
 from acex.ledger import canonical
 from acex.show.report import explanation_page
 from acex.spreadsheets import write_csv
-from acex.studio import exports
 from acex.studio.batches import ExplanationTable, TrackedBatch
+from acex.studio.exports import python_code
 from acex.studio.request_parsing import (
     check_budget,
     declarations_json,
@@ -49,10 +49,8 @@ MAX_TEXT = 200  # characters of a search text
 MAX_BYTES = 256 * 1024  # of a request
 KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox"
-IDENTITY = re.compile(r"[0-9a-f]{8,64}")
 EXPORTS: dict[str, tuple[Callable[[acex.Explanation], str], str]] = {
-    "letter.txt": (exports.letter, "text/plain; charset=utf-8"),
-    "answers.csv": (exports.answers_csv, "text/csv; charset=utf-8"),
+    "answers.csv": (lambda e: write_csv(e.counterfactuals), "text/csv; charset=utf-8"),
     "steps.csv": (lambda e: write_csv(e.trace), "text/csv; charset=utf-8"),
     "explanation.json": (lambda e: e.to_json(), "application/json"),
 }
@@ -78,7 +76,7 @@ class Studio:
 
     def __init__(self, workspace: Workspace, pool: WorkerPool, batch_pool: WorkerPool) -> None:
         self.workspace, self.pool, self.batch_pool = workspace, pool, batch_pool
-        self.searches, self.batch = Searches(workspace, pool), TrackedBatch()
+        self.searches, self.batch = Searches(workspace, pool), TrackedBatch(0)
         self.table = ExplanationTable(workspace)
         folder = files("acex.studio") / "static"
         # Read once, by the names that exist: no request can lead to another file.
@@ -138,10 +136,8 @@ class Studio:
 
     def rows(self, request: Request, body: Body) -> Any:
         query = request.query_params
-        text, page = query.get("q", ""), query.get("page", "0")
-        if len(text) > MAX_TEXT or not page.isdecimal() or len(page) > 9:
-            raise ValueError(f"expected a text of at most {MAX_TEXT} characters, and a page number.")
-        return self.workspace.find(text, query.get("decision", ""), int(page))
+        text, page = query.get("q", "")[:MAX_TEXT], int(query.get("page", "0"))
+        return self.workspace.find(text, query.get("decision", ""), page)
 
     def _row_and_options(self, body: Body) -> tuple[pd.DataFrame, dict[str, Any]]:
         return read_row(body.get("row"), self.workspace), read_options(body.get("options", {}), self.workspace)
@@ -158,7 +154,6 @@ class Studio:
         return {
             "paid": paid,
             "most": most,
-            "money": workspace.price_of(most),
             "decision": label,
             "rules": option_sentences(options, plan.factual, workspace),
             "remarks": [remark.to_dict() for remark in plan.remarks],
@@ -184,10 +179,7 @@ class Studio:
     # -- searches ----------------------------------------------------------------------------------------------
 
     def _search(self, request: Request) -> TrackedSearch:
-        identity = request.path_params["id"]
-        if not IDENTITY.fullmatch(identity):
-            raise LookupError("There is no such search.")
-        return self.searches.get(identity)
+        return self.searches.get(request.path_params["id"])
 
     def search(self, request: Request, body: Body) -> Any:
         search, workspace = self._search(request), self.workspace
@@ -217,11 +209,8 @@ class Studio:
 
     def export(self, request: Request, body: Body) -> Any:
         search, name, workspace = self._search(request), request.path_params["name"], self.workspace
-        if name == "commands":
-            arguments = (workspace, search.position, search.factual, search.options)
-            shell = exports.shell_command(*arguments)
-            no_command = workspace.setup.why_not or "These options cannot be written as a command; the script has them."
-            return {"python": exports.python_code(*arguments), "shell": shell, "why_not": "" if shell else no_command}
+        if name == "code":
+            return {"python": python_code(workspace, search.position, search.factual, search.options)}
         e = acex.load_explanation(workspace.ledger, search.identity)
         stem, _, suffix = name.rpartition(".")
         how = "inline" if suffix == "html" else "attachment"
@@ -249,7 +238,7 @@ class Studio:
         options = read_options(body.get("options", {}), self.workspace)
         rows = self.workspace.rows.iloc[self._matching(body.get("rows"))]
         self.searches.plan(rows.iloc[[0]], options)  # a wrong option is reported now
-        self.batch.begin(len(rows))
+        self.batch = TrackedBatch(len(rows))
         arguments = search_arguments(options) | {"budget_total": total}
         self.batch.job = self.batch_pool.submit(self.batch.receive, explain_rows, rows, arguments)
         return self.batch.to_json()

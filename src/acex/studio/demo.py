@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import acex
-from acex.studio.workspace import SetupCode, Workspace
+from acex.studio.workspace import Workspace
 
 NAME = "demo-forest"
 PYTHON = f"""\
@@ -39,7 +39,7 @@ def demo_workspace(ledger: acex.Ledger, *, price: float | None = None) -> Worksp
         model=model,
         table=loans.rows,
         rows=loans.rows,
-        setup=SetupCode(PYTHON, None, "The demonstration has no files; with yours, the command stands here."),
+        setup=PYTHON,
         outcomes=outcomes,
         options=OPTIONS,
         price=price,

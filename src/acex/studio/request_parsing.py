@@ -89,12 +89,10 @@ def _read_option(name: str, value: Any, workspace: Workspace) -> Any:
         return _read_target(value, workspace)
     if BY_NAME[name].kind == "number":
         return _read_number(value)
-    if BY_NAME[name].kind != "by column" or not isinstance(value, Mapping):
+    if name not in ("ranges", "values", "weights") or not isinstance(value, Mapping):
         return value
     if name == "weights":
         return {column: _read_number(weight) for column, weight in value.items()}
-    if name == "directions":
-        return dict(value)
     for column, limits in value.items():
         if not isinstance(limits, list):
             raise ValueError(f"{name}[{column!r}]: expected a list, got {limits!r}.")

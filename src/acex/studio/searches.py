@@ -36,9 +36,8 @@ CANNOT_RESUME = (
 class Tracked:
     """Something that pages follow while it changes."""
 
-    def __init__(self) -> None:
-        self.state: State = "interrupted"
-        self.error = ""
+    def __init__(self, state: State) -> None:
+        self.state, self.error = state, ""
         self.job: SubmittedJob | None = None
         self._lock = Lock()
 
@@ -73,16 +72,11 @@ class TrackedSearch(Tracked):
     def __init__(
         self, workspace: Workspace, identity: str, factual: Mapping[str, Any], options: dict[str, Any]
     ) -> None:
-        super().__init__()
+        super().__init__("interrupted")
         self.workspace, self.identity, self.factual, self.options = workspace, identity, factual, options
         self.steps: list[dict[str, Any]] = []
         self.explanation: dict[str, Any] | None = None
         self.paid = 0
-
-    @cached_property
-    def row(self) -> pd.DataFrame:
-        """Its row as the model receives it."""
-        return self.workspace.frame(self.factual)
 
     @cached_property
     def position(self) -> int | None:
@@ -107,7 +101,6 @@ class TrackedSearch(Tracked):
             "error": self.error,
             "budget": budget_of(self.options),
             "paid": self.paid,
-            "money": self.workspace.price_of(self.paid),
             "explanation": self.explanation,
             "n_steps": len(self.steps),
         }
@@ -158,11 +151,11 @@ class Searches:
 
         A budget that is divided among several counterfactuals makes another search, for which known answers are free.
         """
-        options = search.options | {"budget": budget}
-        plan = self.plan(search.row, options)
+        row, options = self._workspace.frame(search.factual), search.options | {"budget": budget}
+        plan = self.plan(row, options)
         if plan.identity != search.identity and plan.count == 1:
             raise ValueError(CANNOT_RESUME)
-        return self._begin(search.row, options, plan)
+        return self._begin(row, options, plan)
 
     def get(self, identity: str) -> TrackedSearch:
         """The search of this identity, from memory or the ledger.

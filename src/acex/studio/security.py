@@ -56,8 +56,8 @@ class SecurityMiddleware:
         token: str | None = None,
     ) -> None:
         self._app, self._any_address = app, any_address
-        names = {*LOCAL, *(host.lower() for host in hosts)}
-        self._hosts = {f"{name}:{port}" for name in names} | (names if port == 80 else set())
+        self._local = {f"{name}:{port}" for name in LOCAL} | (set(LOCAL) if port == 80 else set())
+        self._names = {host.lower() for host in hosts}
         self._token = None if token is None else token.encode(errors="surrogateescape")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,10 +98,8 @@ class SecurityMiddleware:
             raise HTTPException(415, "Expected JSON.")
 
     def _is_known(self, host: str) -> bool:
-        if host in self._hosts:
-            return True
-        name = re.sub(r":\d+$", "", host)
-        return self._any_address and _is_ip_address(name)
+        name = re.sub(r":\d+$", "", host)  # a proxy may use another port
+        return host in self._local or name in self._names or (self._any_address and _is_ip_address(name))
 
     def _check_token(self, request: Request) -> Response | None:
         """The response that sets the cookie, if the address has the token; None for a request that may proceed."""

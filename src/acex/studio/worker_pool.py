@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import cloudpickle
 import pandas as pd
@@ -27,6 +27,7 @@ from acex.studio.serializers import explanation_json, step_json
 Message: TypeAlias = tuple[str, Any]
 Messages: TypeAlias = Iterator[Message]
 IsStopped: TypeAlias = Callable[[], bool]
+Worker: TypeAlias = tuple[Any, Connection]  # a process and the connection to it
 
 NICE = 19  # of a process that searches: pages come first
 PATIENCE = 5.0  # seconds for jobs to end by themselves when the studio is closed
@@ -135,13 +136,6 @@ class SubmittedJob:
                 self._connection = None
 
 
-class Worker(NamedTuple):
-    """A process and the connection to it."""
-
-    process: Any
-    connection: Connection
-
-
 class WorkerPool:
     """Runs a limited number of jobs at once; others wait for their turn.
 
@@ -172,7 +166,7 @@ class WorkerPool:
     def _run(self, job: SubmittedJob) -> None:
         try:
             worker = self._idle_worker() if self._packed else None
-            job.run(self._explainer, worker and worker.connection)
+            job.run(self._explainer, worker and worker[1])
             if worker is not None:
                 self._idle.append(worker)
         except (EOFError, OSError):
@@ -185,14 +179,14 @@ class WorkerPool:
 
     def _idle_worker(self) -> Worker:
         with suppress(IndexError):
-            while not (worker := self._idle.pop()).process.is_alive():
+            while not (worker := self._idle.pop())[0].is_alive():
                 pass
             return worker
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.get_context("spawn").Process(target=work, args=(theirs, self._packed), daemon=True)
         process.start()
         theirs.close()
-        self._workers.append(Worker(process, ours))
+        self._workers.append((process, ours))
         return self._workers[-1]
 
     def close(self) -> None:
@@ -201,5 +195,5 @@ class WorkerPool:
         for job in list(self._jobs.values()):
             job.stop()
         wait(list(self._jobs), PATIENCE)
-        for worker in self._workers:
-            worker.process.terminate()
+        for process, _ in self._workers:
+            process.terminate()

@@ -23,24 +23,6 @@ PLACES = 200  # of a slider, not counting the first
 PAGE_SIZE = 25  # rows
 
 
-@dataclass(frozen=True)
-class SetupCode:
-    """Code that leads to the same explainer elsewhere.
-
-    Attributes:
-        python: lines that define `explainer`, and `rows` in the order of the page.
-        shell: words of `acex explain`, without the row and the options that pages set; None if there is no command.
-        why_not: a sentence in place of the command.
-        ledger_from_environment: the ledger is an address, which may contain a password, so the command reads it from
-            the variable ACEX_LEDGER.
-    """
-
-    python: str
-    shell: tuple[str, ...] | None = None
-    why_not: str = ""
-    ledger_from_environment: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Workspace:
     """Everything that pages show and search.
@@ -49,6 +31,7 @@ class Workspace:
         explainer: with a ledger that other processes can read.
         model: the model of the explainer.
         table: the rows to pick from with all their columns; `rows`: the same as the model receives them.
+        setup: Python code that defines the same `explainer`, and `rows` in the order of the page.
         outcomes: the outcome of each row on file, as a label or its name; None if there are none.
         options: options by name (see `request_parsing`) that hold unless a page changes them.
         price: price of a row; by default the ledger's.
@@ -58,7 +41,7 @@ class Workspace:
     model: acex.Model
     table: pd.DataFrame
     rows: pd.DataFrame
-    setup: SetupCode
+    setup: str
     outcomes: Sequence[Label] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     price: float | None = None
@@ -84,10 +67,6 @@ class Workspace:
         if self.price is not None:
             return self.price
         return self.ledger.account(self.explainer.model_id).price_per_row
-
-    def price_of(self, n_rows: int) -> float | None:
-        """Price of so many rows; None if it is not known."""
-        return None if self.price_per_row is None else n_rows * self.price_per_row
 
     @property
     def remaining(self) -> int | None:
