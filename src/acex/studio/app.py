@@ -43,7 +43,7 @@ from acex.values import is_count, is_missing
 Body: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[[Request, Body], Any]  # what it returns is sent as JSON, unless it is a response
 
-MAX_SEARCHES = 4  # at once; others wait for their turn
+MAX_JOBS = 4  # searches at once, and a batch is one of them; others wait for their turn
 MAX_ROWS = 5000  # of a batch that a page starts
 MAX_TEXT = 200  # characters of a search text
 MAX_BYTES = 256 * 1024  # of a request
@@ -66,16 +66,15 @@ def studio_app(
     in_threads: bool = False,
 ) -> ASGIApp:
     """The studio as an ASGI application; see `SecurityMiddleware` and `WorkerPool` for the arguments."""
-    pools = [WorkerPool(workspace.explainer, size, in_threads=in_threads) for size in (MAX_SEARCHES, 1)]
-    studio = Studio(workspace, *pools)
+    studio = Studio(workspace, WorkerPool(workspace.explainer, MAX_JOBS, in_threads=in_threads))
     return SecurityMiddleware(studio.app(), port=port, hosts=hosts, any_address=any_address, token=token)
 
 
 class Studio:
-    """What requests are answered with; one pool searches for single rows, the other for many."""
+    """What requests are answered with."""
 
-    def __init__(self, workspace: Workspace, pool: WorkerPool, batch_pool: WorkerPool) -> None:
-        self.workspace, self.pool, self.batch_pool = workspace, pool, batch_pool
+    def __init__(self, workspace: Workspace, pool: WorkerPool) -> None:
+        self.workspace, self.pool = workspace, pool
         self.searches, self.batch = Searches(workspace, pool), TrackedBatch(0)
         self.table = ExplanationTable(workspace)
         folder = files("acex.studio") / "static"
@@ -115,7 +114,6 @@ class Studio:
                 yield
             finally:
                 await run_in_threadpool(self.pool.close)
-                await run_in_threadpool(self.batch_pool.close)
 
         errors = {LookupError: 404, ValueError: 422, TypeError: 422, acex.AcexError: 503}
         exception_handlers: dict[Any, ExceptionHandler] = {kind: _error(status) for kind, status in errors.items()}
@@ -240,7 +238,7 @@ class Studio:
         self.searches.plan(rows.iloc[[0]], options)  # a wrong option is reported now
         self.batch = TrackedBatch(len(rows))
         arguments = search_arguments(options) | {"budget_total": total}
-        self.batch.job = self.batch_pool.submit(self.batch.receive, explain_rows, rows, arguments)
+        self.batch.job = self.pool.submit(self.batch.receive, explain_rows, rows, arguments)
         return self.batch.to_json()
 
     def _matching(self, given: Any) -> list[int]:

@@ -58,28 +58,22 @@ class ExplanationTable:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = Lock()
-        self._lines: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {}
+        self._lines: dict[tuple[Any, ...], dict[str, Any]] = {}  # by what changes when an explanation does
 
     def read(self, by: str = "") -> dict[str, Any]:
         """The lines, newest first, how many are still to be read, and a summary."""
-        ledger, model = self._workspace.ledger, self._workspace.explainer.model_id
+        records = self._workspace.ledger.tables.explanations(self._workspace.explainer.model_id)
+        records = records[records["asked"] > 0].iloc[::-1].head(MAX_LINES)
+        # A row that was only queried by itself is not an explanation.
+        records = records[(records["asked"] > 1) | records["finished_at"].notna()]
         with self._lock:
-            records = ledger.tables.explanations(model)
-            records = records[records["asked"] > 0].iloc[::-1].head(MAX_LINES)
-            # A row that was only queried by itself is not an explanation.
-            records = records[(records["asked"] > 1) | records["finished_at"].notna()]
-            lines, pending, fresh = [], 0, 0
-            for line in records.itertuples(index=False):
-                mark = (line.asked, line.finished_at, line.paid)
-                known = self._lines.get(str(line.id))
-                if known is None or known[0] != mark:
-                    if fresh >= AT_ONCE:
-                        pending += 1
-                        continue
-                    fresh += 1
-                    known = self._lines[str(line.id)] = (mark, self._line(line))
-                lines.append(known[1])
-        return {"lines": lines, "pending": pending, "groups": self._groups(lines, by), "summary": _summary(lines)}
+            keys = {(r.id, r.asked, r.finished_at, r.paid): r for r in records.itertuples(index=False)}
+            new = [key for key in keys if key not in self._lines]
+            self._lines |= {key: self._line(keys[key]) for key in new[:AT_ONCE]}
+            self._lines = {key: self._lines[key] for key in keys if key in self._lines}
+            lines = list(self._lines.values())
+        groups = self._groups(lines, by)
+        return {"lines": lines, "pending": len(keys) - len(lines), "groups": groups, "summary": _summary(lines)}
 
     def _line(self, record: Any) -> dict[str, Any]:
         factual = json.loads(record.factual)
