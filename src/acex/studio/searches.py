@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from threading import Lock
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import pandas as pd
 
@@ -26,7 +26,6 @@ from acex.values import as_json
 
 MAX_IN_MEMORY = 200  # searches that have ended; the ledger has all of them
 POLL = 0.2  # seconds between two looks at a search that a page follows
-State: TypeAlias = Literal["waiting", "running", "stopping", "stopped", "ended", "failed", "interrupted"]
 CANNOT_RESUME = (
     "This explanation was made with settings that the studio does not have, or with other data. Pick its row and start "
     "a new search: answers already paid for are reused."
@@ -34,9 +33,9 @@ CANNOT_RESUME = (
 
 
 class Tracked:
-    """Something that pages follow while it changes."""
+    """Something that pages follow: waiting, running, stopping, stopped, ended, failed or interrupted."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: str) -> None:
         self.state, self.error = state, ""
         self.job: SubmittedJob | None = None
         self._lock = Lock()
