@@ -124,8 +124,8 @@ def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, dr
         person.click(".star")
         person.press("Not this feature")
         until(lambda: person.identity != first)
+        assert person.sees("without")  # the page of the other search
         until(lambda: person.find(".dot.ended"))
-        assert person.sees("without")
         until(lambda: len(driver.find_elements("css selector", ".answer")) >= 1)
         person.go("saved")
         assert person.sees("Good if")
