@@ -216,17 +216,18 @@ def test_on_every_address_of_the_machine_numbers_are_known_but_names_only_if_all
             return client.get("/api/workspace", headers={"host": host, "origin": f"http://{host}"}).status_code
 
         assert status(f"10.1.2.3:{PORT}") == status(f"[fd00::1]:{PORT}") == status(f"studio.example:{PORT}") == 200
+        assert status("studio.example") == 200  # a proxy has another port
         assert status(f"evil.example:{PORT}") == status(f"10.1.2.3.evil.example:{PORT}") == 421
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("host", "wants"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
-def test_only_this_machine_needs_no_token(host: str, wants: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("host", "needs"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
+def test_only_this_machine_needs_no_token(host: str, needs: bool, tmp_path: Path) -> None:
     with serving_studio(tmp_path, "--demo", "--port", "0", "--host", host) as (_, address):
-        assert ("?token=" in address) == wants
+        assert ("?token=" in address) == needs
         page = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
         page.request("GET", "/api/workspace")
-        assert page.getresponse().status == (401 if wants else 200)
+        assert page.getresponse().status == (401 if needs else 200)
 
 
 def test_a_ledgers_password_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

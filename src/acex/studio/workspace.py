@@ -217,16 +217,15 @@ class Workspace:
 
         `column:word` looks in one column only.
         """
-        answers, words = self.answers(), [(word, *word.partition(":")[::2]) for word in text.lower().split()]
-        found = [
-            (i, self.decision(i, answers))
-            for i in range(len(self.rows))
-            if all(
-                any(word in cells[i] or (column == name and value in cells[i]) for column, cells in self._lowered)
-                for word, name, value in words
-            )
-        ]
-        return [(i, known) for i, known in found if not decision or known["label"] == decision]
+
+        def contains(i: int, word: str) -> bool:
+            name, _, value = word.partition(":")
+            return any(word in cells[i] or (column == name and value in cells[i]) for column, cells in self._lowered)
+
+        answers, words = self.answers(), text.lower().split()
+        found = [i for i in range(len(self.rows)) if all(contains(i, word) for word in words)]
+        decisions = [(i, self.decision(i, answers)) for i in found]
+        return [(i, known) for i, known in decisions if not decision or known["label"] == decision]
 
     def row_json(self, position: int) -> dict[str, Any]:
         """One of the rows.
