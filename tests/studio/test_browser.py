@@ -124,8 +124,8 @@ def test_compare_answers_bookmark_and_try_something_of_ones_own(folder: Path, dr
         person.click(".star")
         person.press("Not this feature")
         until(lambda: person.identity != first)
+        assert person.sees("without")  # the page of the other search
         until(lambda: person.find(".dot.ended"))
-        assert person.sees("without")
         until(lambda: len(driver.find_elements("css selector", ".answer")) >= 1)
         person.go("saved")
         assert person.sees("Good if")
@@ -147,10 +147,10 @@ def test_take_it_along(folder: Path, driver: Any) -> None:
         person.go("row/0")
         person.search()
         assert person.sees("Done")
-        person.press("Commands that give the same result")
-        assert person.sees("acex explain") and "--row 0" in person.text and "explainer.explain(" in person.text
+        person.press("Code that gives the same result")
+        assert person.sees("explainer.explain(") and "rows.iloc[0]" in person.text
         identity = person.identity
-        for what in ("report.html", "letter.txt", "answers.csv", "steps.csv", "explanation.json"):
+        for what in ("report.html", "answers.csv", "steps.csv", "explanation.json"):
             fetched = driver.execute_async_script(
                 "const done = arguments[1]; fetch(arguments[0]).then(r => r.text().then(t => done([r.status, t])))",
                 f"/api/searches/{identity}/exports/{what}",

@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import cloudpickle
 import pytest
+from starlette.testclient import TestClient
 
 import acex
+from acex.studio.app import studio_app
 from browsers import until
 from commands import set_up as set_up_bank
 from documentation import decide, set_up_files
 from ledgers import postgres
 from servers import serving
-from studios import CASE, Bank, begin, bill, ended, free_port, loans, serving_studio, visiting, workspace_in
+from studios import CASE, HOME, PORT, Bank, begin, bill, ended, free_port, loans, serving_studio, visiting, workspace_in
 
 LOANS = ("--outcomes", "decision", "--drop", "id", "--target", "approved", "--budget", "5", "--ledger", "l.db")
 
@@ -47,6 +50,16 @@ def test_a_ledger_may_be_on_a_server(tmp_path: Path) -> None:
             result = ended(client, begin(client, target=["good"])["id"])
             assert result["state"] == "ended" and result["paid"] == len(bank.asked)
             assert len(client.get("/api/many").json()["lines"]) == 1
+
+
+def test_a_model_that_cannot_be_pickled_is_searched_in_threads(tmp_path: Path) -> None:
+    bank = Bank()  # holds a lock
+    with pytest.raises(TypeError):
+        cloudpickle.dumps(bank)
+    app = studio_app(workspace_in(tmp_path, bank), port=PORT)
+    with TestClient(app, base_url=HOME, headers={"origin": HOME}) as client:
+        result = ended(client, begin(client, target=["good"])["id"])
+    assert result["state"] == "ended" and result["paid"] == len(bank.asked)
 
 
 @pytest.mark.slow

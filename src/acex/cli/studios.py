@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,14 +18,12 @@ from acex.cli.models import ModelFlags
 from acex.cli.program import finite, say
 from acex.cli.show import console
 from acex.cli.tables import column_names, separator
-from acex.options import DECLARED
 
 if TYPE_CHECKING:
-    from acex.studio.workspace import SetupCode, Workspace
+    from acex.studio.workspace import Workspace
 
 TOKEN = "ACEX_STUDIO_TOKEN"  # environment variable that sets the token, to keep it over restarts
 LOCAL = ("127.0.0.1", "localhost", "::1")
-ON_PAGE = ("data", "row", "where", "x", "target_range", "increase", "decrease", "given")  # not part of the set-up code
 
 
 @dataclass(frozen=True)
@@ -77,9 +75,8 @@ def studio(
     With --ledger, answers outlive the studio, and an interrupted search continues.
     """
     try:
-        import uvicorn
-
         from acex.studio.app import studio_app
+        from acex.studio.server import serve
     except ImportError:
         raise acex.MissingExtra("acex studio", "studio") from None
     from tempfile import TemporaryDirectory
@@ -89,7 +86,7 @@ def studio(
         if demo:
             from acex.studio.demo import demo_workspace
 
-            workspace = demo_workspace(ledger, price=price_per_row, is_kept=case.ledger is not None)
+            workspace = demo_workspace(ledger, price=price_per_row)
         else:
             workspace = make_workspace(case, black_box, ledger, price=price_per_row)
         if budget_total is not None:
@@ -100,17 +97,8 @@ def studio(
         is_any = host in ("0.0.0.0", "::")  # then the addresses of this machine are not known here
         hosts = [*(allow_host or ()), _in_url(host)]
         app = studio_app(workspace, port=port, hosts=hosts, any_address=is_any, token=token)
-        _print_address(host, port, token, is_kept=workspace.is_kept)
-        settings = uvicorn.Config(
-            app,
-            log_level="warning",
-            server_header=False,
-            timeout_graceful_shutdown=2,
-            limit_concurrency=256,
-            h11_max_incomplete_event_size=64 * 1024,
-            ws="none",
-        )
-        uvicorn.Server(settings).run(sockets=[sock])
+        _print_address(host, port, token, is_kept=case.ledger is not None)
+        serve(app, sock)
 
 
 def make_workspace(
@@ -134,11 +122,10 @@ def make_workspace(
         model=prepared.model,
         table=prepared.table.drop(columns=[] if column is None else [column]),
         rows=prepared.factual,  # all of them, in the order of `acex explain --row`
-        setup=_setup_code(case, black_box, prepared),
+        setup=_python(case, black_box, prepared),
         outcomes=None if column is None else prepared.table[column].tolist(),  # also where one is missing
         options=options_by_name(prepared.options),
         price=price,
-        is_kept=case.ledger is not None,
         title=case.data.name,
     )
 
@@ -146,33 +133,13 @@ def make_workspace(
 # -- code that leads to the same explainer -----------------------------------------------------------------------
 
 
-def _setup_code(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -> SetupCode:
-    """The same set-up in a shell and in Python; an address of a ledger, which may contain a password, is left out."""
-    from acex.studio.request_parsing import PLAIN, READERS
-    from acex.studio.workspace import SetupCode
-
-    is_address = case.ledger is not None and "://" in case.ledger
-    left_out = {*PLAIN, *READERS, *(["ledger"] if is_address else [])}
-    given = {d.flag.partition(" ")[0]: case.given[d.name] for d in DECLARED if d.name in {*case.given} - left_out}
-    fixed = {
-        f"--{f.name.replace('_', '-')}": getattr(part, f.name)
-        for part in (case, black_box)
-        for f in fields(part)
-        if f.name not in ON_PAGE and getattr(part, f.name) != f.default
-    }
-    words = [str(case.data)]
-    for flag, value in (fixed | given).items():
-        for each in value if isinstance(value, list) else [value]:
-            words += [flag] if each is True else [flag, str(each)]
-    return SetupCode(_python(case, black_box, prepared, is_address), tuple(words), ledger_from_environment=is_address)
-
-
-def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared, is_address: bool) -> str:
-    """The lines that define `explainer` and `rows`."""
+def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -> str:
+    """The lines that define `explainer` and `rows`; a ledger's URL, which may contain a password, is left out."""
     from acex.studio.exports import literal
 
     given, table = case.given, prepared.table
-    imports = ["import os"] if is_address else []
+    is_url = case.ledger is not None and "://" in case.ledger
+    imports = ["import os"] if is_url else []
     imports += ["from pathlib import Path", "import acex", "import pandas as pd"]
     read = f"pd.read_csv({str(case.data)!r})"
     if case.data.suffix.lower() in (".parquet", ".pq") or case.decimal == "," or separator(case.data) != ",":
@@ -205,7 +172,7 @@ def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared, i
     if (kind := given.get("plausibility")) is not None:
         arguments.append(f"plausibility={None if kind == 'none' else f'acex.Plausibility(kind={kind!r})'}")
     if case.ledger is not None:
-        arguments.append('ledger=os.environ["ACEX_LEDGER"]' if is_address else f"ledger={case.ledger!r}")
+        arguments.append('ledger=os.environ["ACEX_LEDGER"]' if is_url else f"ledger={case.ledger!r}")
     arguments += ["share_answers=False"] if given.get("share_answers") else []
     arguments += [f"seed={given['seed']}"] if "seed" in given else []
     return "\n".join([*imports, "", *lines, f"explainer = acex.Explainer({', '.join(arguments)})", ""])

@@ -5,6 +5,6 @@ request_parsing  rows and options, from requests to the arguments of `Explainer.
 serializers      explanations as JSON for pages
 worker_pool      work that takes a while, and the processes that do it
 searches         searches as pages follow them; batches: explanations of the ledger as a table
-exports          what a person takes away: letter, tables, code that gives the same explanation
-security         which requests are answered; app: the routes; demo: data and a model to try it with
+exports          code that gives the same explanation
+security         which requests are answered; server: HTTP with limits; app: the routes; demo: data and a model to try
 """

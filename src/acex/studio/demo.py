@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import acex
-from acex.studio.workspace import SetupCode, Workspace
+from acex.studio.workspace import Workspace
 
 NAME = "demo-forest"
 PYTHON = f"""\
@@ -26,35 +26,22 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-class Forest:
-    """A small random forest of loan applications: rows in, labels out."""
-
-    def __init__(self) -> None:
-        from sklearn.ensemble import RandomForestClassifier
-
-        loans = acex.datasets.load("loan")
-        self._space = loans.space
-        self._forest: Any = RandomForestClassifier(60, random_state=0).fit(loans.codes, loans.outcomes)
-        self.classes_ = self._forest.classes_
-
-    def predict(self, rows: Any) -> Any:
-        """One label per row."""
-        return self._forest.predict(self._space.encode(rows))
-
-
-def demo_workspace(ledger: acex.Ledger, *, price: float | None = None, is_kept: bool = False) -> Workspace:
+def demo_workspace(ledger: acex.Ledger, *, price: float | None = None) -> Workspace:
     """A workspace that needs no files."""
+    from sklearn.ensemble import RandomForestClassifier
+
     loans = acex.datasets.load("loan")
-    outcomes, model = loans.outcomes.tolist(), acex.Model(Forest(), name=NAME)
+    forest: Any = RandomForestClassifier(60, random_state=0).fit(loans.codes, loans.outcomes)
+    model = acex.Model(lambda rows: forest.predict(loans.space.encode(rows)), name=NAME)
+    outcomes = loans.outcomes.tolist()
     return Workspace(
         explainer=acex.Explainer(model, loans.rows, outcomes=outcomes, space=loans.space, ledger=ledger),
         model=model,
         table=loans.rows,
         rows=loans.rows,
-        setup=SetupCode(PYTHON, None, "The demonstration has no files; with yours, the command stands here."),
+        setup=PYTHON,
         outcomes=outcomes,
         options=OPTIONS,
         price=price,
-        is_kept=is_kept,
         title="Loan applications (a demonstration)",
     )

@@ -1,32 +1,34 @@
 """Rows and options of requests as `Explainer.search` takes them, and options as pages show them.
 
 Options are held by name in one mapping: those of the row, of the cost and of the strategy, as `acex.options` declares
-them. A page has a control of its own for those in `READERS` and for the budget. The other plain ones (counts, numbers
-and texts) are shown, checked and passed on by their declaration alone.
+them. Here values are only converted from and to JSON; `Explainer.search` checks them. A page has controls of its own
+for the target, the budget and what may change; the other options get a control from their declaration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
+from math import inf
 from typing import Any
 
 import pandas as pd
 
 import acex
-from acex.options import BY_NAME, DECLARED, Declaration, Options
+from acex.options import BY_NAME, DECLARED, Options
 from acex.plan.target import Measured, Target
 from acex.search.search import as_strategy
 from acex.space.feature import Feature
 from acex.space.rules import Rule
 from acex.studio.serializers import YES_NO, titles
 from acex.studio.workspace import Workspace
-from acex.values import as_json, did_you_mean, is_count, is_finite, is_missing, listed
+from acex.values import as_json, did_you_mean, is_count, is_missing, listed
 
 MAX_BUDGET = 10_000  # of one search
 NAMES = [d.name for d in DECLARED if d.owner in ("row", "cost", "strategy") and d.kind != "object"]
-# The seed is an argument of the explainer too, which does not change while the studio runs.
-PLAIN = {n: BY_NAME[n] for n in NAMES if BY_NAME[n].kind in ("count", "number", "text") and n != "seed"}
+# Rules and the seed are those of the command.
+ON_PAGE = [name for name in NAMES if name not in ("rules", "seed")]
+PLAIN = {name: BY_NAME[name] for name in ON_PAGE if BY_NAME[name].kind in ("count", "number", "text")}
 
 
 # -- rows --------------------------------------------------------------------------------------------------------
@@ -47,15 +49,7 @@ def read_row(given: Any, workspace: Workspace) -> pd.DataFrame:
         raise ValueError("row: expected a position or values.")
     if set(values) != set(names):
         raise ValueError(f"row: expected the columns {listed(names)}, got {listed(values)}.")
-    return as_frame({f.name: _read_value(f, values[f.name]) for f in workspace.space.features}, workspace)
-
-
-def as_frame(row: Mapping[str, Any], workspace: Workspace) -> pd.DataFrame:
-    """A row by feature as a frame, with the columns and dtypes of the data."""
-    frame = pd.DataFrame([dict(row)], columns=pd.Index(workspace.space.names), dtype=object)
-    space, points = workspace.space.reaching(frame)  # a typed value beyond the data is allowed
-    decoded = space.decode(points)
-    return decoded if isinstance(decoded, pd.DataFrame) else frame
+    return workspace.frame({f.name: _read_value(f, values[f.name]) for f in workspace.space.features})
 
 
 def _read_value(feature: Feature, given: Any) -> Any:
@@ -75,21 +69,64 @@ def read_options(given: Any, workspace: Workspace) -> dict[str, Any]:
     """The options of a request; those that it does not name are the workspace's.
 
     Raises:
-        ValueError: an option is unknown or wrong. What only the library can check, it checks in `Explainer.search`.
+        ValueError: an option is unknown, or cannot be read.
     """
     if not isinstance(given, Mapping):
         raise ValueError(f"options: expected a mapping, got {given!r}.")
-    known = sorted({*PLAIN, *READERS})
-    for name in given:
-        if name not in known:
-            raise ValueError(f"unknown option {name!r}; there are {listed(known, most=99)}.{did_you_mean(name, known)}")
     options = dict(workspace.options)
     for name, value in given.items():
-        options[name] = READERS[name](value, workspace) if name in READERS else _read_plain(BY_NAME[name], value)
-    check_budget(options.get("budget") or BY_NAME["budget"].default)
+        if name not in ON_PAGE:
+            raise ValueError(f"unknown option {name!r}; expected {listed(ON_PAGE, 99)}.{did_you_mean(name, ON_PAGE)}")
+        options[name] = _read_option(name, value, workspace)
+    check_budget(budget_of(options))
     if workspace.gives_numbers and options.get("target") is None:
         raise ValueError("target: which number is wanted? Expected at_least, at_most, between or relative.")
     return options
+
+
+def _read_option(name: str, value: Any, workspace: Workspace) -> Any:
+    if name == "target":
+        return _read_target(value, workspace)
+    if BY_NAME[name].kind == "number":
+        return _read_number(value)
+    if name not in ("ranges", "values", "weights") or not isinstance(value, Mapping):
+        return value
+    if name == "weights":
+        return {column: _read_number(weight) for column, weight in value.items()}
+    for column, limits in value.items():
+        if not isinstance(limits, list):
+            raise ValueError(f"{name}[{column!r}]: expected a list, got {limits!r}.")
+    features = {column: workspace.space.feature(column) for column in value}
+    return {
+        column: tuple(None if v is None else _read_value(feature, v) for v in value[column])
+        for column, feature in features.items()
+    }
+
+
+def _read_number(value: Any) -> Any:
+    return float(value) if isinstance(value, int) else value  # 3 and 3.0 are the same option
+
+
+def _read_target(given: Any, workspace: Workspace) -> Any:
+    """Labels, a range of numbers, or None for any other label, as `explain` takes them."""
+
+    def label(text: Any) -> Any:
+        by_text = {workspace.label_text(label): label for label in workspace.labels}
+        if by_text and str(text) not in by_text:
+            raise ValueError(f"target: expected one of the labels {listed(by_text)}, got {text!r}.")
+        return by_text.get(str(text), text)
+
+    if isinstance(given, Mapping):
+        named = {} if given.get("label") is None else {"label": label(given["label"])}
+        return Target.of({**given, **named}).described
+    if not isinstance(given, list):
+        raise ValueError(f"target: expected a list of labels or a range of numbers, got {given!r}.")
+    return [label(text) for text in given] or None
+
+
+def budget_of(options: Mapping[str, Any]) -> Any:
+    """The budget among options, or the default."""
+    return options.get("budget") or BY_NAME["budget"].default
 
 
 def check_budget(budget: Any) -> int:
@@ -126,7 +163,11 @@ def options_by_name(arguments: Mapping[str, Any]) -> dict[str, Any]:
     defaults = {name: BY_NAME[name].default for name in NAMES} | usual.described | asdict(default_cost(usual))
     of_cost = asdict(cost) if isinstance(cost, acex.Cost) else cost
     by_name = {**arguments, **of_cost, **strategy, "strategy": usual.name}
-    return {name: value for name in NAMES if (value := by_name.get(name)) not in (None, defaults[name])}
+    options = {name: value for name in NAMES if (value := by_name.get(name)) not in (None, defaults[name])}
+    if "ranges" in options:  # None for an open end
+        ranges = options["ranges"].items()
+        options["ranges"] = {c: tuple(None if end in (-inf, inf) else end for end in ends) for c, ends in ranges}
+    return options
 
 
 def recorded_options(settings: Mapping[str, Any], space: acex.Space, workspace: Workspace) -> dict[str, Any]:
@@ -145,23 +186,24 @@ def recorded_options(settings: Mapping[str, Any], space: acex.Space, workspace: 
 
 def options_json(options: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
     """Options as pages hold them; the inverse of `read_options`."""
-    space, target = workspace.space, wanted(options, workspace)
-    limits = {
-        name: {
-            column: [_value_json(space.feature(column), value) for value in wanted_values]
-            for column, wanted_values in (options.get(name) or {}).items()
+    target, out = wanted(options, workspace), {name: options.get(name) for name in ON_PAGE}
+    for name in ("ranges", "values", "directions", "weights"):
+        out[name] = {
+            column: _value_json(workspace.space.feature(column), value) for column, value in (out[name] or {}).items()
         }
-        for name in ("ranges", "values")
-    }
-    return {
-        **{name: options[name] for name in PLAIN if options.get(name) is not None},
-        **limits,
+    return {name: value for name, value in out.items() if value is not None} | {
         "target": target.described if isinstance(target, Measured) else list(getattr(target, "labels", ())),
-        "budget": options.get("budget") or BY_NAME["budget"].default,
+        "budget": budget_of(options),
         "freeze": list(options.get("freeze") or ()),
-        "directions": dict(options.get("directions") or {}),
-        "weights": dict(options.get("weights") or {}),
     }
+
+
+def _value_json(feature: Feature, value: Any) -> Any:
+    """What an option holds for a feature: a direction, a weight, or limits."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    write = as_json if feature.is_number else feature.text
+    return [None if is_missing(v) else write(v) for v in value]
 
 
 def declarations_json() -> list[dict[str, Any]]:
@@ -177,85 +219,6 @@ def _title(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _value_json(feature: Feature, value: Any) -> Any:
-    if is_missing(value) or (isinstance(value, float) and not is_finite(value)):
-        return None
-    return as_json(value) if feature.is_number else feature.text(value)
-
-
-def _read_plain(declared: Declaration, value: Any) -> Any:
-    """The value of a plain option; None for its default."""
-    fits = {"count": is_count(value, least=0), "number": is_finite(value), "text": isinstance(value, str)}
-    if value is not None and (isinstance(value, bool) or not fits[declared.kind]):
-        what = {"count": "a whole number", "number": "a number", "text": "a text"}[declared.kind]
-        raise ValueError(f"{declared.name}: expected {what}, got {value!r}.")
-    return value
-
-
-def _read_target(given: Any, workspace: Workspace) -> Any:
-    """Labels, a range of numbers, or None for any other label, as `explain` takes them."""
-
-    def label(text: Any) -> Any:
-        by_text = {workspace.label_text(label): label for label in workspace.labels}
-        if by_text and str(text) not in by_text:
-            raise ValueError(f"target: expected one of the labels {listed(by_text)}, got {text!r}.")
-        return by_text.get(str(text), text)
-
-    if isinstance(given, Mapping):
-        named = {} if given.get("label") is None else {"label": label(given["label"])}
-        return Target.of({**given, **named}).described
-    if not isinstance(given, list):
-        raise ValueError(f"target: expected a list of labels or a range of numbers, got {given!r}.")
-    return [label(text) for text in given] or None
-
-
-def _read_freeze(given: Any, workspace: Workspace) -> list[str]:
-    if not isinstance(given, list):
-        raise ValueError(f"freeze: expected a list of columns, got {given!r}.")
-    return [workspace.space.feature(str(name)).name for name in given]
-
-
-def _by_column(name: str, read: Callable[[Feature, Any], Any]) -> Callable[[Any, Workspace], dict[str, Any]]:
-    """A reader of an option by column; `read` takes the feature and its value."""
-
-    def read_all(given: Any, workspace: Workspace) -> dict[str, Any]:
-        if not isinstance(given, dict):
-            raise ValueError(f"{name}: expected a mapping from columns, got {given!r}.")
-        out = {}
-        for column, value in given.items():
-            feature = workspace.space.feature(column)
-            try:
-                out[feature.name] = read(feature, value)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{name}: {error}") from None
-        return out
-
-    return read_all
-
-
-def _read_limits(feature: Feature, given: Any) -> tuple[Any, ...]:
-    """Both ends of a range, or allowed values; None for no limit, or for a missing value."""
-    if not isinstance(given, list):
-        raise ValueError(f"{feature.name}: expected a list, got {given!r}.")
-    return tuple(None if value is None else _read_value(feature, value) for value in given)
-
-
-def _read_weight(feature: Feature, given: Any) -> float:
-    if not is_finite(given) or isinstance(given, bool):
-        raise ValueError(f"{feature.name}: expected a number, got {given!r}.")
-    return float(given)  # 3 and 3.0 are the same option
-
-
-READERS: dict[str, Callable[[Any, Workspace], Any]] = {
-    "target": _read_target,
-    "freeze": _read_freeze,
-    "ranges": _by_column("ranges", _read_limits),
-    "values": _by_column("values", _read_limits),
-    "directions": _by_column("directions", lambda feature, given: given),
-    "weights": _by_column("weights", _read_weight),
-}
-
-
 # -- in words ----------------------------------------------------------------------------------------------------
 
 
@@ -266,27 +229,23 @@ def wanted(options: Mapping[str, Any], workspace: Workspace) -> Target:
 
 def option_sentences(options: Mapping[str, Any], row: Mapping[str, Any], workspace: Workspace) -> list[str]:
     """What must not change or only within limits, and the plain options that are set: a sentence each."""
-    space, out, called = workspace.space, list[str](), titles(workspace.space)
-    ranges, values, directions, weights = (
-        options.get(name) or {} for name in ("ranges", "values", "directions", "weights")
-    )
-    frozen = {space.feature(name).name for name in options.get("freeze") or ()}
+    given = {name: options.get(name) or {} for name in ("freeze", "directions", "weights", "ranges", "values")}
+    space = workspace.space.adjust(**{name: given[name] for name in ("freeze", "directions", "weights")})
+    out, called = list[str](), titles(space)
     for feature in space.features:
         name, title, now = feature.name, called[feature.name], feature.text(row[feature.name])
         unit = f" {feature.unit}" if feature.unit else ""
-        if feature.frozen or name in frozen:
+        if feature.frozen:
             out.append(f"{title} stays {YES_NO.get(now, now)}{unit}.")
             continue
-        if name in values:
-            out.append(f"{title} may become {feature.span([*values[name]])}{unit}, nothing else.")
-        if name in ranges:
-            ends = tuple(None if isinstance(v, float) and not is_finite(v) else v for v in ranges[name])
-            out.append(f"{title} may become {feature.span(ends)}{unit}, nothing else.")
-        if (way := directions.get(name, feature.direction)) is not None:
-            out.append(f"{title} may only {'rise' if way == 'increase' else 'fall'}.")
-        if (weight := weights.get(name, feature.weight)) != 1:
-            harder = "harder" if weight > 1 else "easier"
-            out.append(f"{title} is {harder} to change than others (counts × {weight:g}).")
+        for limits in (given["ranges"].get(name), given["values"].get(name) and [*given["values"][name]]):
+            if limits is not None:
+                out.append(f"{title} may become {feature.span(limits)}{unit}, nothing else.")
+        if feature.direction is not None:
+            out.append(f"{title} may only {'rise' if feature.direction == 'increase' else 'fall'}.")
+        if feature.weight != 1:
+            harder = "harder" if feature.weight > 1 else "easier"
+            out.append(f"{title} is {harder} to change than others (counts × {feature.weight:g}).")
     out += [
         f"{_title(name)}: {options[name]}."
         for name, declared in PLAIN.items()

@@ -7,19 +7,17 @@ must be JSON), or inside a frame. On an address that others can reach, a token i
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import ipaddress
-import json
 import re
 from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs
+from hmac import compare_digest
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_BYTES = 256 * 1024  # of a request
 COOKIE = "acex-studio"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -37,14 +35,6 @@ HEADERS = {
     "cache-control": "no-store",
 }
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
-
-
-class RequestRefused(Exception):
-    """A request that is not answered, with its HTTP status."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status, self.message = status, message
 
 
 class SecurityMiddleware:
@@ -66,116 +56,70 @@ class SecurityMiddleware:
         token: str | None = None,
     ) -> None:
         self._app, self._any_address = app, any_address
-        names = {*LOCAL, *(host.lower() for host in hosts)}
-        self._hosts = {f"{name}:{port}" for name in names} | (names if port == 80 else set())
-        self._token = None if token is None else _hashed(token)
+        self._local = {f"{name}:{port}" for name in LOCAL} | (set(LOCAL) if port == 80 else set())
+        self._names = {host.lower() for host in hosts}
+        self._token = None if token is None else token.encode(errors="surrogateescape")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":  # starting and ending; there is no route for a web socket
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
-            return
 
-        async def guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        headers = Headers(scope=scope)
+        request = Request(scope)
+        response: Response | None
         try:
-            self._check(scope, headers)
-            cookie, read = self._check_token(scope, headers), _bounded(receive, headers)
-        except RequestRefused as refused:
-            await _answer(guarded, refused.status, json.dumps({"error": refused.message}).encode())
-            return
-        if cookie is not None:
-            await _answer(guarded, 303, b"", [(b"location", b"/"), (b"set-cookie", cookie)])
-            return
-        await self._app(scope, read, guarded)
+            self._check_source(request)
+            response = self._check_token(request)
+        except HTTPException as refused:
+            response = JSONResponse({"error": refused.detail}, refused.status_code)
+        await (response or self._app)(scope, receive, send_with_headers)
 
-    def _check(self, scope: Scope, headers: Headers) -> None:
+    def _check_source(self, request: Request) -> None:
+        headers, method = request.headers, request.method
         host = headers.get("host", "").lower()
         if len(headers.getlist("host")) != 1 or not self._is_known(host):
-            raise RequestRefused(421, "This host name is not allowed; see --allow-host.")
-        method = scope["method"]
+            raise HTTPException(421, "This host name is not allowed; see --allow-host.")
         if method not in ("GET", "HEAD", "POST"):
-            raise RequestRefused(405, "Only GET and POST are allowed.")
+            raise HTTPException(405, "Only GET and POST are allowed.")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}"):
-            raise RequestRefused(403, "Requests from pages of other sites are refused.")
-        opens = method == "GET" and scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
+            raise HTTPException(403, "Requests from pages of other sites are refused.")
+        opens = method == "GET" and request.scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not opens:
-            raise RequestRefused(403, "Requests from pages of other sites are refused.")
+            raise HTTPException(403, "Requests from pages of other sites are refused.")
         if method == "POST" and headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            raise RequestRefused(415, "Expected JSON.")
+            raise HTTPException(415, "Expected JSON.")
 
     def _is_known(self, host: str) -> bool:
-        if host in self._hosts:
-            return True
-        name = re.sub(r":\d+$", "", host)
-        return self._any_address and _is_number(name)
+        name = re.sub(r":\d+$", "", host)  # a proxy may use another port
+        return host in self._local or name in self._names or (self._any_address and _is_ip_address(name))
 
-    def _check_token(self, scope: Scope, headers: Headers) -> bytes | None:
-        """The cookie for a client that opens the address with the token; None for one that may proceed."""
+    def _check_token(self, request: Request) -> Response | None:
+        """The response that sets the cookie, if the address has the token; None for a request that may proceed."""
         if self._token is None:
             return None
-        if scope["path"] == "/" and (given := parse_qs(scope["query_string"].decode("latin-1")).get("token")):
-            if not hmac.compare_digest(_hashed(given[0]), self._token):
-                raise RequestRefused(401, "This is not the token that was printed when the studio was started.")
-            return f"{COOKIE}={given[0]}; Path=/; HttpOnly; SameSite=Strict".encode("latin-1", "replace")
-        scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        given_now = bearer if scheme.lower() == "bearer" else _cookie(headers)
-        if not hmac.compare_digest(_hashed(given_now), self._token):
-            raise RequestRefused(401, "Open the address with the token that was printed when the studio was started.")
-        return None
+        in_address = request.query_params.get("token") if request.scope["path"] == "/" else None
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+        given = in_address or (bearer if scheme.lower() == "bearer" else request.cookies.get(COOKIE, ""))
+        if not compare_digest(given.encode(errors="surrogateescape"), self._token):
+            raise HTTPException(401, "Open the address with the token that was printed when the studio was started.")
+        if not in_address:
+            return None
+        response = RedirectResponse("/", 303)
+        response.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+        return response
 
 
-def _hashed(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
-def _cookie(headers: Headers) -> str:
-    try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return "" if morsel is None else morsel.value
-
-
-def _is_number(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:
         return False
     return True
-
-
-def _bounded(receive: Receive, headers: Headers) -> Receive:
-    """Reads no more than a request may have, and raises `RequestRefused` beyond that.
-
-    Raises:
-        RequestRefused: the declared length is too large.
-    """
-    size, seen = headers.get("content-length", "0"), 0
-    if not size.isdecimal() or int(size) > MAX_BYTES:
-        raise RequestRefused(413, f"A request may have at most {MAX_BYTES} bytes.")
-
-    async def read() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > MAX_BYTES:
-            raise RequestRefused(413, f"A request may have at most {MAX_BYTES} bytes.")
-        return message
-
-    return read
-
-
-async def _answer(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]] | None = None) -> None:
-    kind = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": [*kind, *(headers or [])]})
-    await send({"type": "http.response.body", "body": body})

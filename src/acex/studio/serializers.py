@@ -10,7 +10,7 @@ import numpy as np
 import acex
 from acex.engine.explanation import is_reference_row, labels_as_text, single
 from acex.plan.target import Measured
-from acex.show.sentences import Templates, one_sentence, sentences
+from acex.show.sentences import Templates, one_sentence
 from acex.values import answer_text, is_missing
 
 YES_NO = {"True": "yes", "False": "no"}
@@ -56,7 +56,6 @@ def explanation_json(e: acex.Explanation) -> dict[str, Any]:
         "outcome": e.outcome,
         "stopped_by": e.stopped_by,
         "before": None if e.label_before is None else answer_text(e.label_before),
-        "wanted": list(e.plan.target.named(e.plan.class_names).words),
         "sentence": one_sentence(e, templates(e.plan.space)),
         "advice": "" if e.outcome == "found" else e.error or e.advice,
         "remarks": [remark.to_dict() for remark in e.remarks],
@@ -91,7 +90,6 @@ def _answer_json(e: acex.Explanation) -> dict[str, Any]:
         "position": e.ending.counterfactuals[0],
         "label": labels_as_text(e)[1],
         "sentence": one_sentence(e, templates(space)),
-        "sentences": sentences(e, templates(space)),
         "changes": changes,
         "cost": e.costs[0],
         "size": "small" if size < 0.75 else "moderate" if size < 2 else "large",

@@ -1,7 +1,8 @@
 """Work that takes a while, and the processes that do it, so that pages stay fast.
 
-A job is a value that travels to a process and yields messages while it runs. Each process holds the explainer and does
-one job at a time. If a process dies, nothing is lost: answers are in the ledger, and the next one continues from there.
+A job is a function of an explainer, a function `is_stopped` and arguments of its own that yields messages: a name and
+data. Each process holds the explainer and does one job at a time. If a process ends unexpectedly, answers are in the
+ledger, and another process can continue from there.
 """
 
 from __future__ import annotations
@@ -9,14 +10,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import socket
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import cloudpickle
 import pandas as pd
@@ -25,135 +25,115 @@ import acex
 from acex.studio.serializers import explanation_json, step_json
 
 Message: TypeAlias = tuple[str, Any]
+Messages: TypeAlias = Iterator[Message]
 IsStopped: TypeAlias = Callable[[], bool]
+Worker: TypeAlias = tuple[Any, Connection]  # a process and the connection to it
 
-DONE, STOP = "done", "stop"
 NICE = 19  # of a process that searches: pages come first
-PATIENCE = 5.0  # seconds for a process to end by itself
+PATIENCE = 5.0  # seconds for jobs to end by themselves when the studio is closed
 LOST = "The process that searched has ended unexpectedly. Nothing is lost: go on continues from the ledger."
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------
 
 
-class StudioJob(Protocol):
-    """Something that a process can be given to do."""
-
-    def messages(self, explainer: acex.Explainer, is_stopped: IsStopped) -> Iterator[Message]:
-        """What the server is sent meanwhile; `is_stopped` is called between two answers."""
-
-
-@dataclass(frozen=True)
-class WarmUpJob:
-    """Does nothing, but starts the process and loads the explainer."""
-
-    def messages(self, explainer: acex.Explainer, is_stopped: IsStopped) -> Iterator[Message]:
-        return iter(())
-
-
-@dataclass(frozen=True)
-class SearchJob:
+def search_row(
+    explainer: acex.Explainer, is_stopped: IsStopped, row: pd.DataFrame, arguments: Mapping[str, Any]
+) -> Messages:
     """The search for one row, from where the ledger has it; `arguments` are those of `Explainer.search`."""
-
-    row: pd.DataFrame
-    arguments: Mapping[str, Any]
-
-    def messages(self, explainer: acex.Explainer, is_stopped: IsStopped) -> Iterator[Message]:
-        session = explainer.search(self.row, **self.arguments)
-        best = float("inf")
-        for step in session:
-            yield "step", step_json(step, session.plan)
-            yield "paid", session.box.paid
-            if step.best < best:
-                best = step.best
-                yield "explanation", explanation_json(session.explanation())
-            if is_stopped():
-                yield "stopped", explanation_json(session.explanation())
-                return
-        yield "ended", explanation_json(session.explanation())
+    session = explainer.search(row, **arguments)
+    best = float("inf")
+    for step in session:
+        yield "step", step_json(step, session.plan)
+        yield "paid", session.box.paid
+        if step.best < best:
+            best = step.best
+            yield "explanation", explanation_json(session.explanation())
+        if is_stopped():
+            yield "stopped", explanation_json(session.explanation())
+            return
+    yield "ended", explanation_json(session.explanation())
 
 
-@dataclass(frozen=True)
-class ManyRowsJob:
-    """Many rows, one after the other, which learn from each other; the explanations are in the ledger."""
+def explain_rows(
+    explainer: acex.Explainer, is_stopped: IsStopped, rows: pd.DataFrame, arguments: Mapping[str, Any]
+) -> Messages:
+    """Many rows, one after the other; `arguments` are those of `Explainer.explain_many`."""
+    many = explainer.explain_many(rows, n_jobs=1, progress=False, **arguments)
+    for position, e in many.as_finished():
+        yield "row", {"position": position, "outcome": e.outcome, "paid": e.n_queries, "error": e.error}
+        if is_stopped():
+            yield "stopped", None
+            return
+    yield "ended", None
 
-    rows: pd.DataFrame
-    arguments: Mapping[str, Any]  # of `Explainer.explain_many`
 
-    def messages(self, explainer: acex.Explainer, is_stopped: IsStopped) -> Iterator[Message]:
-        many = explainer.explain_many(self.rows, n_jobs=1, progress=False, **self.arguments)
-        for position, e in many.as_finished():
-            yield "row", {"position": position, "outcome": e.outcome, "paid": e.n_queries, "error": e.error}
-            if is_stopped():
-                yield "stopped", None
-                return
-        yield "ended", None
+def _messages(job: Callable[..., Messages], *arguments: Any) -> Messages:
+    """The messages of a job; an error is one of them."""
+    try:
+        yield from job(*arguments)
+    except Exception as error:
+        yield "failed", f"{type(error).__name__}: {error}"
 
 
 # -- processes ---------------------------------------------------------------------------------------------------
 
 
 def work(connection: Connection, packed: bytes) -> None:
-    """A process of the pool: does the jobs that come through the connection until that is closed."""
+    """Do the jobs that come through a connection until it is closed; None ends the messages of a job, or stops one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends it
     with suppress(OSError):
         os.nice(NICE)
-    serve(connection, lambda: cloudpickle.loads(packed))
-
-
-def serve(connection: Connection, load: Callable[[], acex.Explainer]) -> None:
-    """Do jobs until the connection is closed."""
-
-    def is_stopped() -> bool:
-        return connection.poll() and connection.recv() == STOP
-
-    explainer: acex.Explainer | None = None
+    explainer = cloudpickle.loads(packed)
     with suppress(EOFError, OSError):  # the server is gone
         while True:
-            job = connection.recv()
-            if job == STOP:  # it came too late
+            if (received := connection.recv()) is None:  # a job was stopped when it had ended
                 continue
-            try:
-                explainer = load() if explainer is None else explainer
-                for message in job.messages(explainer, is_stopped):
-                    connection.send(message)
-            except (EOFError, OSError):
-                raise
-            except Exception as error:
-                connection.send(("failed", f"{type(error).__name__}: {error}"))
-            connection.send((DONE, None))
+            job, arguments = received
+            for message in _messages(
+                job, explainer, lambda: connection.poll() and connection.recv() is None, *arguments
+            ):
+                connection.send(message)
+            connection.send(None)
 
 
 class SubmittedJob:
-    """A job that waits, runs or is done."""
+    """A job that waits, runs or has ended."""
 
-    def __init__(self, job: StudioJob, note: Callable[[Message], None]) -> None:
-        self.job, self.note = job, note
+    def __init__(self, job: Callable[..., Messages], arguments: tuple[Any, ...], receive: Callable[[Message], None]):
+        self._job, self._arguments, self.receive = job, arguments, receive
         self._lock = threading.Lock()
         self._connection: Connection | None = None
-        self._is_cancelled = False
+        self._is_stopped = False
 
     def stop(self) -> None:
         """End it after the answer that is awaited, or before it has begun."""
         with self._lock:
-            self._is_cancelled = True
+            self._is_stopped = True
             if self._connection is not None:
                 with suppress(OSError):
-                    self._connection.send(STOP)
+                    self._connection.send(None)
 
-    def begin(self, connection: Connection) -> bool:
-        """Send it to a process; False if it was stopped before."""
-        with self._lock:
-            if self._is_cancelled:
-                return False
-            connection.send(self.job)
-            self._connection = connection
-            return True
+    def run(self, explainer: acex.Explainer, connection: Connection | None) -> None:
+        """Do it, here or in the process behind a connection.
 
-    def end(self) -> None:
-        """Forget the connection: the job is done."""
+        Raises:
+            EOFError, OSError: the process has ended.
+        """
         with self._lock:
-            self._connection = None
+            if self._is_stopped:
+                self.receive(("stopped", None))
+                return
+            if connection is not None:
+                connection.send((self._job, self._arguments))
+                self._connection = connection
+        here = _messages(self._job, explainer, lambda: self._is_stopped, *self._arguments)
+        try:
+            for message in here if connection is None else iter(connection.recv, None):
+                self.receive(message)
+        finally:
+            with self._lock:
+                self._connection = None
 
 
 class WorkerPool:
@@ -166,69 +146,54 @@ class WorkerPool:
     """
 
     def __init__(self, explainer: acex.Explainer, size: int, *, in_threads: bool = False) -> None:
-        self._explainer, self._packed, self._in_threads = explainer, b"", in_threads
+        self._explainer, self._packed = explainer, b""
         if not in_threads:
-            try:
+            with suppress(Exception):  # a model may raise anything here
                 self._packed = cloudpickle.dumps(explainer)
-            except Exception:  # a model may raise anything here
-                self._in_threads = True
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="acex-worker")
-        self._own = threading.local()
-        self._workers: list[tuple[Any, Connection]] = []
+        self._jobs: dict[Future[None], SubmittedJob] = {}
+        self._workers: list[Worker] = []
+        self._idle: deque[Worker] = deque()
 
-    def submit(self, job: StudioJob, note: Callable[[Message], None]) -> SubmittedJob:
-        """Run a job; `note` is called in another thread with each message, the last of which is "done"."""
-        submitted = SubmittedJob(job, note)
-        self._threads.submit(self._run, submitted)
+    def submit(self, receive: Callable[[Message], None], job: Callable[..., Messages], *arguments: Any) -> SubmittedJob:
+        """Run a job; `receive` is called in another thread with each message."""
+        submitted = SubmittedJob(job, arguments, receive)
+        future = self._threads.submit(self._run, submitted)
+        self._jobs[future] = submitted
+        future.add_done_callback(self._jobs.pop)
         return submitted
+
+    def _run(self, job: SubmittedJob) -> None:
+        try:
+            worker = self._idle_worker() if self._packed else None
+            job.run(self._explainer, worker and worker[1])
+            if worker is not None:
+                self._idle.append(worker)
+        except (EOFError, OSError):
+            job.receive(("failed", LOST))
 
     def warm_up(self) -> None:
         """Start one process before it is needed."""
-        self.submit(WarmUpJob(), lambda message: None)
+        if self._packed:
+            self._idle.append(self._idle_worker())
 
-    def _run(self, submitted: SubmittedJob) -> None:
-        try:
-            connection = self._connection()
-            if not submitted.begin(connection):
-                submitted.note(("stopped", None))
-                return
-            while (message := connection.recv())[0] != DONE:
-                submitted.note(message)
-        except (EOFError, OSError):
-            self._own.worker = None
-            submitted.note(("failed", LOST))
-        finally:
-            submitted.end()
-            submitted.note((DONE, None))
-
-    def _connection(self) -> Connection:
-        """To the process of this thread, which is started if there is none."""
-        known: tuple[Any, Connection] | None = getattr(self._own, "worker", None)
-        if known is not None and known[0].is_alive():  # it may have died while it had nothing to do
-            return known[1]
+    def _idle_worker(self) -> Worker:
+        with suppress(IndexError):
+            while not (worker := self._idle.pop())[0].is_alive():
+                pass
+            return worker
         ours, theirs = multiprocessing.Pipe()
-        worker: Any
-        if self._in_threads:
-            worker = threading.Thread(target=serve, args=(theirs, lambda: self._explainer), daemon=True)
-            worker.start()
-        else:
-            worker = multiprocessing.get_context("spawn").Process(
-                target=work, args=(theirs, self._packed), name="acex-worker", daemon=True
-            )
-            worker.start()
-            theirs.close()
-        self._own.worker = worker, ours
-        self._workers.append(self._own.worker)
-        return ours
+        process = multiprocessing.get_context("spawn").Process(target=work, args=(theirs, self._packed), daemon=True)
+        process.start()
+        theirs.close()
+        self._workers.append((process, ours))
+        return self._workers[-1]
 
     def close(self) -> None:
-        """End all work after the answers that are awaited."""
-        for _, connection in self._workers:
-            # Closing alone would not wake a thread that reads.
-            with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
-                line.shutdown(socket.SHUT_RDWR)
-        for worker, _ in self._workers:
-            worker.join(PATIENCE)
-            if worker.is_alive() and hasattr(worker, "terminate"):
-                worker.terminate()
+        """End all jobs after the answers that are awaited, and then the processes."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        for job in list(self._jobs.values()):
+            job.stop()
+        wait(list(self._jobs), PATIENCE)
+        for process, _ in self._workers:
+            process.terminate()

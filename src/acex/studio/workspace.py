@@ -23,24 +23,6 @@ PLACES = 200  # of a slider, not counting the first
 PAGE_SIZE = 25  # rows
 
 
-@dataclass(frozen=True)
-class SetupCode:
-    """Code that leads to the same explainer elsewhere.
-
-    Attributes:
-        python: lines that define `explainer`, and `rows` in the order of the page.
-        shell: words of `acex explain`, without the row and the options that pages set; None if there is no command.
-        why_not: a sentence in place of the command.
-        ledger_from_environment: the ledger is an address, which may contain a password, so the command reads it from
-            the variable ACEX_LEDGER.
-    """
-
-    python: str
-    shell: tuple[str, ...] | None = None
-    why_not: str = ""
-    ledger_from_environment: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Workspace:
     """Everything that pages show and search.
@@ -49,21 +31,20 @@ class Workspace:
         explainer: with a ledger that other processes can read.
         model: the model of the explainer.
         table: the rows to pick from with all their columns; `rows`: the same as the model receives them.
+        setup: Python code that defines the same `explainer`, and `rows` in the order of the page.
         outcomes: the outcome of each row on file, as a label or its name; None if there are none.
         options: options by name (see `request_parsing`) that hold unless a page changes them.
         price: price of a row; by default the ledger's.
-        is_kept: does the ledger outlive the studio?
     """
 
     explainer: acex.Explainer
     model: acex.Model
     table: pd.DataFrame
     rows: pd.DataFrame
-    setup: SetupCode
+    setup: str
     outcomes: Sequence[Label] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     price: float | None = None
-    is_kept: bool = True
     title: str = ""
     _lock: Lock = field(default_factory=Lock)
     _answers: dict[str, Any] = field(default_factory=dict)  # the model's labels by row key, as far as they were read
@@ -86,10 +67,6 @@ class Workspace:
         if self.price is not None:
             return self.price
         return self.ledger.account(self.explainer.model_id).price_per_row
-
-    def price_of(self, n_rows: int) -> float | None:
-        """Price of so many rows; None if it is not known."""
-        return None if self.price_per_row is None else n_rows * self.price_per_row
 
     @property
     def remaining(self) -> int | None:
@@ -168,45 +145,48 @@ class Workspace:
     # -- the rows ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def columns(self) -> list[str]:
-        """The names of the columns that are shown of a row."""
-        return [str(name) for name in self.table.columns]
+    def texts(self) -> list[tuple[str, list[str]]]:
+        """The columns of the table: name, and every cell as text; empty for a missing value."""
+        write = {name: self.space.feature(name).text for name in self.space.names}
+        columns = [(str(name), self.table.iloc[:, j].tolist()) for j, name in enumerate(self.table.columns)]
+        return [(name, ["" if is_missing(v) else write.get(name, str)(v) for v in cells]) for name, cells in columns]
 
     @cached_property
-    def texts(self) -> list[list[str]]:
-        """Every cell as text, a list for each column; empty for a missing value."""
-        known = dict(zip(self.space.names, self.space.features, strict=True))
-        return [
-            [
-                "" if is_missing(v) else known[name].text(v) if name in known else str(v)
-                for v in self.table.iloc[:, j].tolist()
-            ]
-            for j, name in enumerate(self.columns)
-        ]
+    def _lowered(self) -> list[tuple[str, list[str]]]:
+        return [(name.lower(), [text.lower() for text in cells]) for name, cells in self.texts]
 
-    @cached_property
-    def _lowered(self) -> dict[str, list[str]]:
-        """The same in lower case, by the name of the column."""
-        return {name.lower(): [t.lower() for t in texts] for name, texts in zip(self.columns, self.texts, strict=True)}
+    def frame(self, row: Mapping[str, Any]) -> pd.DataFrame:
+        """A row by feature as a frame, with the columns and dtypes of the data."""
+        frame = pd.DataFrame([dict(row)], columns=pd.Index(self.space.names), dtype=object)
+        space, points = self.space.reaching(frame)  # a typed value beyond the data is allowed
+        decoded = space.decode(points)
+        return decoded if isinstance(decoded, pd.DataFrame) else frame
 
     @cached_property
     def _keys(self) -> list[str | None]:
         """The key of each row in the ledger; None for one that the model cannot be sent."""
-        return self.keys_of(self.rows)
+        return self._keys_of(self.rows)
 
     @cached_property
-    def positions(self) -> dict[str, int]:
+    def _positions(self) -> dict[str, int]:
         """The position of each row by its key; the first of several equal ones."""
         return {key: i for i, key in reversed(list(enumerate(self._keys))) if key is not None}
 
-    def keys_of(self, rows: pd.DataFrame) -> list[str | None]:
-        """The keys of rows in the ledger; None for those that the model cannot be sent."""
+    def position_of(self, row: Mapping[str, Any]) -> int | None:
+        """The position of a row; None if it is not one of the rows."""
+        try:
+            [key] = self._keys_of(self.frame(row))
+        except ValueError:  # of other columns
+            return None
+        return None if key is None else self._positions.get(key)
+
+    def _keys_of(self, rows: pd.DataFrame) -> list[str | None]:
         try:
             space, points = self.space.reaching(rows)
             return list(canonical(space.decode(points)))
         except ValueError:
             half = len(rows) // 2
-            return [*self.keys_of(rows.iloc[:half]), *self.keys_of(rows.iloc[half:])] if half else [None]
+            return [*self._keys_of(rows.iloc[:half]), *self._keys_of(rows.iloc[half:])] if half else [None]
 
     def answers(self) -> dict[str, Label]:
         """The model's labels so far, by row key."""
@@ -228,25 +208,24 @@ class Workspace:
         """A page of the rows that match."""
         found = self.matching(text, decision)
         shown = found[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
-        lines = [{"position": i, "cells": [c[i] for c in self.texts], "decision": known} for i, known in shown]
-        return {"columns": self.columns, "lines": lines, "total": len(found), "page": page, "size": PAGE_SIZE}
+        lines = [{"position": i, "cells": [c[i] for _, c in self.texts], "decision": known} for i, known in shown]
+        columns = [name for name, _ in self.texts]
+        return {"columns": columns, "lines": lines, "total": len(found), "page": page, "size": PAGE_SIZE}
 
     def matching(self, text: str, decision: str) -> list[tuple[int, dict[str, Any]]]:
         """Rows that contain every word of a text and have this decision, with their decisions.
 
         `column:word` looks in one column only.
         """
-        answers, words = self.answers(), text.lower().split()
-        decisions = ((i, self.decision(i, answers)) for i in range(len(self.rows)) if self._contains(i, words))
-        return [(i, known) for i, known in decisions if not decision or known["label"] == decision]
 
-    def _contains(self, i: int, words: Sequence[str]) -> bool:
-        for word in words:
+        def contains(i: int, word: str) -> bool:
             name, _, value = word.partition(":")
-            in_column = name in self._lowered and value in self._lowered[name][i]
-            if not in_column and not any(word in texts[i] for texts in self._lowered.values()):
-                return False
-        return True
+            return any(word in cells[i] or (column == name and value in cells[i]) for column, cells in self._lowered)
+
+        answers, words = self.answers(), text.lower().split()
+        found = [i for i in range(len(self.rows)) if all(contains(i, word) for word in words)]
+        decisions = [(i, self.decision(i, answers)) for i in found]
+        return [(i, known) for i, known in decisions if not decision or known["label"] == decision]
 
     def row_json(self, position: int) -> dict[str, Any]:
         """One of the rows.
@@ -258,7 +237,7 @@ class Workspace:
             raise LookupError(f"row {position}: there are the rows 0 to {len(self.rows) - 1}.")
         names = self.space.names
         values = dict(zip(names, self.rows.iloc[position].tolist(), strict=True))
-        others = [(c, t[position]) for c, t in zip(self.columns, self.texts, strict=True) if c not in names]
+        others = [(name, cells[position]) for name, cells in self.texts if name not in names]
         return {
             "position": position,
             "values": {n: "" if is_missing(v) else self.space.feature(n).text(v) for n, v in values.items()},

@@ -94,7 +94,7 @@ export async function rowPage(workspace, position) {
       if (mine !== asked) return;
       put(trouble);
       go.disabled = plan.most < 1 && !plan.paid;
-      const price = plan.money === null ? "" : `, for ${money(plan.money)} at most`;
+      const price = workspace.price === null ? "" : `, for ${money(plan.most * workspace.price)} at most`;
       put(go, plan.paid && !plan.most ? "Open the search" : plan.paid ? "Go on with the search" : "Find the smallest change");
       put(cost, plan.paid && !plan.most ? h("b", {}, "Nothing to pay") : h("b", {}, `At most ${count(plan.most, "question")}${price}`),
         h("span", { class: "soft" }, plan.paid ? ` ${count(plan.paid, "question")} of this search ${plan.paid === 1 ? "was" : "were"} asked before.` : plan.decision !== null ? " The row itself is known and free." : " The row itself is one of them."));

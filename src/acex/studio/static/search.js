@@ -75,7 +75,7 @@ export async function searchPage(workspace, id) {
       search.state === "ended" && found ? h("span", { class: "soft" }, ` ${found.outcome === "already_target" ? "" : ENDS[found.stopped_by]}`) : null,
       search.state === "interrupted" ? h("span", { class: "soft" }, " Nothing is lost: “Go on” continues from here.") : null);
     const free = Math.max(steps.length - search.paid, 0);
-    put(numbers, h("b", {}, `${number(search.paid)} of ${number(search.budget)}`), " questions paid for", search.money === null ? "" : ` (${money(search.money)})`,
+    put(numbers, h("b", {}, `${number(search.paid)} of ${number(search.budget)}`), " questions paid for", workspace.price === null ? "" : ` (${money(search.paid * workspace.price)})`,
       free ? `, ${number(free)} known and free` : "", ".");
     stop.disabled = !live || search.state === "stopping";
     go.disabled = live || search.state === "ended";
@@ -195,32 +195,26 @@ export async function searchPage(workspace, id) {
 
 // What a person can take away.
 function exportsSection(id) {
-  const commands = h("div", {});
+  const script = h("div", {});
   const link = (what, words, more) => h("li", {}, h("a", { href: `/api/searches/${id}/exports/${what}`, target: what.endsWith("html") ? "_blank" : null, rel: "noopener" }, words), h("span", { class: "soft" }, ` ${more}`));
 
-  function block(title, code) {
-    return h("div", { class: "code" }, h("div", { class: "code-head" }, h("h3", {}, title),
-      h("button", {
-        type: "button", class: "link", "aria-label": `Copy: ${title}`,
-        onclick: async () => {
-          try { await navigator.clipboard.writeText(code); announce("Copied"); } catch { announce("This browser does not let the page copy; select the text instead."); }
-        },
-      }, "Copy")), h("pre", { tabindex: "0" }, code));
+  async function copy(code) {
+    try { await navigator.clipboard.writeText(code); announce("Copied"); } catch { announce("This browser does not let the page copy; select the text instead."); }
   }
 
   async function load() {
     try {
-      const code = await get(`/api/searches/${id}/exports/commands`);
-      put(commands, code.shell ? block("The same in a shell", code.shell) : h("p", { class: "soft" }, code.why_not), block("The same in Python", code.python));
-    } catch (error) { put(commands, problem(error.message)); }
+      const code = (await get(`/api/searches/${id}/exports/code`)).python;
+      put(script, h("div", { class: "code" }, h("div", { class: "code-head" }, h("h3", {}, "The same in Python"),
+        h("button", { type: "button", class: "link", "aria-label": "Copy the code", onclick: () => copy(code) }, "Copy")), h("pre", { tabindex: "0" }, code)));
+    } catch (error) { put(script, problem(error.message)); }
   }
 
   return h("section", {}, h("h2", {}, "Take it away"),
     h("ul", { class: "links" },
       link("report.html", "The report", "one page, to read, print or archive"),
-      link("letter.txt", "The letter", "the answer in sentences, to be edited"),
-      link("answers.csv", "Answers as CSV", "the row and its changed versions"),
+      link("answers.csv", "Answers as CSV", "the changed versions of the row"),
       link("steps.csv", "Questions as CSV", "every row that was sent"),
       link("explanation.json", "Everything as JSON", "for programs")),
-    h("details", { ontoggle: event => { if (event.currentTarget.open) load(); } }, h("summary", {}, "Commands that give the same result"), commands));
+    h("details", { ontoggle: event => { if (event.currentTarget.open) load(); } }, h("summary", {}, "Code that gives the same result"), script));
 }
