@@ -85,7 +85,8 @@ class Column:
         """The codes of a list of `values`, ascending; of 0.1 in a column of float32 the nearest."""
         codes = self.feature.choices(values)
         held = self.nearest(codes)
-        lost = codes[(held < self.low) | (held > self.high) | ((held != codes) & (self.number_dtype.kind != "f"))]
+        is_lost = (held < self.low) | (held > self.high) | ((held != codes) & (self.number_dtype.kind != "f"))
+        lost = codes[is_lost & (codes != self.feature.gap)]
         if len(lost):
             raise ValueError(
                 f"values[{self.feature.name!r}]: {self.feature.text(self.feature.value(lost[0]), 15)} does not fit "

@@ -156,27 +156,31 @@ class Feature:
             raise ValueError(f"ranges[{self.name!r}]: expected low <= high, got {given[0]} and {given[1]}.")
         return (float(np.ceil(low)), float(np.floor(high))) if self.is_whole else (low, high)
 
-    def wanted(self, values: Any) -> list[Any]:
-        """The list of `values` that is allowed, None for a gap."""
+    def choices(self, values: Any) -> FloatArray:
+        """The codes of a list of `values`, ascending; None stands for a gap."""
         where = f"values[{self.name!r}]"
         if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Collection):
             raise ValueError(f"{where}: expected a list of allowed values, got {values!r}.")
-        wanted = [None if is_missing(value) else value for value in values]
-        if not wanted:
+        known = [value for value in values if not is_missing(value)]
+        has_gap = len(known) < len(values)
+        if len(values) == 0:
             raise ValueError(f"{where}: expected at least one value, got none.")
-        if any(value is None for value in wanted):
-            if not self.gaps:
-                raise ValueError(f'{where}: got {values!r}, but this column has no gaps, or not missing="keep".')
-            if self.ordered and len(wanted) > 1:
-                raise ValueError(f"{where}: expected values or [None] alone for a gap, got {values!r}.")
-        return wanted
-
-    def choices(self, values: Any) -> FloatArray:
-        """The codes of a list of `values`, none of which is missing, ascending."""
+        if has_gap and not self.gaps:
+            raise ValueError(f'{where}: got {values!r}, but this column has no gaps, or not missing="keep".')
+        if has_gap and known and self.ordered:
+            raise ValueError(f"{where}: expected values or [None] alone for a gap, got {values!r}.")
         try:
-            return np.unique(self.encode(pd.Series([*values], dtype=object).infer_objects()))
+            return np.unique([*self.exact(known), *([self.gap] if has_gap else [])])
         except ValueError as error:
-            raise ValueError(f"values[{self.name!r}]: {error}") from None
+            raise ValueError(f"{where}: {error}") from None
+
+    def exact(self, values: list[Any]) -> FloatArray:
+        """The codes of values, each of which the feature has to know, (n,)."""
+        return self.encode(pd.Series(values, dtype=object).infer_objects())
+
+    def code_in(self, text: str) -> float:
+        """The code of the value that a text stands for."""
+        return float(self.exact([self.value_in(text)])[0])
 
     def limits(self, allowed: FloatArray, *, listed: bool = False) -> tuple[Any, Any] | list[Any]:
         """The codes allowed as people read them: (low, high), or the list of all values."""

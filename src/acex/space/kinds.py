@@ -18,7 +18,7 @@ from pandas.api import types
 from acex.arrays import BoolArray, FloatArray
 from acex.space.feature import MOST_LISTED, Direction, Feature, register
 from acex.space.grid import Grid, digits_of, step_of, with_digits
-from acex.values import is_count, is_finite, is_hashable, is_missing, listed, plain
+from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?")  # 3,5 and 1.250,75
@@ -290,13 +290,13 @@ class Categorical(Feature):
     def every(self, low: float, high: float) -> FloatArray:
         return np.arange(len(self.categories), dtype=float)
 
-    def choices(self, values: Any) -> FloatArray:
-        codes = [self._code_of(value) for value in values]
-        unknown = [value for value, code in zip(values, codes, strict=True) if code is None]
+    def exact(self, values: list[Any]) -> FloatArray:
+        unknown = [value for value in values if self._code_of(value) is None]
         if unknown:
-            what = "is not a known category" if len(unknown) == 1 else "are not known categories"
-            raise ValueError(f"values[{self.name!r}]: {listed(unknown)} {what}; there are {listed(self.categories)}.")
-        return np.unique([float(code) for code in codes if code is not None])
+            what = f"{self.name!r}: {listed(unknown)} {'is' if len(unknown) == 1 else 'are'} not known"
+            meant = did_you_mean(unknown[0], map(str, self.categories))
+            raise ValueError(f"{what}; there are {listed(self.categories)}.{meant}")
+        return np.array([self._code_of(value) for value in values], dtype=float)
 
     def value_in(self, text: str) -> Any:
         return {str(category): category for category in self.categories}.get(text, text)

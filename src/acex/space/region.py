@@ -240,15 +240,11 @@ class Region:
 
 def _wanted(column: Column, pair: Any, values: Any, value: float) -> FloatArray:
     """The codes that `ranges` or `values` leave of a feature that has this one now."""
-    feature = column.feature
     if pair is not None:
         return column.within(pair)
-    if values is None:
-        return np.array([value]) if value == feature.gap else column.every
-    wanted = feature.wanted(values)
-    known = [v for v in wanted if v is not None]
-    codes = column.listed(known) if known else np.zeros(0)
-    return codes if len(known) == len(wanted) else np.append(codes, feature.gap)
+    if values is not None:
+        return column.listed(values)
+    return np.array([value]) if value == column.feature.gap else column.every
 
 
 def _onward(feature: Feature, allowed: FloatArray, value: float, stays: bool, *, is_listed: bool) -> FloatArray:

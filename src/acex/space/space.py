@@ -262,8 +262,8 @@ class Space:
             ends = np.array(features[j].ends(pair))
             features[j] = features[j].reaching(ends[np.isfinite(ends)])
         for j, wanted in lists.items():
-            known = [value for value in features[j].wanted(wanted) if value is not None]
-            features[j] = features[j].reaching(features[j].choices(known)) if known else features[j]
+            codes = features[j].choices(wanted)
+            features[j] = features[j].reaching(codes[codes != features[j].gap])
         return replace(self, features=tuple(features))
 
     def split_limits(self, limits: Mapping[Any, Any] | None) -> tuple[dict[Any, Any], dict[Any, Any]]:

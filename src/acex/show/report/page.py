@@ -18,7 +18,6 @@ from acex.show.plots import changes_record, trace_record
 from acex.show.report import drawing
 from acex.show.report.html import Child, Markup, bullets, document, joined, scrolling, section, table, tag
 from acex.show.sentences import one_sentence
-from acex.space.rules import Rule
 from acex.values import answer_text, is_missing, joined_words, readable
 
 MOST_OPEN = 12  # lines of a table that are visible; longer ones are folded on a screen, and printed in full
@@ -279,7 +278,7 @@ def _limits_as_text(explanation: Explanation) -> list[str]:
         "Weighted": [f"{f.name} (× {readable(float(f.weight))})" for f in space.features if f.weight != 1],
     }
     out = [f"{title}: {joined_words(names)}." for title, names in named.items() if names]
-    out += [f"Rule: {Rule.of(text, space).sentence}" for text in settings.get("rules") or ()]
+    out += [f"Rule: {text}" for text in settings.get("rules") or ()]
     if n := settings.get("redacted_rules"):
         out.append(f"{_counted(n, 'rule is', 'rules are')} left out with the columns that they name.")
     if settings.get("functions"):
