@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from acex.space.region import Region as Region
     from acex.space.space import Space as Space
     from acex.space.times import Date as Date
-    from acex.space.times import Duration as Duration
     from acex.values import Remark as Remark
 
 _HOMES = {
@@ -75,7 +74,7 @@ _HOMES = {
     "space.plausibility": "Plausibility",
     "space.region": "Region",
     "space.space": "Space",
-    "space.times": "Date Duration",
+    "space.times": "Date",
     "values": "Remark",
 }
 _HOME_OF = {name: f"acex.{home}" for home, names in _HOMES.items() for name in names.split()}

@@ -18,7 +18,7 @@ from pandas.api import types
 from acex.arrays import BoolArray, FloatArray, Rows
 from acex.space.feature import KINDS, Feature
 from acex.space.kinds import refuse
-from acex.space.times import Date, Duration
+from acex.space.times import Date
 from acex.values import Remark, as_json, listed, plain
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ Missing: TypeAlias = Literal["drop", "keep"]
 
 IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
 ENOUGH_IDS = 20  # rows that all differ, before a column of whole numbers of such a name is one of identifiers
-TIMES = (Date, Duration)  # imported here so that they are registered
+KINDS_OF_TIME = (Date,)  # imported here so that it is registered
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,8 @@ def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
     dtype = column.dtype
     if isinstance(dtype, pd.PeriodDtype):
         raise ValueError(f"{name!r}: holds periods ({dtype}). Turn them into dates: .dt.to_timestamp().")
+    if types.is_timedelta64_dtype(dtype):
+        raise ValueError(f"{name!r}: holds durations ({dtype}). Turn them into numbers: .dt.total_seconds().")
     found = ", ".join(f"{v!r} ({kind.__name__})" for kind, v in {type(v): v for v in column.tolist()}.items())
     raise ValueError(
         f"{name!r}: expected numbers only or texts only, got {found}. Convert the column, or declare it as "

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
+from acex.space.grid import Grid, with_digits
 from acex.values import as_json, is_finite, is_missing, joined_words, listed, plain, readable, readable_pair
 
 Direction: TypeAlias = Literal["increase", "decrease"]
@@ -27,9 +28,7 @@ Way: TypeAlias = Literal["up", "down", "other"]
 
 MOST_ONE_HOT = 50  # categories, up to which each has a coordinate of its own
 LATER = ("grid", "digits", "gaps", "other")  # fields that came after 0.1.0
-MISSING_CODE = -(
-    2.0**500
-)  # the code of a gap where values have an order: beyond all numbers, and its square is a float
+MISSING_CODE = -(2.0**500)  # the code of a gap in ordered values: beyond all numbers, and its square is a float
 MISSING = "missing"  # a gap as text
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
 
@@ -49,6 +48,7 @@ class Feature:
     is_whole = True  # are codes whole numbers?
     lists_codes = False  # are the codes allowed listed one by one, as those of categories?
     grid = 1.0  # what a search moves on: multiples of it; 0 for any float
+    digits = 0  # what a search moves on without a grid: numbers of so many significant digits; 0 for all there are
     unit = ""  # what a number counts
 
     if TYPE_CHECKING:  # the least and the greatest code, fields of some kinds and properties of others
@@ -93,22 +93,13 @@ class Feature:
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
-        """The feature whose values these are; None unless the column is surely of this kind."""
+        """The feature with these values, and the grid that they show; None unless they are surely of this kind."""
         return None
-
-    def as_written(self, column: pd.Series[Any]) -> Feature:
-        """The feature with the grid that its values in the column show."""
-        return self
 
     @classmethod
     def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
         """Fields that a file may leave to the column."""
         return {}
-
-    @classmethod
-    def adopted(cls, column: pd.Series[Any]) -> pd.Series[Any]:
-        """A column that a file declares to be of this kind, as the kind wants it."""
-        return column
 
     def check(self, dtype: Any) -> None:
         """Refuse a dtype that cannot hold the feature's values: the model would be asked something else."""
@@ -224,46 +215,27 @@ class Feature:
 
     def codes(self, allowed: FloatArray) -> FloatArray | None:
         """All codes between both ends, ascending; None where they are too many to be listed."""
-        count = self.count(allowed)
-        return allowed[0] + self.grid * np.arange(count) if count <= MOST_LISTED else None
-
-    def snap(self, x: FloatArray) -> FloatArray:
-        """The nearest codes to numbers between `low` and `high`, (n,)."""
-        return np.rint(x) if self.is_whole else x
+        if self.count(allowed) > MOST_LISTED:
+            return None
+        return Grid(self.grid).every(allowed[0], allowed[-1]) if self.grid else allowed[:1]
 
     @property
     def is_stepped(self) -> bool:
         """Does a search use only some of the codes, those of `rounded`?"""
-        return False
+        return self.grid > self.is_whole or self.digits > 0
 
     def rounded(self, x: FloatArray) -> FloatArray:
         """The nearest codes that people would write, (n,)."""
-        return self.snap(x)
+        return Grid(self.grid).nearest(x) if self.grid else with_digits(x, self.digits) if self.digits else x
 
     def inwards(self, low: float, high: float) -> tuple[float, float]:
-        """The least and the greatest such code from low to high; descending if there is none."""
-        return low, high
-
-    # -- how far apart codes are, where they have no order -----------------------------------------
-
-    def steps(self, x: FloatArray | float, y: FloatArray | float) -> FloatArray:
-        """How far it is from codes y to codes x, (n,): without an order 1 to any other."""
-        return np.asarray(x - y if self.ordered else x != y, dtype=float)
-
-    def deviation(self, x: FloatArray) -> float:
-        """The standard deviation of codes, (n,): its square is half of the mean squared step between two of them."""
-        shares = np.bincount(x.astype(int)) / len(x)
-        return float(np.sqrt(max(1.0 - (shares**2).sum(), 0.0) / 2))
+        """The least and the greatest multiple of the grid from low to high; descending if there is none."""
+        return Grid(self.grid).within(low, high) if self.grid else (low, high)
 
     @property
     def has_many(self) -> bool:
         """Has it so many codes, each as far from any other, that differences are counted without a block?"""
         return not self.ordered and self.high >= MOST_ONE_HOT
-
-    def block(self, x: FloatArray, unit: float) -> FloatArray:
-        """Coordinates of codes, (n, k), whose Euclidean distances are the steps times `unit`."""
-        one_hot: FloatArray = (x[:, None] == np.arange(self.high + 1)) * (unit / np.sqrt(2))
-        return one_hot
 
     # -- words ------------------------------------------------------------------------
 
@@ -282,10 +254,6 @@ class Feature:
     def way(self, step: float, *values: Any) -> Way:
         """The direction of a change between values; "other" without an order, or from or to a gap."""
         return "other" if not self.ordered or any(map(is_missing, values)) else "up" if step > 0 else "down"
-
-    def verb(self, before: Any, after: Any) -> Direction | Literal["switch"]:
-        """The verb for a change in a sentence."""
-        return "switch"
 
     def span(self, limits: tuple[Any, ...] | list[Any] | None = None) -> str:
         """All values, those of a pair (low, high), or those of a list, in words; None in a pair is an open end."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -16,14 +16,13 @@ import pandas as pd
 from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.feature import MOST_LISTED, Direction, Feature, register
-from acex.space.grid import Grid, digits_of, step_of, with_digits
+from acex.space.feature import Feature, register
+from acex.space.grid import Grid, digits_of, step_of
 from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?")  # 3,5 and 1.250,75
 MOST_TEXTS = 100  # different ones, beyond which a column may be one of names
-TRUTHS = {"yes": True, "no": False, "true": True, "false": False, "1": True, "0": False, "y": True, "n": False}
 LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
 
 
@@ -80,7 +79,7 @@ class Numeric(Feature):
                 raise ValueError(f"{self.name!r}: expected a number, got {plain(strange[0])!r}.")
         x = np.asarray(values.astype("float64"), dtype=np.float64)
         refuse(self.name, values, ~np.isfinite(x), "is not finite.")
-        refuse(self.name, values, x != self.snap(x), "is not a whole number.")
+        refuse(self.name, values, self.is_whole & (x != np.rint(x)), "is not a whole number.")
         return x
 
     def value(self, code: float) -> Any:
@@ -107,33 +106,12 @@ class Numeric(Feature):
         low, high = float(x.min(initial=self.low)), float(x.max(initial=self.high))
         return self if (low, high) == (self.low, self.high) else replace(self, low=low, high=high)
 
-    def as_written(self, column: pd.Series[Any]) -> Feature:
-        return replace(self, grid=step_of(column))
-
-    @property
-    def is_stepped(self) -> bool:
-        return self.grid > 0
-
-    def rounded(self, x: FloatArray) -> FloatArray:
-        return Grid(self.grid).nearest(x) if self.grid else x
-
-    def inwards(self, low: float, high: float) -> tuple[float, float]:
-        return Grid(self.grid).within(low, high) if self.grid else (low, high)
-
-    def codes(self, allowed: FloatArray) -> FloatArray | None:
-        if not self.grid or self.count(allowed) > MOST_LISTED:
-            return super().codes(allowed)
-        return Grid(self.grid).every(allowed[0], allowed[-1])
-
     def written(self, value: Any, digits: int = 4) -> str:
         if self.grid and is_finite(value) and abs(value) < LARGEST_EXACT_INTEGER:
             grid = Grid(self.grid)
             if grid.decimals and grid.nearest(value) == value:
                 return grid.text(value)
         return super().written(value, digits)
-
-    def verb(self, before: Any, after: Any) -> Direction:
-        return "increase" if after > before else "decrease"
 
 
 @register
@@ -148,17 +126,6 @@ class Continuous(Numeric):
         if not is_count(self.digits, least=0):
             raise ValueError(f"{self.name!r}: digits must be a whole number, 0 or more, got {self.digits!r}.")
 
-    def as_written(self, column: pd.Series[Any]) -> Feature:
-        step = step_of(column)
-        return replace(self, grid=step, digits=0 if step else digits_of(column))
-
-    @property
-    def is_stepped(self) -> bool:
-        return self.grid > 0 or self.digits > 0
-
-    def rounded(self, x: FloatArray) -> FloatArray:
-        return super().rounded(x) if self.grid or not self.digits else with_digits(x, self.digits)
-
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         if not types.is_float_dtype(column.dtype):
@@ -167,11 +134,8 @@ class Continuous(Numeric):
         low, high = float(column.min()), float(column.max())
         if not (np.isfinite(low) and np.isfinite(high)):
             raise ValueError(f"{name!r}: holds an infinite value, {low if np.isinf(low) else high}.")
-        return cls(name, low, high)
-
-    @classmethod
-    def adopted(cls, column: pd.Series[Any]) -> pd.Series[Any]:
-        return column.astype("float64") if types.is_integer_dtype(column.dtype) else column
+        step = step_of(column)
+        return cls(name, low, high, grid=step, digits=0 if step else digits_of(column))
 
 
 @register
@@ -197,14 +161,7 @@ class Integer(Numeric):
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         is_whole = types.is_integer_dtype(column.dtype) or all(type(v) is int for v in column.tolist())
-        return cls(name, column.min(), column.max()) if is_whole else None
-
-    def as_written(self, column: pd.Series[Any]) -> Feature:
-        return replace(self, grid=max(int(step_of(column)), 1))
-
-    @property
-    def is_stepped(self) -> bool:
-        return self.grid > 1
+        return cls(name, column.min(), column.max(), grid=max(int(step_of(column)), 1)) if is_whole else None
 
 
 @dataclass(frozen=True)
@@ -252,37 +209,25 @@ class Categorical(Feature):
             raise ValueError(f"{what} has no place in the column in data, which is {dtype}.")
 
     def encode(self, values: pd.Series[Any]) -> FloatArray:
-        try:
-            return np.array([self._codes[v] for v in values.tolist()], dtype=float)
-        except (KeyError, TypeError):
-            codes = [self._code_of(v) for v in values.tolist()]
-            if self.other is not None:
-                codes = [self._codes[self.other] if code is None else code for code in codes]
-            if None not in codes:
-                return np.array(codes, dtype=float)
+        codes = [self._code_of(value, self.other) for value in values.tolist()]
+        if None in codes:
             unknown = values.tolist()[codes.index(None)]
             what = f"{self.name!r}: {unknown!r} is not a known category; there are {listed(self.categories)}"
-            raise ValueError(f"{what}. If one of them stands for all others, say which: other=.") from None
+            raise ValueError(f"{what}. If one of them stands for all others, say which: other=.")
+        return np.array(codes, dtype=float)
 
     @cached_property
     def _codes(self) -> dict[Hashable, int]:
         return {category: code for code, category in enumerate(self.categories)}
 
-    def unknown(self, values: pd.Series[Any]) -> list[Any]:
-        """The values that are no category, and count as `other`."""
-        return [v for v in values.dropna().tolist() if self.other is not None and self._code_of(v) is None]
+    def _code_of(self, value: Any, other: Hashable = None) -> int | None:
+        """The code of a value, or of another one where it is not known; None if neither is."""
+        is_known = is_hashable(value) and value in self._codes
+        return self._codes.get(value if is_known else other)
 
-    def _code_of(self, value: Any) -> int | None:
-        """The code of a value, also of a yes or no in other words than the column's; None if it is not known."""
-        if not is_hashable(value):
-            return None
-        return self._codes.get(value, self._truths.get(truth(value)))
-
-    @cached_property
-    def _truths(self) -> dict[bool | None, int]:
-        """The codes of False and True, for categories such as yes and no."""
-        truths = [truth(category) for category in self.categories]
-        return dict(zip(truths, range(2), strict=True)) if sorted(map(str, truths)) == ["False", "True"] else {}
+    def unknown(self, values: Iterable[Any]) -> list[Any]:
+        """The values that are no category."""
+        return [value for value in values if self._code_of(value) is None]
 
     def value(self, code: float) -> Any:
         return self.categories[int(code)]
@@ -291,15 +236,15 @@ class Categorical(Feature):
         return np.arange(len(self.categories), dtype=float)
 
     def exact(self, values: list[Any]) -> FloatArray:
-        unknown = [value for value in values if self._code_of(value) is None]
-        if unknown:
+        if unknown := self.unknown(values):
             what = f"{self.name!r}: {listed(unknown)} {'is' if len(unknown) == 1 else 'are'} not known"
             meant = did_you_mean(unknown[0], map(str, self.categories))
             raise ValueError(f"{what}; there are {listed(self.categories)}.{meant}")
         return np.array([self._code_of(value) for value in values], dtype=float)
 
     def value_in(self, text: str) -> Any:
-        return {str(category): category for category in self.categories}.get(text, text)
+        by_text = {str(category): category for category in self.categories}
+        return by_text.get(text, by_text.get(text.capitalize(), text))  # true is written for True
 
     def codes(self, allowed: FloatArray) -> FloatArray | None:
         return allowed
@@ -341,9 +286,6 @@ class Nominal(Categorical):
     def gap(self) -> float:
         return float(len(self.categories)) if self.gaps else np.nan  # one more category
 
-    def deviation(self, x: FloatArray) -> float:
-        return super().deviation(x[x != self.gap])
-
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         dtype = column.dtype
@@ -370,11 +312,6 @@ class Nominal(Categorical):
     @classmethod
     def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
         return {"categories": tuple(sorted(column.unique().tolist()))}
-
-
-def truth(value: Any) -> bool | None:
-    """The truth value of yes, true, 1 and the like; None for anything else."""
-    return TRUTHS.get(str(value).strip().lower().removesuffix(".0"))
 
 
 def refuse(name: str, values: pd.Series[Any], bad: BoolArray, why: str) -> None:

@@ -15,7 +15,7 @@ from pandas.api import types
 
 from acex.space.columns import Missing, all_at_once, infer_feature, known_values
 from acex.space.feature import Feature, kind_named
-from acex.space.kinds import Ordinal
+from acex.space.kinds import Continuous, Ordinal
 from acex.space.space import Space
 from acex.values import listed
 
@@ -145,7 +145,8 @@ def with_schema(
         raise ValueError(f"schema: {listed(unknown)} is not a column of the data; there are {listed(frame.columns)}.")
     frame = frame.copy(deep=False)
     for name, column in by_name.items():
-        frame[name] = column.kind.adopted(frame[name])
+        if column.kind is Continuous and types.is_integer_dtype(frame[name].dtype):
+            frame[name] = frame[name].astype("float64")
     features = all_at_once(
         partial(_feature, by_name.get(str(name)), name, c) for name, c in known_values(frame, missing)
     )
@@ -154,7 +155,7 @@ def with_schema(
 
 def _feature(schema: FeatureSchema | None, name: Any, column: pd.Series[Any]) -> Feature:
     """The feature by its schema, or inferred from its values."""
-    return infer_feature(str(name), column).as_written(column) if schema is None else schema.feature(column)
+    return infer_feature(str(name), column) if schema is None else schema.feature(column)
 
 
 def schema_text(space: Space) -> str:

@@ -168,7 +168,6 @@ class Space:
         prefix = "" if isinstance(data, pd.DataFrame) else "x"
         columns = [(f"{prefix}{label}", column) for label, column in known_values(frame, missing)]
         features = all_at_once(partial(infer_feature, name, column) for name, column in columns)
-        features = [feature.as_written(column) for feature, (_, column) in zip(features, columns, strict=True)]
         return cls(tuple(features), missing=missing).like(data).adjust(other=other).with_grid(grid)
 
     def like(self, data: Rows) -> Space:
@@ -307,7 +306,7 @@ class Space:
         if not any(isinstance(f, Categorical) and f.other is not None for f in self.features):
             return ()
         pairs = zip(self.features, self._columns_of(rows), strict=True)
-        found = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.unknown(values)]
+        found = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.unknown(values.dropna())]
         return tuple(
             Remark(
                 "unknown_category", f"{f.name!r}: {v!r} is not a known category and counts as {f.other!r}.", (f.name,)
