@@ -142,9 +142,10 @@ class Region:
 
     @cached_property
     def _solver(self) -> EqualitySolver | None:
-        if not any(rule.equalities for rule in self.rules):
+        rules = [rule for rule in self.rules if rule.equalities]
+        if not rules:
             return None
-        return EqualitySolver(self.rules, self.factual, self.movable, self.low, self.high, self._snapped_column)
+        return EqualitySolver(rules, self.factual, self.movable, self.low, self.high, self._snapped_column)
 
     def _snapped_column(self, j: int, x: FloatArray) -> FloatArray:
         """The nearest values that feature j may have, (n,)."""

@@ -10,7 +10,7 @@ There are + - * / and the functions sum, mean, min, max, abs. A column whose nam
 a category in quotes. The last two forms say which categories a row may go to from the factual's.
 
 Expressions are parsed by Python's `ast`, with an `x` of the same width in place of each name and constant, so that
-positions stay the same. Nothing is run as code. Errors point at the character.
+positions stay the same, and evaluated node by node. Nothing is run as code. Errors point at the character.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
-from acex.space.feature import Feature
 from acex.space.space import Space
-from acex.values import listed
+from acex.values import did_you_mean, listed
 
 RuleFunction: TypeAlias = Callable[[Rows], Any]  # from rows to one True or False per row
 
@@ -39,7 +39,7 @@ FIRST_STEP = 1e-3  # of a feature's range: the first step of the secant method
 
 TOKEN = re.compile(
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])|(?P<word>[^\W\d][\w.]*)|`(?P<quoted>[^`]+)`"
-    r"|'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<sign><=|>=|==|!=|[<>+\-*/(),])|(?P<wrong>\S)"
+    r"|'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<sign><=|>=|==|!=|[<>=+\-*/(),])|(?P<wrong>\S)"
 )
 TRANSITION = re.compile(r"\s*(?:`([^`]+)`|([^\W\d][\w.]*))\s*:(.*?)\s(is\s+impossible|only)\s*", re.DOTALL)
 KEYWORDS = ("if", "then", "and", "or", "not", "in")
@@ -47,7 +47,6 @@ COMPARE: dict[type[ast.AST], Callable[[FloatArray, FloatArray], BoolArray]] = {
     ast.LtE: np.less_equal, ast.Lt: np.less, ast.GtE: np.greater_equal, ast.Gt: np.greater,
     ast.Eq: lambda a, b: is_close(a, b), ast.NotEq: lambda a, b: ~is_close(a, b),
 }  # fmt: skip
-TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.LtE: ast.GtE, ast.Lt: ast.Gt, ast.GtE: ast.LtE, ast.Gt: ast.Lt}
 COMBINE: dict[type[ast.AST], Callable[[FloatArray, FloatArray], FloatArray]] = {
     ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide,
 }  # fmt: skip
@@ -88,7 +87,20 @@ class Rule:
             raise ValueError(f"rules: expected a text such as 'duration <= 84 - age', or a function, got {text!r}.")
         if (found := TRANSITION.fullmatch(text)) is not None:
             return _transition(text, space, found)
-        return _Reader(text, space).rule()
+        formula = Formula(text, space)
+        if_then = re.fullmatch(r" *if\b(.*?)(?:\bthen\b(.*))?", formula.python)
+        if if_then is not None and if_then[2] is None:
+            raise _error(formula.text, "expected 'then' after the condition", len(formula.text.rstrip()))
+        premise = None if if_then is None else formula.parsed(*if_then.span(1))
+        claim = formula.parsed(*((0, len(formula.python)) if if_then is None else if_then.span(2)))
+
+        def holds(X: FloatArray, factual: FloatArray) -> BoolArray:
+            held = formula.holds(claim, X)
+            return held if premise is None else held | ~formula.holds(premise, X)
+
+        columns = formula.columns(claim, *([] if premise is None else [premise]))
+        gaps = {j: space.features[j].gap for j in sorted(columns) if space.features[j].gaps}
+        return Rule(text, holds, tuple(formula.equalities(claim)), gaps)
 
     def holds(self, X: FloatArray, factual: FloatArray) -> BoolArray:
         """For which points, (n, d), it is true where this factual, (d,), is explained, (n,).
@@ -118,35 +130,6 @@ def as_rules(rules: Any, space: Space) -> tuple[tuple[Rule, ...], tuple[RuleFunc
 # -- reading a text ----------------------------------------------------------------------------------------
 
 
-class Expression(NamedTuple):
-    """A number for each point, (n, d) -> (n,), and the columns that it is calculated from."""
-
-    of: Callable[[FloatArray], FloatArray]
-    columns: frozenset[int] = frozenset()
-
-
-class Equality(NamedTuple):
-    """Two numbers that are to be equal."""
-
-    left: Expression
-    right: Expression
-
-    def residual(self, X: FloatArray) -> FloatArray:
-        """How far the sides are apart, (n,)."""
-        return self.left.of(X) - self.right.of(X)
-
-    def is_broken(self, X: FloatArray) -> BoolArray:
-        """For which points the sides differ, (n,)."""
-        return ~is_close(self.left.of(X), self.right.of(X))
-
-
-class Condition(NamedTuple):
-    """What is true or false of a point, (n, d) -> (n,); `equalities` hold wherever it is true."""
-
-    of: Callable[[FloatArray], BoolArray]
-    equalities: tuple[Equality, ...] = ()
-
-
 class Token(NamedTuple):
     """A name or a constant in a rule."""
 
@@ -165,195 +148,187 @@ def _error(text: str, what: str, at: int) -> ValueError:
     return ValueError(f"rule: {what}{end}\n  {text}\n  {' ' * at}^")
 
 
-class _Reader:
-    """Reads one rule over the columns of a space."""
+class Formula:
+    """A text over the columns of a space, and the trees that Python reads in it, evaluated node by node.
+
+    X is (n, d) everywhere, and results are (n,).
+    """
 
     def __init__(self, text: str, space: Space) -> None:
-        self.text, self.space = text, space
-        self.tokens: dict[int, Token] = {}  # names and constants, by position
-        self.columns: set[int] = set()
         if len(TOKEN.findall(text)) > MOST_TOKENS:
             raise ValueError(f"rule: longer than {MOST_TOKENS} words and signs: {text[:60]}... Split it.")
-        self.python = re.sub(r"\s", " ", TOKEN.sub(self._masked, text))
+        self.text = TOKEN.sub(lambda found: "==" if found[0] == "=" else found[0], text)
+        self.space, self.places = space, {name: j for j, name in enumerate(space.names)}
+        self.tokens: dict[int, Token] = {}  # names and constants, by position
+        self.codes: dict[tuple[int, int], float] = {}  # of a feature and a position
+        self.python = re.sub(r"\s", " ", TOKEN.sub(self._masked, self.text))
 
     def _masked(self, found: re.Match[str]) -> str:
         """What Python is given in place of a token, of the same width."""
         kind, text, at = str(found.lastgroup), found[found.lastgroup or 0], found.start()
         if kind == "wrong":
             what = "this quote does not end" if text in "'\"`" else f"{text!r} means nothing here"
-            raise _error(self.text, "write == for equality" if text == "=" else what, at)
+            raise _error(self.text, what, at)
         if kind == "sign" or (kind == "word" and text in KEYWORDS):
             return text
         is_quoted = kind not in ("number", "word")  # a space keeps it apart from a name before it
         self.tokens[at + is_quoted] = Token(kind, text)
         return (is_quoted * " " + "x").ljust(len(found[0]))
 
-    def rule(self) -> Rule:
-        """The rule in the whole text."""
-        if_then = re.fullmatch(r" *if\b(.*?)(?:\bthen\b(.*))?", self.python)
-        if if_then is None:
-            claim = self._parsed(0, len(self.python))
-            return Rule(self.text, lambda X, x: claim.of(X), claim.equalities, self._gaps())
-        if if_then[2] is None:
-            raise _error(self.text, "expected 'then' after the condition", len(self.text.rstrip()))
-        premise, claim = self._parsed(*if_then.span(1)), self._parsed(*if_then.span(2))
-        return Rule(self.text, lambda X, x: ~premise.of(X) | claim.of(X), claim.equalities, self._gaps())
-
-    def _gaps(self) -> dict[int, float]:
-        return {j: self.space.features[j].gap for j in sorted(self.columns) if self.space.features[j].gaps}
-
-    def _parsed(self, start: int, stop: int) -> Condition:
-        """The condition in a part of the text."""
+    def parsed(self, start: int, stop: int) -> ast.expr:
+        """The condition in a part of the text; the columns of its nodes are positions in the whole text."""
         part = self.python[start:stop].lstrip()
-        self.start = stop - len(part)
+        shift = stop - len(part)
         try:
             tree = ast.parse(part, mode="eval").body
         except SyntaxError as error:
             at = error.offset - 1 if error.offset else len(part.rstrip())
-            raise _error(self.text, error.msg, self.start + at) from None
+            raise _error(self.text, error.msg, shift + at) from None
         level: list[ast.AST] = [tree]
         for _ in range(MOST_DEEP):
             level = [child for node in level for child in ast.iter_child_nodes(node)]
         if level:
             raise ValueError(f"rule: nested too deeply: {self.text[:60]}... For a long sum use sum(a, b, ...).")
-        return self._condition(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.expr):
+                node.col_offset += shift
+        self.holds(tree, np.zeros((1, len(self.space))))  # so that errors show
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Compare) and not self.columns(node):
+                raise self._wrong("no column is in this comparison", node)
+        return tree
 
     def _wrong(self, what: str, node: ast.expr) -> ValueError:
         """An error that points at a node."""
-        return _error(self.text, what, self.start + node.col_offset)
+        return _error(self.text, what, node.col_offset)
 
-    def _token(self, node: ast.expr) -> Token | None:
+    def _token(self, node: ast.AST) -> Token | None:
         """The name or constant that a node is; None for anything else."""
-        return self.tokens[self.start + node.col_offset] if isinstance(node, ast.Name) else None
+        return self.tokens[node.col_offset] if isinstance(node, ast.Name) else None
+
+    def columns(self, *nodes: ast.expr) -> set[int]:
+        """The positions of the columns that occur in nodes."""
+        names = {token.text for node in nodes for part in ast.walk(node) if (token := self._token(part)) is not None}
+        return {self.places[name] for name in names if name in self.places}
 
     # -- conditions --------------------------------------------------------------------------------------
 
-    def _condition(self, node: ast.expr) -> Condition:
+    def holds(self, node: ast.expr, X: FloatArray) -> BoolArray:
+        """For which points a condition is true."""
         match node:
-            case ast.BoolOp(ast.And(), values):
-                return _all_of([self._condition(value) for value in values])
-            case ast.BoolOp(ast.Or(), values):
-                return _any_of([self._condition(value) for value in values])
+            case ast.BoolOp(op, values):
+                combine = np.all if isinstance(op, ast.And) else np.any
+                return np.asarray(combine([self.holds(value, X) for value in values], axis=0))
             case ast.UnaryOp(ast.Not(), operand):
-                return _not(self._condition(operand))
+                return ~self.holds(operand, X)
             case ast.Compare(left, ops, comparators):
                 sides = zip([left, *comparators], ops, comparators, strict=False)
-                return _all_of([self._comparison(a, op, b) for a, op, b in sides])
+                return np.asarray(np.all([self._compared(a, type(op), b, X) for a, op, b in sides], axis=0))
         raise self._wrong("expected a comparison, such as <= or ==", node)
 
-    def _comparison(self, a: ast.expr, op: ast.cmpop, b: ast.expr) -> Condition:
-        if not isinstance(op, (ast.In, ast.NotIn)):
-            return self._compared(a, type(op), b)
-        elements = b.elts if isinstance(b, ast.Tuple) else [b]
-        if not elements:
-            raise self._wrong("expected at least one value", b)
-        within = _any_of([self._compared(a, ast.Eq, element) for element in elements])
-        return within if isinstance(op, ast.In) else _not(within)
+    def _compared(self, a: ast.expr, op: type[ast.cmpop], b: ast.expr, X: FloatArray) -> BoolArray:
+        if op in (ast.In, ast.NotIn):
+            elements = b.elts if isinstance(b, ast.Tuple) else [b]
+            if not elements:
+                raise self._wrong("expected at least one value", b)
+            within = np.any([self._compared(a, ast.Eq, element, X) for element in elements], axis=0)
+            return np.asarray(within if op is ast.In else ~within)
+        for node in (a, b):
+            j = self._category_column(node)
+            if j is not None and op not in (ast.Eq, ast.NotEq) and not self.space.features[j].ordered:
+                raise self._wrong(f"the categories of {self.space.names[j]!r} have no order; use == or !=", node)
+        return COMPARE[op](*self.sides(a, b, X))
 
-    def _compared(self, a: ast.expr, op: type[ast.cmpop], b: ast.expr) -> Condition:
-        j, other = self._category_column(a), self._category_column(b)
-        if j is None and other is not None:
-            return self._compared(b, TURNED.get(op, op), a)
-        if j is None:
-            left, right = self._number(a), self._number(b)
-            if not left.columns | right.columns:
-                raise self._wrong("no column is in this comparison", a)
-        else:
-            if op not in (ast.Eq, ast.NotEq) and not self.space.features[j].ordered:
-                raise self._wrong(f"the categories of {self.space.names[j]!r} have no order; use == or !=", a)
-            left, right = _column(j), _constant(self._code(self.space.features[j], b))
-        compare = COMPARE[op]
-        equal = (Equality(left, right),) if op is ast.Eq else ()
-        return Condition(lambda X: compare(left.of(X), right.of(X)), equal)
+    def sides(self, a: ast.expr, b: ast.expr, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Both sides of a comparison: numbers, or codes of categories."""
+        left, right = self._category_column(a), self._category_column(b)
+        if left is not None:
+            return X[:, left], self._code(left, b, X)
+        if right is not None:
+            return self._code(right, a, X), X[:, right]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # no comparison with NaN is true
+            return self._number(a, X), self._number(b, X)
 
     def _category_column(self, node: ast.expr) -> int | None:
         """The position of the column that a node names, if it holds no numbers."""
         token = self._token(node)
-        if token is None or token.kind not in ("word", "quoted") or token.text not in self.space.names:
-            return None
-        j = self._index(token, node)
-        return None if self.space.features[j].is_number else j
+        j = self.places.get(token.text) if token is not None and token.kind in ("word", "quoted") else None
+        return None if j is None or self.space.features[j].is_number else j
 
-    def _index(self, token: Token, node: ast.expr) -> int:
-        """The position of the column that a token names."""
-        try:
-            j = self.space.index(token.text)
-        except ValueError as error:
-            raise self._wrong(str(error), node) from None
-        self.columns.add(j)
-        return j
-
-    def _code(self, feature: Feature, node: ast.expr) -> float:
-        """The code of a category as it is written."""
-        token = self._token(node)
+    def _code(self, j: int, node: ast.expr, X: FloatArray) -> FloatArray:
+        """The code of a category of feature j, as it is written."""
+        key, token = (j, node.col_offset), self._token(node)
         if token is None or not (token.is_value or token.kind == "number"):
-            raise self._wrong(f"{feature.name!r} holds categories: compare it with one of them, in quotes", node)
+            raise self._wrong(f"{self.space.names[j]!r} holds categories: compare it with one of them, in quotes", node)
         try:
-            return feature.code_in(token.text)
+            if key not in self.codes:
+                self.codes[key] = self.space.features[j].code_in(token.text)
         except ValueError as error:
             raise self._wrong(str(error), node) from None
+        return np.full(len(X), self.codes[key])
+
+    def equalities(self, node: ast.expr) -> list[Equality]:
+        """What is equal wherever a condition is true."""
+        match node:
+            case ast.BoolOp(ast.And(), values):
+                return [equality for value in values for equality in self.equalities(value)]
+            case ast.Compare(left, ops, comparators):
+                sides = zip([left, *comparators], ops, comparators, strict=False)
+                return [Equality(self, a, b) for a, op, b in sides if isinstance(op, ast.Eq)]
+        return []
 
     # -- numbers -----------------------------------------------------------------------------------------
 
-    def _number(self, node: ast.expr) -> Expression:
+    def _number(self, node: ast.expr, X: FloatArray) -> FloatArray:
         if (token := self._token(node)) is not None:
-            return self._operand(token, node)
+            return self._operand(token, node, X)
         match node:
             case ast.UnaryOp(ast.USub(), operand):
-                inner = self._number(operand)
-                return Expression(lambda X: -inner.of(X), inner.columns)
+                return -self._number(operand, X)
             case ast.BinOp(left, op, right) if type(op) in COMBINE:
-                return _combined(COMBINE[type(op)], [self._number(left), self._number(right)])
+                return COMBINE[type(op)](self._number(left, X), self._number(right, X))
             case ast.Call(function, args):
                 token = self._token(function)
                 if token is None or token.text not in FUNCTIONS or not args:
                     raise self._wrong(f"expected one of the functions {listed(FUNCTIONS)}, and numbers", node)
                 if token.text == "abs" and len(args) > 1:
                     raise self._wrong("abs takes one number", node)
-                work = FUNCTIONS[token.text]
-                return _combined(lambda *parts: work(np.array(parts)), [self._number(argument) for argument in args])
+                return FUNCTIONS[token.text](np.array([self._number(argument, X) for argument in args]))
         raise self._wrong("expected a number or a column", node)
 
-    def _operand(self, token: Token, node: ast.expr) -> Expression:
+    def _operand(self, token: Token, node: ast.expr, X: FloatArray) -> FloatArray:
         if token.kind == "number":
-            return _constant(float(token.text))
+            return np.full(len(X), float(token.text))
         if token.is_value:
             raise self._wrong("a value in quotes is compared with a column that has such values", node)
-        j = self._index(token, node)
-        if not self.space.features[j].is_number:
+        if token.text not in self.places:
+            known = f"there are {listed(self.places)}.{did_you_mean(token.text, self.places)}"
+            raise self._wrong(f"{token.text!r} is not a feature; {known}", node)
+        if not self.space.features[self.places[token.text]].is_number:
             raise self._wrong(f"{token.text!r} holds categories, with which nothing can be calculated", node)
-        return _column(j)
+        return X[:, self.places[token.text]]
 
 
-def _all_of(parts: list[Condition]) -> Condition:
-    equal = tuple(equality for part in parts for equality in part.equalities)
-    return Condition(lambda X: np.asarray(np.all([part.of(X) for part in parts], axis=0)), equal)
+@dataclass(frozen=True, eq=False)
+class Equality:
+    """Two sides that are to be equal."""
 
+    formula: Formula
+    left: ast.expr
+    right: ast.expr
 
-def _any_of(parts: list[Condition]) -> Condition:
-    return Condition(lambda X: np.asarray(np.any([part.of(X) for part in parts], axis=0)))
+    @cached_property
+    def columns(self) -> list[int]:
+        return sorted(self.formula.columns(self.left, self.right))
 
+    def residual(self, X: FloatArray) -> FloatArray:
+        """How far the sides are apart, (n,)."""
+        left, right = self.formula.sides(self.left, self.right, X)
+        return left - right
 
-def _not(part: Condition) -> Condition:
-    return Condition(lambda X: ~part.of(X))
-
-
-def _constant(value: float) -> Expression:
-    return Expression(lambda X: np.full(len(X), value))
-
-
-def _column(j: int) -> Expression:
-    return Expression(lambda X: X[:, j], frozenset({j}))
-
-
-def _combined(work: Callable[..., FloatArray], parts: list[Expression]) -> Expression:
-    """What is calculated from several numbers; NaN, of which no comparison is true, after a division by zero."""
-
-    def of(X: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return work(*[part.of(X) for part in parts])
-
-    return Expression(of, frozenset[int]().union(*(part.columns for part in parts)))
+    def is_broken(self, X: FloatArray) -> BoolArray:
+        """For which points the sides differ, (n,)."""
+        return ~is_close(*self.formula.sides(self.left, self.right, X))
 
 
 # -- transitions -------------------------------------------------------------------------------------------
@@ -391,28 +366,20 @@ def _is_forward(codes: FloatArray, start: float, places: Sequence[float]) -> Boo
 # -- moving along equalities -------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
 class EqualitySolver:
     """Moves points so that equalities hold.
 
     Where some of the features of an equality were changed, the others of those make up for the largest change; where
     only one was, an unchanged one does, each point another in turn.
-
-    Args:
-        snap: onto what one feature may hold: from its place and numbers, (n,), to the nearest it can take, (n,).
-        movable: which features may change, (d,). low, high: how far, (d,) each.
     """
 
-    def __init__(
-        self,
-        rules: Sequence[Rule],
-        factual: FloatArray,
-        movable: BoolArray,
-        low: FloatArray,
-        high: FloatArray,
-        snap: Callable[[int, FloatArray], FloatArray],
-    ) -> None:
-        self.rules = [rule for rule in rules if rule.equalities]
-        self.factual, self.movable, self.low, self.high, self.snap = factual, movable, low, high, snap
+    rules: list[Rule]  # with equalities
+    factual: FloatArray
+    movable: BoolArray  # which features may change, (d,)
+    low: FloatArray  # and how far, (d,) each
+    high: FloatArray
+    snap: Callable[[int, FloatArray], FloatArray]  # of feature j the nearest values that it can take, (n,)
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """The points, (n, d), each moved if it has to be; what holds already is left as it is."""
@@ -429,7 +396,7 @@ class EqualitySolver:
         return X
 
     def _moved(self, X: FloatArray, equality: Equality) -> FloatArray:
-        columns = [j for j in sorted(equality.left.columns | equality.right.columns) if self.movable[j]]
+        columns = [j for j in equality.columns if self.movable[j]]
         if not columns:
             return X
         order = self._order(X, columns)
