@@ -152,8 +152,7 @@ class Planner:
             decides=self._deciding(options, settings) | {"reference": self.reference.identity, "functions": functions},
             remarks=(
                 *self.remarks,
-                *known.out_of_range(encoded[0]),
-                *known.unknown_categories(x),
+                *known.remarks_on(x, encoded[0]),
                 *unusual_row(problem),
                 *remarks,
             ),

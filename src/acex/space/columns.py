@@ -6,7 +6,7 @@ A column's dtype limits what it can *hold*: of 0.1 the nearest float32, of 300 t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -19,7 +19,7 @@ from acex.arrays import BoolArray, FloatArray, Rows
 from acex.space.feature import KINDS, Feature
 from acex.space.kinds import refuse
 from acex.space.times import Date
-from acex.values import Remark, as_json, listed, plain
+from acex.values import Remark, as_json, listed
 
 T = TypeVar("T")
 Missing: TypeAlias = Literal["drop", "keep"]
@@ -127,14 +127,12 @@ class Column:
 
 def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
     missing = values.isna().to_numpy()
-    keep = 'missing="keep" (in the shell --missing keep)'
-    if len(values) == 1 and missing[0]:
-        got = f"{name!r}: the value is missing, got {plain(values.iloc[0])!r}"
-        raise ValueError(f"{got}. Fill it in; or, for a model that takes gaps and a column that holds them, {keep}.")
     if missing.any():
+        count = f"{int(missing.sum())} of {len(values)} values are missing (first in row {int(missing.argmax())})"
+        keep = 'missing="keep" (in the shell --missing keep)'
         raise ValueError(
-            f"{name!r}: {int(missing.sum())} of {len(values)} values are missing (first in row "
-            f"{int(missing.argmax())}). Fill them in or drop the column; or, for a model that takes gaps, {keep}."
+            f"{name!r}: {'the value is missing' if len(values) == 1 else count}. Fill in values, or drop the column; "
+            f"or, for a model that takes gaps and a column that holds them, {keep}."
         )
 
 
@@ -193,23 +191,6 @@ def as_data(data: Rows) -> pd.DataFrame:
     return as_frame(data)
 
 
-def labels_to_json(labels: Iterable[Hashable]) -> list[Any]:
-    """The labels of columns in plain values, tuples as lists."""
-    return [[as_json(part) for part in c] if isinstance(c, tuple) else as_json(c) for c in labels]
-
-
-def labels_from_json(written: Iterable[Any]) -> tuple[Hashable, ...]:
-    """The labels that `labels_to_json` wrote down."""
-    return tuple(tuple(c) if isinstance(c, list) else c for c in written)
-
-
-def index_of(labels: Sequence[Hashable], *, nested: bool) -> pd.Index[Any]:
-    """The index that holds exactly these labels: tuples as they are, or as several levels if they are nested."""
-    index: pd.Index[Any] = pd.Index(labels, tupleize_cols=nested)
-    is_same = all(a is b or a == b for a, b in zip(index, labels, strict=True))  # among texts None becomes NaN
-    return index if is_same else pd.Index(labels, dtype=object, tupleize_cols=False)
-
-
 def dtype_to_json(dtype: Any) -> Any:
     """The dtype in plain values."""
     if not isinstance(dtype, pd.CategoricalDtype):
@@ -242,7 +223,7 @@ def rows_in_form(values: list[list[Any]], form: Mapping[str, Any]) -> Rows:
         for j in form.get("nones", ()):
             frame[j] = frame[j].where(frame[j].notna(), None)
     if form["columns"] is not None:
-        frame.columns = index_of(labels_from_json(form["columns"]), nested=form.get("nested", False))
+        frame.columns = pd.Index(form["columns"])
     return frame
 
 

@@ -67,8 +67,9 @@ class Feature:
         if not (is_finite(self.weight) and self.weight > 0):
             raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
         self._set(weight=float(self.weight))  # 3 and 3.0 are the same weight, and the same explanation
-        if not isinstance(self.gaps, bool):
-            raise ValueError(f"{self.name!r}: gaps must be True or False, got {self.gaps!r}.")
+        for what, value in (("frozen", self.frozen), ("gaps", self.gaps)):
+            if not isinstance(value, bool):
+                raise ValueError(f"{self.name!r}: {what} must be True or False, got {value!r}.")
 
     def _set(self, **values: Any) -> None:
         """Replace what was passed by its plain form, while the feature is being made."""
@@ -163,7 +164,7 @@ class Feature:
         try:
             return np.unique([*self.exact(known), *([self.gap] if has_gap else [])])
         except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
+            raise ValueError(f"{where}: {str(error).removeprefix(f'{self.name!r}: ')}") from None
 
     def exact(self, values: list[Any]) -> FloatArray:
         """The codes of values, each of which the feature has to know, (n,)."""

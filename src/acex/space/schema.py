@@ -34,11 +34,6 @@ HEADER = """\
 #   gaps        true: values may be missing, for a model that takes gaps; see --missing keep
 # Rules over several columns stand before the features: rules = ["duration <= 84 - age"]
 """
-WRITTEN: dict[str, Any] = {
-    "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
-    "weight": (int, float), "unit": str, "grid": (int, float), "digits": int, "gaps": bool,
-    "other": (str, bool, int, float),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,30 +64,21 @@ def described(entry: Any) -> FeatureSchema:
     Raises:
         ValueError: a key is missing or unknown, or does not fit the kind.
     """
-    if not isinstance(entry, Mapping):
+    if not isinstance(entry, Mapping) or not {"name", "kind"} <= entry.keys():
         raise ValueError(f"features: expected a table such as {{ name = 'age', kind = 'integer' }}, got {entry!r}.")
-    if "name" not in entry or "kind" not in entry:
-        raise ValueError(f"features: {entry!r}: name and kind are needed.")
-    for key, value in entry.items():
-        if not isinstance(value, WRITTEN.get(key, object)):
-            raise ValueError(f"features: {entry['name']!r}: {key} = {value!r} is of the wrong type; see acex schema.")
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if v != []}
     name, word = given.pop("name"), given.pop("kind")
     kind = kind_named(name, word)
     keys = [f.name for f in fields(kind)[1:]]
-    limits = given.pop("range", None)
-    if limits is not None:
-        if "low" not in keys or len(limits) != 2:
-            what = "[lowest, highest]" if "low" in keys else f"categories, not a range, for kind {word!r}"
-            raise ValueError(f"{name!r}: expected {what}, got range = {list(limits)}.")
+    if "range" in given and "low" in keys:
+        limits = given.pop("range")
+        if not isinstance(limits, tuple) or len(limits) != 2:
+            raise ValueError(f"{name!r}: expected range = [lowest, highest], got {entry['range']!r}.")
         given["low"], given["high"] = limits
-    for key in ("unit", "grid", "digits"):
-        if key in given and not kind.is_number:
-            raise ValueError(f"{name!r}: only numbers have a {key}, got {key} = {given[key]!r} for kind {word!r}.")
     unknown = [key for key in given if key not in keys]
     if unknown:
         known = ["name", "kind", *dict.fromkeys("range" if key in ("low", "high") else key for key in keys)]
-        raise ValueError(f"features: {entry}: unknown {listed(unknown)}; there are {listed(known)}.")
+        raise ValueError(f"{name!r}: kind {word!r} has no {listed(unknown)}; there are {listed(known)}.")
     schema = FeatureSchema(name, kind, given)
     if schema.missing and issubclass(kind, Ordinal):
         raise ValueError(f"{name!r}: an {word} column needs {', '.join(schema.missing)}, from lowest to highest.")

@@ -24,15 +24,12 @@ from acex.space.columns import (
     dtype_from_json,
     dtype_to_json,
     holds_gaps,
-    index_of,
     infer_feature,
     known_values,
-    labels_from_json,
-    labels_to_json,
 )
 from acex.space.feature import MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
 from acex.space.kinds import Categorical, Numeric
-from acex.values import Remark, did_you_mean, is_missing, listed
+from acex.values import Remark, as_json, did_you_mean, is_missing, listed
 
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
 
@@ -41,10 +38,10 @@ Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
 class Space:
     """The features of a row, in order, and how rows are written down.
 
-    `columns` and `dtypes` are those of the data frame that rows come from, `nested` says whether the columns have
-    several levels; `array_dtype` is set instead when rows come as a 2-D array. `Space.infer(data)` and
-    `space.like(data)` fill them in, so that `decode` gives back exactly what the model is used to. `missing` says what
-    happens to known rows with gaps: "drop" leaves them out, "keep" is for models that accept gaps.
+    `columns` and `dtypes` are those of the data frame that rows come from; `array_dtype` is set instead when rows come
+    as a 2-D array. `Space.infer(data)` and `space.like(data)` fill them in, so that `decode` gives back exactly what
+    the model is used to. `missing` says what happens to known rows with gaps: "drop" leaves them out, "keep" is for
+    models that accept gaps.
 
     Example:
         >>> import acex
@@ -58,7 +55,6 @@ class Space:
     columns: tuple[Hashable, ...] | None = field(default=None, kw_only=True)
     dtypes: tuple[Any, ...] | None = field(default=None, kw_only=True)
     array_dtype: Any = field(default=None, kw_only=True)
-    nested: bool = field(default=False, kw_only=True)
     nones: tuple[int, ...] = field(default=(), kw_only=True)  # columns of objects in which a gap is None
     missing: Missing = field(default="drop", kw_only=True)
 
@@ -181,12 +177,12 @@ class Space:
         frame = as_data(data)
         if isinstance(data, pd.DataFrame):
             columns = self._match_columns(frame.columns, "data")
-            dtypes, nested = tuple(frame[c].dtype for c in columns), isinstance(frame.columns, pd.MultiIndex)
-            written = replace(self, columns=columns, dtypes=dtypes, nested=nested, array_dtype=None)
+            dtypes = tuple(frame[c].dtype for c in columns)
+            written = replace(self, columns=columns, dtypes=dtypes, array_dtype=None)
         else:
             if frame.shape[1] != len(self):
                 raise ValueError(f"data has {frame.shape[1]} columns, the space {len(self)} features.")
-            written = replace(self, columns=None, dtypes=None, nested=False, array_dtype=np.asarray(data).dtype)
+            written = replace(self, columns=None, dtypes=None, array_dtype=np.asarray(data).dtype)
         all_at_once(partial(column.feature.check, column.dtype) for column in written.held)
         if self.missing == "drop":
             return written
@@ -288,31 +284,19 @@ class Space:
         space = replace(self, features=tuple(features))
         return space, space.encode(rows)
 
-    def out_of_range(self, x: FloatArray) -> tuple[Remark, ...]:
-        """A remark for each value of a point, (d,), that lies outside the space."""
-        is_outside = ((x < self.low) | (x > self.high)) & ~self.is_gap(x)
-        outside = [(self.features[j], x[j]) for j in np.flatnonzero(is_outside)]
-        return tuple(
-            Remark(
-                "out_of_range",
-                f"{f.name!r}: {f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it.",
-                (f.name,),
-            )
-            for f, code in outside
-        )
-
-    def unknown_categories(self, rows: Rows) -> tuple[Remark, ...]:
-        """A remark for each value of rows that is no known category and counts as `other`."""
-        if not any(isinstance(f, Categorical) and f.other is not None for f in self.features):
-            return ()
-        pairs = zip(self.features, self._columns_of(rows), strict=True)
-        found = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.unknown(values.dropna())]
-        return tuple(
-            Remark(
-                "unknown_category", f"{f.name!r}: {v!r} is not a known category and counts as {f.other!r}.", (f.name,)
-            )
-            for f, v in found
-        )
+    def remarks_on(self, row: Rows, x: FloatArray) -> tuple[Remark, ...]:
+        """A remark for each value of a row, whose point is x, (d,), that the space does not know."""
+        out = []
+        for f, values, code, low, high in zip(
+            self.features, self._columns_of(row), x, self.low, self.high, strict=True
+        ):
+            if not low <= code <= high and code != f.gap:
+                what = f"{f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it"
+                out.append(Remark("out_of_range", f"{f.name!r}: {what}.", (f.name,)))
+            for value in f.unknown(values.dropna()) if isinstance(f, Categorical) else ():
+                what = f"{value!r} is not a known category and counts as {f.other!r}"
+                out.append(Remark("unknown_category", f"{f.name!r}: {what}.", (f.name,)))
+        return tuple(out)
 
     def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
         """What a mapping from names gives, such as `ranges`, by position of the feature."""
@@ -359,8 +343,8 @@ class Space:
 
     def _match_columns(self, columns: pd.Index[Any], where: str) -> tuple[Hashable, ...]:
         """The label of each feature's column among `columns`, in the order of the features."""
-        if any(c is not None and is_missing(c) for c in columns):
-            raise ValueError(f"{where}: every column needs a name, got {listed(columns)}.")
+        if any(is_missing(label) or isinstance(label, tuple) for label in columns):
+            raise ValueError(f"{where}: every column needs one name, got {listed(columns)}.")
         by_name: dict[str, Hashable] = {str(c): c for c in columns}
         if len(by_name) < len(columns):
             raise ValueError(f"{where}: column names must differ, got {listed(columns)}.")
@@ -386,7 +370,7 @@ class Space:
             return out
         columns = [column.decode(x, column.dtype) for column, x in zip(self.held, X.T, strict=True)]
         frame = pd.DataFrame(dict(enumerate(columns)))
-        frame.columns = index_of(self.columns or self.names, nested=self.nested)
+        frame.columns = pd.Index(self.columns or self.names)
         return frame
 
     def snap(self, X: FloatArray) -> FloatArray:
@@ -430,8 +414,7 @@ class Space:
     def form(self) -> dict[str, Any]:
         """How rows are written down, in plain values; `rows_in_form` follows it."""
         return {
-            "columns": None if self.columns is None else labels_to_json(self.columns),
-            **({"nested": True} if self.nested else {}),
+            "columns": None if self.columns is None else [as_json(label) for label in self.columns],
             **({"nones": list(self.nones)} if self.nones else {}),
             "dtypes": None if self.dtypes is None else [dtype_to_json(d) for d in self.dtypes],
             "array_dtype": None if self.array_dtype is None else str(self.array_dtype),
@@ -443,8 +426,7 @@ class Space:
         columns, dtypes, array_dtype = data["columns"], data["dtypes"], data["array_dtype"]
         return cls(
             tuple(feature_from_json(f) for f in data["features"]),
-            columns=None if columns is None else labels_from_json(columns),
-            nested=data.get("nested", False),
+            columns=None if columns is None else tuple(columns),
             nones=tuple(data.get("nones", ())),
             missing=data.get("missing", "drop"),
             dtypes=None if dtypes is None else tuple(dtype_from_json(d) for d in dtypes),
