@@ -37,7 +37,7 @@ def test_rows_with_gaps_are_left_out_counted_and_said() -> None:
     data.loc[[0, 1], "income"] = np.nan
     data.loc[[1, 2], "smoker"] = None
     e = acex.explain(rule, data.iloc[9], data=data, outcomes=labels, budget=6)
-    assert "3 of 60 rows of data have gaps and were left out (income 2, smoker 2)." in map(str, e.remarks)
+    assert "3 of 60 rows of data have gaps and were left out (income 2 and smoker 2)." in map(str, e.remarks)
     assert e.settings["n_reference"] == 57
     assert_frame_equal(e.trace, whole.trace)
 

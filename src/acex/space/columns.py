@@ -18,15 +18,13 @@ from pandas.api import types
 from acex.arrays import BoolArray, FloatArray, Rows
 from acex.space.feature import KINDS, Feature
 from acex.space.kinds import refuse
-from acex.space.times import Date
-from acex.values import Remark, as_json, listed
+from acex.values import Remark, as_json, joined_words, listed
 
 T = TypeVar("T")
 Missing: TypeAlias = Literal["drop", "keep"]
 
 IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
 ENOUGH_IDS = 20  # rows that all differ, before a column of whole numbers of such a name is one of identifiers
-KINDS_OF_TIME = (Date,)  # imported here so that it is registered
 
 
 @dataclass(frozen=True)
@@ -273,12 +271,10 @@ def drop_incomplete(data: Rows, outcomes: Any, missing: Missing) -> tuple[Rows, 
     return data[complete], outcomes, (Remark("rows_dropped", f"{what} ({counts})."),)
 
 
-def _counted(table: pd.DataFrame, most: int = 5) -> str:
+def _counted(table: pd.DataFrame) -> str:
     """In which columns values are missing, and how many."""
-    counts = table.isna().sum()
-    worst = counts[counts > 0].sort_values(ascending=False, kind="stable")
-    named = ", ".join(f"{name} {n}" for name, n in worst.iloc[:most].items())
-    return named if len(worst) <= most else f"{named} and {len(worst) - most} more columns"
+    counts = table.isna().sum().sort_values(ascending=False, kind="stable")
+    return joined_words([f"{name} {n}" for name, n in counts[counts > 0].items()], most=6)
 
 
 def all_at_once(work: Iterable[Callable[[], T]]) -> list[T]:

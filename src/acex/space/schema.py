@@ -96,7 +96,6 @@ def read_schema(path: Path) -> list[FeatureSchema]:
         features = written.get("features")
         if not isinstance(features, list) or set(written) - {"rules"} != {"features"}:
             raise ValueError(f"expected features = [...], and perhaps rules = [...], got {listed(written)}.")
-        _rules(written)
         columns = [described(entry) for entry in features]
         names = [column.name for column in columns]
         if len(set(names)) < len(names):
@@ -108,13 +107,9 @@ def read_schema(path: Path) -> list[FeatureSchema]:
 
 def read_rules(path: Path) -> list[str]:
     """The rules in a file that `read_schema` takes."""
-    return _rules(tomllib.loads(path.read_text(encoding="utf-8")))
-
-
-def _rules(written: Mapping[str, Any]) -> list[str]:
-    rules = written.get("rules", [])
+    rules = tomllib.loads(path.read_text(encoding="utf-8")).get("rules", [])
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-        raise ValueError(f"rules: expected texts, such as rules = ['duration <= 84 - age'], got {rules!r}.")
+        raise ValueError(f"{path}: rules: expected texts, such as rules = ['duration <= 84 - age'], got {rules!r}.")
     return rules
 
 

@@ -6,7 +6,7 @@ or the position in `categories`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias, get_args
@@ -86,11 +86,6 @@ class Space:
     def n_codes(self) -> IntArray:
         """How many codes each feature without an order has, 0 for the others, (d,)."""
         return np.array([0 if f.ordered else int(f.high) + 1 for f in self.features])
-
-    @cached_property
-    def grid(self) -> FloatArray:
-        """The step in which a search moves each feature, (d,); 0 for any float."""
-        return np.array([float(f.grid) for f in self.features])
 
     @cached_property
     def is_whole(self) -> BoolArray:
@@ -207,22 +202,17 @@ class Space:
         """
         if isinstance(freeze, str):
             raise ValueError(f"freeze takes a list of names, got the text {freeze!r}; write [{freeze!r}].")
+        given: dict[str, Mapping[str | int, Any] | None] = {
+            "frozen": dict.fromkeys(freeze, True), "direction": directions, "weight": weights,
+            "unit": units, "other": other,
+        }  # fmt: skip
         features = list(self.features)
-        for name in freeze:
-            j = self.index(name)
-            features[j] = replace(features[j], frozen=True)
-        given: dict[str, Any] = {"direction": directions, "weight": weights, "unit": units}
         for what, by_name in given.items():
-            for j, value in self.by_index(f"{what}s", by_name).items():
-                if what == "unit" and not features[j].is_number:
-                    raise ValueError(f"{features[j].name!r}: only numbers have a unit, got {value!r} for categories.")
+            for j, value in self.by_index(what, by_name).items():
+                if what not in (f.name for f in fields(features[j])):
+                    raise ValueError(f"{features[j].name!r}: a feature of kind {features[j].kind} has no {what}.")
                 new: dict[str, Any] = {what: value}
                 features[j] = replace(features[j], **new)
-        for j, category in self.by_index("other", other).items():
-            feature = features[j]
-            if not isinstance(feature, Categorical):
-                raise ValueError(f"other[{feature.name!r}]: only categories have one, and this is {feature.kind}.")
-            features[j] = replace(feature, other=category)
         return replace(self, features=tuple(features))
 
     def with_grid(self, grid: Grids) -> Space:
@@ -261,19 +251,6 @@ class Space:
             features[j] = features[j].reaching(codes[codes != features[j].gap])
         return replace(self, features=tuple(features))
 
-    def split_limits(self, limits: Mapping[Any, Any] | None) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """Ranges and values from one mapping that holds both, as acex 0.2 wrote it.
-
-        Lists of categories, and [None] for a gap, are values; everything else is a range.
-        """
-        ranges: dict[Any, Any] = {}
-        values: dict[Any, Any] = {}
-        for j, wanted in self.by_index("ranges", limits).items():
-            is_gap = isinstance(wanted, (list, tuple, Set)) and len(wanted) == 1 and all(map(is_missing, wanted))
-            target = values if self.features[j].lists_codes or is_gap else ranges
-            target[self.names[j]] = wanted
-        return ranges, values
-
     def reaching(self, rows: Rows) -> tuple[Space, FloatArray]:
         """The same space, its numeric ranges widened to hold these rows, and their points in it, (n, d)."""
         pairs = list(zip(self.held, self._columns_of(rows), strict=True))
@@ -293,9 +270,10 @@ class Space:
             if not low <= code <= high and code != f.gap:
                 what = f"{f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it"
                 out.append(Remark("out_of_range", f"{f.name!r}: {what}.", (f.name,)))
-            for value in f.unknown(values.dropna()) if isinstance(f, Categorical) else ():
-                what = f"{value!r} is not a known category and counts as {f.other!r}"
-                out.append(Remark("unknown_category", f"{f.name!r}: {what}.", (f.name,)))
+            if isinstance(f, Categorical):
+                what = f"is not a known category and counts as {f.other!r}."
+                unknown = f.unknown(values.dropna())
+                out += [Remark("unknown_category", f"{f.name!r}: {value!r} {what}", (f.name,)) for value in unknown]
         return tuple(out)
 
     def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
