@@ -15,7 +15,7 @@ from pandas.testing import assert_frame_equal
 import acex
 from acex import Continuous, Integer, Nominal, Ordinal, Region, Space
 from acex.arrays import FloatArray
-from acex.space.columns import rows_in_form
+from acex.space.space import rows_in_form
 from problems import PEOPLE
 from strategies import arrays, frames, modest, spaces, spaces_with_points
 
@@ -211,7 +211,7 @@ def test_intervals_become_text_in_json() -> None:
     ("row", "message"),
     [
         ({"age": 30, "income": 5.0}, "the row: missing 'job'; expected the columns 'age', 'income', 'job'"),
-        ({"age": 30, "income": 5.0, "job": "cook", "zip": 1}, "the row: unknown column 'zip'; expected only"),
+        ({"age": 30, "income": 5.0, "job": "cook", "zip": 1}, "the row: unknown 'zip'; expected"),
         (
             {"age": 30, "income": 5.0, "job": "pilot"},
             "'job': 'pilot' is not a known category; there are 'cook'",

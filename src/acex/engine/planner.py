@@ -29,11 +29,10 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.search.problem import Hint, Problem
-from acex.space.columns import as_frame
 from acex.space.plausibility import Plausibility
 from acex.space.rules import as_rules
 from acex.space.scale import Metric
-from acex.space.space import Space
+from acex.space.space import Space, as_frame
 from acex.values import Label, Remark, fingerprint, is_missing
 
 MOST_POOLS = 4  # kinds of explanations whose pool is kept

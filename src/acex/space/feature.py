@@ -97,11 +97,6 @@ class Feature:
         """The feature with these values, and the grid that they show; None unless they are surely of this kind."""
         return None
 
-    @classmethod
-    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
-        """Fields that a file may leave to the column."""
-        return {}
-
     def check(self, dtype: Any) -> None:
         """Refuse a dtype that cannot hold the feature's values: the model would be asked something else."""
         raise NotImplementedError

@@ -72,10 +72,6 @@ class Numeric(Feature):
         if self.grid and not self.is_whole and max(abs(self.low), abs(self.high)) / self.grid > LARGEST_EXACT_INTEGER:
             raise ValueError(f"{self.name!r}: a grid of {self.grid:g} is too fine for numbers up to {self.high:g}.")
 
-    @classmethod
-    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
-        return {"low": cls.number(column.min()), "high": cls.number(column.max())}
-
     def check(self, dtype: Any) -> None:
         _refuse_long(self.name, dtype)
         is_whole = types.is_integer_dtype(dtype)
@@ -142,11 +138,9 @@ class Continuous(Numeric):
         if not types.is_float_dtype(column.dtype):
             return None
         _refuse_long(name, column.dtype)
-        low, high = float(column.min()), float(column.max())
-        if not (np.isfinite(low) and np.isfinite(high)):
-            raise ValueError(f"{name!r}: holds an infinite value, {low if np.isinf(low) else high}.")
+        feature = cls(name, float(column.min()), float(column.max()))  # an infinite value is refused here
         step = step_of(column)
-        return cls(name, low, high, grid=step, digits=0 if step else digits_of(column))
+        return replace(feature, grid=step, digits=0 if step else digits_of(column))
 
 
 @register
@@ -214,9 +208,7 @@ class Categorical(Feature):
 
     def check(self, dtype: Any) -> None:
         if not _holds(dtype, list(self.categories)):
-            raise ValueError(
-                f"{self.name!r}: {dtype}, as the column in data is, cannot hold {listed(self.categories)}."
-            )
+            raise ValueError(f"{self.name!r}: the column in data ({dtype}) cannot hold {listed(self.categories)}.")
 
     def encode(self, values: pd.Series[Any]) -> FloatArray:
         codes = [self._code_of(value, self.other) for value in values.tolist()]
@@ -319,10 +311,6 @@ class Nominal(Categorical):
             )
         return cls(name, tuple(sorted(values)))
 
-    @classmethod
-    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
-        return {"categories": tuple(sorted(column.unique().tolist()))}
-
 
 @register
 @dataclass(frozen=True)
@@ -364,11 +352,6 @@ class Date(Feature):
         moments = column.to_numpy().astype("M8[us]").astype("i8")
         step = next(unit for unit in UNITS if (moments % MICROSECONDS[unit] == 0).all())
         return cls(name, column.min(), column.max(), step=step, form=form)
-
-    @classmethod
-    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
-        found = cls.infer("", column)
-        return {} if found is None else {"first": found.first, "last": found.last}
 
     def check(self, dtype: Any) -> None:
         is_text = types.is_object_dtype(dtype) or types.is_string_dtype(dtype)

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, row_wise_advice
-from acex.space.columns import Column
 from acex.space.cost import n_changed
 from acex.space.feature import MISSING_CODE, Feature
 from acex.space.rules import EqualitySolver, Rule, RuleFunction, as_rules
-from acex.space.space import Space
+from acex.space.space import Column, Space
 
 
 @dataclass(frozen=True, eq=False)

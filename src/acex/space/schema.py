@@ -13,10 +13,9 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
-from acex.space.columns import Missing, all_at_once, infer_feature, known_values
 from acex.space.feature import Feature, kind_named
-from acex.space.kinds import Continuous, Ordinal
-from acex.space.space import Space
+from acex.space.kinds import Continuous, Nominal, Ordinal
+from acex.space.space import Missing, Space, all_at_once, infer_feature, known_values
 from acex.values import listed
 
 HEADER = """\
@@ -54,7 +53,13 @@ class FeatureSchema:
         if self.kind.is_number and not types.is_numeric_dtype(values.dtype):
             word = self.kind.__name__.lower()
             raise ValueError(f"{self.name!r}: kind {word!r} is for numbers, and the column is {values.dtype}.")
-        inferred = self.kind.fields_of(values) if self.missing else {}
+        inferred: dict[str, Any] = {}
+        if self.missing and self.kind.is_number:
+            inferred = {"low": float(values.min()), "high": float(values.max())}
+        elif self.missing and self.kind is Nominal:
+            inferred = {"categories": tuple(sorted(values.unique().tolist()))}
+        elif self.missing and (found := self.kind.infer(self.name, values)) is not None:
+            inferred = {name: getattr(found, name) for name in self.missing}
         return self.kind(self.name, **{**inferred, **self.given})
 
 
