@@ -13,6 +13,7 @@ from pandas.testing import assert_frame_equal
 
 import acex
 from acex import Date, Region, Space
+from acex.cli.flags import allowed_values, limits
 from acex.space.schema import read_schema, schema_text, with_schema
 
 RNG = np.random.default_rng(0)
@@ -82,11 +83,11 @@ def test_a_date_is_moved_within_its_limits_and_shown_as_a_date(form: str) -> Non
 
 def test_limits_of_dates_can_be_said_in_the_shell() -> None:
     day = Date("day", "2012-01-01", "2012-12-31")
-    assert day.ends(day.range_in("2012-02-01..2012-03-01")) == (15371, 15400)
-    assert day.ends(day.range_in("2012-02-01:")) == (15371, np.inf)
-    assert day.choices(day.values_in("2012-03-01|2012-02-01")).tolist() == [15371, 15400]
+    assert day.ends(limits(day, "2012-02-01..2012-03-01")) == (15371, 15400)
+    assert day.ends(limits(day, "2012-02-01:")) == (15371, np.inf)
+    assert day.choices(allowed_values(day, "2012-03-01|2012-02-01")).tolist() == [15371, 15400]
     with pytest.raises(ValueError, match=r"expected LOW:HIGH or LOW\.\.HIGH"):
-        day.range_in("2012-02-01")
+        limits(day, "2012-02-01")
     with pytest.raises(ValueError, match="'day'"):
         day.ends(("soon", "later"))
     with pytest.raises(ValueError, match=r"expected \(low, high\)"):

@@ -175,20 +175,6 @@ class Feature:
             return [self.read(code) for code in allowed]
         return self.value(allowed[0]), self.value(allowed[-1])
 
-    def range_in(self, text: str) -> tuple[Any, Any]:
-        """The pair (low, high) that a text such as "5:10" or, for times, "2026-01-01..2026-12-31" stands for."""
-        first, found, last = text.partition(".." if ".." in text else ":")
-        if not found:
-            raise ValueError("expected LOW:HIGH or LOW..HIGH, either of which may be left out.")
-        return self.value_in(first) if first else None, self.value_in(last) if last else None
-
-    def values_in(self, text: str) -> list[Any]:
-        """The list that a text such as "25|33|50" stands for."""
-        words = text.split("|")
-        if MISSING in words and not self.gaps and MISSING not in getattr(self, "categories", ()):
-            raise ValueError("no value may be missing here; for a model that takes missing values, use --missing keep.")
-        return [None if word == MISSING and self.gaps else self.value_in(word) for word in words]
-
     def value_in(self, text: str) -> Any:
         """The value that a text stands for."""
         return text

@@ -107,8 +107,6 @@ class Rule:
 
         It holds wherever one of its values is missing.
         """
-        if not len(X):
-            return np.zeros(0, dtype=bool)
         holds = self._holds(X, factual)
         return holds | (X[:, [*self.gaps]] == [*self.gaps.values()]).any(axis=1) if self.gaps else holds
 

@@ -134,14 +134,10 @@ def with_schema(
         if column.kind is Continuous and types.is_integer_dtype(frame[name].dtype):
             frame[name] = frame[name].astype("float64")
     features = all_at_once(
-        partial(_feature, by_name.get(str(name)), name, c) for name, c in known_values(frame, missing)
+        partial(by_name[str(name)].feature, c) if str(name) in by_name else partial(infer_feature, str(name), c)
+        for name, c in known_values(frame, missing)
     )
     return frame, Space(tuple(features), missing=missing).like(frame)
-
-
-def _feature(schema: FeatureSchema | None, name: Any, column: pd.Series[Any]) -> Feature:
-    """The feature by its schema, or inferred from its values."""
-    return infer_feature(str(name), column) if schema is None else schema.feature(column)
 
 
 def schema_text(space: Space) -> str:
