@@ -60,8 +60,8 @@ def test_a_table_without_a_whole_row_says_where_the_gaps_are() -> None:
 
 
 def test_a_number_for_each_row_stays_as_it_is() -> None:
-    data = people().assign(customer_id=np.arange(60) + 1000, cycle=np.arange(60))
-    assert [f.name for f in Space.infer(data).features if f.frozen] == ["customer_id"]
+    data = people().assign(customer_id=np.arange(60) + 1000, cycle=np.arange(60), row=np.arange(60.0))
+    assert [f.name for f in Space.infer(data).features if f.frozen] == ["customer_id", "row"]
 
 
 def test_all_problems_of_a_table_are_told_at_once() -> None:

@@ -137,7 +137,8 @@ def with_schema(
         partial(by_name[str(name)].feature, c) if str(name) in by_name else partial(infer_feature, str(name), c)
         for name, c in known_values(frame, missing)
     )
-    return frame, Space(tuple(features), missing=missing).like(frame)
+    inferred = frozenset(map(str, frame.columns)) - by_name.keys()
+    return frame, Space(tuple(features), missing=missing, inferred=inferred).like(frame)
 
 
 def schema_text(space: Space) -> str:

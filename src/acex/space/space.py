@@ -26,7 +26,7 @@ T = TypeVar("T")
 Missing: TypeAlias = Literal["drop", "keep"]
 
 IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
-ENOUGH_IDS = 20  # rows that all differ, before a column of whole numbers of such a name is one of identifiers
+ENOUGH_IDS = 20  # rows that all differ, before a column is believed to identify them
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
 
 
@@ -149,6 +149,7 @@ class Space:
     array_dtype: Any = field(default=None, kw_only=True)
     nones: tuple[int, ...] = field(default=(), kw_only=True)  # columns of objects in which a gap is None
     missing: Missing = field(default="drop", kw_only=True)
+    inferred: frozenset[str] = field(default=frozenset(), kw_only=True, compare=False)  # features nobody declared
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
@@ -221,6 +222,19 @@ class Space:
         """Which values are missing, of the shape of the points."""
         return np.asarray(self.gap_codes == X)
 
+    def without_identifiers(self, X: FloatArray) -> FloatArray:
+        """Known points, (m, d), with the same value everywhere in columns that only identify a row.
+
+        These are frozen, were not declared, and have another value in every row. What goes with such a value, such as
+        the time at which an id was given, would otherwise look like a property of the row.
+        """
+        for j, feature in enumerate(self.features):
+            known = X[X[:, j] != feature.gap, j]
+            is_unique = len(known) >= ENOUGH_IDS and len(np.unique(known)) == len(known)
+            if feature.frozen and feature.name in self.inferred and is_unique:
+                X = np.where(np.arange(len(self)) == j, known[0], X)
+        return X
+
     # -- making one ------------------------------------------------------------------------------
 
     @classmethod
@@ -251,7 +265,8 @@ class Space:
         prefix = "" if isinstance(data, pd.DataFrame) else "x"
         columns = [(f"{prefix}{label}", column) for label, column in known_values(frame, missing)]
         features = all_at_once(partial(infer_feature, name, column) for name, column in columns)
-        return cls(tuple(features), missing=missing).like(data).adjust(other=other).with_grid(grid)
+        space = cls(tuple(features), missing=missing, inferred=frozenset(name for name, _ in columns))
+        return space.like(data).adjust(other=other).with_grid(grid)
 
     def like(self, data: Rows) -> Space:
         """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
@@ -539,9 +554,10 @@ def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
 
 
 def _is_identifier(feature: Feature, column: pd.Series[Any]) -> bool:
-    """Is this a distinct number for each row, by its name an identifier? Such a column is frozen."""
-    is_named = IDENTIFIER.search(feature.name) is not None and feature.is_whole and feature.is_number
-    return is_named and len(column) >= ENOUGH_IDS and column.is_unique
+    """Is this a distinct whole number for each row, by its name an identifier? Such a column is frozen."""
+    is_whole = feature.is_number and feature.grid >= 1 and float(feature.grid).is_integer()
+    is_named = IDENTIFIER.search(feature.name) is not None
+    return is_named and is_whole and len(column) >= ENOUGH_IDS and column.is_unique
 
 
 def as_frame(rows: Rows) -> pd.DataFrame:
