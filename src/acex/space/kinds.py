@@ -21,7 +21,7 @@ from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray
 from acex.space.feature import Feature, register
-from acex.space.grid import Grid, digits_of, step_of
+from acex.space.grid import Grid, digits_of, shows_digits, step_of
 from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
@@ -118,7 +118,7 @@ class Numeric(Feature):
             grid = Grid(self.grid)
             if grid.decimals and grid.nearest(value) == value:
                 return grid.text(value)
-        return super().written(value, digits)
+        return super().written(value, max(digits, self.digits))
 
 
 @register
@@ -139,8 +139,9 @@ class Continuous(Numeric):
             return None
         _refuse_long(name, column.dtype)
         feature = cls(name, float(column.min()), float(column.max()))  # an infinite value is refused here
-        step = step_of(column)
-        return replace(feature, grid=step, digits=0 if step else digits_of(column))
+        step, digits = step_of(column), digits_of(column)
+        is_stepped = step > 0 and not shows_digits(column, step, digits)
+        return replace(feature, grid=step) if is_stepped else replace(feature, digits=digits)
 
 
 @register
