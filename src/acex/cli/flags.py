@@ -6,13 +6,15 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from acex.cli.tables import as_label, column_names
 from acex.options import BY_NAME, DECLARED, Declaration
-from acex.space.feature import MISSING, Feature
+
+if TYPE_CHECKING:
+    from acex.space.feature import Feature
 
 EXAMPLES = '"100..120", "0.8..", "..120", "+10%" or "-10%"'
 NUMBER = r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*"
@@ -146,6 +148,8 @@ def limits(feature: Feature, text: str) -> tuple[Any, Any]:
 
 def allowed_values(feature: Feature, text: str) -> list[Any]:
     """The list that a text such as "25|33|50" stands for; None for a gap."""
+    from acex.space.feature import MISSING
+
     words = text.split("|")
     if MISSING in words and not feature.gaps and MISSING not in getattr(feature, "categories", ()):
         raise ValueError("no value may be missing here; for a model that takes missing values, use --missing keep.")
