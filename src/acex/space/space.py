@@ -149,7 +149,9 @@ class Space:
     array_dtype: Any = field(default=None, kw_only=True)
     nones: tuple[int, ...] = field(default=(), kw_only=True)  # columns of objects in which a gap is None
     missing: Missing = field(default="drop", kw_only=True)
-    inferred: frozenset[str] = field(default=frozenset(), kw_only=True, compare=False)  # features nobody declared
+    inferred: frozenset[str] = field(
+        default=frozenset(), kw_only=True, compare=False
+    )  # features that were not declared
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
