@@ -155,8 +155,8 @@ def test_a_continuous_feature_in_a_column_of_integers_is_refused() -> None:
 
 
 def test_a_missing_value_in_x_is_named() -> None:
-    refused("'income'.*missing, got nan", x={**BAD, "income": np.nan})
-    refused("'job'.*missing, got None", x={**BAD, "job": None})
+    refused("'income'.*missing", x={**BAD, "income": np.nan})
+    refused("'job'.*missing", x={**BAD, "job": None})
 
 
 def test_infinity_in_x_is_named() -> None:
@@ -497,16 +497,6 @@ def test_columns_can_have_any_name() -> None:
     assert e.counterfactual[0] == BAD["age"]
 
 
-def test_columns_can_have_two_levels() -> None:
-    names = pd.MultiIndex.from_tuples([("who", "age"), ("money", "income"), ("who", "job")])
-    data = DATA.set_axis(names, axis=1)
-    e = explain(lambda rows: np.where(rows[("money", "income")] > 50, "good", "bad"), BAD.set_axis(names), data=data)
-    assert e.outcome == "found"
-    assert list(e.counterfactual.index) == list(names)
-    assert len(e.trace) == e.n_queries
-    assert str(acex.Explanation.from_json(e.to_json())) == str(e)
-
-
 def test_any_index_works() -> None:
     expected = explain()
     for index in ([0] * len(DATA), [f"row {i}" for i in range(len(DATA))]):
@@ -544,30 +534,6 @@ def test_huge_numbers_are_right_with_known_outcomes_and_in_text(factor: float) -
     back = acex.Explanation.from_json(e.to_json())
     assert_frame_equal(back.trace, e.trace)
     assert "e+" in e.sentences()[0]
-
-
-def test_labels_of_columns_that_are_tuples_reach_the_model_as_they_are() -> None:
-    names = pd.Index([("who", "age"), ("money", "income"), ("who", "job")], tupleize_cols=False)
-
-    def flat_rule(rows: pd.DataFrame) -> Any:
-        assert not isinstance(rows.columns, pd.MultiIndex)
-        return np.where(rows[("money", "income")] > 50, "good", "bad")
-
-    e = explain(flat_rule, BAD.set_axis(names), data=DATA.set_axis(names, axis=1), freeze=[("who", "age")])
-    assert e.outcome == "found"
-    assert str(acex.Explanation.from_json(e.to_json())) == str(e)
-
-
-def test_a_column_may_be_called_none() -> None:
-    names = pd.Index([None, "income", "job"], dtype=object)
-
-    def nameless_rule(rows: pd.DataFrame) -> Any:
-        assert rows.columns[0] is None
-        return rule(rows)
-
-    e = explain(nameless_rule, BAD.set_axis(names), data=DATA.set_axis(names, axis=1), freeze=[None])
-    assert e.outcome == "found"
-    assert str(acex.Explanation.from_json(e.to_json())) == str(e)
 
 
 def test_very_large_integers_are_not_listed_one_by_one() -> None:

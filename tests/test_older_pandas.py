@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import acex
-from acex.space.columns import dtype_from_json, dtype_to_json
+from acex.space.space import dtype_from_json, dtype_to_json
 
 ROOT = Path(__file__).parents[1]
 TESTS = "space columns schema explainer recorded spreadsheets docs"

@@ -42,14 +42,13 @@ if TYPE_CHECKING:
     from acex.show import sentences as sentences
     from acex.space.cost import Cost as Cost
     from acex.space.kinds import Continuous as Continuous
+    from acex.space.kinds import Date as Date
     from acex.space.kinds import Integer as Integer
     from acex.space.kinds import Nominal as Nominal
     from acex.space.kinds import Ordinal as Ordinal
     from acex.space.plausibility import Plausibility as Plausibility
     from acex.space.region import Region as Region
     from acex.space.space import Space as Space
-    from acex.space.times import Date as Date
-    from acex.space.times import Duration as Duration
     from acex.values import Remark as Remark
 
 _HOMES = {
@@ -71,11 +70,10 @@ _HOMES = {
     "search.penalty": "Penalty",
     "search.strategy": "Strategy",
     "space.cost": "Cost",
-    "space.kinds": "Continuous Integer Nominal Ordinal",
+    "space.kinds": "Continuous Date Integer Nominal Ordinal",
     "space.plausibility": "Plausibility",
     "space.region": "Region",
     "space.space": "Space",
-    "space.times": "Date Duration",
     "values": "Remark",
 }
 _HOME_OF = {name: f"acex.{home}" for home, names in _HOMES.items() for name in names.split()}

@@ -28,13 +28,12 @@ from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
 from acex.options import Options, suggests_names
 from acex.search.strategy import Strategy
-from acex.space.columns import drop_incomplete
 from acex.space.cost import Cost
 from acex.space.feature import Direction
 from acex.space.mining import MinedRule, mine
 from acex.space.plausibility import Plausibility
 from acex.space.rules import RuleFunction
-from acex.space.space import Space
+from acex.space.space import Space, drop_incomplete
 from acex.values import Remark, is_count
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import acex
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import asked_rows
 from acex.ledger import MemoryLedger, canonical, query_id
-from acex.space.columns import rows_in_form
+from acex.space.space import rows_in_form
 
 DATA = pd.DataFrame(np.random.default_rng(0).uniform(size=(60, 2)).round(3), columns=["a", "b"])
 ROW = {"a": 0.1, "b": 0.2}

@@ -69,6 +69,25 @@ def test_a_column_shows_the_step_in_which_it_comes(values: Any, step: float) -> 
     assert step_of(pd.Series(values).astype("Float64" if values.dtype.kind == "f" else "Int64")) == step
 
 
+@pytest.mark.parametrize("digits", [3, 4, 6])
+def test_numbers_of_all_sizes_have_the_digits_of_their_column(digits: int) -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"dose": with_digits(10 ** rng.uniform(-4, 0, 300), digits), "x": rng.normal(size=300)})
+    feature: Any = Space.infer(data).feature("dose")
+    assert (feature.grid, feature.digits) == (0, digits)
+    row = data[data["dose"] < 0.001].iloc[0]
+    e = acex.explain(lambda rows: rows["dose"] > 0.1631, row, data, target=True, budget=12)
+    asked = e.trace["dose"]
+    assert_array_equal(asked, with_digits(asked.to_numpy(), digits))
+    assert float(feature.text(e.counterfactual["dose"])) == e.counterfactual["dose"]
+
+
+def test_a_few_round_numbers_show_no_digits() -> None:
+    values = pd.Series([0.5, 0.125, 0.007, 1.25, 0.031, 0.256, 0.75, 0.018, 0.4, 12.5])
+    feature: Any = Space.infer(pd.DataFrame({"x": values})).feature("x")
+    assert (feature.grid, feature.digits) == (0.001, 0)
+
+
 def test_a_column_without_a_step_shows_its_digits() -> None:
     values = 10 ** RNG.uniform(-9, 6, 300)
     assert digits_of(pd.Series(with_digits(values, 4))) == 4

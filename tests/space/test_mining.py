@@ -48,7 +48,6 @@ def test_every_rule_that_is_proposed_is_one_and_holds_for_all_rows() -> None:
     X = explainer.space.encode(rows)
     for mined in explainer.mine_rules(rows):
         assert Rule.of(mined.rule.text, explainer.space).holds(X, X[0]).all()
-        assert mined.rule.sentence
 
 
 def test_nothing_is_applied_unasked_and_few_rows_prove_nothing() -> None:

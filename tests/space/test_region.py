@@ -138,7 +138,7 @@ def test_ranges_that_make_no_sense_are_refused(ranges: Any, message: str) -> Non
         ({"job": "cook"}, r"values\['job'\]: expected a list of allowed values, got 'cook'"),
         ({"age": 5}, r"values\['age'\]: expected a list of allowed values, got 5"),
         ({"age": {20: 1}}, r"values\['age'\]: expected a list of allowed values"),
-        ({"job": ["cook", "pilot"]}, r"values\['job'\]: 'pilot' is not a known category; there are 'cook'"),
+        ({"job": ["cook", "pilot"]}, r"values\['job'\]: .*'pilot' is not known; there are 'cook'"),
         ({"job": []}, r"values\['job'\]: expected at least one value"),
         ({"age": ["old"]}, r"values\['age'\]: .* got 'old'"),
         ({"age": [20, 30.5]}, r"values\['age'\]: .*30.5 is not a whole number"),

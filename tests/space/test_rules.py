@@ -41,76 +41,77 @@ def points(n: int, seed: int = 0) -> Any:
 
 # What a rule means is checked against Python's own reading of it, which the rules themselves never use.
 @pytest.mark.parametrize(
-    ("text", "python", "sentence"),
+    ("text", "python"),
     [
-        ("a <= 84 - b", "a <= 84 - b", "a is at most 84 - b."),
-        ("a * 12 < rent", "a * 12 < rent", "a * 12 is below rent."),
-        ("a - (b - c) * 2 > -1.5e1", "a - (b - c) * 2 > -15", "a - (b - c) * 2 is above -15."),
-        ("10 <= a < b / 2", "10 <= a < b / 2", "10 is at most a and a is below b / 2."),
-        ("a != b or a / c >= 2", "a != b or (a / c >= 2 if c else a > 0)", "a is not b or a / c is at least 2."),
-        ("not (a < 3 or b > 50) and c > 2", "not (a < 3 or b > 50) and c > 2", None),
-        ("max(a, b) - min(a, b) <= abs(c - 50)", "max(a, b) - min(a, b) <= abs(c - 50)", None),
-        ("mean(a, b, c) > 40", "(a + b + c) / 3 > 40", "The mean of a, b and c is above 40."),
-        ("if housing == 'own' then rent < 900", "housing != 'own' or rent < 900", None),
-        ("housing in ('own', \"rent\")", "housing in ('own', 'rent')", "housing is one of own or rent."),
-        ("c in (12, 24)", "c in (12, 24)", "c is one of 12 or 24."),
-        ("housing not in ('own', 'rent')", "housing == 'with parents'", "not (housing is one of own or rent)."),
-        ("school >= 'primary'", "school != 'none'", "school is at least primary."),
-        ("'high' > school", "school != 'high'", "school is below high."),
-        ("`has car` == true", "car", "has car is true."),
-        ("housing: rent -> own is impossible", "housing != 'own'", "housing never goes from rent to own."),
-        ("housing: own -> rent is impossible", "True", "housing never goes from own to rent."),
-        ("housing: 'with parents' -> rent -> own only", "housing in ('rent', 'own')", None),
+        ("a <= 84 - b", "a <= 84 - b"),
+        ("a * 12 < rent", "a * 12 < rent"),
+        ("a - (b - c) * 2 > -1.5e1", "a - (b - c) * 2 > -15"),
+        ("10 <= a < b / 2", "10 <= a < b / 2"),
+        ("a != b or a / c >= 2", "a != b or (a / c >= 2 if c else a > 0)"),
+        ("not (a < 3 or b > 50) and c > 2", "not (a < 3 or b > 50) and c > 2"),
+        ("max(a, b) - min(a, b) <= abs(c - 50)", "max(a, b) - min(a, b) <= abs(c - 50)"),
+        ("mean(a, b, c) > 40", "(a + b + c) / 3 > 40"),
+        ("if housing == 'own' then rent < 900", "housing != 'own' or rent < 900"),
+        ("housing in ('own', \"rent\")", "housing in ('own', 'rent')"),
+        ("c in (12, 24)", "c in (12, 24)"),
+        ("housing not in ('own', 'rent')", "housing == 'with parents'"),
+        ("school >= 'primary'", "school != 'none'"),
+        ("'high' > school", "school != 'high'"),
+        ("`has car` == true", "car"),
+        ("housing: rent -> own is impossible", "housing != 'own'"),
+        ("housing: own -> rent is impossible", "True"),
+        ("housing: 'with parents' -> rent -> own only", "housing in ('rent', 'own')"),
     ],
 )
-def test_a_rule_says_what_its_text_says(text: str, python: str, sentence: str | None) -> None:
+def test_a_rule_says_what_its_text_says(text: str, python: str) -> None:
     rule, X = Rule.of(text, SPACE), points(300)
     rows: Any = SPACE.frame(X).rename(columns={"has car": "car"}).to_dict("records")
     expected = [bool(eval(python, {"max": max, "min": min, "abs": abs}, row)) for row in rows]
     assert rule.holds(X, FACTUAL).tolist() == expected
     assert len(set(expected)) == 2 or expected[0]
-    assert sentence is None or rule.sentence == sentence
 
 
 @pytest.mark.parametrize(
     ("text", "words", "at"),
     [
-        ("rate * 12 < a", "there is no column 'rate'", 0),
-        ("a <= 84 - agee", "there is no column 'agee'", 10),
-        ("a <", "a number or a column is missing here", 3),
+        ("rate * 12 < a", "'rate' is not a feature", 0),
+        ("a <= 84 - agee", "'agee' is not a feature", 10),
+        ("a <", "invalid syntax", 3),
         ("a + b", "expected a comparison", 0),
-        ("a < * b", "a number or a column is missing here", 4),
+        ("a < * b", "invalid syntax", 4),
         ("a $ 3", "'$' means nothing here", 2),
-        ("housing == 'castle'", "'housing' has no value 'castle'; there are 'own'", 11),
-        ("housing == 'rnt'", "did you mean 'rent'?", 11),
+        ("housing == 'castle'", "'housing': 'castle' is not known; there are 'own'", 12),
+        ("housing == 'rnt'", "Did you mean 'rent'?", 12),
         ("housing < 'own'", "have no order", 0),
         ("housing == school", "compare it with one of them, in quotes", 11),
         ("2 * housing < 3", "'housing' holds categories, with which nothing can be calculated", 4),
-        ("a == 'x'", "a value in quotes is compared with a column", 0),
-        ("sum(a, b", "this parenthesis is not closed", 3),
-        ("(a < 3", "this parenthesis is not closed", 0),
+        ("a == 'x'", "a value in quotes is compared with a column", 6),
+        ("sum(a, b", "never closed", 3),
+        ("(a < 3", "never closed", 0),
         ("if a < 3", "expected 'then' after the condition", 8),
-        ("a < 3 b", "expected an operator before 'b'", 6),
+        ("a < 3 b", "invalid syntax", 6),
         ("3 < 4", "no column is in this comparison", 0),
         ("'abc < 3", "this quote does not end", 0),
-        ("a in (1, b)", "'in' is for a column and a list of values", 0),
-        ("a < 3)", "this parenthesis was not opened", 5),
-        ("housing in ('own', 'castle')", "'housing' has no value 'castle'", 19),
+        ("a in ()", "expected at least one value", 5),
+        ("3a < b", "means nothing here", 0),
+        ("a'own' < 3", "invalid syntax", 2),
+        ("a < 3)", "unmatched ')'", 5),
+        ("housing in ('own', 'castle')", "'castle' is not known", 20),
         ("a, b", "expected a comparison", 0),
         ("sum(*a) < 3", "expected a number or a column", 4),
         ("abs(a, b) < 3", "abs takes one number", 0),
-        ("nothing: a -> b is impossible", "there is no column 'nothing'", 0),
+        ("nothing: a -> b is impossible", "'nothing' is not a feature", 0),
         ("a: 1 -> 2 is impossible", "holds numbers", 2),
-        ("housing: own -> castle is impossible", "has no value 'castle'", 16),
+        ("housing: own -> castle is impossible", "'castle' is not known", 15),
         ("housing: own is impossible", "expected two values with '->' between", 8),
-        ("__import__('os') < 3", "there is no function '__import__'", 0),
+        ("__import__('os') < 3", "expected one of the functions 'sum'", 0),
     ],
 )
 def test_what_is_wrong_is_said_and_pointed_at(text: str, words: str, at: int) -> None:
     with pytest.raises(ValueError, match="rule: ") as caught:
         Rule.of(text, SPACE)
-    said, shown, pointer = str(caught.value).split("\n")
-    assert words in said and shown == f"  {text}" and pointer == f"  {' ' * at}^"
+    message, shown, pointer = str(caught.value).split("\n")
+    assert words in message and shown == f"  {text}" and pointer == f"  {' ' * at}^"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_what_is_wrong_is_said_and_pointed_at(text: str, words: str, at: int) ->
     ids=["terms", "left-deep", "brackets", "not", "minus", "and"],
 )
 def test_a_rule_that_is_too_long_or_too_deep_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"nested too deeply|longer than"):
+    with pytest.raises(ValueError, match=r"nested|longer than"):
         Rule.of(text, SPACE)
 
 
@@ -139,7 +140,7 @@ def test_a_long_list_of_arguments_is_no_deep_rule() -> None:
 @settings(max_examples=150, deadline=None)
 def test_any_text_is_a_rule_or_a_value_error(text: str) -> None:
     with suppress(ValueError):
-        assert Rule.of(text, SPACE).sentence
+        assert Rule.of(text, SPACE).text == text
 
 
 PIECES = ["a", "b", "c", "housing", "school", "`has car`", "'own'", "true", "3", "0.5", "(", ")", ",", "if", "then"]
@@ -151,7 +152,7 @@ SIGNS = ["and", "or", "not", "in", "<", "<=", "=", "==", "!=", "+", "-", "*", "/
 def test_any_sequence_of_words_and_signs_is_a_rule_or_a_value_error(words: list[str]) -> None:
     with suppress(ValueError):
         rule = Rule.of(" ".join(words), SPACE)
-        assert rule.sentence and rule.holds(FACTUAL[None], FACTUAL).dtype == bool
+        assert rule.holds(FACTUAL[None], FACTUAL).dtype == bool
 
 
 # -- equalities ----------------------------------------------------------------------------------------------
@@ -222,8 +223,7 @@ def test_rules_hold_in_every_row_that_is_asked(strategy: Any) -> None:
     assert ((e.trace["oven"] != "wood") | (e.trace["sand"] <= 60))[1:].all()
     assert e.settings["rules"] == RULES
     page = e.to_html()
-    assert "Rule: The sum of sand, clay and lime is 100." in page
-    assert "Rule: If oven is wood, then sand is at most 60." in page
+    assert "Rule: sum(sand, clay, lime) == 100" in page
 
 
 def test_another_rule_is_another_explanation_and_none_is_as_before() -> None:
@@ -235,7 +235,7 @@ def test_another_rule_is_another_explanation_and_none_is_as_before() -> None:
 
 @pytest.mark.parametrize(
     ("rules", "words"),
-    [([""], "expected texts"), (3, "expected texts"), ([1], "got 1"), (["x < 3"], "no column 'x'")],
+    [([""], "expected texts"), (3, "expected texts"), ([1], "got 1"), (["x < 3"], "'x' is not a feature")],
 )
 def test_invalid_rules_are_refused_before_anything_is_asked(rules: Any, words: str) -> None:
     def nobody(rows: Any) -> Any:
@@ -284,7 +284,7 @@ def test_the_shell_takes_rules_from_its_options_and_from_a_schema(
     assert answer["settings"]["rules"] == RULES
     assert np.allclose([sum(row[:3]) for row in answer["asked"]], 100)
     wrong = run(*words, "--rule", "sand <= clai")
-    assert wrong.exit_code == 2 and "did you mean 'clay'?" in wrong.stderr and "        ^" in wrong.stderr
+    assert wrong.exit_code == 2 and "Did you mean 'clay'?" in wrong.stderr and "        ^" in wrong.stderr
     Path("mix.toml").write_text(f"rules = 3\n{features}", encoding="utf-8")
     wrong = run(*words, "--schema", "mix.toml")
     assert wrong.exit_code == 2 and "rules: expected texts" in wrong.stderr

@@ -70,16 +70,13 @@ def test_any_name_and_category_can_be_written(
     [
         ("features = [", "Invalid value"),
         ("columns = []", "expected features"),
-        ('features = [{ name = "a" }]', "name and kind are needed"),
-        ('features = [{ name = "a", kind = "integer", frozzen = true }]', "unknown 'frozzen'; there are 'name'"),
+        ('features = [{ name = "a" }]', "expected a table"),
+        ('features = [{ name = "a", kind = "integer", frozzen = true }]', "no 'frozzen'; there are 'name'"),
         ('features = [{ name = "a", kind = "whole" }]', "'a': kind 'whole' is not one of 'continuous'"),
         ('features = [{ name = "a", kind = "ordinal" }]', "'a': an ordinal column needs categories"),
-        ('features = [{ name = "a", kind = "integer", range = [1] }]', "'a': expected [lowest, highest], got"),
-        (
-            'features = [{ name = "a", kind = "nominal", unit = "EUR" }]',
-            "'a': only numbers have a unit, got unit = 'EUR'",
-        ),
-        ('features = [{ name = "a", kind = "nominal", range = [1, 2] }]', "'a': expected categories, not a range"),
+        ('features = [{ name = "a", kind = "integer", range = [1] }]', "'a': expected range = [lowest, highest], got"),
+        ('features = [{ name = "a", kind = "nominal", unit = "EUR" }]', "'a': kind 'nominal' has no 'unit'"),
+        ('features = [{ name = "a", kind = "nominal", range = [1, 2] }]', "'a': kind 'nominal' has no 'range'"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_named(text: str, words: str, tmp_path: Path) -> None:

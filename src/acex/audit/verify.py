@@ -208,7 +208,9 @@ def _limits(e: Explanation, x: FloatArray, points: FloatArray) -> Check:
     space, settings = e.plan.space, e.plan.settings
     if (points == x).all():  # every change is redacted
         return Check("limits", True, "every value is within its limits.")
-    ranges, values = space.split_limits(settings.get("ranges"))
+    ranges = dict(settings.get("ranges") or {})
+    lists = [name for name, given in ranges.items() if space.feature(name).lists_codes or [*given] == [None]]
+    values = {name: ranges.pop(name) for name in lists}  # acex 0.2 had ranges for all
     values |= settings.get("values") or {}
     try:
         region = Region.of(space, x, ranges=ranges, values=values, constant=e.plan.scale.deviations == 0)

@@ -29,7 +29,7 @@ from acex.engine.row_result import NOT_DONE, RowResult, frame_of
 from acex.ledger import BaseLedger
 from acex.options import Options
 from acex.plan.plan import Plan
-from acex.space.columns import as_frame
+from acex.space.space import as_frame
 from acex.spreadsheets import write_csv, write_xlsx
 from acex.values import as_json, is_count
 

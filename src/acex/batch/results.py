@@ -11,7 +11,6 @@ import pandas as pd
 from acex.arrays import Rows
 from acex.engine.row_result import RowResult
 from acex.errors import MissingExtra
-from acex.space.columns import index_of
 from acex.space.space import Space
 from acex.values import as_json, is_missing, listed
 
@@ -65,7 +64,7 @@ def found_rows(results: Sequence[RowResult], rows: pd.DataFrame, index: pd.Index
             for j, (name, values) in enumerate(_features(rows, space).items())
         }
     )
-    after.columns = index_of(space.columns or space.names, nested=space.nested)
+    after.columns = pd.Index(space.columns or space.names)
     space, points = space.reaching(after)
     return space.frame(points).set_axis(index[found], axis=0)
 

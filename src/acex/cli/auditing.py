@@ -161,7 +161,7 @@ def audit(
 
     from acex.engine.blackbox import BlackBox
     from acex.ledger import canonical, is_vote
-    from acex.space.columns import rows_in_form
+    from acex.space.space import rows_in_form
 
     model = black_box.wrapped()
     with opened(where) as book:

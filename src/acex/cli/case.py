@@ -95,8 +95,8 @@ class Case:
             "target": flags.target(given.get("target"), self.target_range, [*wrapped.class_names.values(), *labels]),
             "freeze": column_names(given.get("freeze"), rows.columns, "--freeze"),
             "directions": self._directions(space),
-            "ranges": by_column("ranges", lambda feature, text: feature.range_in(text)),
-            "values": by_column("values", lambda feature, text: feature.values_in(text)),
+            "ranges": by_column("ranges", flags.limits),
+            "values": by_column("values", flags.allowed_values),
             "rules": [*(read_rules(self.schema) if self.schema else ()), *given.get("rules", ())],
             **self._strategy(space),
         }

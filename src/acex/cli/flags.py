@@ -6,12 +6,15 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from acex.cli.tables import as_label, column_names
 from acex.options import BY_NAME, DECLARED, Declaration
+
+if TYPE_CHECKING:
+    from acex.space.feature import Feature
 
 EXAMPLES = '"100..120", "0.8..", "..120", "+10%" or "-10%"'
 NUMBER = r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*"
@@ -133,6 +136,24 @@ def grid(texts: Iterable[str], names: Sequence[str]) -> Any:
     if "off" in (texts := list(texts)):
         return False
     return by_column(texts, names, "grid", lambda _, text: None if text == "off" else number(text))
+
+
+def limits(feature: Feature, text: str) -> tuple[Any, Any]:
+    """The pair (low, high) that a text such as "5:10" or, for dates, "2026-01-01..2026-12-31" stands for."""
+    first, found, last = text.partition(".." if ".." in text else ":")
+    if not found:
+        raise ValueError("expected LOW:HIGH or LOW..HIGH, either of which may be left out.")
+    return feature.value_in(first) if first else None, feature.value_in(last) if last else None
+
+
+def allowed_values(feature: Feature, text: str) -> list[Any]:
+    """The list that a text such as "25|33|50" stands for; None for a gap."""
+    from acex.space.feature import MISSING
+
+    words = text.split("|")
+    if MISSING in words and not feature.gaps and MISSING not in getattr(feature, "categories", ()):
+        raise ValueError("no value may be missing here; for a model that takes missing values, use --missing keep.")
+    return [None if word == MISSING and feature.gaps else feature.value_in(word) for word in words]
 
 
 def _read(flag: str, read: Callable[[], Any]) -> Any:

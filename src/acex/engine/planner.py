@@ -29,11 +29,10 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.search.problem import Hint, Problem
-from acex.space.columns import as_frame
 from acex.space.plausibility import Plausibility
 from acex.space.rules import as_rules
 from acex.space.scale import Metric
-from acex.space.space import Space
+from acex.space.space import Space, as_frame
 from acex.values import Label, Remark, fingerprint, is_missing
 
 MOST_POOLS = 4  # kinds of explanations whose pool is kept
@@ -127,7 +126,8 @@ class Planner:
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
         strategy = options.strategy
-        problem = self.reference.problem(
+        reference = self.reference.seen_in(space)
+        problem = reference.problem(
             space,
             encoded[0],
             ranges=options.ranges,
@@ -140,20 +140,22 @@ class Planner:
         )
         functions, remarks = self._fingerprint_of_functions(options, problem)
         row = space.frame(problem.factual[None]).iloc[0]
+        ignored = {
+            f.name for f, s in zip(space.features, reference.scale.deviations, strict=True) if f.frozen and s == 0
+        }
         settings = self._settings(options, space)
         plan = Plan(
             factual={str(name): None if is_missing(value) else value for name, value in row.items()},
             space=space,
-            scale=self.reference.scale,
+            scale=reference.scale,
             target=options.target,
             settings=settings | ({} if functions is None else {"functions": functions}),
             allowed=problem.region.allowed,
             listed=problem.region.listed,
-            decides=self._deciding(options, settings) | {"reference": self.reference.identity, "functions": functions},
+            decides=self._deciding(options, settings) | {"reference": reference.identity, "functions": functions},
             remarks=(
                 *self.remarks,
-                *known.out_of_range(encoded[0]),
-                *known.unknown_categories(x),
+                *(remark for remark in known.remarks_on(x, encoded[0]) if not ignored.issuperset(remark.columns)),
                 *unusual_row(problem),
                 *remarks,
             ),
@@ -221,26 +223,27 @@ class Planner:
             problem,
             options.strategy,
             self.box(plan.budget, plan.target),
-            learn=lambda before: self._learn(plan.target, before),
+            learn=lambda before: self._learn(plan, before),
             lessons=Lessons(self._pool_of(plan.space), home, plan.target) if self.share_answers else None,
             time_limit=options.time_limit,
             metadata={"acex": __version__, "versions": versions()},
         )
 
-    def _learn(self, target: Target, before: Label) -> Hint | None:
+    def _learn(self, plan: Plan, before: Label) -> Hint | None:
         """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
+        target = plan.target
         refuse_other_kind(self.imported, before)
         if isinstance(target, OneOf):
             refuse_lookalike(before, target.labels)
             self.reference.refuse_foreign_outcomes([*target.labels, before])
         target.refuse_start(before)
-        return self.reference.hint(target, before)
+        return self.reference.seen_in(plan.space).hint(target, before)
 
     def _pool_of(self, space: Space) -> Pool:
         """What the model was asked before, as points of this space; kept for the next explanation like this one."""
         pool = self._pools.pop(space, None)
         if pool is None or pool.ledger is not self.ledger:
-            pool = Pool(self.ledger, self.model_id, space, self.reference.quantiles)
+            pool = Pool(self.ledger, self.model_id, space, self.reference.seen_in(space).quantiles)
         self._pools = dict([*self._pools.items(), (space, pool)][-MOST_POOLS:])
         return pool
 

@@ -105,6 +105,7 @@ class Pool:
                 part = newest.part(seen)
                 judged = [is_hit(newest.answers[i]) for i in part]
                 X = newest.X[part][[i for i, hit in enumerate(judged) if hit is not None]]
+                X = np.where(self.quantiles.scale.deviations > 0, X, X[:1])  # nothing is learnt from what never varies
                 hits = np.array([hit[0] for hit in judged if hit is not None], dtype=bool)
                 hint = outcome_model(self.space, X, hits, LEAF_LEARNT) if len(hits) >= ENOUGH else None
                 self._hints = {k: v for k, v in self._hints.items() if k[0] == seen} | {(seen, wanted): hint}

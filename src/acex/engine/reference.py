@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,7 +49,7 @@ class Reference:
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
         space = space.like(data)
-        points = space.encode(data)
+        points = space.without_identifiers(space.encode(data))
         scale = Scale.of(space, points)
         known = None if outcomes is None else as_outcomes(outcomes, len(points))
         reference = cls(space, points, scale, Quantiles.of(scale, points), plausibility, known, seed)
@@ -58,6 +58,21 @@ class Reference:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def seen_in(self, space: Space) -> Reference:
+        """These rows without what only identifies them in this space, in which more features may be frozen."""
+        points = space.without_identifiers(self.points)
+        hidden = tuple(np.flatnonzero((points != self.points).any(axis=0)).tolist())
+        if not hidden:
+            return self
+        if hidden not in self._views:
+            scale = Scale.of(self.space, points)
+            self._views[hidden] = replace(self, points=points, scale=scale, quantiles=Quantiles.of(scale, points))
+        return self._views[hidden]
+
+    @cached_property
+    def _views(self) -> dict[tuple[int, ...], Reference]:
+        return {}
 
     def density(self, kind: Kind) -> Density | None:
         """The plausibility filter, of this kind where the settings leave it open; None without one."""

@@ -283,7 +283,8 @@ def _levels(score: Score, cost: CostFunction, region: Region, relaxed: BoolArray
 def _added(cost: CostFunction, j: int, value: float | FloatArray, E: FloatArray) -> FloatArray:
     """Squared distance that feature j adds between this value and each piece of evidence, (e,); for (v, 1), (v, e)."""
     scale = cost.scale
-    square: FloatArray = (scale.space.features[j].steps(value, E[:, j]) * scale.per_unit[j]) ** 2
+    steps = np.not_equal(value, E[:, j]) if scale.is_nominal[j] else value - E[:, j]
+    square: FloatArray = (steps * scale.per_unit[j]) ** 2
     differ = np.not_equal(np.equal(value, MISSING_CODE), E[:, j] == MISSING_CODE)
     # A gap cannot change here. Its distance to a number is at least `gap_step`, as in coordinates.
     return np.where(differ, scale.gap_step**2, square)

@@ -183,7 +183,7 @@ def around_factual(
     moves[np.arange(n), rng.choice(movable, n)] = True
     deviation = np.maximum(spread[:, None] * problem.scale.deviations, 1e-300)
     # Smaller steps would be rounded away.
-    deviation = np.maximum(deviation, 0.5 * region.space.grid)
+    deviation = np.maximum(deviation, 0.5 * np.array([f.grid for f in region.space.features]))
     low, high = (ndtr((b - problem.factual) / deviation) for b in (region.low, region.high))
     X = problem.factual + deviation * ndtri(low + (high - low) * rng.random((n, d)))
     for j in np.flatnonzero(region.space.is_nominal):

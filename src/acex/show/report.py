@@ -21,7 +21,6 @@ from acex.plan.target import Measured
 from acex.show.html import render
 from acex.show.records import Trace, changes_record, trace_record
 from acex.show.sentences import one_sentence
-from acex.space.rules import Rule
 from acex.values import answer_text, is_missing, joined_words, readable
 
 MOST_SHOWN = 12  # changes of a query that are listed
@@ -249,7 +248,7 @@ def _limits_as_text(explanation: Explanation) -> list[str]:
         "Weighted": [f"{f.name} (× {readable(float(f.weight))})" for f in space.features if f.weight != 1],
     }
     out = [f"{title}: {joined_words(names)}." for title, names in named.items() if names]
-    out += [f"Rule: {Rule.of(text, space).sentence}" for text in settings.get("rules") or ()]
+    out += [f"Rule: {text}" for text in settings.get("rules") or ()]
     if n := settings.get("redacted_rules"):
         out.append(f"{n} {'rule is' if n == 1 else 'rules are'} left out with the columns that they name.")
     if settings.get("functions"):

@@ -166,7 +166,8 @@ def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[s
             )
             unit = ""
         change = {"feature": templates.word(name), "before": first, "after": second, "unit": unit}
-        yield "switch" if has_gap else feature.verb(before, after), change
+        is_switch = has_gap or not feature.is_number
+        yield "switch" if is_switch else "increase" if after > before else "decrease", change
 
 
 def _capital(sentence: str) -> str:

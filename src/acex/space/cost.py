@@ -45,12 +45,11 @@ class Cost:
     per_change: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (is_finite(self.beta) and self.beta >= 0):
-            raise ValueError(f"beta must be zero or a positive number, got {self.beta!r}.")
+        for setting, value in (("beta", self.beta), ("per_change", self.per_change)):
+            if not (is_finite(value) and value >= 0):
+                raise ValueError(f"{setting} must be zero or a positive number, got {value!r}.")
         if not (self.per_category is None or (is_finite(self.per_category) and self.per_category > 0)):
             raise ValueError(f"per_category must be None or a positive number, got {self.per_category!r}.")
-        if not (is_finite(self.per_change) and self.per_change >= 0):
-            raise ValueError(f"per_change must be zero or a positive number, got {self.per_change!r}.")
         if not (self.weights is None or isinstance(self.weights, Mapping)):
             raise ValueError(f"weights must map feature names to positive numbers, got {self.weights!r}.")
         for name, weight in (self.weights or {}).items():

@@ -1,4 +1,4 @@
-"""The interface of a kind of feature; a kind is one class, and `kinds` and `times` have six.
+"""The interface of a kind of feature; a kind is one class, and `kinds` has five.
 
     value   what a row holds, such as "cook"        code   the float that stands for it in a point
 
@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
+from acex.space.grid import Grid, with_digits
 from acex.values import as_json, is_finite, is_missing, joined_words, listed, plain, readable, readable_pair
 
 Direction: TypeAlias = Literal["increase", "decrease"]
@@ -27,9 +28,7 @@ Way: TypeAlias = Literal["up", "down", "other"]
 
 MOST_ONE_HOT = 50  # categories, up to which each has a coordinate of its own
 LATER = ("grid", "digits", "gaps", "other")  # fields that came after 0.1.0
-MISSING_CODE = -(
-    2.0**500
-)  # the code of a gap where values have an order: beyond all numbers, and its square is a float
+MISSING_CODE = -(2.0**500)  # the code of a gap in ordered values: beyond all numbers, and its square is a float
 MISSING = "missing"  # a gap as text
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
 
@@ -49,6 +48,7 @@ class Feature:
     is_whole = True  # are codes whole numbers?
     lists_codes = False  # are the codes allowed listed one by one, as those of categories?
     grid = 1.0  # what a search moves on: multiples of it; 0 for any float
+    digits = 0  # what a search moves on without a grid: numbers of so many significant digits; 0 for all there are
     unit = ""  # what a number counts
 
     if TYPE_CHECKING:  # the least and the greatest code, fields of some kinds and properties of others
@@ -67,8 +67,9 @@ class Feature:
         if not (is_finite(self.weight) and self.weight > 0):
             raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
         self._set(weight=float(self.weight))  # 3 and 3.0 are the same weight, and the same explanation
-        if not isinstance(self.gaps, bool):
-            raise ValueError(f"{self.name!r}: gaps must be True or False, got {self.gaps!r}.")
+        for what, value in (("frozen", self.frozen), ("gaps", self.gaps)):
+            if not isinstance(value, bool):
+                raise ValueError(f"{self.name!r}: {what} must be True or False, got {value!r}.")
 
     def _set(self, **values: Any) -> None:
         """Replace what was passed by its plain form, while the feature is being made."""
@@ -93,22 +94,8 @@ class Feature:
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
-        """The feature whose values these are; None unless the column is surely of this kind."""
+        """The feature with these values, and the grid that they show; None unless they are surely of this kind."""
         return None
-
-    def as_written(self, column: pd.Series[Any]) -> Feature:
-        """The feature with the grid that its values in the column show."""
-        return self
-
-    @classmethod
-    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
-        """Fields that a file may leave to the column."""
-        return {}
-
-    @classmethod
-    def adopted(cls, column: pd.Series[Any]) -> pd.Series[Any]:
-        """A column that a file declares to be of this kind, as the kind wants it."""
-        return column
 
     def check(self, dtype: Any) -> None:
         """Refuse a dtype that cannot hold the feature's values: the model would be asked something else."""
@@ -156,54 +143,37 @@ class Feature:
             raise ValueError(f"ranges[{self.name!r}]: expected low <= high, got {given[0]} and {given[1]}.")
         return (float(np.ceil(low)), float(np.floor(high))) if self.is_whole else (low, high)
 
-    def wanted(self, values: Any) -> list[Any]:
-        """The list of `values` that is allowed, None for a gap."""
+    def choices(self, values: Any) -> FloatArray:
+        """The codes of a list of `values`, ascending; None stands for a gap."""
         where = f"values[{self.name!r}]"
         if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Collection):
             raise ValueError(f"{where}: expected a list of allowed values, got {values!r}.")
-        wanted = [None if is_missing(value) else value for value in values]
-        if not wanted:
+        known = [value for value in values if not is_missing(value)]
+        has_gap = len(known) < len(values)
+        if len(values) == 0:
             raise ValueError(f"{where}: expected at least one value, got none.")
-        if any(value is None for value in wanted):
-            if not self.gaps:
-                raise ValueError(f'{where}: got {values!r}, but this column has no gaps, or not missing="keep".')
-            if self.ordered and len(wanted) > 1:
-                raise ValueError(f"{where}: expected values or [None] alone for a gap, got {values!r}.")
-        return wanted
-
-    def choices(self, values: Any) -> FloatArray:
-        """The codes of a list of `values`, none of which is missing, ascending."""
+        if has_gap and not self.gaps:
+            raise ValueError(f'{where}: got {values!r}, but this column has no gaps, or not missing="keep".')
+        if has_gap and known and self.ordered:
+            raise ValueError(f"{where}: expected values or [None] alone for a gap, got {values!r}.")
         try:
-            return np.unique(self.encode(pd.Series([*values], dtype=object).infer_objects()))
+            return np.unique([*self.exact(known), *([self.gap] if has_gap else [])])
         except ValueError as error:
-            raise ValueError(f"values[{self.name!r}]: {error}") from None
+            raise ValueError(f"{where}: {str(error).removeprefix(f'{self.name!r}: ')}") from None
+
+    def exact(self, values: list[Any]) -> FloatArray:
+        """The codes of values, each of which the feature has to know, (n,)."""
+        return self.encode(pd.Series(values, dtype=object).infer_objects())
+
+    def code_in(self, text: str) -> float:
+        """The code of the value that a text stands for."""
+        return float(self.exact([self.value_in(text)])[0])
 
     def limits(self, allowed: FloatArray, *, listed: bool = False) -> tuple[Any, Any] | list[Any]:
         """The codes allowed as people read them: (low, high), or the list of all values."""
         if listed or self.lists_codes or allowed[0] == self.gap:
             return [self.read(code) for code in allowed]
         return self.value(allowed[0]), self.value(allowed[-1])
-
-    def range_in(self, text: str) -> tuple[Any, Any]:
-        """The pair (low, high) that a text such as "5:10" or, for times, "2026-01-01..2026-12-31" stands for."""
-        expected = "expected LOW:HIGH or LOW..HIGH, either of which may be left out"
-        first, found, last = text.partition(".." if ".." in text else ":")
-        if not found:
-            raise ValueError(f"{expected}.")
-        try:
-            low, high = (self.value_in(word) if word else None for word in (first, last))
-        except ValueError as error:
-            raise ValueError(f"{expected}: {error}") from None
-        if low == np.inf or high == -np.inf or low != low or high != high:  # NaN differs from itself
-            raise ValueError(f"{expected}.")
-        return low, high
-
-    def values_in(self, text: str) -> list[Any]:
-        """The list that a text such as "25|33|50" stands for."""
-        words = text.split("|")
-        if MISSING in words and not self.gaps and MISSING not in getattr(self, "categories", ()):
-            raise ValueError("no value may be missing here; for a model that takes missing values, use --missing keep.")
-        return [None if word == MISSING and self.gaps else self.value_in(word) for word in words]
 
     def value_in(self, text: str) -> Any:
         """The value that a text stands for."""
@@ -220,46 +190,27 @@ class Feature:
 
     def codes(self, allowed: FloatArray) -> FloatArray | None:
         """All codes between both ends, ascending; None where they are too many to be listed."""
-        count = self.count(allowed)
-        return allowed[0] + self.grid * np.arange(count) if count <= MOST_LISTED else None
-
-    def snap(self, x: FloatArray) -> FloatArray:
-        """The nearest codes to numbers between `low` and `high`, (n,)."""
-        return np.rint(x) if self.is_whole else x
+        if self.count(allowed) > MOST_LISTED:
+            return None
+        return Grid(self.grid).every(allowed[0], allowed[-1]) if self.grid else allowed[:1]
 
     @property
     def is_stepped(self) -> bool:
         """Does a search use only some of the codes, those of `rounded`?"""
-        return False
+        return self.grid > self.is_whole or self.digits > 0
 
     def rounded(self, x: FloatArray) -> FloatArray:
         """The nearest codes that people would write, (n,)."""
-        return self.snap(x)
+        return Grid(self.grid).nearest(x) if self.grid else with_digits(x, self.digits) if self.digits else x
 
     def inwards(self, low: float, high: float) -> tuple[float, float]:
-        """The least and the greatest such code from low to high; descending if there is none."""
-        return low, high
-
-    # -- how far apart codes are, where they have no order -----------------------------------------
-
-    def steps(self, x: FloatArray | float, y: FloatArray | float) -> FloatArray:
-        """How far it is from codes y to codes x, (n,): without an order 1 to any other."""
-        return np.asarray(x - y if self.ordered else x != y, dtype=float)
-
-    def deviation(self, x: FloatArray) -> float:
-        """The standard deviation of codes, (n,): its square is half of the mean squared step between two of them."""
-        shares = np.bincount(x.astype(int)) / len(x)
-        return float(np.sqrt(max(1.0 - (shares**2).sum(), 0.0) / 2))
+        """The least and the greatest multiple of the grid from low to high; descending if there is none."""
+        return Grid(self.grid).within(low, high) if self.grid else (low, high)
 
     @property
     def has_many(self) -> bool:
         """Has it so many codes, each as far from any other, that differences are counted without a block?"""
         return not self.ordered and self.high >= MOST_ONE_HOT
-
-    def block(self, x: FloatArray, unit: float) -> FloatArray:
-        """Coordinates of codes, (n, k), whose Euclidean distances are the steps times `unit`."""
-        one_hot: FloatArray = (x[:, None] == np.arange(self.high + 1)) * (unit / np.sqrt(2))
-        return one_hot
 
     # -- words ------------------------------------------------------------------------
 
@@ -278,10 +229,6 @@ class Feature:
     def way(self, step: float, *values: Any) -> Way:
         """The direction of a change between values; "other" without an order, or from or to a gap."""
         return "other" if not self.ordered or any(map(is_missing, values)) else "up" if step > 0 else "down"
-
-    def verb(self, before: Any, after: Any) -> Direction | Literal["switch"]:
-        """The verb for a change in a sentence."""
-        return "switch"
 
     def span(self, limits: tuple[Any, ...] | list[Any] | None = None) -> str:
         """All values, those of a pair (low, high), or those of a list, in words; None in a pair is an open end."""

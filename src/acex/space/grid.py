@@ -107,6 +107,17 @@ def digits_of(values: pd.Series[Any]) -> int:
     return 0
 
 
+def shows_digits(values: pd.Series[Any], step: float, digits: int) -> bool:
+    """Have large numbers fewer digits than the step would give them, more often than by chance?
+
+    Four significant digits from 0.0001234 to 0.1631 are all multiples of 1e-7, and 0.1631141 is none of their kind.
+    """
+    x, _ = _numbers(values)
+    n_steps = np.abs(x[x != 0]) / step
+    to_spare = np.floor(np.log10(np.maximum(n_steps, 1.0)) + NOISE) + 1 - digits  # zeros at the end of each number
+    return digits > 0 and 10.0 ** -float(to_spare.clip(min=0).sum()) <= CHANCE
+
+
 def _numbers(values: pd.Series[Any]) -> tuple[FloatArray, int]:
     """The numbers, (n,), and how many decimal digits their dtype holds for sure."""
     dtype: Any = getattr(values.dtype, "numpy_dtype", values.dtype)

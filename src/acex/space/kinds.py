@@ -1,30 +1,43 @@
-"""What a feature can hold: a real number, a whole number, one of some categories with or without an order."""
+"""What a feature can hold: a real number, a whole number, one of some categories with or without an order, a date.
+
+Codes of dates count days, or hours, ... where the data are finer, from the first of January 1970 on.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import date
 from decimal import Decimal
 from functools import cached_property
-from math import isfinite, nan
+from math import isfinite
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
 from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray
-from acex.space.feature import MOST_LISTED, Direction, Feature, register
-from acex.space.grid import Grid, digits_of, step_of, with_digits
-from acex.values import is_count, is_finite, is_hashable, is_missing, listed, plain
+from acex.space.feature import Feature, register
+from acex.space.grid import Grid, digits_of, shows_digits, step_of
+from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?")  # 3,5 and 1.250,75
 MOST_TEXTS = 100  # different ones, beyond which a column may be one of names
-TRUTHS = {"yes": True, "no": False, "true": True, "false": False, "1": True, "0": False, "y": True, "n": False}
 LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
+
+TimeUnit: TypeAlias = Literal["D", "h", "min", "s", "ms", "us"]
+UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
+MICROSECONDS = {"D": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "us": 1}
+# Ways to write a date in a file. Where days and months could be exchanged, a column must show which is which.
+FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M")
+EITHER = ("%m/%d/%Y", "%d/%m/%Y")
+
+
+ZERO = pd.Timestamp("1970-01-01").as_unit("us")  # the moment with the code 0
 
 
 @dataclass(frozen=True)
@@ -59,10 +72,6 @@ class Numeric(Feature):
         if self.grid and not self.is_whole and max(abs(self.low), abs(self.high)) / self.grid > LARGEST_EXACT_INTEGER:
             raise ValueError(f"{self.name!r}: a grid of {self.grid:g} is too fine for numbers up to {self.high:g}.")
 
-    @classmethod
-    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
-        return {"low": cls.number(column.min()), "high": cls.number(column.max())}
-
     def check(self, dtype: Any) -> None:
         _refuse_long(self.name, dtype)
         is_whole = types.is_integer_dtype(dtype)
@@ -80,7 +89,7 @@ class Numeric(Feature):
                 raise ValueError(f"{self.name!r}: expected a number, got {plain(strange[0])!r}.")
         x = np.asarray(values.astype("float64"), dtype=np.float64)
         refuse(self.name, values, ~np.isfinite(x), "is not finite.")
-        refuse(self.name, values, x != self.snap(x), "is not a whole number.")
+        refuse(self.name, values, self.is_whole & (x != np.rint(x)), "is not a whole number.")
         return x
 
     def value(self, code: float) -> Any:
@@ -95,10 +104,7 @@ class Numeric(Feature):
         return float(value)
 
     def value_in(self, text: str) -> Any:
-        try:
-            number = float(text)
-        except ValueError:
-            number = nan
+        number = float(text)  # a text that is no number is in the message
         if not isfinite(number):
             raise ValueError(f"expected a number, got {text!r}.")
         return int(number) if number.is_integer() else number
@@ -107,33 +113,12 @@ class Numeric(Feature):
         low, high = float(x.min(initial=self.low)), float(x.max(initial=self.high))
         return self if (low, high) == (self.low, self.high) else replace(self, low=low, high=high)
 
-    def as_written(self, column: pd.Series[Any]) -> Feature:
-        return replace(self, grid=step_of(column))
-
-    @property
-    def is_stepped(self) -> bool:
-        return self.grid > 0
-
-    def rounded(self, x: FloatArray) -> FloatArray:
-        return Grid(self.grid).nearest(x) if self.grid else x
-
-    def inwards(self, low: float, high: float) -> tuple[float, float]:
-        return Grid(self.grid).within(low, high) if self.grid else (low, high)
-
-    def codes(self, allowed: FloatArray) -> FloatArray | None:
-        if not self.grid or self.count(allowed) > MOST_LISTED:
-            return super().codes(allowed)
-        return Grid(self.grid).every(allowed[0], allowed[-1])
-
     def written(self, value: Any, digits: int = 4) -> str:
         if self.grid and is_finite(value) and abs(value) < LARGEST_EXACT_INTEGER:
             grid = Grid(self.grid)
             if grid.decimals and grid.nearest(value) == value:
                 return grid.text(value)
-        return super().written(value, digits)
-
-    def verb(self, before: Any, after: Any) -> Direction:
-        return "increase" if after > before else "decrease"
+        return super().written(value, max(digits, self.digits))
 
 
 @register
@@ -148,30 +133,15 @@ class Continuous(Numeric):
         if not is_count(self.digits, least=0):
             raise ValueError(f"{self.name!r}: digits must be a whole number, 0 or more, got {self.digits!r}.")
 
-    def as_written(self, column: pd.Series[Any]) -> Feature:
-        step = step_of(column)
-        return replace(self, grid=step, digits=0 if step else digits_of(column))
-
-    @property
-    def is_stepped(self) -> bool:
-        return self.grid > 0 or self.digits > 0
-
-    def rounded(self, x: FloatArray) -> FloatArray:
-        return super().rounded(x) if self.grid or not self.digits else with_digits(x, self.digits)
-
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         if not types.is_float_dtype(column.dtype):
             return None
         _refuse_long(name, column.dtype)
-        low, high = float(column.min()), float(column.max())
-        if not (np.isfinite(low) and np.isfinite(high)):
-            raise ValueError(f"{name!r}: holds an infinite value, {low if np.isinf(low) else high}.")
-        return cls(name, low, high)
-
-    @classmethod
-    def adopted(cls, column: pd.Series[Any]) -> pd.Series[Any]:
-        return column.astype("float64") if types.is_integer_dtype(column.dtype) else column
+        feature = cls(name, float(column.min()), float(column.max()))  # an infinite value is refused here
+        step, digits = step_of(column), digits_of(column)
+        is_stepped = step > 0 and not shows_digits(column, step, digits)
+        return replace(feature, grid=step) if is_stepped else replace(feature, digits=digits)
 
 
 @register
@@ -197,14 +167,7 @@ class Integer(Numeric):
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         is_whole = types.is_integer_dtype(column.dtype) or all(type(v) is int for v in column.tolist())
-        return cls(name, column.min(), column.max()) if is_whole else None
-
-    def as_written(self, column: pd.Series[Any]) -> Feature:
-        return replace(self, grid=max(int(step_of(column)), 1))
-
-    @property
-    def is_stepped(self) -> bool:
-        return self.grid > 1
+        return cls(name, column.min(), column.max(), grid=max(int(step_of(column)), 1)) if is_whole else None
 
 
 @dataclass(frozen=True)
@@ -245,44 +208,29 @@ class Categorical(Feature):
         return len(self.categories) - 1.0
 
     def check(self, dtype: Any) -> None:
-        every = list(self.categories)
-        unheld = [] if _holds(dtype, every) else [c for c in every if not _holds(dtype, [c])]
-        if unheld:
-            what = f"{self.name!r}: {listed(unheld)}"
-            raise ValueError(f"{what} has no place in the column in data, which is {dtype}.")
+        if not _holds(dtype, list(self.categories)):
+            raise ValueError(f"{self.name!r}: the column in data ({dtype}) cannot hold {listed(self.categories)}.")
 
     def encode(self, values: pd.Series[Any]) -> FloatArray:
-        try:
-            return np.array([self._codes[v] for v in values.tolist()], dtype=float)
-        except (KeyError, TypeError):
-            codes = [self._code_of(v) for v in values.tolist()]
-            if self.other is not None:
-                codes = [self._codes[self.other] if code is None else code for code in codes]
-            if None not in codes:
-                return np.array(codes, dtype=float)
+        codes = [self._code_of(value, self.other) for value in values.tolist()]
+        if None in codes:
             unknown = values.tolist()[codes.index(None)]
             what = f"{self.name!r}: {unknown!r} is not a known category; there are {listed(self.categories)}"
-            raise ValueError(f"{what}. If one of them stands for all others, say which: other=.") from None
+            raise ValueError(f"{what}. If one of them stands for all others, say which: other=.")
+        return np.array(codes, dtype=float)
 
     @cached_property
     def _codes(self) -> dict[Hashable, int]:
         return {category: code for code, category in enumerate(self.categories)}
 
-    def unknown(self, values: pd.Series[Any]) -> list[Any]:
-        """The values that are no category, and count as `other`."""
-        return [v for v in values.dropna().tolist() if self.other is not None and self._code_of(v) is None]
+    def _code_of(self, value: Any, other: Hashable = None) -> int | None:
+        """The code of a value, or of another one where it is not known; None if neither is."""
+        is_known = is_hashable(value) and value in self._codes
+        return self._codes.get(value if is_known else other)
 
-    def _code_of(self, value: Any) -> int | None:
-        """The code of a value, also of a yes or no in other words than the column's; None if it is not known."""
-        if not is_hashable(value):
-            return None
-        return self._codes.get(value, self._truths.get(truth(value)))
-
-    @cached_property
-    def _truths(self) -> dict[bool | None, int]:
-        """The codes of False and True, for categories such as yes and no."""
-        truths = [truth(category) for category in self.categories]
-        return dict(zip(truths, range(2), strict=True)) if sorted(map(str, truths)) == ["False", "True"] else {}
+    def unknown(self, values: Iterable[Any]) -> list[Any]:
+        """The values that are no category."""
+        return [value for value in values if self._code_of(value) is None]
 
     def value(self, code: float) -> Any:
         return self.categories[int(code)]
@@ -290,16 +238,16 @@ class Categorical(Feature):
     def every(self, low: float, high: float) -> FloatArray:
         return np.arange(len(self.categories), dtype=float)
 
-    def choices(self, values: Any) -> FloatArray:
-        codes = [self._code_of(value) for value in values]
-        unknown = [value for value, code in zip(values, codes, strict=True) if code is None]
-        if unknown:
-            what = "is not a known category" if len(unknown) == 1 else "are not known categories"
-            raise ValueError(f"values[{self.name!r}]: {listed(unknown)} {what}; there are {listed(self.categories)}.")
-        return np.unique([float(code) for code in codes if code is not None])
+    def exact(self, values: list[Any]) -> FloatArray:
+        if unknown := self.unknown(values):
+            what = f"{self.name!r}: {listed(unknown)} {'is' if len(unknown) == 1 else 'are'} not known"
+            meant = did_you_mean(unknown[0], map(str, self.categories))
+            raise ValueError(f"{what}; there are {listed(self.categories)}.{meant}")
+        return np.array([self._code_of(value) for value in values], dtype=float)
 
     def value_in(self, text: str) -> Any:
-        return {str(category): category for category in self.categories}.get(text, text)
+        by_text = {str(category): category for category in self.categories}
+        return by_text.get(text, by_text.get(text.capitalize(), text))  # true is written for True
 
     def codes(self, allowed: FloatArray) -> FloatArray | None:
         return allowed
@@ -341,9 +289,6 @@ class Nominal(Categorical):
     def gap(self) -> float:
         return float(len(self.categories)) if self.gaps else np.nan  # one more category
 
-    def deviation(self, x: FloatArray) -> float:
-        return super().deviation(x[x != self.gap])
-
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         dtype = column.dtype
@@ -367,14 +312,111 @@ class Nominal(Categorical):
             )
         return cls(name, tuple(sorted(values)))
 
+
+@register
+@dataclass(frozen=True)
+class Date(Feature):
+    """A day, or a moment of it, from `first` to `last`, counted in steps of `step`.
+
+    `form` says how the column writes it: "" as dates of pandas, "date" as Python's, or as text such as "%d.%m.%Y".
+    """
+
+    first: Any
+    last: Any
+    step: TimeUnit = field(default="D", kw_only=True)
+    form: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.step not in UNITS:
+            raise ValueError(f"{self.name!r}: step must be one of {', '.join(UNITS)}, got {self.step!r}.")
+        self._set(first=self.text(self._parsed(self.first)), last=self.text(self._parsed(self.last)))
+        if not self.low <= self.high:
+            raise ValueError(f"{self.name!r}: expected first <= last, got {self.first} and {self.last}.")
+        if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:
+            raise ValueError(f"{self.name!r}: too far from 1970 to be counted in {self.step}; take a coarser step.")
+
     @classmethod
-    def fields_of(cls, column: pd.Series[Any]) -> dict[str, Any]:
-        return {"categories": tuple(sorted(column.unique().tolist()))}
+    def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
+        form = ""
+        if not types.is_datetime64_any_dtype(column.dtype):
+            values = column.tolist()
+            if all(type(v) is date for v in values):
+                form = "date"
+            elif all(isinstance(v, str) for v in values):
+                form = _form_of(values)
+            if not form:
+                return None
+            column = pd.to_datetime(column, format=None if form == "date" else form)
+        if column.dt.tz is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        moments = column.to_numpy().astype("M8[us]").astype("i8")
+        step = next(unit for unit in UNITS if (moments % MICROSECONDS[unit] == 0).all())
+        return cls(name, column.min(), column.max(), step=step, form=form)
 
+    def check(self, dtype: Any) -> None:
+        is_text = types.is_object_dtype(dtype) or types.is_string_dtype(dtype)
+        if not (is_text if self.form else types.is_datetime64_any_dtype(dtype)):
+            raise ValueError(f"{self.name!r}: declared Date, but the column in data is {dtype}.")
 
-def truth(value: Any) -> bool | None:
-    """The truth value of yes, true, 1 and the like; None for anything else."""
-    return TRUTHS.get(str(value).strip().lower().removesuffix(".0"))
+    @cached_property
+    def low(self) -> float:
+        return self.limit(self.first)
+
+    @cached_property
+    def high(self) -> float:
+        return self.limit(self.last)
+
+    def limit(self, value: Any) -> float:
+        return int((self._parsed(value) - ZERO) // pd.Timedelta(1, unit="us")) / MICROSECONDS[self.step]
+
+    def _parsed(self, value: Any) -> Any:
+        """A value of any type as a timestamp."""
+        if isinstance(value, str) and self.form not in ("", "date"):
+            try:
+                return pd.to_datetime(value, format=self.form)
+            except ValueError:
+                pass  # as acex writes it in files
+        try:
+            parsed = pd.Timestamp(plain(value)) if not isinstance(value, (bool, int, float)) else None
+        except (ValueError, TypeError, OverflowError):
+            parsed = None
+        if parsed is None or is_missing(parsed):
+            raise ValueError(f"{self.name!r}: expected a date such as '2026-11-30', got {plain(value)!r}.")
+        return parsed if parsed.tz is None else parsed.tz_convert("UTC").tz_localize(None)
+
+    def _moment(self, code: float) -> Any:
+        return ZERO + pd.Timedelta(round(code) * MICROSECONDS[self.step], unit="us")
+
+    def encode(self, values: pd.Series[Any]) -> FloatArray:
+        x = np.array([self.limit(v) for v in values.tolist()], dtype=float)
+        whole: FloatArray = np.rint(x)
+        refuse(self.name, values, x != whole, f"is finer than the data, which are counted in {self.step}.")
+        return whole
+
+    def value_in(self, text: str) -> Any:
+        return self._parsed(text)
+
+    def reaching(self, x: FloatArray) -> Feature:
+        low, high = float(x.min(initial=self.low)), float(x.max(initial=self.high))
+        if (low, high) == (self.low, self.high):
+            return self
+        return replace(self, first=self._moment(low), last=self._moment(high))
+
+    def value(self, code: float) -> Any:
+        moment = self._moment(code)
+        return moment.date() if self.form == "date" else moment.strftime(self.form) if self.form else moment
+
+    def written(self, value: Any, digits: int = 4) -> str:
+        return str(value).removesuffix(" 00:00:00")
+
+    def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
+        if self.form:
+            return super().decode(x, dtype)
+        moments = pd.Series([self._moment(code) for code in x.tolist()])
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            return moments.dt.tz_localize("UTC").astype(dtype)
+        return moments.astype(dtype or "datetime64[us]")
 
 
 def refuse(name: str, values: pd.Series[Any], bad: BoolArray, why: str) -> None:
@@ -398,3 +440,22 @@ def _holds(dtype: Any, categories: list[Hashable]) -> bool:
     except (ValueError, TypeError, OverflowError):
         return False
     return bool(array.tolist() == categories)
+
+
+def _form_of(texts: list[str]) -> str:
+    """How all of these texts write dates; "" if they do not, or if day and month cannot be distinguished."""
+    if not texts or not texts[0][:1].isdigit():
+        return ""
+    if any(fitting := [form for form in FORMS if _fits(form, texts)]):
+        return fitting[0]
+    either = [form for form in EITHER if _fits(form, texts)]
+    return either[0] if len(either) == 1 else ""
+
+
+def _fits(form: str, texts: list[str]) -> bool:
+    """Are these exactly what is written in this form?"""
+    for some in (texts[:1], texts):
+        moments = pd.to_datetime(pd.Series(some), format=form, errors="coerce")
+        if moments.isna().any() or moments.dt.strftime(form).tolist() != some:
+            return False
+    return True

@@ -14,7 +14,8 @@ from itertools import combinations, permutations
 import numpy as np
 
 from acex.arrays import FloatArray
-from acex.space.rules import Rule, codes_of, is_close
+from acex.space.kinds import Categorical
+from acex.space.rules import KEYWORDS, Rule, is_close
 from acex.space.space import Space
 
 FEWEST = 20  # rows that a rule has to hold for
@@ -91,7 +92,11 @@ def _ordered(space: Space, X: FloatArray, numbers: list[int]) -> Iterator[tuple[
 
 def _implied(space: Space, X: FloatArray, numbers: list[int]) -> Iterator[tuple[str, int, int]]:
     """Numbers and categories that are always the same where a column has one category."""
-    categories = {j: codes_of(space, f) for j, f in enumerate(space.features) if not f.is_number and not f.has_many}
+    categories = {
+        j: {str(category): float(code) for code, category in enumerate(f.categories)}
+        for j, f in enumerate(space.features)
+        if isinstance(f, Categorical) and not f.has_many
+    }
     for j, codes in categories.items():
         for word, code in codes.items():
             rows = X[X[:, j] == code]
@@ -109,7 +114,7 @@ def _implied(space: Space, X: FloatArray, numbers: list[int]) -> Iterator[tuple[
 
 def _name(space: Space, j: int) -> str:
     name = space.names[j]
-    words = ("if", "then", "and", "or", "not", "in", "true", "false")
+    words = (*KEYWORDS, "true", "false")
     return name if re.fullmatch(r"[^\W\d][\w.]*", name) and name not in words else f"`{name}`"
 
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, row_wise_advice
-from acex.space.columns import Column
 from acex.space.cost import n_changed
 from acex.space.feature import MISSING_CODE, Feature
 from acex.space.rules import EqualitySolver, Rule, RuleFunction, as_rules
-from acex.space.space import Space
+from acex.space.space import Column, Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +141,10 @@ class Region:
 
     @cached_property
     def _solver(self) -> EqualitySolver | None:
-        if not any(rule.equalities for rule in self.rules):
+        rules = [rule for rule in self.rules if rule.equalities]
+        if not rules:
             return None
-        return EqualitySolver(self.rules, self.factual, self.movable, self.low, self.high, self._snapped_column)
+        return EqualitySolver(rules, self.factual, self.movable, self.low, self.high, self._snapped_column)
 
     def _snapped_column(self, j: int, x: FloatArray) -> FloatArray:
         """The nearest values that feature j may have, (n,)."""
@@ -240,15 +240,11 @@ class Region:
 
 def _wanted(column: Column, pair: Any, values: Any, value: float) -> FloatArray:
     """The codes that `ranges` or `values` leave of a feature that has this one now."""
-    feature = column.feature
     if pair is not None:
         return column.within(pair)
-    if values is None:
-        return np.array([value]) if value == feature.gap else column.every
-    wanted = feature.wanted(values)
-    known = [v for v in wanted if v is not None]
-    codes = column.listed(known) if known else np.zeros(0)
-    return codes if len(known) == len(wanted) else np.append(codes, feature.gap)
+    if values is not None:
+        return column.listed(values)
+    return np.array([value]) if value == column.feature.gap else column.every
 
 
 def _onward(feature: Feature, allowed: FloatArray, value: float, stays: bool, *, is_listed: bool) -> FloatArray:

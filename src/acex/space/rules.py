@@ -9,58 +9,50 @@ A rule is a comparison, or several with `and`, `or`, `not` and parentheses; `if 
 There are + - * / and the functions sum, mean, min, max, abs. A column whose name is no plain word stands in backticks,
 a category in quotes. The last two forms say which categories a row may go to from the factual's.
 
-Expressions are parsed by Python's `ast`: each token becomes one line of source, names and constants all become `x`, and
-line numbers lead back to the tokens. Nothing is run as code. Errors point at the character.
+Expressions are parsed by Python's `ast`, with an `x` of the same width in place of each name and constant, so that
+positions stay the same, and evaluated node by node. Nothing is run as code. Errors point at the character.
 """
 
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
-from acex.space.feature import Feature
 from acex.space.space import Space
-from acex.values import joined_words, listed, readable
+from acex.values import did_you_mean, listed
 
 RuleFunction: TypeAlias = Callable[[Rows], Any]  # from rows to one True or False per row
 
 EQUAL = 1e-9  # relative: numbers that differ by less are equal
 MOST_TOKENS = 1000
-MOST_DEEP = 50  # levels of parentheses, and of operations within each other; sum(a, b, ...) is one level
+MOST_DEEP = 100  # levels of operations within each other; sum(a, b, ...) is one level
 MOST_STEPS = 20  # of the secant method; a linear rule needs one
 PASSES = 3  # over all rules, since moving along one may break another
 FIRST_STEP = 1e-3  # of a feature's range: the first step of the secant method
 
 TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<word>[^\W\d][\w.]*)|`(?P<quoted>[^`]+)`"
-    r"|'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<sign><=|>=|==|!=|[<>=+\-*/(),]))"
+    r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])|(?P<word>[^\W\d][\w.]*)|`(?P<quoted>[^`]+)`"
+    r"|'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<sign><=|>=|==|!=|[<>=+\-*/(),])|(?P<wrong>\S)"
 )
 TRANSITION = re.compile(r"\s*(?:`([^`]+)`|([^\W\d][\w.]*))\s*:(.*?)\s(is\s+impossible|only)\s*", re.DOTALL)
-OPERATORS = ("and", "or", "not", "in")
-WORDS = {"<=": "is at most", "<": "is below", ">=": "is at least", ">": "is above", "==": "is", "!=": "is not"}
-TURNED = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
-COMPARE: dict[str, Callable[[FloatArray, FloatArray], BoolArray]] = {
-    "<=": np.less_equal, "<": np.less, ">=": np.greater_equal, ">": np.greater,
-    "==": lambda a, b: is_close(a, b), "!=": lambda a, b: ~is_close(a, b),
+KEYWORDS = ("if", "then", "and", "or", "not", "in")
+COMPARE: dict[type[ast.AST], Callable[[FloatArray, FloatArray], BoolArray]] = {
+    ast.LtE: np.less_equal, ast.Lt: np.less, ast.GtE: np.greater_equal, ast.Gt: np.greater,
+    ast.Eq: lambda a, b: is_close(a, b), ast.NotEq: lambda a, b: ~is_close(a, b),
 }  # fmt: skip
-SIGNS: dict[type[ast.AST], str] = {
-    ast.LtE: "<=", ast.Lt: "<", ast.GtE: ">=", ast.Gt: ">", ast.Eq: "==", ast.NotEq: "!=",
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/",
+COMBINE: dict[type[ast.AST], Callable[[FloatArray, FloatArray], FloatArray]] = {
+    ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide,
 }  # fmt: skip
-COMBINE: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
-}  # fmt: skip
-FUNCTIONS: dict[str, tuple[Callable[[FloatArray], FloatArray], str]] = {
-    "sum": (lambda A: A.sum(axis=0), "the sum of"), "mean": (lambda A: A.mean(axis=0), "the mean of"),
-    "min": (lambda A: A.min(axis=0), "the least of"), "max": (lambda A: A.max(axis=0), "the greatest of"),
-    "abs": (lambda A: np.abs(A[0]), "the size of"),
+FUNCTIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "sum": lambda A: A.sum(axis=0), "mean": lambda A: A.mean(axis=0), "min": lambda A: A.min(axis=0),
+    "max": lambda A: A.max(axis=0), "abs": lambda A: np.abs(A[0]),
 }  # fmt: skip
 
 
@@ -75,16 +67,12 @@ class Rule:
 
     Attributes:
         text: as it was written.
-        sentence: the same for people.
-        applies: for which points the premise of `if ... then` is true; None without one.
         equalities: what has to be equal where it applies; points are moved until it is.
         gaps: of its columns that may have gaps, their codes.
     """
 
     text: str
-    sentence: str
     _holds: Callable[[FloatArray, FloatArray], BoolArray] = field(repr=False)
-    applies: Callable[[FloatArray], BoolArray] | None = field(default=None, repr=False)
     equalities: tuple[Equality, ...] = field(default=(), repr=False)
     gaps: Mapping[int, float] = field(default_factory=dict, repr=False)
 
@@ -99,23 +87,26 @@ class Rule:
             raise ValueError(f"rules: expected a text such as 'duration <= 84 - age', or a function, got {text!r}.")
         if (found := TRANSITION.fullmatch(text)) is not None:
             return _transition(text, space, found)
-        reader = _Reader(text, space)
-        premise, claim = reader.rule()
-        names = {token.text for token in reader.tokens if token.kind in ("word", "quoted")}
-        gaps = {j: f.gap for j, f in enumerate(space.features) if f.gaps and f.name in names}
-        if premise is None:
-            return Rule(text, _sentence(claim.words), lambda X, x: claim.of(X), None, claim.equalities, gaps)
-        applies = premise.of
-        sentence = f"If {premise.words}, then {claim.words}."
-        return Rule(text, sentence, lambda X, x: ~applies(X) | claim.of(X), applies, claim.equalities, gaps)
+        formula = Formula(text, space)
+        if_then = re.fullmatch(r" *if\b(.*?)(?:\bthen\b(.*))?", formula.python)
+        if if_then is not None and if_then[2] is None:
+            raise _error(formula.text, "expected 'then' after the condition", len(formula.text.rstrip()))
+        premise = None if if_then is None else formula.parsed(*if_then.span(1))
+        claim = formula.parsed(*((0, len(formula.python)) if if_then is None else if_then.span(2)))
+
+        def holds(X: FloatArray, factual: FloatArray) -> BoolArray:
+            held = formula.holds(claim, X)
+            return held if premise is None else held | ~formula.holds(premise, X)
+
+        columns = formula.columns(claim, *([] if premise is None else [premise]))
+        gaps = {j: space.features[j].gap for j in sorted(columns) if space.features[j].gaps}
+        return Rule(text, holds, tuple(formula.equalities(claim)), gaps)
 
     def holds(self, X: FloatArray, factual: FloatArray) -> BoolArray:
         """For which points, (n, d), it is true where this factual, (d,), is explained, (n,).
 
         It holds wherever one of its values is missing.
         """
-        if not len(X):
-            return np.zeros(0, dtype=bool)
         holds = self._holds(X, factual)
         return holds | (X[:, [*self.gaps]] == [*self.gaps.values()]).any(axis=1) if self.gaps else holds
 
@@ -134,304 +125,208 @@ def as_rules(rules: Any, space: Space) -> tuple[tuple[Rule, ...], tuple[RuleFunc
     return tuple(rule if isinstance(rule, Rule) else Rule.of(rule, space) for rule in texts), functions
 
 
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}." if words.startswith("the ") else f"{words}."
-
-
 # -- reading a text ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Expression:
-    """A number for each point, (n, d) -> (n,): its words, its columns, and how it is calculated."""
-
-    words: str
-    columns: frozenset[int]
-    of: Callable[[FloatArray], FloatArray]
-    is_simple: bool = True  # needs no parentheses within others
-
-    @property
-    def bracketed(self) -> str:
-        return self.words if self.is_simple else f"({self.words})"
-
-
-@dataclass(frozen=True, eq=False)
-class Equality:
-    """Two numbers that are to be equal; or, where `left` is None, a column that is to have the code on the right."""
-
-    left: Expression | None
-    right: Expression
-    columns: frozenset[int]
-
-    def residual(self, X: FloatArray) -> FloatArray:
-        """How far the sides are apart, (n,)."""
-        assert self.left is not None
-        return self.left.of(X) - self.right.of(X)
-
-    def is_broken(self, X: FloatArray) -> BoolArray:
-        """For which points two numbers differ, (n,)."""
-        assert self.left is not None
-        return ~is_close(self.left.of(X), self.right.of(X))
-
-
-@dataclass(frozen=True, eq=False)
-class Condition:
-    """What is true or false of a point, (n, d) -> (n,); `equalities` hold wherever it is true."""
-
-    words: str
-    of: Callable[[FloatArray], BoolArray]
-    equalities: tuple[Equality, ...] = ()
-
-
 class Token(NamedTuple):
-    """A piece of a text, and its position."""
+    """A name or a constant in a rule."""
 
-    kind: str  # number, word, quoted (a name in backticks), text (a value in quotes), sign, end
+    kind: str  # number, word, quoted (a name in backticks), single or double (a value in quotes)
     text: str
-    at: int
 
     @property
-    def is_operand(self) -> bool:
-        return self.kind in ("number", "quoted", "text") or (self.kind == "word" and self.text not in OPERATORS)
-
-
-Side: TypeAlias = Expression | Feature | Token  # a number, a column of categories, or a value of one
+    def is_value(self) -> bool:
+        """Is it a category: in quotes, or true or false?"""
+        return self.kind in ("single", "double") or (self.kind == "word" and self.text.lower() in ("true", "false"))
 
 
 def _error(text: str, what: str, at: int) -> ValueError:
     """An error that points at a character."""
-    end = "" if what.endswith("?") else "."
+    end = "" if what[-1] in ".?" else "."
     return ValueError(f"rule: {what}{end}\n  {text}\n  {' ' * at}^")
 
 
-class _Reader:
-    """Reads one rule over the columns of a space."""
+class Formula:
+    """A text over the columns of a space, and the trees that Python reads in it, evaluated node by node.
+
+    X is (n, d) everywhere, and results are (n,).
+    """
 
     def __init__(self, text: str, space: Space) -> None:
-        self.text, self.space = text, space
-        self.tokens = self._tokens()
-        self.first = 0  # of the tokens that are read now
+        if len(TOKEN.findall(text)) > MOST_TOKENS:
+            raise ValueError(f"rule: longer than {MOST_TOKENS} words and signs: {text[:60]}... Split it.")
+        self.text = TOKEN.sub(lambda found: "==" if found[0] == "=" else found[0], text)
+        self.space, self.places = space, {name: j for j, name in enumerate(space.names)}
+        self.tokens: dict[int, Token] = {}  # names and constants, by position
+        self.codes: dict[tuple[int, int], float] = {}  # of a feature and a position
+        self.python = re.sub(r"\s", " ", TOKEN.sub(self._masked, self.text))
 
-    def wrong(self, what: str, at: Token | ast.expr) -> ValueError:
-        return _error(self.text, what, at.at if isinstance(at, Token) else self._token(at).at)
+    def _masked(self, found: re.Match[str]) -> str:
+        """What Python is given in place of a token, of the same width."""
+        kind, text, at = str(found.lastgroup), found[found.lastgroup or 0], found.start()
+        if kind == "wrong":
+            what = "this quote does not end" if text in "'\"`" else f"{text!r} means nothing here"
+            raise _error(self.text, what, at)
+        if kind == "sign" or (kind == "word" and text in KEYWORDS):
+            return text
+        is_quoted = kind not in ("number", "word")  # a space keeps it apart from a name before it
+        self.tokens[at + is_quoted] = Token(kind, text)
+        return (is_quoted * " " + "x").ljust(len(found[0]))
 
-    def _tokens(self) -> list[Token]:
-        tokens: list[Token] = []
-        at, depth = 0, 0
-        while self.text[at:].strip():
-            found = TOKEN.match(self.text, at)
-            if found is None or found.lastgroup is None:
-                at += len(self.text[at:]) - len(self.text[at:].lstrip())
-                sign = self.text[at]
-                what = "this quote does not end" if sign in "'\"`" else f"{sign!r} means nothing here"
-                raise _error(self.text, what, at)
-            kind, start = found.lastgroup, found.start(found.lastgroup)
-            is_quoted = kind in ("single", "double", "quoted")
-            kind = "text" if kind in ("single", "double") else kind
-            tokens.append(Token(kind, found[found.lastgroup], start - is_quoted))
-            at = found.end()
-            depth += (tokens[-1][:2] == ("sign", "(")) - (tokens[-1][:2] == ("sign", ")"))
-            if depth > MOST_DEEP or len(tokens) > MOST_TOKENS:
-                what = "nested too deeply" if depth > MOST_DEEP else f"longer than {MOST_TOKENS} words and signs"
-                raise ValueError(f"rule: {what}: {self.text[:60]}... Split it into several rules.")
-        return [*tokens, Token("end", "", len(self.text.rstrip()))]
-
-    def rule(self) -> tuple[Condition | None, Condition]:
-        """The premise, None without one, and what has to hold."""
-        words = [token.text if token.kind == "word" else "" for token in self.tokens]
-        if words[0] != "if":
-            return None, self._read(0, len(words) - 1)
-        if "then" not in words:
-            raise self.wrong("expected 'then' after the condition", self.tokens[-1])
-        then = words.index("then")
-        return self._read(1, then), self._read(then + 1, len(words) - 1)
-
-    def _read(self, start: int, stop: int) -> Condition:
-        """The condition in some of the tokens."""
-        part = self.tokens[start:stop]
-        opened: list[Token] = []
-        for before, token in zip([None, *part], part, strict=False):
-            if before is not None and token.is_operand and (before.is_operand or before.text == ")"):
-                raise self.wrong(f"expected an operator before {token.text!r}", token)
-            if token[:2] == ("sign", "("):
-                opened.append(token)
-            elif token[:2] == ("sign", ")"):
-                if not opened:
-                    raise self.wrong("this parenthesis was not opened", token)
-                opened.pop()
-        if opened:
-            raise self.wrong("this parenthesis is not closed", opened[-1])
-        python = ["x" if t.is_operand else "==" if t.text == "=" else t.text for t in part]
-        self.first = start
+    def parsed(self, start: int, stop: int) -> ast.expr:
+        """The condition in a part of the text; the columns of its nodes are positions in the whole text."""
+        part = self.python[start:stop].lstrip()
+        shift = stop - len(part)
         try:
-            tree = ast.parse("\n".join(["(", *python, ")"]), mode="eval").body
+            tree = ast.parse(part, mode="eval").body
         except SyntaxError as error:
-            at = self.tokens[min(max(start + (error.lineno or 0) - 2, start), stop)]
-            raise self.wrong("a number or a column is missing here", at) from None
-        self._refuse_deep(tree)
-        return self._condition(tree)
-
-    def _refuse_deep(self, tree: ast.expr) -> None:
+            at = error.offset - 1 if error.offset else len(part.rstrip())
+            raise _error(self.text, error.msg, shift + at) from None
         level: list[ast.AST] = [tree]
-        for _ in range(2 * MOST_DEEP):
+        for _ in range(MOST_DEEP):
             level = [child for node in level for child in ast.iter_child_nodes(node)]
         if level:
             raise ValueError(f"rule: nested too deeply: {self.text[:60]}... For a long sum use sum(a, b, ...).")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.expr):
+                node.col_offset += shift
+        self.holds(tree, np.zeros((1, len(self.space))))  # so that errors show
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Compare) and not self.columns(node):
+                raise self._wrong("no column is in this comparison", node)
+        return tree
 
-    def _token(self, node: ast.expr) -> Token:
-        """The first token of a node."""
-        return self.tokens[self.first + max(node.lineno - 2, 0)]
+    def _wrong(self, what: str, node: ast.expr) -> ValueError:
+        """An error that points at a node."""
+        return _error(self.text, what, node.col_offset)
+
+    def _token(self, node: ast.AST) -> Token | None:
+        """The name or constant that a node is; None for anything else."""
+        return self.tokens[node.col_offset] if isinstance(node, ast.Name) else None
+
+    def columns(self, *nodes: ast.expr) -> set[int]:
+        """The positions of the columns that occur in nodes."""
+        names = {token.text for node in nodes for part in ast.walk(node) if (token := self._token(part)) is not None}
+        return {self.places[name] for name in names if name in self.places}
 
     # -- conditions --------------------------------------------------------------------------------------
 
-    def _condition(self, node: ast.expr) -> Condition:
+    def holds(self, node: ast.expr, X: FloatArray) -> BoolArray:
+        """For which points a condition is true."""
         match node:
-            case ast.BoolOp(ast.And(), values):
-                return _all_of([self._condition(value) for value in values])
-            case ast.BoolOp(ast.Or(), values):
-                parts = [self._condition(value) for value in values]
-                words = " or ".join(part.words for part in parts)
-                return Condition(words, lambda X: np.any([part.of(X) for part in parts], axis=0))
+            case ast.BoolOp(op, values):
+                combine = np.all if isinstance(op, ast.And) else np.any
+                return np.asarray(combine([self.holds(value, X) for value in values], axis=0))
             case ast.UnaryOp(ast.Not(), operand):
-                inner = self._condition(operand)
-                return Condition(f"not ({inner.words})", lambda X: ~inner.of(X))
+                return ~self.holds(operand, X)
             case ast.Compare(left, ops, comparators):
                 sides = zip([left, *comparators], ops, comparators, strict=False)
-                return _all_of([self._comparison(a, op, b) for a, op, b in sides])
-        raise self.wrong(f"expected a comparison, such as {listed(WORDS)}, after this", node)
+                return np.asarray(np.all([self._compared(a, type(op), b, X) for a, op, b in sides], axis=0))
+        raise self._wrong("expected a comparison, such as <= or ==", node)
 
-    def _comparison(self, a: ast.expr, op: ast.cmpop, b: ast.expr) -> Condition:
-        left = self._side(a)
-        if isinstance(op, (ast.In, ast.NotIn)):
-            within = self._membership(left, a, b.elts if isinstance(b, ast.Tuple) else [b])
-            return within if isinstance(op, ast.In) else Condition(f"not ({within.words})", lambda X: ~within.of(X))
-        return self._compared(SIGNS[type(op)], left, self._side(b), a, b)
+    def _compared(self, a: ast.expr, op: type[ast.cmpop], b: ast.expr, X: FloatArray) -> BoolArray:
+        if op in (ast.In, ast.NotIn):
+            elements = b.elts if isinstance(b, ast.Tuple) else [b]
+            if not elements:
+                raise self._wrong("expected at least one value", b)
+            within = np.any([self._compared(a, ast.Eq, element, X) for element in elements], axis=0)
+            return np.asarray(within if op is ast.In else ~within)
+        for node in (a, b):
+            j = self._category_column(node)
+            if j is not None and op not in (ast.Eq, ast.NotEq) and not self.space.features[j].ordered:
+                raise self._wrong(f"the categories of {self.space.names[j]!r} have no order; use == or !=", node)
+        return COMPARE[op](*self.sides(a, b, X))
 
-    def _compared(self, sign: str, left: Side, right: Side, a: ast.expr, b: ast.expr) -> Condition:
-        compare = COMPARE[sign]
-        if isinstance(left, Expression) and isinstance(right, Expression):
-            columns = left.columns | right.columns
-            if not columns:
-                raise self.wrong("no column is in this comparison", a)
-            equal = (Equality(left, right, columns),) if sign == "==" else ()
-            words = f"{left.words} {WORDS[sign]} {right.words}"
-            return Condition(words, lambda X: compare(left.of(X), right.of(X)), equal)
-        if isinstance(right, Feature) and not isinstance(left, Feature):
-            return self._compared(TURNED.get(sign, sign), right, left, b, a)
-        if not isinstance(left, Feature):
-            raise self.wrong("a value in quotes is compared with a column that has such values", a)
-        if isinstance(right, Feature) or (isinstance(right, Expression) and right.columns):
-            raise self.wrong(f"{left.name!r} holds categories: compare it with one of them, in quotes", b)
-        if sign not in ("==", "!=") and not left.ordered:
-            raise self.wrong(f"the categories of {left.name!r} have no order; use == or !=", a)
-        code, j = self._code(left, b), self.space.names.index(left.name)
-        equal = (Equality(None, _constant(code), frozenset({j})),) if sign == "==" else ()
-        words = f"{left.name} {WORDS[sign]} {self._token(b).text}"
-        return Condition(words, lambda X: compare(X[:, j], np.array(code)), equal)
+    def sides(self, a: ast.expr, b: ast.expr, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Both sides of a comparison: numbers, or codes of categories."""
+        left, right = self._category_column(a), self._category_column(b)
+        if left is not None:
+            return X[:, left], self._code(left, b, X)
+        if right is not None:
+            return self._code(right, a, X), X[:, right]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # no comparison with NaN is true
+            return self._number(a, X), self._number(b, X)
 
-    def _membership(self, left: Side, a: ast.expr, elements: Sequence[ast.expr]) -> Condition:
-        if isinstance(left, Expression):
-            numbers = [self._number(element) for element in elements]
-            if not left.columns or any(number.columns for number in numbers):
-                raise self.wrong("'in' is for a column and a list of values", a)
-            words = f"{left.words} is one of {joined_words([number.words for number in numbers], 'or')}"
-            return Condition(words, lambda X: np.any([is_close(left.of(X), n.of(X)) for n in numbers], axis=0))
-        if not isinstance(left, Feature):
-            raise self.wrong("'in' is for a column and a list of values", a)
-        codes, j = [self._code(left, element) for element in elements], self.space.names.index(left.name)
-        words = f"{left.name} is one of {joined_words([self._token(e).text for e in elements], 'or')}"
-        return Condition(words, lambda X: np.isin(X[:, j], codes))
+    def _category_column(self, node: ast.expr) -> int | None:
+        """The position of the column that a node names, if it holds no numbers."""
+        token = self._token(node)
+        j = self.places.get(token.text) if token is not None and token.kind in ("word", "quoted") else None
+        return None if j is None or self.space.features[j].is_number else j
 
-    def _code(self, feature: Feature, node: ast.expr) -> float:
-        """The code of a category as it is written."""
-        token, codes = self._token(node), codes_of(self.space, feature)
-        text = token.text.capitalize() if token.text.lower() in ("true", "false") and "True" in codes else token.text
-        if not isinstance(node, ast.Name) or text not in codes:
-            raise self.wrong(f"{feature.name!r} has no value {token.text!r}{_close_to(text, codes)}", node)
-        return codes[text]
+    def _code(self, j: int, node: ast.expr, X: FloatArray) -> FloatArray:
+        """The code of a category of feature j, as it is written."""
+        key, token = (j, node.col_offset), self._token(node)
+        if token is None or not (token.is_value or token.kind == "number"):
+            raise self._wrong(f"{self.space.names[j]!r} holds categories: compare it with one of them, in quotes", node)
+        try:
+            if key not in self.codes:
+                self.codes[key] = self.space.features[j].code_in(token.text)
+        except ValueError as error:
+            raise self._wrong(str(error), node) from None
+        return np.full(len(X), self.codes[key])
+
+    def equalities(self, node: ast.expr) -> list[Equality]:
+        """What is equal wherever a condition is true."""
+        match node:
+            case ast.BoolOp(ast.And(), values):
+                return [equality for value in values for equality in self.equalities(value)]
+            case ast.Compare(left, ops, comparators):
+                sides = zip([left, *comparators], ops, comparators, strict=False)
+                return [Equality(self, a, b) for a, op, b in sides if isinstance(op, ast.Eq)]
+        return []
 
     # -- numbers -----------------------------------------------------------------------------------------
 
-    def _side(self, node: ast.expr) -> Side:
-        """A number, a column of categories, or a value of one."""
-        token = self._token(node)
-        if isinstance(node, ast.Name):
-            if token.kind == "text" or (token.kind == "word" and token.text.lower() in ("true", "false")):
-                return token
-            if token.kind != "number" and token.text in self.space.names:
-                feature = self.space.feature(token.text)
-                if not feature.is_number:
-                    return feature
-        return self._number(node)
-
-    def _number(self, node: ast.expr) -> Expression:
-        token = self._token(node)
+    def _number(self, node: ast.expr, X: FloatArray) -> FloatArray:
+        if (token := self._token(node)) is not None:
+            return self._operand(token, node, X)
         match node:
-            case ast.Name():
-                return _constant(float(token.text)) if token.kind == "number" else self._column(token)
             case ast.UnaryOp(ast.USub(), operand):
-                inner = self._number(operand)
-                return Expression(f"-{inner.bracketed}", inner.columns, lambda X: -inner.of(X))
-            case ast.BinOp(left, op, right) if type(op) in SIGNS:
-                return _combined(SIGNS[type(op)], self._number(left), self._number(right))
-            case ast.Call(ast.Name(), args, []) if token.kind == "word" and token.text in FUNCTIONS and args:
-                return self._function(token, [self._number(argument) for argument in args])
-            case ast.Call():
-                raise self.wrong(f"there is no function {token.text!r}; there are {listed(FUNCTIONS)}", token)
-        raise self.wrong("expected a number or a column", node)
+                return -self._number(operand, X)
+            case ast.BinOp(left, op, right) if type(op) in COMBINE:
+                return COMBINE[type(op)](self._number(left, X), self._number(right, X))
+            case ast.Call(function, args):
+                token = self._token(function)
+                if token is None or token.text not in FUNCTIONS or not args:
+                    raise self._wrong(f"expected one of the functions {listed(FUNCTIONS)}, and numbers", node)
+                if token.text == "abs" and len(args) > 1:
+                    raise self._wrong("abs takes one number", node)
+                return FUNCTIONS[token.text](np.array([self._number(argument, X) for argument in args]))
+        raise self._wrong("expected a number or a column", node)
 
-    def _function(self, token: Token, parts: list[Expression]) -> Expression:
-        if token.text == "abs" and len(parts) > 1:
-            raise self.wrong("abs takes one number", token)
-        work, words = FUNCTIONS[token.text]
-        columns = frozenset[int]().union(*(part.columns for part in parts))
-        words = f"{words} {joined_words([part.words for part in parts])}"
-        return Expression(words, columns, lambda X: work(np.array([part.of(X) for part in parts])), is_simple=False)
-
-    def _column(self, token: Token) -> Expression:
-        names = self.space.names
-        if token.kind == "text" or token.text not in names:
-            raise self.wrong(f"there is no column {token.text!r}{_close_to(token.text, names)}", token)
-        j = names.index(token.text)
-        if not self.space.features[j].is_number:
-            raise self.wrong(f"{token.text!r} holds categories, with which nothing can be calculated", token)
-        return Expression(token.text, frozenset({j}), lambda X: X[:, j])
+    def _operand(self, token: Token, node: ast.expr, X: FloatArray) -> FloatArray:
+        if token.kind == "number":
+            return np.full(len(X), float(token.text))
+        if token.is_value:
+            raise self._wrong("a value in quotes is compared with a column that has such values", node)
+        if token.text not in self.places:
+            known = f"there are {listed(self.places)}.{did_you_mean(token.text, self.places)}"
+            raise self._wrong(f"{token.text!r} is not a feature; {known}", node)
+        if not self.space.features[self.places[token.text]].is_number:
+            raise self._wrong(f"{token.text!r} holds categories, with which nothing can be calculated", node)
+        return X[:, self.places[token.text]]
 
 
-def _all_of(parts: list[Condition]) -> Condition:
-    equal = tuple(equality for part in parts for equality in part.equalities)
-    words = " and ".join(part.words for part in parts)
-    return Condition(words, lambda X: np.asarray(np.all([part.of(X) for part in parts], axis=0)), equal)
+@dataclass(frozen=True, eq=False)
+class Equality:
+    """Two sides that are to be equal."""
 
+    formula: Formula
+    left: ast.expr
+    right: ast.expr
 
-def _constant(value: float) -> Expression:
-    return Expression(readable(value), frozenset(), lambda X: np.full(len(X), value))
+    @cached_property
+    def columns(self) -> list[int]:
+        return sorted(self.formula.columns(self.left, self.right))
 
+    def residual(self, X: FloatArray) -> FloatArray:
+        """How far the sides are apart, (n,)."""
+        left, right = self.formula.sides(self.left, self.right, X)
+        return left - right
 
-def _combined(sign: str, left: Expression, right: Expression) -> Expression:
-    """A sum, difference, product or quotient; NaN, of which no comparison is true, after a division by zero."""
-    work, is_product = COMBINE[sign], sign in "*/"
-
-    def of(X: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return work(left.of(X), right.of(X))
-
-    first = left.bracketed if is_product else left.words
-    second = right.words if sign == "+" else right.bracketed
-    return Expression(f"{first} {sign} {second}", left.columns | right.columns, of, is_simple=is_product)
-
-
-def codes_of(space: Space, feature: Feature) -> dict[str, float]:
-    """The codes of a column of categories, by name."""
-    codes = feature.codes(space.held[space.names.index(feature.name)].every)
-    return {str(feature.value(code)): float(code) for code in ([] if codes is None else codes)}
-
-
-def _close_to(word: str, known: Iterable[str]) -> str:
-    """What may have been meant, as the end of an error."""
-    names = list(known)
-    found = difflib.get_close_matches(word, names, n=1)
-    return f"; did you mean {found[0]!r}?" if found else f"; there are {listed(names)}"
+    def is_broken(self, X: FloatArray) -> BoolArray:
+        """For which points the sides differ, (n,)."""
+        return ~is_close(*self.formula.sides(self.left, self.right, X))
 
 
 # -- transitions -------------------------------------------------------------------------------------------
@@ -439,32 +334,24 @@ def _close_to(word: str, known: Iterable[str]) -> str:
 
 def _transition(text: str, space: Space, found: re.Match[str]) -> Rule:
     """The rule in a text such as "purpose: car -> business is impossible"."""
-    name = found[1] or found[2]
-    if name not in space.names:
-        at = found.start(1 if found[1] else 2)
-        raise _error(text, f"there is no column {name!r}{_close_to(name, space.names)}", at)
-    j = space.names.index(name)
-    feature = space.features[j]
-    if feature.is_number:
-        raise _error(text, f"{name!r} holds numbers, and '->' is about categories; see directions", found.start(3))
-    codes, chain, at = codes_of(space, feature), [], found.start(3)
-    for part in found[3].split("->"):
-        word = part.strip().strip("'\"")
-        if word not in codes:
-            here = at + len(part) - len(part.lstrip())
-            raise _error(text, f"{name!r} has no value {word!r}{_close_to(word, codes)}", here)
-        chain.append(word)
-        at += len(part) + len("->")
+    at = found.start(1 if found[1] else 2)
+    try:
+        j = space.index(found[1] or found[2])
+        feature, at = space.features[j], found.start(3)
+        if feature.is_number:
+            raise ValueError(f"{feature.name!r} holds numbers, and '->' is about categories; see directions")
+        places = []
+        for part in found[3].split("->"):
+            places.append(feature.code_in(part.strip().strip("'\"")))
+            at += len(part) + len("->")
+    except ValueError as error:
+        raise _error(text, str(error), at) from None
     only = found[4] == "only"
-    if len(chain) < 2 or (len(chain) > 2 and not only):
-        count = "two values or more" if only else "two values"
-        raise _error(text, f"expected {count} with '->' between", found.start(3))
-    places = [codes[word] for word in chain]
+    if len(places) < 2 or (len(places) > 2 and not only):
+        raise _error(text, f"expected two values{' or more' if only else ''} with '->' between", found.start(3))
     if only:
-        sentence = f"{name} may only go from {' to '.join(chain)}."
-        return Rule(text, sentence, lambda X, x: _is_forward(X[:, j], x[j], places))
-    sentence = f"{name} never goes from {chain[0]} to {chain[1]}."
-    return Rule(text, sentence, lambda X, x: (x[j] != places[0]) | (X[:, j] != places[1]))
+        return Rule(text, lambda X, x: _is_forward(X[:, j], x[j], places))
+    return Rule(text, lambda X, x: (x[j] != places[0]) | (X[:, j] != places[1]))
 
 
 def _is_forward(codes: FloatArray, start: float, places: Sequence[float]) -> BoolArray:
@@ -477,28 +364,20 @@ def _is_forward(codes: FloatArray, start: float, places: Sequence[float]) -> Boo
 # -- moving along equalities -------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
 class EqualitySolver:
     """Moves points so that equalities hold.
 
     Where some of the features of an equality were changed, the others of those make up for the largest change; where
     only one was, an unchanged one does, each point another in turn.
-
-    Args:
-        snap: onto what one feature may hold: from its place and numbers, (n,), to the nearest it can take, (n,).
-        movable: which features may change, (d,). low, high: how far, (d,) each.
     """
 
-    def __init__(
-        self,
-        rules: Sequence[Rule],
-        factual: FloatArray,
-        movable: BoolArray,
-        low: FloatArray,
-        high: FloatArray,
-        snap: Callable[[int, FloatArray], FloatArray],
-    ) -> None:
-        self.rules = [rule for rule in rules if rule.equalities]
-        self.factual, self.movable, self.low, self.high, self.snap = factual, movable, low, high, snap
+    rules: list[Rule]  # with equalities
+    factual: FloatArray
+    movable: BoolArray  # which features may change, (d,)
+    low: FloatArray  # and how far, (d,) each
+    high: FloatArray
+    snap: Callable[[int, FloatArray], FloatArray]  # of feature j the nearest values that it can take, (n,)
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """The points, (n, d), each moved if it has to be; what holds already is left as it is."""
@@ -515,10 +394,8 @@ class EqualitySolver:
         return X
 
     def _moved(self, X: FloatArray, equality: Equality) -> FloatArray:
-        columns = [j for j in sorted(equality.columns) if self.movable[j]]
-        if equality.left is None:
-            for j in columns:
-                X[:, j] = self.snap(j, equality.right.of(X))
+        columns = [j for j in equality.columns if self.movable[j]]
+        if not columns:
             return X
         order = self._order(X, columns)
         for turn in range(len(columns)):

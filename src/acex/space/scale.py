@@ -105,7 +105,9 @@ class Scale:
         if len(gapped):
             deviations[gapped] = [x.std() if len(x) else 0.0 for x in known]
         for j in np.flatnonzero(space.is_nominal):
-            deviations[j] = space.features[j].deviation(reference[:, j])
+            known_codes = reference[reference[:, j] != space.gap_codes[j], j].astype(int)
+            shares = np.bincount(known_codes) / len(known_codes)
+            deviations[j] = np.sqrt(max(1.0 - (shares**2).sum(), 0.0) / 2)
         deviations[deviations < CONSTANT * np.abs(reference).max(axis=0)] = 0.0
         return cls(space, deviations, middle)
 
@@ -162,7 +164,8 @@ class Scale:
         Two categories lie 1 / s apart. Those of features with very many categories come last, and are the codes.
         """
         beside = [self.gap_step * (X[:, self.space.gapped] == MISSING_CODE)] if len(self.space.gapped) else []
-        blocks = (self.space.features[j].block(X[:, j], self.per_unit[j]) for j in self._few)
+        units = self.per_unit / np.sqrt(2)
+        blocks = ((X[:, [j]] == np.arange(self.space.n_codes[j])) * units[j] for j in self._few)
         return [*beside, *blocks, *(X[:, [j]] for j in self._many)]
 
     @cached_property

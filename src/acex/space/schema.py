@@ -13,10 +13,9 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
-from acex.space.columns import Missing, all_at_once, infer_feature, known_values
 from acex.space.feature import Feature, kind_named
-from acex.space.kinds import Ordinal
-from acex.space.space import Space
+from acex.space.kinds import Continuous, Nominal, Ordinal
+from acex.space.space import Missing, Space, all_at_once, infer_feature, known_values
 from acex.values import listed
 
 HEADER = """\
@@ -34,11 +33,6 @@ HEADER = """\
 #   gaps        true: values may be missing, for a model that takes gaps; see --missing keep
 # Rules over several columns stand before the features: rules = ["duration <= 84 - age"]
 """
-WRITTEN: dict[str, Any] = {
-    "name": str, "kind": str, "categories": list, "range": list, "frozen": bool, "direction": str,
-    "weight": (int, float), "unit": str, "grid": (int, float), "digits": int, "gaps": bool,
-    "other": (str, bool, int, float),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,13 @@ class FeatureSchema:
         if self.kind.is_number and not types.is_numeric_dtype(values.dtype):
             word = self.kind.__name__.lower()
             raise ValueError(f"{self.name!r}: kind {word!r} is for numbers, and the column is {values.dtype}.")
-        inferred = self.kind.fields_of(values) if self.missing else {}
+        inferred: dict[str, Any] = {}
+        if self.missing and self.kind.is_number:
+            inferred = {"low": float(values.min()), "high": float(values.max())}
+        elif self.missing and self.kind is Nominal:
+            inferred = {"categories": tuple(sorted(values.unique().tolist()))}
+        elif self.missing and (found := self.kind.infer(self.name, values)) is not None:
+            inferred = {name: getattr(found, name) for name in self.missing}
         return self.kind(self.name, **{**inferred, **self.given})
 
 
@@ -69,30 +69,21 @@ def described(entry: Any) -> FeatureSchema:
     Raises:
         ValueError: a key is missing or unknown, or does not fit the kind.
     """
-    if not isinstance(entry, Mapping):
+    if not isinstance(entry, Mapping) or not {"name", "kind"} <= entry.keys():
         raise ValueError(f"features: expected a table such as {{ name = 'age', kind = 'integer' }}, got {entry!r}.")
-    if "name" not in entry or "kind" not in entry:
-        raise ValueError(f"features: {entry!r}: name and kind are needed.")
-    for key, value in entry.items():
-        if not isinstance(value, WRITTEN.get(key, object)):
-            raise ValueError(f"features: {entry['name']!r}: {key} = {value!r} is of the wrong type; see acex schema.")
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if v != []}
     name, word = given.pop("name"), given.pop("kind")
     kind = kind_named(name, word)
     keys = [f.name for f in fields(kind)[1:]]
-    limits = given.pop("range", None)
-    if limits is not None:
-        if "low" not in keys or len(limits) != 2:
-            what = "[lowest, highest]" if "low" in keys else f"categories, not a range, for kind {word!r}"
-            raise ValueError(f"{name!r}: expected {what}, got range = {list(limits)}.")
+    if "range" in given and "low" in keys:
+        limits = given.pop("range")
+        if not isinstance(limits, tuple) or len(limits) != 2:
+            raise ValueError(f"{name!r}: expected range = [lowest, highest], got {entry['range']!r}.")
         given["low"], given["high"] = limits
-    for key in ("unit", "grid", "digits"):
-        if key in given and not kind.is_number:
-            raise ValueError(f"{name!r}: only numbers have a {key}, got {key} = {given[key]!r} for kind {word!r}.")
     unknown = [key for key in given if key not in keys]
     if unknown:
         known = ["name", "kind", *dict.fromkeys("range" if key in ("low", "high") else key for key in keys)]
-        raise ValueError(f"features: {entry}: unknown {listed(unknown)}; there are {listed(known)}.")
+        raise ValueError(f"{name!r}: kind {word!r} has no {listed(unknown)}; there are {listed(known)}.")
     schema = FeatureSchema(name, kind, given)
     if schema.missing and issubclass(kind, Ordinal):
         raise ValueError(f"{name!r}: an {word} column needs {', '.join(schema.missing)}, from lowest to highest.")
@@ -110,7 +101,6 @@ def read_schema(path: Path) -> list[FeatureSchema]:
         features = written.get("features")
         if not isinstance(features, list) or set(written) - {"rules"} != {"features"}:
             raise ValueError(f"expected features = [...], and perhaps rules = [...], got {listed(written)}.")
-        _rules(written)
         columns = [described(entry) for entry in features]
         names = [column.name for column in columns]
         if len(set(names)) < len(names):
@@ -122,13 +112,9 @@ def read_schema(path: Path) -> list[FeatureSchema]:
 
 def read_rules(path: Path) -> list[str]:
     """The rules in a file that `read_schema` takes."""
-    return _rules(tomllib.loads(path.read_text(encoding="utf-8")))
-
-
-def _rules(written: Mapping[str, Any]) -> list[str]:
-    rules = written.get("rules", [])
+    rules = tomllib.loads(path.read_text(encoding="utf-8")).get("rules", [])
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-        raise ValueError(f"rules: expected texts, such as rules = ['duration <= 84 - age'], got {rules!r}.")
+        raise ValueError(f"{path}: rules: expected texts, such as rules = ['duration <= 84 - age'], got {rules!r}.")
     return rules
 
 
@@ -145,16 +131,14 @@ def with_schema(
         raise ValueError(f"schema: {listed(unknown)} is not a column of the data; there are {listed(frame.columns)}.")
     frame = frame.copy(deep=False)
     for name, column in by_name.items():
-        frame[name] = column.kind.adopted(frame[name])
+        if column.kind is Continuous and types.is_integer_dtype(frame[name].dtype):
+            frame[name] = frame[name].astype("float64")
     features = all_at_once(
-        partial(_feature, by_name.get(str(name)), name, c) for name, c in known_values(frame, missing)
+        partial(by_name[str(name)].feature, c) if str(name) in by_name else partial(infer_feature, str(name), c)
+        for name, c in known_values(frame, missing)
     )
-    return frame, Space(tuple(features), missing=missing).like(frame)
-
-
-def _feature(schema: FeatureSchema | None, name: Any, column: pd.Series[Any]) -> Feature:
-    """The feature by its schema, or inferred from its values."""
-    return infer_feature(str(name), column).as_written(column) if schema is None else schema.feature(column)
+    inferred = frozenset(map(str, frame.columns)) - by_name.keys()
+    return frame, Space(tuple(features), missing=missing, inferred=inferred).like(frame)
 
 
 def schema_text(space: Space) -> str:

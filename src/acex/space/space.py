@@ -1,50 +1,139 @@
 """Rows outside, points inside: `Space` crosses between the two.
 
 A *row* is what people read; a *point* is one float a feature, the code of its value (see `feature`): the number itself,
-or the position in `categories`.
+or the position in `categories`. A column's dtype limits what it can *hold*: of 0.1 the nearest float32, of 300 the
+greatest int8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Set
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
+from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
-from acex.space.columns import (
-    Column,
-    Missing,
-    all_at_once,
-    as_data,
-    as_frame,
-    dtype_from_json,
-    dtype_to_json,
-    holds_gaps,
-    index_of,
-    infer_feature,
-    known_values,
-    labels_from_json,
-    labels_to_json,
-)
-from acex.space.feature import MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
-from acex.space.kinds import Categorical, Numeric
-from acex.values import Remark, did_you_mean, is_missing, listed
+from acex.space.feature import KINDS, MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
+from acex.space.kinds import Categorical, Numeric, refuse
+from acex.values import Remark, as_json, did_you_mean, is_missing, joined_words, listed
 
+T = TypeVar("T")
+Missing: TypeAlias = Literal["drop", "keep"]
+
+IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
+ENOUGH_IDS = 20  # rows that all differ, before a column is believed to identify them
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A feature and the dtype of its column; None for that of the feature."""
+
+    feature: Feature
+    dtype: Any = None
+    none: bool = False  # is a gap written as None, where the dtype leaves it open?
+
+    @cached_property
+    def number_dtype(self) -> np.dtype[Any]:
+        """How numbers are held here: float64 unless the column is coarser or whole."""
+        dtype = getattr(self.dtype, "numpy_dtype", self.dtype)
+        is_number = isinstance(dtype, np.dtype) and dtype.kind in "fiu"
+        return dtype if is_number and self.feature.is_number else np.dtype(np.float64)
+
+    @property
+    def low(self) -> float:
+        """The feature's least value, as it is held here."""
+        return float(self.nearest(self.feature.low))
+
+    @property
+    def high(self) -> float:
+        """The feature's greatest value, as it is held here."""
+        return float(self.nearest(self.feature.high))
+
+    def nearest(self, values: Any) -> FloatArray:
+        """The nearest values that can be held here."""
+        dtype = self.number_dtype
+        if dtype == np.float64:
+            return np.asarray(values, dtype=np.float64)
+        limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+        held: FloatArray = np.clip(values, float(limits.min), float(limits.max)).astype(dtype).astype(np.float64)
+        return np.where(np.equal(values, self.feature.gap), values, held) if self.feature.gaps else held
+
+    @property
+    def every(self) -> FloatArray:
+        """All codes of the feature, as they are held here."""
+        return self.feature.every(self.low, self.high)
+
+    def within(self, pair: Any) -> FloatArray:
+        """The ends that `ranges` leaves of the feature; one such as 0.1, which has no float32, moves inwards."""
+        least, most = self.feature.ends(pair)
+        wanted = np.array([max(least, self.low), min(most, self.high)])
+        held, number = self.nearest(wanted), self.number_dtype.type
+        if held[0] < wanted[0]:
+            held[0] = np.nextafter(number(held[0]), number(np.inf))
+        if held[-1] > wanted[-1]:
+            held[-1] = np.nextafter(number(held[-1]), number(-np.inf))
+        if held[0] > held[-1]:
+            raise ValueError(f"ranges[{self.feature.name!r}]: no value of the feature lies within {pair!r}.")
+        return held
+
+    def listed(self, values: Any) -> FloatArray:
+        """The codes of a list of `values`, ascending; of 0.1 in a column of float32 the nearest."""
+        codes = self.feature.choices(values)
+        held = self.nearest(codes)
+        is_lost = (held < self.low) | (held > self.high) | ((held != codes) & (self.number_dtype.kind != "f"))
+        lost = codes[is_lost & (codes != self.feature.gap)]
+        if len(lost):
+            raise ValueError(
+                f"values[{self.feature.name!r}]: {self.feature.text(self.feature.value(lost[0]), 15)} does not fit "
+                f"the column ({self.dtype}), whose values are {self.feature.span()}."
+            )
+        return np.unique(held)
+
+    def codes(self, values: pd.Series[Any]) -> FloatArray:
+        """The codes of values, as they are held here, (n,); they may lie beyond the feature's ends."""
+        missing = values.isna().to_numpy(dtype=bool)
+        if missing.any() and self.feature.gaps:
+            x = np.full(len(values), self.feature.gap)
+            x[~missing] = self.codes(values[~missing])
+            return x
+        _refuse_missing(self.feature.name, values)
+        x = self.feature.encode(values)
+        return self.nearest(x) if self.number_dtype.kind == "f" else x
+
+    def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
+        """The column for codes, (n,): a gap is what the dtype has for it."""
+        known = np.flatnonzero(x != self.feature.gap)
+        if len(known) == len(x):
+            return self.feature.decode(x, dtype)
+        column = self.feature.decode(x[known], dtype).set_axis(known).reindex(range(len(x)))
+        return column.where(column.notna(), None) if self.none else column
+
+    def encode(self, values: pd.Series[Any]) -> FloatArray:
+        """The codes of values, as they are held here, (n,)."""
+        name, low, high = self.feature.name, self.low, self.high
+        x = self.codes(values)
+        bad = ((x < low) | (x > high)) & (x != self.feature.gap)
+        if bad.any():
+            ends = " to ".join(self.feature.text(self.feature.value(end), 15) for end in (low, high))
+            advice = f"widen the feature: ranges={{{name!r}: (low, high)}}, or a space of your own."
+            refuse(name, values, bad, f"is outside {ends}. If it is a real value, {advice}")
+        return x
 
 
 @dataclass(frozen=True)
 class Space:
     """The features of a row, in order, and how rows are written down.
 
-    `columns` and `dtypes` are those of the data frame that rows come from, `nested` says whether the columns have
-    several levels; `array_dtype` is set instead when rows come as a 2-D array. `Space.infer(data)` and
-    `space.like(data)` fill them in, so that `decode` gives back exactly what the model is used to. `missing` says what
-    happens to known rows with gaps: "drop" leaves them out, "keep" is for models that accept gaps.
+    `columns` and `dtypes` are those of the data frame that rows come from; `array_dtype` is set instead when rows come
+    as a 2-D array. `Space.infer(data)` and `space.like(data)` fill them in, so that `decode` gives back exactly what
+    the model is used to. `missing` says what happens to known rows with gaps: "drop" leaves them out, "keep" is for
+    models that accept gaps.
 
     Example:
         >>> import acex
@@ -58,9 +147,11 @@ class Space:
     columns: tuple[Hashable, ...] | None = field(default=None, kw_only=True)
     dtypes: tuple[Any, ...] | None = field(default=None, kw_only=True)
     array_dtype: Any = field(default=None, kw_only=True)
-    nested: bool = field(default=False, kw_only=True)
     nones: tuple[int, ...] = field(default=(), kw_only=True)  # columns of objects in which a gap is None
     missing: Missing = field(default="drop", kw_only=True)
+    inferred: frozenset[str] = field(
+        default=frozenset(), kw_only=True, compare=False
+    )  # features that were not declared
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
@@ -90,11 +181,6 @@ class Space:
     def n_codes(self) -> IntArray:
         """How many codes each feature without an order has, 0 for the others, (d,)."""
         return np.array([0 if f.ordered else int(f.high) + 1 for f in self.features])
-
-    @cached_property
-    def grid(self) -> FloatArray:
-        """The step in which a search moves each feature, (d,); 0 for any float."""
-        return np.array([float(f.grid) for f in self.features])
 
     @cached_property
     def is_whole(self) -> BoolArray:
@@ -138,6 +224,19 @@ class Space:
         """Which values are missing, of the shape of the points."""
         return np.asarray(self.gap_codes == X)
 
+    def without_identifiers(self, X: FloatArray) -> FloatArray:
+        """Known points, (m, d), with the same value everywhere in columns that only identify a row.
+
+        These are frozen, were not declared, and have another value in every row. What goes with such a value, such as
+        the time at which an id was given, would otherwise look like a property of the row.
+        """
+        for j, feature in enumerate(self.features):
+            known = X[X[:, j] != feature.gap, j]
+            is_unique = len(known) >= ENOUGH_IDS and len(np.unique(known)) == len(known)
+            if feature.frozen and feature.name in self.inferred and is_unique:
+                X = np.where(np.arange(len(self)) == j, known[0], X)
+        return X
+
     # -- making one ------------------------------------------------------------------------------
 
     @classmethod
@@ -168,8 +267,8 @@ class Space:
         prefix = "" if isinstance(data, pd.DataFrame) else "x"
         columns = [(f"{prefix}{label}", column) for label, column in known_values(frame, missing)]
         features = all_at_once(partial(infer_feature, name, column) for name, column in columns)
-        features = [feature.as_written(column) for feature, (_, column) in zip(features, columns, strict=True)]
-        return cls(tuple(features), missing=missing).like(data).adjust(other=other).with_grid(grid)
+        space = cls(tuple(features), missing=missing, inferred=frozenset(name for name, _ in columns))
+        return space.like(data).adjust(other=other).with_grid(grid)
 
     def like(self, data: Rows) -> Space:
         """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
@@ -182,12 +281,12 @@ class Space:
         frame = as_data(data)
         if isinstance(data, pd.DataFrame):
             columns = self._match_columns(frame.columns, "data")
-            dtypes, nested = tuple(frame[c].dtype for c in columns), isinstance(frame.columns, pd.MultiIndex)
-            written = replace(self, columns=columns, dtypes=dtypes, nested=nested, array_dtype=None)
+            dtypes = tuple(frame[c].dtype for c in columns)
+            written = replace(self, columns=columns, dtypes=dtypes, array_dtype=None)
         else:
             if frame.shape[1] != len(self):
                 raise ValueError(f"data has {frame.shape[1]} columns, the space {len(self)} features.")
-            written = replace(self, columns=None, dtypes=None, nested=False, array_dtype=np.asarray(data).dtype)
+            written = replace(self, columns=None, dtypes=None, array_dtype=np.asarray(data).dtype)
         all_at_once(partial(column.feature.check, column.dtype) for column in written.held)
         if self.missing == "drop":
             return written
@@ -212,22 +311,17 @@ class Space:
         """
         if isinstance(freeze, str):
             raise ValueError(f"freeze takes a list of names, got the text {freeze!r}; write [{freeze!r}].")
+        given: dict[str, Mapping[str | int, Any] | None] = {
+            "frozen": dict.fromkeys(freeze, True), "direction": directions, "weight": weights,
+            "unit": units, "other": other,
+        }  # fmt: skip
         features = list(self.features)
-        for name in freeze:
-            j = self.index(name)
-            features[j] = replace(features[j], frozen=True)
-        given: dict[str, Any] = {"direction": directions, "weight": weights, "unit": units}
         for what, by_name in given.items():
-            for j, value in self.by_index(f"{what}s", by_name).items():
-                if what == "unit" and not features[j].is_number:
-                    raise ValueError(f"{features[j].name!r}: only numbers have a unit, got {value!r} for categories.")
+            for j, value in self.by_index(what, by_name).items():
+                if what not in (f.name for f in fields(features[j])):
+                    raise ValueError(f"{features[j].name!r}: a feature of kind {features[j].kind} has no {what}.")
                 new: dict[str, Any] = {what: value}
                 features[j] = replace(features[j], **new)
-        for j, category in self.by_index("other", other).items():
-            feature = features[j]
-            if not isinstance(feature, Categorical):
-                raise ValueError(f"other[{feature.name!r}]: only categories have one, and this is {feature.kind}.")
-            features[j] = replace(feature, other=category)
         return replace(self, features=tuple(features))
 
     def with_grid(self, grid: Grids) -> Space:
@@ -262,22 +356,9 @@ class Space:
             ends = np.array(features[j].ends(pair))
             features[j] = features[j].reaching(ends[np.isfinite(ends)])
         for j, wanted in lists.items():
-            known = [value for value in features[j].wanted(wanted) if value is not None]
-            features[j] = features[j].reaching(features[j].choices(known)) if known else features[j]
+            codes = features[j].choices(wanted)
+            features[j] = features[j].reaching(codes[codes != features[j].gap])
         return replace(self, features=tuple(features))
-
-    def split_limits(self, limits: Mapping[Any, Any] | None) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """Ranges and values from one mapping that holds both, as acex 0.2 wrote it.
-
-        Lists of categories, and [None] for a gap, are values; everything else is a range.
-        """
-        ranges: dict[Any, Any] = {}
-        values: dict[Any, Any] = {}
-        for j, wanted in self.by_index("ranges", limits).items():
-            is_gap = isinstance(wanted, (list, tuple, Set)) and len(wanted) == 1 and all(map(is_missing, wanted))
-            target = values if self.features[j].lists_codes or is_gap else ranges
-            target[self.names[j]] = wanted
-        return ranges, values
 
     def reaching(self, rows: Rows) -> tuple[Space, FloatArray]:
         """The same space, its numeric ranges widened to hold these rows, and their points in it, (n, d)."""
@@ -289,31 +370,20 @@ class Space:
         space = replace(self, features=tuple(features))
         return space, space.encode(rows)
 
-    def out_of_range(self, x: FloatArray) -> tuple[Remark, ...]:
-        """A remark for each value of a point, (d,), that lies outside the space."""
-        is_outside = ((x < self.low) | (x > self.high)) & ~self.is_gap(x)
-        outside = [(self.features[j], x[j]) for j in np.flatnonzero(is_outside)]
-        return tuple(
-            Remark(
-                "out_of_range",
-                f"{f.name!r}: {f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it.",
-                (f.name,),
-            )
-            for f, code in outside
-        )
-
-    def unknown_categories(self, rows: Rows) -> tuple[Remark, ...]:
-        """A remark for each value of rows that is no known category and counts as `other`."""
-        if not any(isinstance(f, Categorical) and f.other is not None for f in self.features):
-            return ()
-        pairs = zip(self.features, self._columns_of(rows), strict=True)
-        found = [(f, v) for f, values in pairs if isinstance(f, Categorical) for v in f.unknown(values)]
-        return tuple(
-            Remark(
-                "unknown_category", f"{f.name!r}: {v!r} is not a known category and counts as {f.other!r}.", (f.name,)
-            )
-            for f, v in found
-        )
+    def remarks_on(self, row: Rows, x: FloatArray) -> tuple[Remark, ...]:
+        """A remark for each value of a row, whose point is x, (d,), that the space does not know."""
+        out = []
+        for f, values, code, low, high in zip(
+            self.features, self._columns_of(row), x, self.low, self.high, strict=True
+        ):
+            if not low <= code <= high and code != f.gap:
+                what = f"{f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it"
+                out.append(Remark("out_of_range", f"{f.name!r}: {what}.", (f.name,)))
+            if isinstance(f, Categorical):
+                what = f"is not a known category and counts as {f.other!r}."
+                unknown = f.unknown(values.dropna())
+                out += [Remark("unknown_category", f"{f.name!r}: {value!r} {what}", (f.name,)) for value in unknown]
+        return tuple(out)
 
     def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
         """What a mapping from names gives, such as `ranges`, by position of the feature."""
@@ -360,20 +430,16 @@ class Space:
 
     def _match_columns(self, columns: pd.Index[Any], where: str) -> tuple[Hashable, ...]:
         """The label of each feature's column among `columns`, in the order of the features."""
-        if any(c is not None and is_missing(c) for c in columns):
-            raise ValueError(f"{where}: every column needs a name, got {listed(columns)}.")
+        if any(is_missing(label) or isinstance(label, tuple) for label in columns):
+            raise ValueError(f"{where}: every column needs one name, got {listed(columns)}.")
         by_name: dict[str, Hashable] = {str(c): c for c in columns}
         if len(by_name) < len(columns):
             raise ValueError(f"{where}: column names must differ, got {listed(columns)}.")
         names = self.names
-        missing = [name for name in names if name not in by_name]
-        extra = by_name.keys() - set(names)
-        if missing:
-            raise ValueError(
-                f"{where}: missing {listed(missing)}; expected the columns {listed(names)}, got {listed(columns)}."
-            )
-        if extra:
-            raise ValueError(f"{where}: unknown column {listed(sorted(extra))}; expected only {listed(names)}.")
+        differ = {"missing": [n for n in names if n not in by_name], "unknown": sorted(by_name.keys() - set(names))}
+        if any(differ.values()):
+            what = ", ".join(f"{word} {listed(some)}" for word, some in differ.items() if some)
+            raise ValueError(f"{where}: {what}; expected the columns {listed(names)}, got {listed(columns)}.")
         return tuple(by_name[name] for name in names)
 
     def decode(self, X: FloatArray) -> Rows:
@@ -387,7 +453,7 @@ class Space:
             return out
         columns = [column.decode(x, column.dtype) for column, x in zip(self.held, X.T, strict=True)]
         frame = pd.DataFrame(dict(enumerate(columns)))
-        frame.columns = index_of(self.columns or self.names, nested=self.nested)
+        frame.columns = pd.Index(self.columns or self.names)
         return frame
 
     def snap(self, X: FloatArray) -> FloatArray:
@@ -431,8 +497,7 @@ class Space:
     def form(self) -> dict[str, Any]:
         """How rows are written down, in plain values; `rows_in_form` follows it."""
         return {
-            "columns": None if self.columns is None else labels_to_json(self.columns),
-            **({"nested": True} if self.nested else {}),
+            "columns": None if self.columns is None else [as_json(label) for label in self.columns],
             **({"nones": list(self.nones)} if self.nones else {}),
             "dtypes": None if self.dtypes is None else [dtype_to_json(d) for d in self.dtypes],
             "array_dtype": None if self.array_dtype is None else str(self.array_dtype),
@@ -444,10 +509,187 @@ class Space:
         columns, dtypes, array_dtype = data["columns"], data["dtypes"], data["array_dtype"]
         return cls(
             tuple(feature_from_json(f) for f in data["features"]),
-            columns=None if columns is None else labels_from_json(columns),
-            nested=data.get("nested", False),
+            columns=None if columns is None else tuple(columns),
             nones=tuple(data.get("nones", ())),
             missing=data.get("missing", "drop"),
             dtypes=None if dtypes is None else tuple(dtype_from_json(d) for d in dtypes),
             array_dtype=None if array_dtype is None else np.dtype(array_dtype),
         )
+
+
+# -- tables and their columns ---------------------------------------------------------------------------------
+
+
+def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
+    missing = values.isna().to_numpy()
+    if missing.any():
+        count = f"{int(missing.sum())} of {len(values)} values are missing (first in row {int(missing.argmax())})"
+        keep = 'missing="keep" (in the shell --missing keep)'
+        raise ValueError(
+            f"{name!r}: {'the value is missing' if len(values) == 1 else count}. Fill in values, or drop the column; "
+            f"or, for a model that takes gaps and a column that holds them, {keep}."
+        )
+
+
+def holds_gaps(dtype: Any) -> bool:
+    """Can a column of this dtype hold a gap?"""
+    return not (isinstance(dtype, np.dtype) and dtype.kind in "iub")
+
+
+def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
+    """The feature whose values these are, none of which is missing; see `Space.infer`."""
+    _refuse_missing(name, column)
+    for kind in reversed(KINDS.values()):
+        feature = kind.infer(name, column)
+        if feature is not None:
+            return replace(feature, frozen=True) if _is_identifier(feature, column) else feature
+    dtype = column.dtype
+    if isinstance(dtype, pd.PeriodDtype):
+        raise ValueError(f"{name!r}: holds periods ({dtype}). Turn them into dates: .dt.to_timestamp().")
+    if types.is_timedelta64_dtype(dtype):
+        raise ValueError(f"{name!r}: holds durations ({dtype}). Turn them into numbers: .dt.total_seconds().")
+    found = ", ".join(f"{v!r} ({kind.__name__})" for kind, v in {type(v): v for v in column.tolist()}.items())
+    raise ValueError(
+        f"{name!r}: expected numbers only or texts only, got {found}. Convert the column, or declare it as "
+        f"acex.Nominal({name!r}, (...))."
+    )
+
+
+def _is_identifier(feature: Feature, column: pd.Series[Any]) -> bool:
+    """Is this a distinct whole number for each row, by its name an identifier? Such a column is frozen."""
+    is_whole = feature.is_number and feature.grid >= 1 and float(feature.grid).is_integer()
+    is_named = IDENTIFIER.search(feature.name) is not None
+    return is_named and is_whole and len(column) >= ENOUGH_IDS and column.is_unique
+
+
+def as_frame(rows: Rows) -> pd.DataFrame:
+    """Rows of any accepted form as a new data frame; arrays get the columns 0, 1, ..."""
+    match rows:
+        case pd.DataFrame():
+            return rows.copy(deep=False)
+        case pd.Series():
+            return pd.DataFrame([rows.tolist()], columns=rows.index)
+        case Mapping():
+            return pd.DataFrame({name: [value] for name, value in rows.items()})
+    if isinstance(rows, list) and rows and all(isinstance(r, Mapping) for r in rows):
+        return pd.DataFrame(rows)
+    array = np.asarray(rows)
+    if array.ndim not in (1, 2):
+        what = f"{type(rows).__name__} of {array.ndim} dimensions"
+        raise ValueError(f"Expected rows as a DataFrame, a Series, a mapping or a 2-D array, got {what}.")
+    return pd.DataFrame(np.atleast_2d(array))
+
+
+def as_data(data: Rows) -> pd.DataFrame:
+    """Known rows, a DataFrame or a 2-D array, as a new data frame."""
+    if not isinstance(data, pd.DataFrame) and np.ndim(data) != 2:
+        raise ValueError(f"data must be a DataFrame or a 2-D array, got {type(data).__name__}.")
+    return as_frame(data)
+
+
+def dtype_to_json(dtype: Any) -> Any:
+    """The dtype in plain values."""
+    if not isinstance(dtype, pd.CategoricalDtype):
+        return str(dtype)
+    categories = dtype.categories.tolist()
+    written = [as_json(c) for c in categories]
+    of = str(dtype.categories.dtype)
+    if written != categories or (of == "object" and all(isinstance(c, str) for c in categories)):
+        of = "str"  # also what pandas 2 calls object
+    return {"categories": written, "of": of, "ordered": bool(dtype.ordered)}
+
+
+def dtype_from_json(written: Any) -> Any:
+    """The dtype that `dtype_to_json` wrote down."""
+    if written == "str":
+        return pd.Series([""]).dtype  # object before pandas 3
+    if not isinstance(written, dict):
+        return types.pandas_dtype(written)
+    return pd.CategoricalDtype(pd.Index(written["categories"], dtype=written["of"]), ordered=written["ordered"])
+
+
+def rows_in_form(values: list[list[Any]], form: Mapping[str, Any]) -> Rows:
+    """Rows as a model is used to them, from plain values and what `Space.form` wrote down."""
+    if form["array_dtype"] is not None:
+        return np.array(values, dtype=form["array_dtype"])
+    frame = pd.DataFrame(values)
+    if form["dtypes"] is not None:
+        dtypes = [dtype_from_json(written) for written in form["dtypes"]]
+        frame = pd.DataFrame({c: frame[c].astype(d) for c, d in zip(frame.columns, dtypes, strict=True)})
+        for j in form.get("nones", ()):
+            frame[j] = frame[j].where(frame[j].notna(), None)
+    if form["columns"] is not None:
+        frame.columns = pd.Index(form["columns"])
+    return frame
+
+
+# -- missing values, and all errors of a table at once --------------------------------------------------------
+
+
+def is_complete(data: Rows) -> BoolArray:
+    """Which rows of a frame or an array have no gap, (n,)."""
+    gaps = data.isna().to_numpy() if isinstance(data, pd.DataFrame) else pd.isna(np.asarray(data))
+    return np.asarray(~gaps.any(axis=1), dtype=bool)
+
+
+def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashable, pd.Series[Any]]]:
+    """The label of each column, and its values that are not missing.
+
+    Raises:
+        ValueError: there are none.
+    """
+    rows = data[is_complete(data)] if missing == "drop" and len(data) else data
+    if len(rows) < min(len(data), 1):
+        raise ValueError(
+            f"every row of data has a gap: {_counted(data)}. Leave out the columns that have most of them (in the "
+            f"shell --drop), or fill them in."
+        )
+    empty = [label for label, column in rows.items() if len(rows) and column.isna().all()]
+    if empty:
+        raise ValueError(f"{listed(empty)}: every value is missing. Leave out the column (in the shell --drop).")
+    for label, column in rows.items():
+        yield label, column.dropna().infer_objects()
+
+
+def drop_incomplete(data: Rows, outcomes: Any, missing: Missing) -> tuple[Rows, Any, tuple[Remark, ...]]:
+    """The rows that a space with this `missing` keeps, with their outcomes, and a remark about those dropped.
+
+    If every row has a gap, all are kept: `Space.infer` and `Space.encode` raise the error.
+    """
+    if missing == "keep" or not (isinstance(data, pd.DataFrame) or np.ndim(data) == 2):
+        return data, outcomes, ()
+    complete = is_complete(data)
+    if complete.all() or not complete.any():
+        return data, outcomes, ()
+    n = int((~complete).sum())
+    counts = _counted(data if isinstance(data, pd.DataFrame) else pd.DataFrame(data))
+    what = f"{n} of {len(complete)} rows of data {'has a gap and was' if n == 1 else 'have gaps and were'} left out"
+    if outcomes is not None and len(outcomes) == len(complete):
+        outcomes = [outcome for outcome, keep in zip(outcomes, complete, strict=True) if keep]
+    return data[complete], outcomes, (Remark("rows_dropped", f"{what} ({counts})."),)
+
+
+def _counted(table: pd.DataFrame) -> str:
+    """In which columns values are missing, and how many."""
+    counts = table.isna().sum().sort_values(ascending=False, kind="stable")
+    return joined_words([f"{name} {n}" for name, n in counts[counts > 0].items()], most=6)
+
+
+def all_at_once(work: Iterable[Callable[[], T]]) -> list[T]:
+    """The results of all functions; errors are raised together.
+
+    Raises:
+        ValueError: with the message of each function that failed.
+    """
+    done: list[T] = []
+    problems: list[str] = []
+    for piece in work:
+        try:
+            done.append(piece())
+        except ValueError as error:
+            problems.append(str(error))
+    if len(problems) == 1:
+        raise ValueError(problems[0])
+    if problems:
+        raise ValueError("\n- ".join([f"{len(problems)} columns cannot be taken as they are:", *problems]))
+    return done

@@ -19,7 +19,6 @@ from acex.options import BY_NAME, DECLARED, Options
 from acex.plan.target import Measured, Target
 from acex.search.search import as_strategy
 from acex.space.feature import Feature
-from acex.space.rules import Rule
 from acex.studio.serializers import YES_NO, titles
 from acex.studio.workspace import Workspace
 from acex.values import as_json, did_you_mean, is_count, is_missing, listed
@@ -251,5 +250,5 @@ def option_sentences(options: Mapping[str, Any], row: Mapping[str, Any], workspa
         for name, declared in PLAIN.items()
         if name != "budget" and options.get(name) not in (None, declared.default)
     ]
-    out += [Rule.of(text, space).sentence for text in options.get("rules") or ()]
-    return [sentence[0].upper() + sentence[1:] for sentence in out]
+    out = [sentence[0].upper() + sentence[1:] for sentence in out]
+    return [*out, *(options.get("rules") or ())]

@@ -136,7 +136,7 @@ class Workspace:
         card |= {"bars": counts.tolist(), "middle": feature.value(feature.rounded(np.array([np.median(x)]))[0])}
         if feature.is_number:
             return card | {"low": plain(feature.low), "high": plain(feature.high), "grid": feature.grid}
-        places = feature.snap(np.linspace(low, high, PLACES + 1))
+        places = feature.rounded(np.linspace(low, high, PLACES + 1))
         # Only the feature knows how to write them; no two places stand for the same value.
         texts = list(dict.fromkeys(feature.text(feature.value(code)) for code in places))
         card |= {"places": texts, "low": texts[0], "high": texts[-1], "middle": feature.text(card["middle"])}

@@ -37,7 +37,7 @@ def test_rows_with_gaps_are_left_out_counted_and_said() -> None:
     data.loc[[0, 1], "income"] = np.nan
     data.loc[[1, 2], "smoker"] = None
     e = acex.explain(rule, data.iloc[9], data=data, outcomes=labels, budget=6)
-    assert "3 of 60 rows of data have gaps and were left out (income 2, smoker 2)." in map(str, e.remarks)
+    assert "3 of 60 rows of data have gaps and were left out (income 2 and smoker 2)." in map(str, e.remarks)
     assert e.settings["n_reference"] == 57
     assert_frame_equal(e.trace, whole.trace)
 
@@ -60,17 +60,8 @@ def test_a_table_without_a_whole_row_says_where_the_gaps_are() -> None:
 
 
 def test_a_number_for_each_row_stays_as_it_is() -> None:
-    data = people().assign(customer_id=np.arange(60) + 1000, cycle=np.arange(60))
-    assert [f.name for f in Space.infer(data).features if f.frozen] == ["customer_id"]
-
-
-@pytest.mark.parametrize("said", [True, "True", "true", "yes", 1, "1", np.True_])
-def test_yes_and_no_are_known_in_other_words(said: Any) -> None:
-    for column in (["yes", "no"], [True, False], ["Yes", "No"], ["True", "False"]):
-        space = Space.infer(pd.DataFrame({"smoker": column * 5}))
-        assert space.decode(space.encode({"smoker": said}))["smoker"].tolist() == column[:1]
-    with pytest.raises(ValueError, match="'smoker'"):
-        space.encode({"smoker": "maybe"})
+    data = people().assign(customer_id=np.arange(60) + 1000, cycle=np.arange(60), row=np.arange(60.0))
+    assert [f.name for f in Space.infer(data).features if f.frozen] == ["customer_id", "row"]
 
 
 def test_all_problems_of_a_table_are_told_at_once() -> None:
@@ -117,15 +108,11 @@ STAMPS = st.datetimes(pd.Timestamp("1900").to_pydatetime(), pd.Timestamp("2100")
 
 @st.composite
 def any_column(draw: Any, n: int) -> Any:
-    """A column of any dtype that there is, dates and durations of any resolution included."""
-    kind = draw(st.sampled_from(["plain", "date", "duration", "zone"]))
+    """A column of any dtype that there is, dates of any resolution included."""
+    kind = draw(st.sampled_from(["plain", "date", "zone"]))
     if kind == "plain":
         return draw(columns(n))
     unit = draw(st.sampled_from(["s", "ms", "us", "ns"]))
-    if kind == "duration":
-        whole = draw(st.lists(st.integers(-(10**6), 10**6), min_size=n, max_size=n))
-        lengths: Any = pd.Series(pd.to_timedelta(whole, unit="s"))
-        return lengths.astype(f"timedelta64[{unit}]")
     stamps: Any = pd.Series(pd.to_datetime(draw(st.lists(STAMPS, min_size=n, max_size=n))))
     stamps = stamps.dt.floor(draw(st.sampled_from(["D", "h", "s"]))).astype(f"datetime64[{unit}]")
     return stamps.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo") if kind == "zone" else stamps

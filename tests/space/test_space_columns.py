@@ -82,8 +82,8 @@ def test_ints_at_the_edge_of_exact_floats_are_inferred_and_one_beyond_is_refused
     ("column", "message"),
     [
         ([None, np.nan], "every row of data has a gap: c 2"),
-        ([1.0, np.inf], "'c': holds an infinite value, inf"),
-        ([1.0, -np.inf], "'c': holds an infinite value, -inf"),
+        ([1.0, np.inf], "'c': .* inf"),
+        ([1.0, -np.inf], "'c': .* -inf"),
         (pd.period_range("2020", periods=2, freq="D"), r"'c': holds periods .period\[D\].*to_timestamp"),
         ([1, "a"], r"'c': expected numbers only or texts only, got 1 \(int\), 'a' \(str\)"),
         ([1j, 2j], "'c': expected numbers only or texts only"),
@@ -115,9 +115,9 @@ def test_a_column_of_identifiers_is_refused() -> None:
         (Continuous("c", 0, 9), [True, False], "'c': declared Continuous, but .* bool.*Nominal"),
         (Integer("c", 0, 9), pd.Categorical([1, 2]), "'c': declared Integer, but .* category"),
         (Integer("c", 0, 9), pd.array(["1", "2"], dtype="string"), "'c': declared Integer, but .* str"),
-        (Nominal("c", ("x", "y")), pd.Categorical(["x", "x"]), "'c': 'y' has no place in the column"),
-        (Nominal("c", (1, 2.5)), [1, 1], "'c': 2.5 has no place in the column in data, which is int64"),
-        (Ordinal("c", (1, 300)), np.array([1, 1], dtype=np.int8), "'c': 300 has no place .* int8"),
+        (Nominal("c", ("x", "y")), pd.Categorical(["x", "x"]), r"'c': .*category"),
+        (Nominal("c", (1, 2.5)), [1, 1], r"'c': .*int64.* 2.5"),
+        (Ordinal("c", (1, 300)), np.array([1, 1], dtype=np.int8), r"'c': .*int8.* 300"),
     ],
 )
 def test_a_column_that_cannot_hold_its_feature_is_refused(feature: Any, column: Any, message: str) -> None:
@@ -128,7 +128,7 @@ def test_a_column_that_cannot_hold_its_feature_is_refused(feature: Any, column: 
 def test_an_array_that_cannot_hold_the_feature_is_refused() -> None:
     with pytest.raises(ValueError, match="data"):
         Space((Continuous("c", 0, 9),)).like(np.array([[1], [2]]))
-    with pytest.raises(ValueError, match="'c': 'long' has no place"):
+    with pytest.raises(ValueError, match=r"'c': .*'long'"):
         Space((Nominal("c", ("a", "long")),)).like(np.array([["a"], ["a"]]))
     with pytest.raises(ValueError, match="data"):
         Space((Continuous("c", 0, 9),)).like(np.zeros((3, 2)))

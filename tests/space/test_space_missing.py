@@ -23,11 +23,11 @@ from acex.engine.certificate import parsed
 from acex.ledger import canonical
 from acex.options import Options
 from acex.search.evidence import Points, SearchContext
-from acex.space.columns import holds_gaps, rows_in_form
 from acex.space.cost import Cost
 from acex.space.feature import MISSING_CODE
 from acex.space.rules import Rule
 from acex.space.scale import Quantiles, Scale
+from acex.space.space import holds_gaps, rows_in_form
 from strategies import frames, modest
 
 N = 150
