@@ -256,7 +256,7 @@ LOST = {
 @pytest.mark.parametrize("deed", LOST.values(), ids=LOST)
 def test_what_may_have_been_charged_is_sent_once_and_its_money_is_spent(deed: Deed, waits: list[float]) -> None:
     with serving(deed) as server:
-        box = priced(asking(server.url, token_prices=(1.0, 2.0), money=1.0, answer_limit=1_000_000))
+        box = priced(asking(server.url, token_prices=(1.0, 2.0), money=1.0))
         with pytest.raises(ModelFailed, match="charged"):
             box.ask(ROWS[:1])
         assert len(server.bodies) == 1 and waits == []

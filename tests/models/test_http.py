@@ -10,8 +10,6 @@ import socket
 import sys
 import tracemalloc
 import warnings
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -109,16 +107,7 @@ def test_a_server_that_is_busy_is_asked_again(status: int, waits: list[float]) -
 def test_retry_after_is_honoured(waits: list[float]) -> None:
     with serving(says(429, "", retry_after="7"), says(503, "", retry_after="soon"), labels) as server:
         assert asking(server.url).predict(ROWS) == RIGHT
-    assert waits == [7.0, 1.0]  # what says neither seconds nor a date counts for nothing
-
-
-def test_retry_after_may_be_a_date() -> None:
-    now = datetime.now(UTC)
-    assert transport._seconds(format_datetime(now - timedelta(days=1))) == 0.0
-    assert 3000 < (transport._seconds(format_datetime(now + timedelta(hours=1))) or 0) <= 3600
-    for garbage in ("", "-1", "1.5", "nan", "9" * 5000, "Wed, 99 Oct 2015 07:28:00 GMT"):
-        wait = transport._seconds(garbage)
-        assert wait is None or wait > remote.LONGEST_WAIT, garbage
+    assert waits == [7.0, 1.0]  # anything but seconds is ignored
 
 
 def test_a_server_that_asks_for_too_much_patience_is_reported(waits: list[float]) -> None:
@@ -224,18 +213,20 @@ UNTIL_CLOSED = b"HTTP/1.1 %s\r\n\r\n"
 
 
 @pytest.mark.parametrize("start", [CHUNKS, UNTIL_CLOSED], ids=["chunked", "until closed"])
-def test_an_endless_body_is_cut_while_it_is_read(start: bytes) -> None:
+def test_an_endless_body_is_cut_while_it_is_read(start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "ANSWER_LIMIT", 1_000_000)
     with serving(pours(start % b"200 OK"), labels) as server:
-        with pytest.raises(ModelFailed, match="answer_limit"):
-            asking(server.url, answer_limit=1_000_000).predict(ROWS)
+        with pytest.raises(ModelFailed, match="bytes"):
+            asking(server.url).predict(ROWS)
         assert asking(server.url).predict(ROWS) == RIGHT
         assert server.poured < 20_000_000  # the limit, and what was under way
 
 
-def test_who_says_no_at_endless_length_has_said_no() -> None:
+def test_an_endless_rejection_is_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "ANSWER_LIMIT", 1_000_000)
     with serving(pours(UNTIL_CLOSED % b"401 Unauthorized")) as server:
         with pytest.raises(ModelFailed, match="answered") as caught:
-            asking(server.url, answer_limit=1_000_000).predict(ROWS)
+            asking(server.url).predict(ROWS)
         assert not caught.value.charged
 
 
@@ -250,7 +241,7 @@ def test_a_compressed_answer_is_limited_by_its_decompressed_size() -> None:
         model = asking(server.url)
         tracemalloc.start()
         try:
-            with pytest.raises(ModelFailed, match="answer_limit"):
+            with pytest.raises(ModelFailed, match="bytes"):
                 model.predict(ROWS)
             assert tracemalloc.get_traced_memory()[1] < 150_000_000
         finally:
@@ -271,48 +262,29 @@ def test_a_compressed_answer_is_read() -> None:
         assert asking(server.url).predict(ROWS) == RIGHT
 
 
-def test_a_body_as_long_as_the_limit_is_taken() -> None:
+def test_a_body_as_long_as_the_limit_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     body = json.dumps({"labels": RIGHT})
     with serving(says(200, body)) as server:
-        assert asking(server.url, answer_limit=len(body)).predict(ROWS) == RIGHT
-        with pytest.raises(ModelFailed, match="answer_limit"):
-            asking(server.url, answer_limit=len(body) - 1).predict(ROWS)
+        monkeypatch.setattr(transport, "ANSWER_LIMIT", len(body))
+        assert asking(server.url).predict(ROWS) == RIGHT
+        monkeypatch.setattr(transport, "ANSWER_LIMIT", len(body) - 1)
+        with pytest.raises(ModelFailed, match="bytes"):
+            asking(server.url).predict(ROWS)
 
 
-@pytest.mark.parametrize(
-    ("charset", "content_type"),
-    [
-        ("utf-8", "application/json"),
-        ("utf-8-sig", "application/json"),
-        ("utf-8-sig", "application/json; charset=utf-8"),
-        ("latin-1", "application/json; charset=ISO-8859-1"),
-        ("utf-16", 'application/json; charset="utf-16"'),
-        ("shift-jis", "text/plain; charset=Shift_JIS"),
-    ],
-)
-def test_text_is_read_as_its_header_says(charset: str, content_type: str) -> None:
+@pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig"])
+def test_an_answer_is_utf_8(charset: str) -> None:
+    answer = json.dumps({"labels": ["genügend"]}, ensure_ascii=False).encode(charset)
+    with serving(says(200, answer)) as server:
+        assert asking(server.url).predict(ROWS[:1]) == ["genügend"]
+
+
+@pytest.mark.parametrize("charset", ["latin-1", "utf-16", "shift-jis"])
+def test_an_answer_in_another_charset_may_have_been_charged(charset: str) -> None:
     word = "大丈夫" if charset == "shift-jis" else "genügend"
     answer = json.dumps({"labels": [word]}, ensure_ascii=False).encode(charset)
-    with serving(says(200, answer, content_type=content_type)) as server:
-        assert asking(server.url).predict(ROWS[:1]) == [word]
-
-
-@pytest.mark.parametrize(
-    ("content_type", "message"),
-    [
-        ("application/json", "its bytes are not valid utf-8 .content-type names no charset"),
-        ("application/json; charset=utf-8", "its bytes are not valid utf-8"),
-        ("application/json; charset=ascii", "its bytes are not valid ascii"),
-        ("application/json; charset=klingon", "its charset is 'klingon', which is unknown"),
-        ("application/json; charset=rot13", "its charset is 'rot13', which is unknown"),
-        ("application/json; charset=unicode_escape", "its charset is 'unicode_escape', which is unknown"),
-    ],
-)
-def test_text_that_is_not_what_it_says_is_no_answer(content_type: str, message: str) -> None:
-    """A byte that was guessed could be another label."""
-    answer = '{"labels": ["genügend"]}'.encode("latin-1")
-    what = f"{message}.*The answer: .*gen.gend.*may have been charged"
-    with serving(says(200, answer, content_type=content_type)) as server, pytest.raises(ModelFailed, match=what):
+    reply = says(200, answer, content_type=f"application/json; charset={charset}")
+    with serving(reply) as server, pytest.raises(ModelFailed, match=r"utf-8.*may have been charged"):
         asking(server.url).predict(ROWS[:1])
 
 
@@ -617,7 +589,6 @@ def test_patience_is_a_number(waits: list[float]) -> None:
         ("http://host", {"rows_per_request": 0}, "rows_per_request must be 1 or more, got 0"),
         ("http://host", {"retries": -1}, "retries must be 0 or more, got -1"),
         ("http://host", {"timeout": 0}, "timeout must be a positive number of seconds, got 0"),
-        ("http://host", {"answer_limit": 0}, "answer_limit must be 1 byte or more, got 0"),
         ("http://host", {"rate_limit": -2.0}, "rate_limit must be a positive number or None, got -2.0"),
         (
             "http://host",

@@ -69,7 +69,6 @@ class HttpModel:
         version: the declared version of the model; a part of `model_id`.
         rows_per_request: maximum number of rows in a request.
         timeout: seconds from sending a request to the end of its answer.
-        answer_limit: maximum bytes of an answer, compressed and decompressed; a longer one counts as lost.
         rate_limit: maximum requests per second, in each process.
         retries: how often a refused request is repeated. A lost one never is.
         headers_from_env: header to environment variable, such as {"Authorization": "MY_TOKEN"}. Values
@@ -99,7 +98,6 @@ class HttpModel:
     version: str | None = None
     rows_per_request: int = 100
     timeout: float = 30.0
-    answer_limit: int = 16_000_000
     rate_limit: float | None = None
     retries: int = 4
     headers_from_env: Mapping[str, str] = field(default_factory=dict)
@@ -121,8 +119,6 @@ class HttpModel:
             raise ValueError(f"retries must be 0 or more, got {self.retries!r}.")
         if not (is_finite(self.timeout) and self.timeout > 0):
             raise ValueError(f"timeout must be a positive number of seconds, got {self.timeout!r}.")
-        if not is_count(self.answer_limit):
-            raise ValueError(f"answer_limit must be 1 byte or more, got {self.answer_limit!r}.")
         if self.rate_limit is not None and not (is_finite(self.rate_limit) and self.rate_limit > 0):
             raise ValueError(f"rate_limit must be a positive number or None, got {self.rate_limit!r}.")
         headers = Headers(self.headers_from_env, self.identity_headers, self.key_headers)
@@ -265,7 +261,7 @@ class HttpModel:
         secrets = self._headers.secrets(headers)
         reply = self._post(content.encode(), headers, secrets, n)
         try:
-            answer = json.loads(reply.text)
+            answer = json.loads(reply.content.decode("utf-8-sig"))
             labels = read(self._wire.labels(answer), n)
         except (ValueError, RecursionError) as error:
             why = excerpt(str(error), secrets)
@@ -288,7 +284,7 @@ class HttpModel:
         """The answer to a request with n rows; a refused request is repeated."""
         for attempt in range(self.retries + 1):
             self._limiter.wait()
-            outcome = exchange(self.url, content, headers, timeout=self.timeout, limit=self.answer_limit)
+            outcome = exchange(self.url, content, headers, timeout=self.timeout)
             match outcome:
                 case Reply(status) if 200 <= status < 300:
                     return outcome
