@@ -610,9 +610,9 @@ def test_answers_in_other_words_than_the_models_are_refused() -> None:
         explainer(asked=Estimator(), answers=(X[:2], [1, 0]))
     ledger = MemoryLedger()
     explainer(ledger).explain(LOW[0], budget=2)
-    with pytest.raises(ValueError, match="such as 1"):
+    with pytest.raises(ValueError, match="label 1"):
         explainer(ledger, answers=(X[:2], [1, 0]))
-    with pytest.raises(ValueError, match="such as 1"):
+    with pytest.raises(ValueError, match="label 1"):
         explainer(answers=(X[-2:], [1, 0])).explain(LOW[0], budget=9)
 
 

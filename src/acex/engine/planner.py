@@ -21,7 +21,7 @@ from acex.engine.rarity import unusual_row
 from acex.engine.reference import Reference
 from acex.engine.session import Session
 from acex.ledger import BaseLedger
-from acex.models.labels import refuse_lookalike, refuse_other_kind
+from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
 from acex.options import BY_NAME, Options
 from acex.plan.fingerprint import fingerprint_of
@@ -229,9 +229,9 @@ class Planner:
 
     def _learn(self, target: Target, before: Label) -> Hint | None:
         """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
-        refuse_other_kind(self.imported, before)
+        refuse_other_kind("the imported label", self.imported, before)
         if isinstance(target, OneOf):
-            refuse_lookalike(before, target.labels)
+            refuse_other_kind("target", target.labels, before)
             self.reference.refuse_foreign_outcomes([*target.labels, before])
         target.refuse_start(before)
         return self.reference.hint(target, before)
