@@ -134,9 +134,6 @@ def _has_moved_threshold(model: Any) -> bool:
 
 def _inside(model: Any) -> Any:
     """The model that this one passes its rows to, possibly transformed; None if it decides by itself."""
-    owner = getattr(model.predict, "__self__", model)
-    if owner is not model:  # a model from a file
-        return owner
     kinds = {kind.__name__ for kind in type(model).__mro__}
     if "Pipeline" in kinds:
         return model.steps[-1][1]
@@ -167,7 +164,7 @@ def _is_regressor(model: Any) -> bool:
 # -- adapters --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ProbabilityModel:
     """A model that returns probabilities, (n, labels); its decision is the likeliest label."""
 
@@ -180,7 +177,7 @@ class ProbabilityModel:
         return likeliest(self.classes_, self.predict_proba(rows)).labels
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class NetworkModel:
     """A network with one output per label (the labels are 0, 1, ...), or with one output after a sigmoid."""
 
@@ -219,7 +216,7 @@ class NetworkModel:
         return likeliest(list(range(k)), table if is_share else softmax(table, axis=1))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class NumberModel:
     """A model that returns one number per row, such as a booster trained for regression or ranking."""
 
