@@ -131,12 +131,14 @@ def _from_pickle(content: bytes) -> Any:
 
 
 def _from_xgboost(content: bytes) -> Any:
-    xgboost = _package("xgboost", "A .json or .ubj file", "models")
-    if content.lstrip()[:1] == b"{":
-        json.loads(content)  # XGBoost crashes on deep nesting
-    booster = xgboost.Booster()
+    booster = _package("xgboost", "A .json or .ubj file", "models").Booster()
     booster.load_model(bytearray(content))
     return booster
+
+
+def _from_xgboost_json(content: bytes) -> Any:
+    json.loads(content)  # raises for deep nesting, where XGBoost crashes
+    return _from_xgboost(content)
 
 
 def _from_lightgbm(content: bytes) -> Any:
@@ -235,7 +237,7 @@ def _as_tensor(name: str, values: Any, kind: str) -> Any:
 LOADERS: dict[str, Callable[[bytes], Any]] = {
     ".skops": _from_skops,
     ".onnx": OnnxModel,
-    ".json": _from_xgboost,
+    ".json": _from_xgboost_json,
     ".ubj": _from_xgboost,
     ".txt": _from_lightgbm,
     ".cbm": _from_catboost,

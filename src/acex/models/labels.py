@@ -92,13 +92,18 @@ class Scored:
     probabilities: Any
 
 
-def likeliest(classes: Sequence[Label], probabilities: Any) -> Scored:
-    """The likeliest label of each row (the first of equals), with the probabilities, (n, classes)."""
+def likeliest(classes: Sequence[Label] | None, probabilities: Any) -> Scored:
+    """The likeliest label of each row (the first of equals), with the probabilities, (n, classes).
+
+    Without classes the labels are 0, 1, ..., one for each column.
+    """
     table = np.asarray(probabilities)
-    if table.ndim != 2 or table.shape[1] != len(classes):
+    if classes is None and table.ndim == 2:
+        classes = range(table.shape[1])
+    if classes is None or table.ndim != 2 or table.shape[1] != len(classes):
         raise ModelFailed(
             f"The model returned probabilities of shape {table.shape}: expected one row per row of data and one column "
-            f"for each of the {len(classes)} labels."
+            f"for each of its labels."
         )
     return Scored([classes[i] for i in table.argmax(axis=1)], classes, table)
 
