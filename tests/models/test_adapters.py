@@ -337,7 +337,7 @@ def test_the_extra_for_a_booster_is_named(name: str, tmp_path: Path, monkeypatch
         ("m.json", json.dumps({"trees": []}), "xgboost", "cannot be read as .json"),
         ("m.json", '{"learner": 3}', "xgboost", "cannot be read as"),
         ("m.json", '{"learner":' * 50_000, "xgboost", "cannot be read as"),
-        ("m.json", "", "xgboost", "it is empty"),
+        ("m.ubj", "", "xgboost", "it is empty"),
         ("m.ubj", "garbage", "xgboost", "cannot be read as"),
         ("m.txt", "some notes", "lightgbm", "cannot be read as .txt"),
         ("m.txt", "tree\ngarbage", "lightgbm", "cannot be read as"),

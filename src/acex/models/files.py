@@ -78,8 +78,6 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
         )
     content = path.read_bytes()  # read once, so that the hash is that of the loaded model
     try:
-        if not content:
-            raise ValueError("it is empty")
         model = _checked(adapted(LOADERS[kind](content)))
         model.model_id = f"sha256:{hashlib.sha256(content).hexdigest()}"
     except MissingExtra:
@@ -132,6 +130,8 @@ def _from_pickle(content: bytes) -> Any:
 
 def _from_xgboost(content: bytes) -> Any:
     booster = _package("xgboost", "A .json or .ubj file", "models").Booster()
+    if not content:
+        raise ValueError("it is empty")  # XGBoost would end the process
     booster.load_model(bytearray(content))
     return booster
 
@@ -146,7 +146,7 @@ def _from_lightgbm(content: bytes) -> Any:
 
 
 def _from_catboost(content: bytes) -> Any:
-    model = _package("catboost", "A .cbm file", "models").CatBoostClassifier()
+    model = _package("catboost", "A .cbm file", "models").CatBoost()
     model.load_model(blob=content)
     return model
 
