@@ -135,7 +135,7 @@ def test_rows_go_in_and_labels_come_out() -> None:
         assert [len(schema_of(body)["required"]) for body in server.bodies] == [2, 1]
 
 
-def told(content: Any, **more: Any) -> dict[str, Any]:
+def reply(content: Any, **more: Any) -> dict[str, Any]:
     message = {"role": "assistant", "content": content, "refusal": None}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return {"choices": [{**choice, **more}]}
@@ -144,21 +144,27 @@ def told(content: Any, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (told("pass"), "Expecting value"),  # a plain word: the schema was not kept to
-        (told('{"label": "Pass"}'), "'Pass', expected one of 'pass', 'fail'"),
-        (told('{"label": "undecided"}'), "'undecided', expected one of"),
-        (told('{"label": ["pass"]}'), r"\['pass'\], expected one of"),
-        (told('{"label": null}'), "the label is None"),
-        (told('{"label": "pass", "why": "calm"}'), "expected the keys 'label' in the answer, got 'label', 'why'"),
-        (told('{"label": "pass", "label": "fail"}'), "duplicate key"),
-        (told('{"labels": "pass"}'), "expected the keys 'label' in the answer, got 'labels'"),
-        (told('"pass"'), "expected an object with labels, got"),
-        (told('["pass"]'), "expected an object with labels, got"),
-        (told("3"), "expected an object with labels, got"),
-        (told('{"label": "pa', finish_reason="length"), "cut off: raise max_completion_tokens"),
-        (told('{"label": "pass"}', finish_reason="content_filter"), "content filter"),
-        (told(None), "content is None, not text"),
-        (told("", message={"role": "assistant", "content": None, "refusal": "I cannot."}), "refused: 'I cannot.'"),
+        (reply("pass"), "Expecting value"),  # a plain word: the schema was ignored
+        (reply('{"label": "Pass"}'), "'Pass', expected one of 'pass', 'fail'"),
+        (reply('{"label": "undecided"}'), "'undecided', expected one of"),
+        (reply('{"label": ["pass"]}'), r"\['pass'\], expected one of"),
+        (reply('{"label": null}'), "the label is None"),
+        (
+            reply('{"label": "pass", "why": "calm"}'),
+            "expected the keys 'label' in the answer, got 'label', 'why'",
+        ),
+        (reply('{"label": "pass", "label": "fail"}'), "duplicate key"),
+        (reply('{"labels": "pass"}'), "expected the keys 'label' in the answer, got 'labels'"),
+        (reply('"pass"'), "expected an object with labels, got"),
+        (reply('["pass"]'), "expected an object with labels, got"),
+        (reply("3"), "expected an object with labels, got"),
+        (reply('{"label": "pa', finish_reason="length"), "cut off: raise max_completion_tokens"),
+        (reply('{"label": "pass"}', finish_reason="content_filter"), "content filter"),
+        (reply(None), "content is None, not text"),
+        (
+            reply("", message={"role": "assistant", "content": None, "refusal": "I cannot."}),
+            "refused: 'I cannot.'",
+        ),
         ({"choices": []}, r"no choices\[0\]\.message\.content"),
         ({"error": {"message": "overloaded"}}, r"no choices\[0\]\.message\.content"),
         ([], r"no choices\[0\]\.message\.content"),
@@ -173,18 +179,18 @@ def test_what_is_none_of_the_labels_is_no_answer_and_is_not_asked_again(answer: 
 
 
 HOSTILE = {
-    "text of 5 MB": told("a" * 5_000_000),
-    "label of 5 MB": told(json.dumps({"label": "a" * 5_000_000})),
-    "deep nesting": told("[" * 100_000),
-    "deep nesting in the label": told('{"label": ' + "[" * 100_000 + "]" * 100_000 + "}"),
-    "duplicate key of 5 MB": told('{"label": "pass", "label": "%s"}' % ("a" * 5_000_000)),
-    "number of 5 MB": told('{"label": %s}' % ("9" * 5_000_000)),
-    "100,000 keys": told(json.dumps({str(i): "pass" for i in range(100_000)})),
-    "control characters": told(json.dumps({"label": "pass\x00\x1b[2J\u202e"})),
-    "refusal of 5 MB": told("", message={"content": "", "refusal": "no" * 2_500_000}),
+    "text of 5 MB": reply("a" * 5_000_000),
+    "label of 5 MB": reply(json.dumps({"label": "a" * 5_000_000})),
+    "deep nesting": reply("[" * 100_000),
+    "deep nesting in the label": reply('{"label": ' + "[" * 100_000 + "]" * 100_000 + "}"),
+    "duplicate key of 5 MB": reply('{"label": "pass", "label": "%s"}' % ("a" * 5_000_000)),
+    "number of 5 MB": reply('{"label": %s}' % ("9" * 5_000_000)),
+    "100,000 keys": reply(json.dumps({str(i): "pass" for i in range(100_000)})),
+    "control characters": reply(json.dumps({"label": "pass\x00\x1b[2J\u202e"})),
+    "refusal of 5 MB": reply("", message={"content": "", "refusal": "no" * 2_500_000}),
     "choices of the wrong type": {"choices": "pass"},
     "message of the wrong type": {"choices": [{"message": "pass"}]},
-    "content of the wrong type": told({"label": "pass"}),
+    "content of the wrong type": reply({"label": "pass"}),
 }
 
 
@@ -209,14 +215,14 @@ def test_nesting_of_the_whole_answer_fails_with_a_short_message() -> None:
     "content", ['{"1": "pass"}', '{"1": "pass", "3": "pass"}', '{"1": "pass", "2": "pass", "3": "pass"}', "{}"]
 )
 def test_several_rows_need_a_label_each(content: str) -> None:
-    with serving(says(200, json.dumps(told(content)))) as server:
+    with serving(says(200, json.dumps(reply(content)))) as server:
         with pytest.raises(ModelFailed, match="one label per row: expected") as caught:
             asking(server.url, request=SEVERAL).predict(ROWS[:2])
         assert caught.value.in_doubt == 2
 
 
 def test_the_order_of_the_keys_does_not_matter() -> None:
-    with serving(says(200, json.dumps(told('{"2": "fail", "1": "pass"}')))) as server:
+    with serving(says(200, json.dumps(reply('{"2": "fail", "1": "pass"}')))) as server:
         assert asking(server.url, request=SEVERAL).predict(ROWS[:2]) == ["pass", "fail"]
 
 
@@ -246,7 +252,7 @@ LOST = {
     "half": half,
     "not json": says(200, "<html>"),
     "empty": says(200, ""),
-    "other charset": says(200, json.dumps(told('{"label": "pass"}')).encode("utf-16")),
+    "other charset": says(200, json.dumps(reply('{"label": "pass"}')).encode("utf-16")),
     "another server": says(200, '{"labels": ["pass"]}'),
     "bomb": says(200, gzip.compress(bytes(10**7)) * 10, content_encoding="gzip"),
     "endless": pours(b"HTTP/1.1 200 OK\r\n\r\n"),
@@ -276,7 +282,7 @@ def test_labels_before_a_failure_are_not_lost() -> None:
 
 def test_a_key_comes_from_the_environment_and_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHAT_KEY", f"Bearer {TOKEN}")
-    answer = told(json.dumps({"label": TOKEN}))
+    answer = reply(json.dumps({"label": TOKEN}))
     with serving(says(200, json.dumps(answer)), says(401, f"Incorrect API key provided: {TOKEN}")) as server:
         model = asking(server.url, headers_from_env={"Authorization": "CHAT_KEY"})
         for _ in range(2):
@@ -519,7 +525,7 @@ def prompt(text: Any, **more: Any) -> dict[str, Any]:
         ({**prompt("$record"), "token_prices": (1.0, 2.0), "money": 1.0}, "'max_completion_tokens' in request"),
     ],
 )
-def test_wrong_settings_are_told_at_once(settings: dict[str, Any], message: str) -> None:
+def test_wrong_settings_are_refused_at_once(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         asking("http://host/score", **settings)
 

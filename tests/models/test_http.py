@@ -33,7 +33,7 @@ TOKEN = "s3cr3t-t0ken+7f9Kd2"
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long the model would have slept: nobody really waits."""
+    """The waits, which are recorded instead of slept."""
     slept: list[float] = []
     monkeypatch.setattr(remote, "sleep", slept.append)
     return slept
@@ -352,7 +352,7 @@ def test_headers_come_from_the_environment_as_it_is_when_sent(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("value", "how"), [("", "is not set"), ("a\nb", "holds characters"), ("é", "holds characters")]
 )
-def test_a_header_that_cannot_be_sent_is_told_by_its_name_only(
+def test_a_header_that_cannot_be_sent_is_reported_by_its_name_only(
     value: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_TOKEN", value)
@@ -483,14 +483,14 @@ def test_another_model_behind_the_same_address_does_not_get_the_answers_of_the_f
         handler.reply(200, json.dumps({"labels": [word] * len(handler.body["rows"])}))
 
     monkeypatch.setenv("MY_TOKEN", TOKEN)
-    told = []
+    answers = []
     with serving(by_model) as server, acex.Ledger(tmp_path / "answers.db") as ledger:
         for name in ("a", "b", "a"):
             monkeypatch.setenv("MY_MODEL", name)
             model = selecting(server.url)
             box = BlackBox(acex.Model(model), ledger, 10, model_id=model.model_id)
-            told.append((box.ask(ROWS[:1])[0].label, box.n_queries))
-    assert told == [("yes", 1), ("no", 1), ("yes", 0)]
+            answers.append((box.ask(ROWS[:1])[0].label, box.n_queries))
+    assert answers == [("yes", 1), ("no", 1), ("yes", 0)]
 
 
 def test_a_rotated_key_pays_for_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -500,7 +500,7 @@ def test_a_rotated_key_pays_for_nothing_again(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv("MY_TOKEN", token)
         ids.add(selecting("http://host/score").model_id)
     assert len(ids) == 1
-    assert "loans-7" not in ids.pop()  # a mark of it will do
+    assert "loans-7" not in ids.pop()  # only a hash of it
 
 
 def test_a_model_that_was_exchanged_under_way_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -524,10 +524,10 @@ def test_what_selects_the_model_is_no_secret_and_may_be_shown(monkeypatch: pytes
 
 
 def test_a_header_that_may_select_the_model_gets_a_remark() -> None:
-    with pytest.warns(UserWarning, match="identity_headers") as told:
+    with pytest.warns(UserWarning, match="identity_headers") as caught:
         asking("http://host/score", headers_from_env={"X-Tenant": "TENANT", "api-key": "KEY"})
-    assert [str(w.message).split("'")[1] for w in told] == ["X-Tenant"]
-    assert told[0].filename == __file__
+    assert [str(w.message).split("'")[1] for w in caught] == ["X-Tenant"]
+    assert caught[0].filename == __file__
 
 
 def test_in_a_shell_the_remark_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -569,7 +569,7 @@ def test_patience_is_a_number(waits: list[float]) -> None:
     assert sum(waits) + 4 * model.timeout == model.patience  # no server can make it wait longer
 
 
-# -- wrong settings are told before anything is sent ---------------------------------------------------------
+# -- wrong settings are refused before anything is sent ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -613,7 +613,7 @@ def test_patience_is_a_number(waits: list[float]) -> None:
         ),
     ],
 )
-def test_wrong_settings_are_told_at_once(url: str, settings: dict[str, Any], message: str) -> None:
+def test_wrong_settings_are_refused_at_once(url: str, settings: dict[str, Any], message: str) -> None:
     defaults = {"protocol": "json", "request": "$rows", "labels": "labels"}
     with pytest.raises(ValueError, match=message):
         HttpModel(url, **{**defaults, **settings})
@@ -636,7 +636,7 @@ def test_what_is_missing_is_sent_as_null() -> None:
             HttpModel(f"{server.url}/v2/models/m/infer", protocol="v2").predict(np.array([[np.nan]]))
 
 
-def test_without_the_extra_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(MissingExtra, match="HttpModel"):
         asking("http://host/score")
