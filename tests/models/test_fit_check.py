@@ -19,6 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import acex
 from acex.models.fit_check import refuse_misfit
+from toys import not_asked
 
 RNG = np.random.default_rng(0)
 NUMBERS = pd.DataFrame(RNG.normal(size=(60, 3)), columns=["income", "debt", "years at work"])
@@ -34,10 +35,6 @@ def fitted(rows: Any = NUMBERS, model: Any = None) -> Any:
 def by_name() -> Any:
     encoder = make_column_transformer((OneHotEncoder(), ["job"]), (StandardScaler(), ["income", "debt"]))
     return fitted(MIXED, make_pipeline(encoder, RandomForestClassifier(3, random_state=0)))
-
-
-def no_query(rows: Any) -> Any:
-    raise AssertionError("nothing must be asked")
 
 
 # -- what fits -----------------------------------------------------------------------------------------------
@@ -82,10 +79,10 @@ def model_names(model: Any) -> list[str]:
 
 def test_for_a_function_a_column_that_equals_the_outcomes_is_refused() -> None:
     with pytest.raises(ValueError, match="'y'"):
-        acex.Explainer(no_query, NUMBERS.assign(y=OUTCOME), outcomes=OUTCOME)
+        acex.Explainer(not_asked, NUMBERS.assign(y=OUTCOME), outcomes=OUTCOME)
     codes = (OUTCOME == "good").astype(float).to_numpy()
     with pytest.raises(ValueError, match="data"):
-        acex.Explainer(no_query, np.column_stack([NUMBERS, codes]), outcomes=codes)
+        acex.Explainer(not_asked, np.column_stack([NUMBERS, codes]), outcomes=codes)
 
 
 def test_a_column_that_the_model_was_fitted_with_may_equal_the_outcomes() -> None:
@@ -152,6 +149,6 @@ def test_a_model_from_a_file_knows_its_columns(tmp_path: Path) -> None:
 
 def test_nothing_is_asked_before_the_columns_fit() -> None:
     model = fitted(model=LogisticRegression())
-    model.decision_function = no_query
+    model.decision_function = not_asked
     with pytest.raises(ValueError, match="also has 'y'"):
         acex.explain(model, NUMBERS.assign(y=OUTCOME).iloc[0], data=NUMBERS.assign(y=OUTCOME), target="good")
