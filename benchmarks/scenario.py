@@ -18,13 +18,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import SVC
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.datasets import PAPER, mnist, moons, paper
 from acex.space.kinds import Integer
 from acex.space.plausibility import Density, Plausibility
 from acex.space.scale import Scale
 from acex.space.space import Space
 from benchmarks import heat_exchanger
 from benchmarks.network import image_classifier
+from benchmarks.published import PAPER, binary, load, mnist
 
 N_WITHHELD = 100
 PAPERS_POINT = (0.55, 0.25)  # the instance of the paper's picture of moons, explained first
@@ -77,8 +77,8 @@ def published(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_W
 
     "moons" has the paper's support vector machine, and its first row is the paper's instance.
     """
-    data = moons() if name == "moons" else paper(name)
-    X, y = data.codes, data.binary
+    data = load(name)
+    X, y = data.codes, binary(data)
     withheld = np.random.default_rng(seed).choice(len(X), n_withheld, replace=False)
     keep = np.ones(len(X), dtype=bool)
     keep[withheld] = False
@@ -94,12 +94,12 @@ def published(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_W
 def images(seed: int = 0, model: Any = None) -> Scenario:
     """MNIST with a network: the reference is a sample of the train images, the rows are test images of an 8."""
     train, test = mnist("train"), mnist("test")
-    X, y = train.codes, train.binary
+    X, y = train.codes, binary(train)
     model = image_classifier(seed) if model is None else model
     model.fit(X, y)
     rng = np.random.default_rng(seed)
     keep = rng.choice(len(X), N_IMAGES, replace=False)
-    eights = test.codes[(test.binary == 0) & (model.predict(test.codes) == 0)]
+    eights = test.codes[(binary(test) == 0) & (model.predict(test.codes) == 0)]
     rows = rng.permutation(eights)[:N_WITHHELD]
     return Scenario(
         "mnist", train.space.like(X), model, rows, X[keep], y[keep], _deviations(X), np.zeros(X.shape[1], bool)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 import re
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from typing import Any
 
 from servers import Deed, Handler
 
-KNOWN = {"model", "messages", "response_format", "temperature", "seed", "logprobs", "top_logprobs"}
+KNOWN = {"model", "messages", "response_format", "temperature", "seed"}
 KNOWN |= {"max_completion_tokens", "max_tokens"}
 TOKENS = re.compile(r'\{"|":"|","|"\}|\w{1,4}|.', re.DOTALL)
 
@@ -42,7 +41,7 @@ def chat(chance: Callable[[Any], Mapping[str, float]], *, noise: float = 0.0, se
             for key, label in labels.items():
                 if rng.random() < noise:
                     labels[key] = rng.choice([other for other in shares[key] if other != label])
-        whole = {**completion(handler.body, labels, shares), **changes}
+        whole = {**completion(handler.body, labels), **changes}
         handler.reply(200, json.dumps(whole), content_type="application/json")
 
     return answer
@@ -70,8 +69,8 @@ def asked(body: Any) -> dict[str, Any]:
     return {"label": held} if keys == ["label"] else {key: held[key] for key in keys}
 
 
-def completion(body: Any, labels: Mapping[str, str], shares: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-    """The whole answer, with log probabilities where they are wanted."""
+def completion(body: Any, labels: Mapping[str, str]) -> dict[str, Any]:
+    """The whole answer."""
     content = json.dumps(labels, separators=(",", ":"))
     tokens = TOKENS.findall(content)
     assert "".join(tokens) == content
@@ -85,26 +84,9 @@ def completion(body: Any, labels: Mapping[str, str], shares: Mapping[str, Mappin
             {
                 "index": 0,
                 "message": {"role": "assistant", "content": content, "refusal": None},
-                "logprobs": log_probabilities(tokens, labels, shares, body) if body.get("logprobs") else None,
+                "logprobs": None,
                 "finish_reason": "stop",
             }
         ],
         "usage": {"prompt_tokens": read, "completion_tokens": len(tokens), "total_tokens": read + len(tokens)},
     }
-
-
-def log_probabilities(tokens: list[str], labels: Mapping[str, str], shares: Any, body: Any) -> dict[str, Any]:
-    told = []
-    keys = iter(labels)
-    for i, token in enumerate(tokens):
-        share = {token: 1.0}
-        if i and tokens[i - 1] == '":"':  # the first token of a label
-            share = {TOKENS.findall(label)[0]: p for label, p in shares[next(keys)].items()}
-        logs = {text: math.log(p) for text, p in share.items()}
-        best = sorted(logs, key=lambda text: -logs[text])[: body.get("top_logprobs", 0)]
-        told.append({**_one(token, logs[token]), "top_logprobs": [_one(text, logs[text]) for text in best]})
-    return {"content": told, "refusal": None}
-
-
-def _one(token: str, logprob: float) -> dict[str, Any]:
-    return {"token": token, "logprob": logprob, "bytes": list(token.encode())}

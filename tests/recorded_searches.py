@@ -18,6 +18,7 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
 import acex
+from benchmarks.published import load
 
 RECORD = Path(__file__).with_suffix(".json")
 DATA = ("diabetes", "kc2", "german_credit", "tic_tac_toe")
@@ -49,7 +50,7 @@ class Task:
 
     @classmethod
     def of(cls, name: str) -> Task:
-        data = acex.datasets.load(name)
+        data = load(name)
         forest = RandomForestClassifier(30, random_state=0).fit(data.codes, data.outcomes)
         labels = pd.Series(forest.predict(data.codes))
 

@@ -21,6 +21,7 @@ from sklearn.svm import SVC
 import acex
 from acex.arrays import FloatArray
 from acex.engine.explanation import asked_rows, is_reference_row
+from benchmarks.published import mnist
 from conftest import needs_data
 
 QUICK = acex.Penalty(n0=8, sobol=256)
@@ -212,9 +213,9 @@ def test_an_image_of_64_pixels_is_explained_within_80_queries() -> None:
 @pytest.mark.slow
 @needs_data
 def test_an_image_of_784_pixels_is_explained_within_80_queries() -> None:
-    data = acex.datasets.mnist()
+    data = mnist()
     network = MLPClassifier((50,), max_iter=10, random_state=0).fit(data.rows.to_numpy() / 255, data.outcomes)
-    x = acex.datasets.mnist(split="test").rows.to_numpy()[0]
+    x = mnist(split="test").rows.to_numpy()[0]
     explain_digit(data, lambda rows: network.predict(rows / 255), x)
 
 

@@ -603,6 +603,6 @@ def test_a_target_that_only_looks_like_a_label_stops_at_the_first_answer() -> No
         return [str(bool(ok)) for ok in rows["a"] > 20]
 
     data = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40) % 3})
-    with pytest.raises(ValueError, match=r"target True.*'True'"):
+    with pytest.raises(ValueError, match=r"target True.*'False'"):
         acex.explain(texts, data.iloc[0], data, target=True)
     assert asked == [1]

@@ -52,7 +52,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
     with zipfile.ZipFile(built / f"acex-{__version__}-py3-none-any.whl") as wheel:
         inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert inside == package()
-    assert {"acex/search/weights.npz", "acex/datasets/schemas.toml", "acex/py.typed"} <= inside
+    assert {"acex/search/weights.npz", "acex/py.typed"} <= inside
 
 
 def test_the_sdist_holds_what_a_wheel_is_built_from(built: Path) -> None:

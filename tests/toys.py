@@ -16,6 +16,17 @@ def sums(rows: Any) -> Any:
     return (np.asarray(rows, dtype=float).sum(axis=1) > 0.5).astype(int)
 
 
+def high(rows: Any) -> Any:
+    """ "high" where the first two numbers of a row add up to more than 0.7, otherwise "low"."""
+    first = rows.iloc[:, :2] if isinstance(rows, pd.DataFrame) else rows[:, :2]
+    return np.where(first.sum(axis=1) > 0.7, "high", "low")
+
+
+def not_asked(rows: Any) -> Any:
+    """A model that must not be queried."""
+    raise AssertionError("the model was asked")
+
+
 def people(n: int = 80, seed: int = 0) -> pd.DataFrame:
     """Income, debt, children and job of n people: numbers of two kinds and a category."""
     rng = np.random.default_rng(seed)

@@ -27,12 +27,12 @@ import pandas as pd
 
 import acex
 from acex.arrays import FloatArray
-from acex.datasets import PAPER
 from acex.search.hints import outcome_model
 from acex.search.problem import Problem
 from acex.search.search import Search
 from benchmarks.methods import METHODS as REGISTERED
 from benchmarks.problems import MODELS, IsHit, least_cost, problems
+from benchmarks.published import PAPER
 from benchmarks.scenario import Scenario
 from benchmarks.suite import RESULTS, Job, Line, Suite, read
 from benchmarks.table import Table

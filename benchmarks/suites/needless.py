@@ -18,7 +18,7 @@ from sklearn import datasets as sklearn_tables
 from sklearn.ensemble import RandomForestClassifier
 
 import acex
-from acex.datasets import PAPER
+from benchmarks.published import PAPER, load
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table
 
@@ -38,7 +38,7 @@ def forest_of(name: str) -> tuple[Any, pd.DataFrame, pd.DataFrame, acex.Space]:
         rows, outcome = OTHERS[name](return_X_y=True, as_frame=True)
         outcomes = np.asarray(outcome > outcome.median() if name == "progression" else outcome)
     else:
-        data = acex.datasets.load(name)
+        data = load(name)
         rows, outcomes = data.rows, np.asarray(data.outcomes)
     space = acex.Space.infer(rows)
     order = np.random.default_rng(0).permutation(len(rows))

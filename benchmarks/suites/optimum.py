@@ -31,10 +31,10 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.datasets import PAPER
 from benchmarks import score
 from benchmarks.methods import METHODS
 from benchmarks.methods.treecf import solved
+from benchmarks.published import PAPER
 from benchmarks.scenario import Scenario, scenario
 from benchmarks.suite import RESULTS, Job, Line, Suite, read
 from benchmarks.suites.paper import WHITE, shared

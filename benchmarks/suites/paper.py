@@ -20,10 +20,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from acex.arrays import FloatArray
-from acex.datasets import PAPER
 from acex.space.cost import n_changed
 from benchmarks import figures, heat_exchanger, score
 from benchmarks.methods import METHODS
+from benchmarks.published import PAPER
 from benchmarks.scenario import Scenario, scenario
 from benchmarks.suite import RESULTS, Job, Line, Suite
 from benchmarks.table import NOTHING, Table, bold, listed, number

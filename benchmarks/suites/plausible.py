@@ -33,15 +33,14 @@ from sklearn.ensemble import (
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 
-from acex import datasets
 from acex.arrays import BoolArray, FloatArray
-from acex.datasets import PAPER
 from acex.space import joint as joint_module
 from acex.space.joint import JointModel
 from acex.space.plausibility import Plausibility
 from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 from benchmarks.belief import simulated
+from benchmarks.published import PAPER, load
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table
 
@@ -62,9 +61,9 @@ def table(name: str) -> tuple[Space, FloatArray]:
     if name in SIMULATED:
         return simulated.table(int(name))
     if name in PAPER:
-        data = datasets.paper(name)
+        data = load(name)
         return data.space, data.codes
-    rows = {"diamonds": diamonds, "weather": weather}.get(name, lambda: datasets.load("loan").rows)()
+    rows = {"diamonds": diamonds, "weather": weather}.get(name, lambda: load("loan").rows)()
     space = Space.infer(rows)
     return space, space.encode(rows)
 

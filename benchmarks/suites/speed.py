@@ -22,10 +22,10 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import acex
-from acex.datasets import PAPER
 from acex.search.search import Search
 from acex.search.strategy import Strategy
 from benchmarks.problems import problems
+from benchmarks.published import PAPER, load
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table
 
@@ -90,7 +90,7 @@ def overhead(job: Job) -> list[Line]:
 
         return run
 
-    data = acex.datasets.load(job.data)
+    data = load(job.data)
     forest = RandomForestClassifier(50, random_state=0).fit(data.codes, data.outcomes)
     model = timed("model", lambda rows: forest.predict(data.space.encode(rows)))
     explainer = acex.Explainer(model, data.rows, space=data.space)

@@ -319,7 +319,7 @@ class Explainer:
         space, points = self.space.reaching(rows)
         read = planner.model.read(labels, len(points))
         for answer in self.ledger.answers(self.model_id, newest=1):
-            refuse_other_kind(read, answer.label)
+            refuse_other_kind("the imported label", read, answer.label)
         planner.imported += read
         return self.ledger.import_answers(self.model_id, canonical(space.decode(points)), read, new_labels=True)
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import acex
 from acex.audit.groups import Groups, difference, estimate, grouping, holm, interleaved, p_value, wilson
 from acex.engine.row_result import RowResult
+from toys import high as model
 
 
 def line(cost: float = math.nan, features: tuple[str, ...] = (), queries: int = 5, outcome: str = "") -> RowResult:
@@ -227,10 +228,6 @@ def test_p_values_of_groups_that_do_not_differ_are_spread_evenly() -> None:
 # -- of a batch ------------------------------------------------------------------------------------------------
 
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(160, 3)).round(4), columns=list("abc"))
-
-
-def model(rows: pd.DataFrame) -> Any:
-    return np.where(rows["a"] + rows["b"] > 0.8, "high", "low")
 
 
 def low() -> pd.DataFrame:

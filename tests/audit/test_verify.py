@@ -14,6 +14,7 @@ import pytest
 import acex
 from acex.audit.verify import Check, Verified, verify
 from acex.engine.certificate import certified, parsed
+from toys import high as label
 
 RNG = np.random.default_rng(0)
 DATA = pd.DataFrame(
@@ -24,10 +25,6 @@ DATA = pd.DataFrame(
         "age": RNG.integers(20, 60, 80),
     }
 )
-
-
-def label(rows: pd.DataFrame) -> Any:
-    return np.where(rows["a"] + rows["b"] > 0.8, "high", "low")
 
 
 def number(rows: pd.DataFrame) -> Any:
@@ -43,7 +40,7 @@ class Likely:
         return label(rows)
 
     def predict_proba(self, rows: pd.DataFrame) -> Any:
-        p = 1 / (1 + np.exp(-3 * (rows["a"] + rows["b"] - 0.8)))
+        p = 1 / (1 + np.exp(-3 * (rows["a"] + rows["b"] - 0.7)))
         return np.c_[p, 1 - p]
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from acex.datasets import PAPER
 from acex.search import belief_inputs
 from benchmarks import score
+from benchmarks.published import PAPER
 from benchmarks.suite import ROOT
 from benchmarks.suites import SUITES, anytime, optimum, paper
 from benchmarks.table import listed

@@ -268,9 +268,11 @@ def test_the_rows_of_mnist_are_eights_that_the_model_sees_as_such(monkeypatch: p
             return (X[:, 0] > 127).astype(np.intp)
 
     X = np.random.default_rng(0).integers(0, 256, (2500, 4)).astype(float)
-    nine = np.arange(2500) % 2
+    nine = pd.Series(np.arange(2500) % 2)
     space = Space(tuple(Integer(f"p{j}", 0, 255) for j in range(4)))
-    monkeypatch.setattr(scenarios, "mnist", lambda split: SimpleNamespace(codes=X, binary=nine, space=space))
+    monkeypatch.setattr(
+        scenarios, "mnist", lambda split: SimpleNamespace(name="mnist", codes=X, outcomes=nine, target=1, space=space)
+    )
     g = images(model=Bright())
     seen = {row.tobytes() for i, row in enumerate(X) if i % 2 == 0 and row[0] <= 127}
     assert len(g.rows) == 100 and all(row.tobytes() in seen for row in g.rows)

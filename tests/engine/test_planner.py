@@ -176,7 +176,7 @@ def test_labels_have_their_names_in_the_result_its_texts_its_json_and_from_the_l
     rows: pd.DataFrame, tmp_path: Path
 ) -> None:
     e = acex.explain(
-        acex.Model(Coded(), class_names=["rejected", "approved"], name="coded"),
+        acex.Model(Coded(), class_names={0: "rejected", 1: "approved"}, name="coded"),
         COOK,
         data=rows,
         outcomes=["approved" if y == "yes" else "rejected" for y in approves(rows)],

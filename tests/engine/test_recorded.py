@@ -15,6 +15,7 @@ import acex
 from acex import Ledger
 from acex.engine.recorded import ENDED_OLDER, OLDER, load_explanation
 from acex.ledger import canonical
+from toys import not_asked
 
 MODEL = "bank-1"
 ROW = {"income": 1500, "debt": 0.6, "job": "cook"}
@@ -140,10 +141,6 @@ def test_rows_that_wait_are_told(tmp_path: Path) -> None:
         rows = session.ask()
         assert rows is not None
         assert "3 of its rows wait for a label" in load_explanation(ledger, session.identity).remarks[0].text
-
-
-def not_asked(rows: Any) -> Any:
-    raise AssertionError("the model was asked")
 
 
 def test_a_contradiction_since_then_is_told(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import asked_rows
 from acex.ledger import MemoryLedger, canonical, query_id
 from acex.space.space import rows_in_form
+from toys import not_asked
 
 DATA = pd.DataFrame(np.random.default_rng(0).uniform(size=(60, 2)).round(3), columns=["a", "b"])
 ROW = {"a": 0.1, "b": 0.2}
@@ -22,13 +23,9 @@ def decide(rows: pd.DataFrame) -> list[str]:
     return ["yes" if a > 0.6 else "no" for a in rows["a"]]
 
 
-def refuse(rows: Any) -> Any:
-    raise AssertionError("ask and tell never ask the model")
-
-
 def session(ledger: Path, *, budget: int = 4, per_round: int = 1) -> acex.Session:
     """The session as another process would begin it."""
-    explainer = acex.Explainer(acex.Model(refuse, name="laboratory"), DATA, ledger=ledger)
+    explainer = acex.Explainer(acex.Model(not_asked, name="laboratory"), DATA, ledger=ledger)
     return explainer.search(ROW, target="yes", budget=budget, queries_per_round=per_round)
 
 
@@ -51,7 +48,7 @@ def test_each_round_may_be_asked_and_told_by_another_process_and_the_budget_is_u
 
 def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Path) -> None:
     ledger = acex.Ledger(tmp_path / "lab.db")
-    explainer = acex.Explainer(acex.Model(refuse, name="laboratory"), DATA, ledger=ledger)
+    explainer = acex.Explainer(acex.Model(not_asked, name="laboratory"), DATA, ledger=ledger)
     search = explainer.search(ROW, target="yes")
     rows = search.ask()
     assert isinstance(rows, pd.DataFrame)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import multiprocessing
 import os
 import signal
@@ -17,17 +16,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import acex
 from acex import HttpModel, ModelFailed
 from acex.engine.blackbox import BlackBox
 from acex.ledger import BaseLedger, MemoryLedger, Question
 from acex.models import http as remote
-from acex.models.adapters import as_predict
-from acex.models.chat import Chat, _label_probabilities, _Token
-from acex.models.labels import Scored
+from acex.models.chat import Chat
 from chats import chat, completion
 from servers import Deed, drip_body, half, hang_up, pours, reset, says, serving
 
@@ -120,7 +115,7 @@ def test_labels_of_any_type_are_texts_for_the_model_and_come_back_as_they_were()
         wire = Chat(REQUEST, classes)
         [enum] = [one["enum"] for one in schema_of(wire.body(ROWS[:1]))["properties"].values()]
         assert text in enum
-        answer = completion(REQUEST, {"label": text}, {})
+        answer = completion(REQUEST, {"label": text})
         assert wire.labels(answer) == [label] and type(wire.labels(answer)[0]) is type(label)
 
 
@@ -140,30 +135,36 @@ def test_rows_go_in_and_labels_come_out() -> None:
         assert [len(schema_of(body)["required"]) for body in server.bodies] == [2, 1]
 
 
-def told(content: Any, **more: Any) -> dict[str, Any]:
+def reply(content: Any, **more: Any) -> dict[str, Any]:
     message = {"role": "assistant", "content": content, "refusal": None}
-    choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return {"choices": [{**choice, **more}]}
 
 
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (told("pass"), "Expecting value"),  # a plain word: the schema was not kept to
-        (told('{"label": "Pass"}'), "'Pass', expected one of 'pass', 'fail'"),
-        (told('{"label": "undecided"}'), "'undecided', expected one of"),
-        (told('{"label": ["pass"]}'), r"\['pass'\], expected one of"),
-        (told('{"label": null}'), "the label is None"),
-        (told('{"label": "pass", "why": "calm"}'), "expected the keys 'label' in the answer, got 'label', 'why'"),
-        (told('{"label": "pass", "label": "fail"}'), "duplicate key"),
-        (told('{"labels": "pass"}'), "expected the keys 'label' in the answer, got 'labels'"),
-        (told('"pass"'), "expected an object with labels, got"),
-        (told('["pass"]'), "expected an object with labels, got"),
-        (told("3"), "expected an object with labels, got"),
-        (told('{"label": "pa', finish_reason="length"), "cut off: raise max_completion_tokens"),
-        (told('{"label": "pass"}', finish_reason="content_filter"), "content filter"),
-        (told(None), "content is None, not text"),
-        (told("", message={"role": "assistant", "content": None, "refusal": "I cannot."}), "refused: 'I cannot.'"),
+        (reply("pass"), "Expecting value"),  # a plain word: the schema was ignored
+        (reply('{"label": "Pass"}'), "'Pass', expected one of 'pass', 'fail'"),
+        (reply('{"label": "undecided"}'), "'undecided', expected one of"),
+        (reply('{"label": ["pass"]}'), r"\['pass'\], expected one of"),
+        (reply('{"label": null}'), "the label is None"),
+        (
+            reply('{"label": "pass", "why": "calm"}'),
+            "expected the keys 'label' in the answer, got 'label', 'why'",
+        ),
+        (reply('{"label": "pass", "label": "fail"}'), "duplicate key"),
+        (reply('{"labels": "pass"}'), "expected the keys 'label' in the answer, got 'labels'"),
+        (reply('"pass"'), "expected an object with labels, got"),
+        (reply('["pass"]'), "expected an object with labels, got"),
+        (reply("3"), "expected an object with labels, got"),
+        (reply('{"label": "pa', finish_reason="length"), "cut off: raise max_completion_tokens"),
+        (reply('{"label": "pass"}', finish_reason="content_filter"), "content filter"),
+        (reply(None), "content is None, not text"),
+        (
+            reply("", message={"role": "assistant", "content": None, "refusal": "I cannot."}),
+            "refused: 'I cannot.'",
+        ),
         ({"choices": []}, r"no choices\[0\]\.message\.content"),
         ({"error": {"message": "overloaded"}}, r"no choices\[0\]\.message\.content"),
         ([], r"no choices\[0\]\.message\.content"),
@@ -177,18 +178,51 @@ def test_what_is_none_of_the_labels_is_no_answer_and_is_not_asked_again(answer: 
         assert len(server.bodies) == 1 and e.value.in_doubt == 1
 
 
+HOSTILE = {
+    "text of 5 MB": reply("a" * 5_000_000),
+    "label of 5 MB": reply(json.dumps({"label": "a" * 5_000_000})),
+    "deep nesting": reply("[" * 100_000),
+    "deep nesting in the label": reply('{"label": ' + "[" * 100_000 + "]" * 100_000 + "}"),
+    "duplicate key of 5 MB": reply('{"label": "pass", "label": "%s"}' % ("a" * 5_000_000)),
+    "number of 5 MB": reply('{"label": %s}' % ("9" * 5_000_000)),
+    "100,000 keys": reply(json.dumps({str(i): "pass" for i in range(100_000)})),
+    "control characters": reply(json.dumps({"label": "pass\x00\x1b[2J\u202e"})),
+    "refusal of 5 MB": reply("", message={"content": "", "refusal": "no" * 2_500_000}),
+    "choices of the wrong type": {"choices": "pass"},
+    "message of the wrong type": {"choices": [{"message": "pass"}]},
+    "content of the wrong type": reply({"label": "pass"}),
+}
+
+
+@pytest.mark.parametrize("answer", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_answer_fails_with_a_short_message(answer: Any) -> None:
+    with serving(says(200, json.dumps(answer))) as server, pytest.raises(ModelFailed, match="one label") as caught:
+        asking(server.url).predict(ROWS[:1])
+    assert len(str(caught.value)) < 1000 and str(caught.value).isprintable()
+    assert caught.value.in_doubt == 1
+
+
+def test_nesting_of_the_whole_answer_fails_with_a_short_message() -> None:
+    with (
+        serving(says(200, '{"choices": ' * 100_000)) as server,
+        pytest.raises(ModelFailed, match="one label") as caught,
+    ):
+        asking(server.url).predict(ROWS[:1])
+    assert len(str(caught.value)) < 1000
+
+
 @pytest.mark.parametrize(
     "content", ['{"1": "pass"}', '{"1": "pass", "3": "pass"}', '{"1": "pass", "2": "pass", "3": "pass"}', "{}"]
 )
 def test_several_rows_need_a_label_each(content: str) -> None:
-    with serving(says(200, json.dumps(told(content)))) as server:
+    with serving(says(200, json.dumps(reply(content)))) as server:
         with pytest.raises(ModelFailed, match="one label per row: expected") as caught:
             asking(server.url, request=SEVERAL).predict(ROWS[:2])
         assert caught.value.in_doubt == 2
 
 
 def test_the_order_of_the_keys_does_not_matter() -> None:
-    with serving(says(200, json.dumps(told('{"2": "fail", "1": "pass"}')))) as server:
+    with serving(says(200, json.dumps(reply('{"2": "fail", "1": "pass"}')))) as server:
         assert asking(server.url, request=SEVERAL).predict(ROWS[:2]) == ["pass", "fail"]
 
 
@@ -218,7 +252,7 @@ LOST = {
     "half": half,
     "not json": says(200, "<html>"),
     "empty": says(200, ""),
-    "other charset": says(200, json.dumps(told('{"label": "pass"}')).encode("utf-16")),
+    "other charset": says(200, json.dumps(reply('{"label": "pass"}')).encode("utf-16")),
     "another server": says(200, '{"labels": ["pass"]}'),
     "bomb": says(200, gzip.compress(bytes(10**7)) * 10, content_encoding="gzip"),
     "endless": pours(b"HTTP/1.1 200 OK\r\n\r\n"),
@@ -228,7 +262,7 @@ LOST = {
 @pytest.mark.parametrize("deed", LOST.values(), ids=LOST)
 def test_what_may_have_been_charged_is_sent_once_and_its_money_is_spent(deed: Deed, waits: list[float]) -> None:
     with serving(deed) as server:
-        box = priced(asking(server.url, token_prices=(1.0, 2.0), money=1.0, answer_limit=1_000_000))
+        box = priced(asking(server.url, token_prices=(1.0, 2.0), money=1.0))
         with pytest.raises(ModelFailed, match="charged"):
             box.ask(ROWS[:1])
         assert len(server.bodies) == 1 and waits == []
@@ -248,7 +282,7 @@ def test_labels_before_a_failure_are_not_lost() -> None:
 
 def test_a_key_comes_from_the_environment_and_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHAT_KEY", f"Bearer {TOKEN}")
-    answer = told(json.dumps({"label": TOKEN}))
+    answer = reply(json.dumps({"label": TOKEN}))
     with serving(says(200, json.dumps(answer)), says(401, f"Incorrect API key provided: {TOKEN}")) as server:
         model = asking(server.url, headers_from_env={"Authorization": "CHAT_KEY"})
         for _ in range(2):
@@ -259,92 +293,9 @@ def test_a_key_comes_from_the_environment_and_is_shown_nowhere(monkeypatch: pyte
     assert TOKEN not in repr(model) + model.model_id
 
 
-# -- scores --------------------------------------------------------------------------------------------------
-
-SCORED = {**REQUEST, "logprobs": True, "top_logprobs": 5}
-
-
-def test_log_probabilities_become_scores() -> None:
-    with serving(chat(chance)) as server:
-        scored = as_predict(asking(server.url, request=SCORED), scores=True)(ROWS)
-        assert isinstance(scored, Scored)
-        assert scored.labels == RIGHT and scored.classes == CLASSES
-        np.testing.assert_allclose(scored.probabilities, [list(chance(r).values()) for r in ROWS.to_dict("records")])
-        several = {**SCORED, "messages": SEVERAL["messages"]}
-        together = as_predict(asking(server.url, request=several), scores=True)(ROWS)
-        np.testing.assert_allclose(together.probabilities, scored.probabilities)
-
-
-def test_without_log_probabilities_there_are_no_scores() -> None:
+def test_a_language_model_gives_labels_only() -> None:
     with pytest.raises(TypeError, match="predict_proba"):
-        as_predict(asking("http://host/score"), scores=True)
-
-
-def test_labels_that_come_without_log_probabilities_are_not_lost() -> None:
-    with serving(chat(chance), says(200, json.dumps(told('{"label": "pass"}')))) as server:
-        answer = as_predict(asking(server.url, request=SCORED), scores=True)(ROWS)
-        assert answer == ["fail", "pass", "pass"]
-
-
-def token(text: str, p: float, **others: float) -> _Token:
-    return _Token(text, math.log(p), {other: math.log(q) for other, q in others.items()})
-
-
-@pytest.mark.parametrize(
-    ("tokens", "start", "texts", "expected"),
-    [
-        ([token("yes", 0.6, no=0.2)], 0, ["yes", "no"], [0.75, 0.25]),
-        ([token('{"label":"', 1.0), token("yes", 0.6, no=0.2)], 10, ["yes", "no"], [0.75, 0.25]),
-        ([_Token('":"yes', math.log(0.6), {'":"no': math.log(0.2), "yes": -1.0})], 3, ["yes", "no"], [0.75, 0.25]),
-        ([token("ye", 0.6, n=0.2), token('s"', 0.5)], 0, ["yes", "no"], [0.75, 0.25]),  # decided by its first token
-        ([token("un", 0.8, fit=0.2), token("fit", 0.5, sure=0.5)], 0, ["fit", "unfit", "unsure"], [0.2, 0.4, 0.4]),
-        ([token("fail", 1.0), token('"', 0.7, s=0.3)], 0, ["fail", "fails"], [0.7, 0.3]),
-        ([token("a", 0.5, b=0.5)], 0, ["a", "b1", "b2"], [0.5, 0.25, 0.25]),  # nobody knows which b
-        ([token("maybe", 0.9, yes=0.1)], 0, ["yes", "no"], None),
-        ([token("fail", 1.0)], 0, ["fail", "fails"], None),  # it breaks off
-    ],
-)
-def test_each_token_gives_its_share_to_the_labels_that_it_leads_to(
-    tokens: list[_Token], start: int, texts: list[str], expected: list[float] | None
-) -> None:
-    shares = _label_probabilities(tokens, start, texts)
-    assert shares is None if expected is None else shares == pytest.approx(expected)
-
-
-@st.composite
-def spelled_letter_by_letter(draw: st.DrawFn) -> tuple[list[str], dict[tuple[str, str], float], str]:
-    """Labels, the probability of each next letter after each beginning, and the label that was written."""
-    texts = draw(st.lists(st.text("ab", min_size=1, max_size=4), min_size=2, max_size=4, unique=True))
-    endings = [f'{text}"' for text in texts]
-    chances: dict[tuple[str, str], float] = {}
-    for begun in {text[:i] for text in endings for i in range(len(text))}:
-        following = sorted({text[len(begun)] for text in endings if text.startswith(begun) and text != begun})
-        weights = [draw(st.integers(1, 9)) for _ in following]
-        chances |= {(begun, c): w / sum(weights) for c, w in zip(following, weights, strict=True)}
-    return texts, chances, draw(st.sampled_from(endings))
-
-
-@given(spelled_letter_by_letter())
-def test_shares_are_the_probabilities_of_whole_labels(case: Any) -> None:
-    """Against the product of its letters: exact for the label that was written, and for all where it left them."""
-    texts, chances, written = case
-    tokens = []
-    for i, letter in enumerate(written):
-        others = {c: math.log(p) for (begun, c), p in chances.items() if begun == written[:i] and c != letter}
-        tokens.append(_Token(letter, math.log(chances[written[:i], letter]), others))
-    exact = {t: math.prod(chances[f'{t}"'[:i], f'{t}"'[i]] for i in range(len(t) + 1)) for t in texts}
-    shares = _label_probabilities(tokens, 0, texts)
-    assert shares is not None
-    found = dict(zip(texts, shares, strict=True))
-    assert sum(shares) == pytest.approx(1.0)
-    # A label that is alone with what was not written has exactly its probability; several share theirs.
-    groups: dict[str, list[str]] = {}
-    for text in texts:
-        whole = f'{text}"'
-        same = next((i for i, (a, b) in enumerate(zip(whole, written, strict=False)) if a != b), len(written))
-        groups.setdefault(whole[: same + 1], []).append(text)
-    for group in groups.values():
-        assert sum(found[t] for t in group) == pytest.approx(sum(exact[t] for t in group))
+        acex.Model(asking("http://host/score"), scores=True)
 
 
 # -- money ---------------------------------------------------------------------------------------------------
@@ -357,7 +308,7 @@ def most(body: Any, prices: tuple[float, float] = (1.0, 2.0)) -> float:
 
 def bill(bodies: list[Any], prices: tuple[float, float] = (1.0, 2.0)) -> float:
     """What the stub would charge: it says so in its usage."""
-    used = [completion(body, {"label": "fail"}, {})["usage"] for body in bodies]
+    used = [completion(body, {"label": "fail"})["usage"] for body in bodies]
     return float(sum(u["prompt_tokens"] * prices[0] + u["completion_tokens"] * prices[1] for u in used)) / 1e6
 
 
@@ -504,17 +455,17 @@ DATA = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize("request_", [REQUEST, SEVERAL, SCORED], ids=["one", "several", "scores"])
+@pytest.mark.parametrize("request_", [REQUEST, SEVERAL], ids=["one", "several"])
 def test_a_language_model_can_be_explained(request_: Any, tmp_path: Path) -> None:
     x = pd.Series({"tone": "rude", "words": 30, "cites a source": False})
     with serving(chat(chance)) as server:
         model = asking(server.url, request=request_)
         options: Any = {"data": DATA, "target": "pass", "budget": 15, "ledger": tmp_path / "answers.db"}
-        e = acex.explain(acex.Model(model, scores=request_ is SCORED), x, queries_per_round=3, **options)
+        e = acex.explain(model, x, queries_per_round=3, **options)
         assert e.outcome == "found" and e.counterfactual["tone"] == "calm"
         rows = sum(len(schema_of(body)["required"]) for body in server.bodies)
         assert rows == e.n_queries <= 15
-        again = acex.explain(acex.Model(model, scores=request_ is SCORED), x, queries_per_round=3, **options)
+        again = acex.explain(model, x, queries_per_round=3, **options)
         assert again.n_queries == 0
 
 
@@ -574,7 +525,7 @@ def prompt(text: Any, **more: Any) -> dict[str, Any]:
         ({**prompt("$record"), "token_prices": (1.0, 2.0), "money": 1.0}, "'max_completion_tokens' in request"),
     ],
 )
-def test_wrong_settings_are_told_at_once(settings: dict[str, Any], message: str) -> None:
+def test_wrong_settings_are_refused_at_once(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         asking("http://host/score", **settings)
 

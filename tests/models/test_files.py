@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import pickle
 import sys
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +68,7 @@ def test_a_skops_file_answers_as_the_model_did(model: Any, tmp_path: Path) -> No
     skops.io.dump(model, tmp_path / "m.skops")
     loaded = load_model(tmp_path / "m.skops")
     assert loaded.predict(X).tolist() == model.predict(X).tolist()
-    assert loaded.classes_ == ["no", "yes"]
+    assert list(loaded.classes_) == ["no", "yes"]
     assert_allclose(loaded.predict_proba(X), model.predict_proba(X))
 
 
@@ -98,8 +101,6 @@ def test_an_onnx_file_answers_as_the_model_did(dtype: Any, zipmap: bool, tmp_pat
     loaded = load_model(path)
     assert loaded.predict(X).tolist() == model.predict(X).tolist()
     assert loaded.predict(pd.DataFrame(X)).tolist() == model.predict(X).tolist()
-    assert loaded.classes_ is None
-    assert_allclose(loaded.predict_proba(X), model.predict_proba(X), atol=1e-6)
 
 
 def test_whole_numbers_as_labels_come_back_from_onnx(tmp_path: Path) -> None:
@@ -233,16 +234,85 @@ def test_a_missing_file_is_told_by_name(tmp_path: Path) -> None:
         load_model(tmp_path / "gone.skops")
 
 
-@pytest.mark.parametrize("name", ["m.skops", "m.onnx"])
-def test_garbage_is_no_model(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_bytes(b"garbage")
-    with pytest.raises(ValueError, match="cannot be read as"):
-        load_model(tmp_path / name)
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "garbage": lambda content: b"garbage",
+    "truncated": lambda content: content[: len(content) // 2],
+    "zeros in the middle": lambda content: content[:200] + bytes(len(content) - 400) + content[-200:],
+    "another kind of file": lambda content: b"PK\x03\x04" + content[4:],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*arbitrary code")
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("name", ["m.skops", "m.onnx", "m.joblib", "m.pkl"])
+def test_a_damaged_file_is_named_with_a_short_reason(
+    name: str, damage: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    model = DecisionTreeClassifier().fit(X, Y)
+    path = tmp_path / name
+    if name == "m.skops":
+        skops.io.dump(model, path)
+    elif name == "m.onnx":
+        saved_onnx(path, model, X[:1].astype(np.float32))
+    else:
+        joblib.dump(model, path)
+    content = damage(path.read_bytes())
+    if name == "m.skops" and content.startswith(b"PK") and len(content) == path.stat().st_size:
+        content = content.replace(b"schema.json", b"schemu.json")  # PK is how a .skops file begins
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{name} cannot be read as {path.suffix}") as caught:
+        load_model(path, allow_pickle=True)
+    assert len(str(caught.value)) < 1000 and "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:.*arbitrary code")
+@pytest.mark.parametrize("content", [{"weights": [1, 2]}, [1.0], "yes", DecisionTreeClassifier()])
+def test_a_pickle_without_a_fitted_model_is_refused(content: Any, tmp_path: Path) -> None:
+    joblib.dump(content, tmp_path / "m.pkl")
+    with pytest.raises(ValueError, match=r"m\.pkl .*(predict|fitted)"):
+        load_model(tmp_path / "m.pkl", allow_pickle=True)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [("os", "system"), ("builtins", "eval"), ("subprocess", "Popen"), ("acex.models.files", "sys")]
+)
+def test_a_skops_file_cannot_name_code_to_run(module: str, name: str, tmp_path: Path) -> None:
+    """The schema of a harmless file is changed to one that calls a function with an argument."""
+    skops.io.dump(functools.partial(sorted, ["touch sprung"]), tmp_path / "m.skops")
+    with zipfile.ZipFile(tmp_path / "m.skops") as harmless:
+        files = {entry: harmless.read(entry) for entry in harmless.namelist()}
+    schema = files["schema.json"].replace(b'"builtins"', f'"{module}"'.encode())
+    files["schema.json"] = schema.replace(b'"sorted"', f'"{name}"'.encode())
+    with zipfile.ZipFile(tmp_path / "m.skops", "w") as hostile:
+        for entry, content in files.items():
+            hostile.writestr(entry, content)
+    with pytest.raises(ValueError, match=r"m\.skops .*not known to be safe"):
+        load_model(tmp_path / "m.skops")
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_an_onnx_file_cannot_read_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import onnx
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.bin").write_bytes(np.ones(3, dtype=np.float32).tobytes())
+    proto = to_onnx(StandardScaler().fit(X), X[:1].astype(np.float32))
+    tensor = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [3], np.ones(3, dtype=np.float32).tobytes(), raw=True)
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="secret.bin")
+    proto.graph.initializer.append(tensor)
+    proto.graph.node.append(onnx.helper.make_node("Add", [proto.graph.input[0].name, "w"], ["stolen"]))
+    proto.graph.output.append(onnx.helper.make_tensor_value_info("stolen", onnx.TensorProto.FLOAT, [None, 3]))
+    (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+    with pytest.raises(ValueError, match=r"m\.onnx .*path"):
+        load_model(tmp_path / "m.onnx")
 
 
 @pytest.mark.parametrize(("name", "needs"), [("m.skops", "skops.io"), ("m.onnx", "onnxruntime")])
 def test_a_missing_extra_is_named(name: str, needs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / name).write_bytes(b"")
+    (tmp_path / name).write_bytes(b"x")
     monkeypatch.setitem(sys.modules, needs, None)
     with pytest.raises(MissingExtra, match="install") as caught:
         load_model(tmp_path / name)
@@ -253,8 +323,10 @@ def test_a_loaded_model_travels_to_a_worker(tmp_path: Path) -> None:
     model = RandomForestClassifier(3, random_state=0).fit(X, Y)
     skops.io.dump(model, tmp_path / "m.skops")
     for path in (tmp_path / "m.skops", saved_onnx(tmp_path / "m.onnx", model, X[:1].astype(np.float32))):
-        copy = pickle.loads(pickle.dumps(load_model(path)))
+        loaded = load_model(path)
+        copy = pickle.loads(pickle.dumps(loaded))
         assert copy.predict(X).tolist() == model.predict(X).tolist()
+        assert copy.model_id == loaded.model_id
 
 
 def test_a_loaded_model_can_be_explained(tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ import socket
 import sys
 import tracemalloc
 import warnings
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +33,7 @@ TOKEN = "s3cr3t-t0ken+7f9Kd2"
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long the model would have slept: nobody really waits."""
+    """The waits, which are recorded instead of slept."""
     slept: list[float] = []
     monkeypatch.setattr(remote, "sleep", slept.append)
     return slept
@@ -109,16 +107,7 @@ def test_a_server_that_is_busy_is_asked_again(status: int, waits: list[float]) -
 def test_retry_after_is_honoured(waits: list[float]) -> None:
     with serving(says(429, "", retry_after="7"), says(503, "", retry_after="soon"), labels) as server:
         assert asking(server.url).predict(ROWS) == RIGHT
-    assert waits == [7.0, 1.0]  # what says neither seconds nor a date counts for nothing
-
-
-def test_retry_after_may_be_a_date() -> None:
-    now = datetime.now(UTC)
-    assert transport._seconds(format_datetime(now - timedelta(days=1))) == 0.0
-    assert 3000 < (transport._seconds(format_datetime(now + timedelta(hours=1))) or 0) <= 3600
-    for garbage in ("", "-1", "1.5", "nan", "9" * 5000, "Wed, 99 Oct 2015 07:28:00 GMT"):
-        wait = transport._seconds(garbage)
-        assert wait is None or wait > remote.LONGEST_WAIT, garbage
+    assert waits == [7.0, 1.0]  # anything but seconds is ignored
 
 
 def test_a_server_that_asks_for_too_much_patience_is_reported(waits: list[float]) -> None:
@@ -196,7 +185,7 @@ def test_who_is_turned_away_was_not_charged_and_does_not_insist(status: int) -> 
         (says(200, '{"labels": [1, 1, 1, 1, NaN]}'), "got nan, which is not a label"),
         (says(200, '{"labels": [0.1, 1, 1, 1, 1]}'), "got 0.1, which is a score"),
         (says(200, '{"labels": [{}, {}, {}, {}, {}]}'), "got {}, which is not a label"),
-        (says(200, '{"labels": [[1], [1, 2], [], [], []]}'), "inhomogeneous"),
+        (says(200, '{"labels": [[1], [1, 2], [], [], []]}'), "not a label"),
     ],
 )
 def test_what_may_have_been_charged_is_sent_once(deed: Deed, message: str, waits: list[float]) -> None:
@@ -224,18 +213,20 @@ UNTIL_CLOSED = b"HTTP/1.1 %s\r\n\r\n"
 
 
 @pytest.mark.parametrize("start", [CHUNKS, UNTIL_CLOSED], ids=["chunked", "until closed"])
-def test_an_endless_body_is_cut_while_it_is_read(start: bytes) -> None:
+def test_an_endless_body_is_cut_while_it_is_read(start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "ANSWER_LIMIT", 1_000_000)
     with serving(pours(start % b"200 OK"), labels) as server:
-        with pytest.raises(ModelFailed, match="answer_limit"):
-            asking(server.url, answer_limit=1_000_000).predict(ROWS)
+        with pytest.raises(ModelFailed, match="bytes"):
+            asking(server.url).predict(ROWS)
         assert asking(server.url).predict(ROWS) == RIGHT
         assert server.poured < 20_000_000  # the limit, and what was under way
 
 
-def test_who_says_no_at_endless_length_has_said_no() -> None:
+def test_an_endless_rejection_is_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "ANSWER_LIMIT", 1_000_000)
     with serving(pours(UNTIL_CLOSED % b"401 Unauthorized")) as server:
         with pytest.raises(ModelFailed, match="answered") as caught:
-            asking(server.url, answer_limit=1_000_000).predict(ROWS)
+            asking(server.url).predict(ROWS)
         assert not caught.value.charged
 
 
@@ -250,7 +241,7 @@ def test_a_compressed_answer_is_limited_by_its_decompressed_size() -> None:
         model = asking(server.url)
         tracemalloc.start()
         try:
-            with pytest.raises(ModelFailed, match="answer_limit"):
+            with pytest.raises(ModelFailed, match="bytes"):
                 model.predict(ROWS)
             assert tracemalloc.get_traced_memory()[1] < 150_000_000
         finally:
@@ -271,48 +262,29 @@ def test_a_compressed_answer_is_read() -> None:
         assert asking(server.url).predict(ROWS) == RIGHT
 
 
-def test_a_body_as_long_as_the_limit_is_taken() -> None:
+def test_a_body_as_long_as_the_limit_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     body = json.dumps({"labels": RIGHT})
     with serving(says(200, body)) as server:
-        assert asking(server.url, answer_limit=len(body)).predict(ROWS) == RIGHT
-        with pytest.raises(ModelFailed, match="answer_limit"):
-            asking(server.url, answer_limit=len(body) - 1).predict(ROWS)
+        monkeypatch.setattr(transport, "ANSWER_LIMIT", len(body))
+        assert asking(server.url).predict(ROWS) == RIGHT
+        monkeypatch.setattr(transport, "ANSWER_LIMIT", len(body) - 1)
+        with pytest.raises(ModelFailed, match="bytes"):
+            asking(server.url).predict(ROWS)
 
 
-@pytest.mark.parametrize(
-    ("charset", "content_type"),
-    [
-        ("utf-8", "application/json"),
-        ("utf-8-sig", "application/json"),
-        ("utf-8-sig", "application/json; charset=utf-8"),
-        ("latin-1", "application/json; charset=ISO-8859-1"),
-        ("utf-16", 'application/json; charset="utf-16"'),
-        ("shift-jis", "text/plain; charset=Shift_JIS"),
-    ],
-)
-def test_text_is_read_as_its_header_says(charset: str, content_type: str) -> None:
+@pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig"])
+def test_an_answer_is_utf_8(charset: str) -> None:
+    answer = json.dumps({"labels": ["genügend"]}, ensure_ascii=False).encode(charset)
+    with serving(says(200, answer)) as server:
+        assert asking(server.url).predict(ROWS[:1]) == ["genügend"]
+
+
+@pytest.mark.parametrize("charset", ["latin-1", "utf-16", "shift-jis"])
+def test_an_answer_in_another_charset_may_have_been_charged(charset: str) -> None:
     word = "大丈夫" if charset == "shift-jis" else "genügend"
     answer = json.dumps({"labels": [word]}, ensure_ascii=False).encode(charset)
-    with serving(says(200, answer, content_type=content_type)) as server:
-        assert asking(server.url).predict(ROWS[:1]) == [word]
-
-
-@pytest.mark.parametrize(
-    ("content_type", "message"),
-    [
-        ("application/json", "its bytes are not valid utf-8 .content-type names no charset"),
-        ("application/json; charset=utf-8", "its bytes are not valid utf-8"),
-        ("application/json; charset=ascii", "its bytes are not valid ascii"),
-        ("application/json; charset=klingon", "its charset is 'klingon', which is unknown"),
-        ("application/json; charset=rot13", "its charset is 'rot13', which is unknown"),
-        ("application/json; charset=unicode_escape", "its charset is 'unicode_escape', which is unknown"),
-    ],
-)
-def test_text_that_is_not_what_it_says_is_no_answer(content_type: str, message: str) -> None:
-    """A byte that was guessed could be another label."""
-    answer = '{"labels": ["genügend"]}'.encode("latin-1")
-    what = f"{message}.*The answer: .*gen.gend.*may have been charged"
-    with serving(says(200, answer, content_type=content_type)) as server, pytest.raises(ModelFailed, match=what):
+    reply = says(200, answer, content_type=f"application/json; charset={charset}")
+    with serving(reply) as server, pytest.raises(ModelFailed, match=r"utf-8.*may have been charged"):
         asking(server.url).predict(ROWS[:1])
 
 
@@ -380,7 +352,7 @@ def test_headers_come_from_the_environment_as_it_is_when_sent(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("value", "how"), [("", "is not set"), ("a\nb", "holds characters"), ("é", "holds characters")]
 )
-def test_a_header_that_cannot_be_sent_is_told_by_its_name_only(
+def test_a_header_that_cannot_be_sent_is_reported_by_its_name_only(
     value: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_TOKEN", value)
@@ -511,14 +483,14 @@ def test_another_model_behind_the_same_address_does_not_get_the_answers_of_the_f
         handler.reply(200, json.dumps({"labels": [word] * len(handler.body["rows"])}))
 
     monkeypatch.setenv("MY_TOKEN", TOKEN)
-    told = []
+    answers = []
     with serving(by_model) as server, acex.Ledger(tmp_path / "answers.db") as ledger:
         for name in ("a", "b", "a"):
             monkeypatch.setenv("MY_MODEL", name)
             model = selecting(server.url)
             box = BlackBox(acex.Model(model), ledger, 10, model_id=model.model_id)
-            told.append((box.ask(ROWS[:1])[0].label, box.n_queries))
-    assert told == [("yes", 1), ("no", 1), ("yes", 0)]
+            answers.append((box.ask(ROWS[:1])[0].label, box.n_queries))
+    assert answers == [("yes", 1), ("no", 1), ("yes", 0)]
 
 
 def test_a_rotated_key_pays_for_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -528,7 +500,7 @@ def test_a_rotated_key_pays_for_nothing_again(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv("MY_TOKEN", token)
         ids.add(selecting("http://host/score").model_id)
     assert len(ids) == 1
-    assert "loans-7" not in ids.pop()  # a mark of it will do
+    assert "loans-7" not in ids.pop()  # only a hash of it
 
 
 def test_a_model_that_was_exchanged_under_way_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -552,10 +524,10 @@ def test_what_selects_the_model_is_no_secret_and_may_be_shown(monkeypatch: pytes
 
 
 def test_a_header_that_may_select_the_model_gets_a_remark() -> None:
-    with pytest.warns(UserWarning, match="identity_headers") as told:
+    with pytest.warns(UserWarning, match="identity_headers") as caught:
         asking("http://host/score", headers_from_env={"X-Tenant": "TENANT", "api-key": "KEY"})
-    assert [str(w.message).split("'")[1] for w in told] == ["X-Tenant"]
-    assert told[0].filename == __file__
+    assert [str(w.message).split("'")[1] for w in caught] == ["X-Tenant"]
+    assert caught[0].filename == __file__
 
 
 def test_in_a_shell_the_remark_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -597,7 +569,7 @@ def test_patience_is_a_number(waits: list[float]) -> None:
     assert sum(waits) + 4 * model.timeout == model.patience  # no server can make it wait longer
 
 
-# -- wrong settings are told before anything is sent ---------------------------------------------------------
+# -- wrong settings are refused before anything is sent ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -617,7 +589,6 @@ def test_patience_is_a_number(waits: list[float]) -> None:
         ("http://host", {"rows_per_request": 0}, "rows_per_request must be 1 or more, got 0"),
         ("http://host", {"retries": -1}, "retries must be 0 or more, got -1"),
         ("http://host", {"timeout": 0}, "timeout must be a positive number of seconds, got 0"),
-        ("http://host", {"answer_limit": 0}, "answer_limit must be 1 byte or more, got 0"),
         ("http://host", {"rate_limit": -2.0}, "rate_limit must be a positive number or None, got -2.0"),
         (
             "http://host",
@@ -642,7 +613,7 @@ def test_patience_is_a_number(waits: list[float]) -> None:
         ),
     ],
 )
-def test_wrong_settings_are_told_at_once(url: str, settings: dict[str, Any], message: str) -> None:
+def test_wrong_settings_are_refused_at_once(url: str, settings: dict[str, Any], message: str) -> None:
     defaults = {"protocol": "json", "request": "$rows", "labels": "labels"}
     with pytest.raises(ValueError, match=message):
         HttpModel(url, **{**defaults, **settings})
@@ -665,7 +636,7 @@ def test_what_is_missing_is_sent_as_null() -> None:
             HttpModel(f"{server.url}/v2/models/m/infer", protocol="v2").predict(np.array([[np.nan]]))
 
 
-def test_without_the_extra_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(MissingExtra, match="HttpModel"):
         asking("http://host/score")

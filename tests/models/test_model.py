@@ -110,7 +110,7 @@ def test_a_field_may_be_set_in_either_place() -> None:
 
 
 def test_labels_and_class_names() -> None:
-    model = Model(CLASSIFIER, class_names=["rejected", "approved"])
+    model = Model(CLASSIFIER, class_names={0: "rejected", 1: "approved"})
     assert model.labels == [0, 1] and model.gives_labels
     assert model.class_names == {0: "rejected", 1: "approved"}
     assert model.to_labels(["approved", 0]) == [1, 0] and model.to_labels(None) is None
@@ -119,9 +119,8 @@ def test_labels_and_class_names() -> None:
 
 def test_class_names_from_numpy_become_plain() -> None:
     names = np.array(["malignant", "benign"])
-    for given in (names, list(names), {np.int64(0): names[0], np.int64(1): names[1]}):
-        model = Model(CLASSIFIER, class_names=given)
-        assert repr(model.class_names) == "{0: 'malignant', 1: 'benign'}"
+    model = Model(CLASSIFIER, class_names={np.int64(0): names[0], np.int64(1): names[1]})
+    assert repr(model.class_names) == "{0: 'malignant', 1: 'benign'}"
     assert repr(Model(http(classes=list(names))).labels) == "['malignant', 'benign']"
 
 
@@ -139,7 +138,7 @@ def test_columns_are_checked() -> None:
 
 
 def test_answers_given_elsewhere_are_read() -> None:
-    model = Model(CLASSIFIER, class_names=["no", "yes"])
+    model = Model(CLASSIFIER, class_names={0: "no", 1: "yes"})
     assert model.read(["yes", 0], 2) == [1, 0]
     assert Model(above).read([0.5, 1], 2) == [0.5, 1.0]
     assert Model(REGRESSOR).read([1, 2], 2) == [1.0, 2.0]

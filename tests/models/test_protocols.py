@@ -1,4 +1,4 @@
-"""What is said to a model server, and how its answers are read. Bodies are written down by hand."""
+"""Requests to model servers and how their answers are read. Bodies are written by hand."""
 
 from __future__ import annotations
 

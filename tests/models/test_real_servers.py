@@ -116,7 +116,7 @@ def _wait_until_ready(server: subprocess.Popen[bytes], ready: str, log: Path) ->
         if server.poll() is not None:
             break
         time.sleep(1)
-    pytest.fail(f"The server did not start. It said:\n{log.read_text()[-3000:]}")
+    pytest.fail(f"The server did not start:\n{log.read_text()[-3000:]}")
 
 
 def train(programs: Path, folder: Path, save: str) -> None:

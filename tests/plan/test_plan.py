@@ -15,6 +15,7 @@ import acex
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Step, in_order
 from acex.plan.target import Target
+from toys import not_asked
 
 DATA = pd.DataFrame(
     {"income": np.arange(1000, 5000, 100), "debt": np.linspace(0, 1, 40), "job": ["cook", "clerk"] * 20}
@@ -22,12 +23,12 @@ DATA = pd.DataFrame(
 ROW = DATA.iloc[3]
 
 
-def model(rows: pd.DataFrame) -> list[str]:
-    raise AssertionError("a plan asks nothing")
-
-
 def plan(
-    data: pd.DataFrame = DATA, row: Any = ROW, setup: dict[str, Any] | None = None, model: Any = model, **options: Any
+    data: pd.DataFrame = DATA,
+    row: Any = ROW,
+    setup: dict[str, Any] | None = None,
+    model: Any = not_asked,
+    **options: Any,
 ) -> Plan:
     return acex.Explainer(model, data, **(setup or {})).search(row, **options).plan
 
@@ -53,7 +54,7 @@ def plan(
         {"setup": {"outcomes": ["good", "bad"] * 20}},
         {"setup": {"plausibility": None}},
         {"setup": {"share_answers": False}},
-        {"model": acex.Model(model, name="another")},
+        {"model": acex.Model(not_asked, name="another")},
         {"setup": {"seed": 1}},
     ],
     ids=lambda changed: next(iter(changed)),

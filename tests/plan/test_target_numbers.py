@@ -24,6 +24,7 @@ from acex.search.evidence import one_sided, unit_of
 from commands import run
 from ledgers import Bill, Seller, killed
 from servers import Handler, serving
+from toys import not_asked
 
 RNG = np.random.default_rng(3)
 DATA = pd.DataFrame({"size": RNG.normal(80, 20, 120).round(1), "rooms": RNG.integers(1, 6, 120)})
@@ -146,16 +147,12 @@ def test_killed_at_a_query_it_goes_on_and_pays_at_most_for_that_one_again(at: in
 
 def test_ask_and_tell_ask_what_explain_asks() -> None:
     expected = acex.explain(rent, X, data=DATA, target=acex.AtLeast(800), budget=8)
-    session = acex.Explainer(None_of_it, DATA).search(X, target=acex.AtLeast(800), budget=8)
+    session = acex.Explainer(not_asked, DATA).search(X, target=acex.AtLeast(800), budget=8)
     while (rows := session.ask()) is not None:
         with pytest.raises(ValueError, match="'many'"):
             session.tell(rows, ["many"])
         session.tell(rows, rent(rows))
     assert session.explanation().trace.equals(expected.trace)
-
-
-def None_of_it(rows: Any) -> Any:
-    raise AssertionError("The model is asked by somebody else.")
 
 
 def test_many_rows_learn_from_each_others_numbers() -> None:

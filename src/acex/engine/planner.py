@@ -21,7 +21,7 @@ from acex.engine.rarity import unusual_row
 from acex.engine.reference import Reference
 from acex.engine.session import Session
 from acex.ledger import BaseLedger
-from acex.models.labels import refuse_lookalike, refuse_other_kind
+from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
 from acex.options import BY_NAME, Options
 from acex.plan.fingerprint import fingerprint_of
@@ -232,9 +232,9 @@ class Planner:
     def _learn(self, plan: Plan, before: Label) -> Hint | None:
         """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
         target = plan.target
-        refuse_other_kind(self.imported, before)
+        refuse_other_kind("the imported label", self.imported, before)
         if isinstance(target, OneOf):
-            refuse_lookalike(before, target.labels)
+            refuse_other_kind("target", target.labels, before)
             self.reference.refuse_foreign_outcomes([*target.labels, before])
         target.refuse_start(before)
         return self.reference.seen_in(plan.space).hint(target, before)

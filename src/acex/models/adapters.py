@@ -71,7 +71,7 @@ def as_numeric(model: Any) -> Predict:
     if no_labels(model) is None:
         as_predict(model)  # raises if this is not a fitted model
     model = adapted(model)
-    if isinstance(model, ProbabilityModel):
+    if isinstance(model, ProbabilityModel) and model.classes_ is not None:
         raise TypeError(
             f"the model returns the probabilities of {listed(model.classes_)}: name the label in the target, such as "
             f"acex.AtLeast(0.8, label={model.classes_[-1]!r}), with scores=True."
@@ -92,24 +92,23 @@ def known_labels(model: Any) -> list[Label] | None:
 
 
 def _estimator_scores(model: Any) -> Predict:
-    if callable(together := getattr(model, "predict_scored", None)):
-        return cast("Predict", together)
     classes = known_labels(model)
-    if classes is None or not callable(getattr(model, "predict_proba", None)):
-        raise TypeError(
-            f"scores=True needs a model with predict_proba and classes_, or a function that returns a DataFrame of "
-            f"probabilities with a column for each label, got {type(model).__name__}."
-        )
-    if (decider := _own_decision_rule(model)) is not None:
-        raise TypeError(
-            f"{type(decider).__name__}.predict has its own decision rule, while scores=True decides by the likeliest "
-            f"label of predict_proba: the two may disagree. Leave scores out, or pass a function that returns a "
-            f"DataFrame of probabilities in which the likeliest label is the decision."
-        )
+    if not isinstance(model, ProbabilityModel):
+        if classes is None or not callable(getattr(model, "predict_proba", None)):
+            raise TypeError(
+                f"scores=True needs a model with predict_proba and classes_, or a function that returns a DataFrame of "
+                f"probabilities with a column for each label, got {type(model).__name__}."
+            )
+        if (decider := _own_decision_rule(model)) is not None:
+            raise TypeError(
+                f"{type(decider).__name__}.predict has its own decision rule, while scores=True decides by the "
+                f"likeliest label of predict_proba: the two may disagree. Leave scores out, or pass a function that "
+                f"returns a DataFrame of probabilities in which the likeliest label is the decision."
+            )
     return partial(_likeliest_of_estimator, model, classes)
 
 
-def _likeliest_of_estimator(model: Any, classes: list[Label], rows: Rows) -> Scored:
+def _likeliest_of_estimator(model: Any, classes: list[Label] | None, rows: Rows) -> Scored:
     return likeliest(classes, model.predict_proba(rows))
 
 
@@ -119,30 +118,16 @@ OWN_RULES = {"FixedThresholdClassifier", "TunedThresholdClassifierCV", "SVC", "N
 
 def _own_decision_rule(model: Any) -> Any:
     """The inner estimator that decides, if its `predict` may differ from its likeliest label; otherwise None."""
-    while model is not None:
-        if OWN_RULES & {kind.__name__ for kind in type(model).__mro__} or _has_moved_threshold(model):
-            return model
-        model = _inside(model)
-    return None
-
-
-def _has_moved_threshold(model: Any) -> bool:
-    """Is this a CatBoost classifier with a threshold other than 0.5?"""
-    threshold = getattr(model, "get_probability_threshold", None)
-    return callable(threshold) and len(model.classes_) == 2 and threshold() != 0.5
-
-
-def _inside(model: Any) -> Any:
-    """The model that this one passes its rows to, possibly transformed; None if it decides by itself."""
-    owner = getattr(model.predict, "__self__", model)
-    if owner is not model:  # a model from a file
-        return owner
     kinds = {kind.__name__ for kind in type(model).__mro__}
+    threshold = getattr(model, "get_probability_threshold", None)  # of CatBoost
+    if OWN_RULES & kinds or (callable(threshold) and len(model.classes_) == 2 and threshold() != 0.5):
+        return model
+    inner = getattr(model, "best_estimator_", None)  # of a hyperparameter search
     if "Pipeline" in kinds:
-        return model.steps[-1][1]
-    if "FrozenEstimator" in kinds:
-        return model.estimator
-    return getattr(model, "best_estimator_", None)  # of a hyperparameter search
+        inner = model.steps[-1][1]
+    elif "FrozenEstimator" in kinds:
+        inner = model.estimator
+    return None if inner is None else _own_decision_rule(inner)
 
 
 def _likeliest_of_function(function: Predict, rows: Rows) -> Scored:
@@ -167,59 +152,21 @@ def _is_regressor(model: Any) -> bool:
 # -- adapters --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ProbabilityModel:
     """A model that returns probabilities, (n, labels); its decision is the likeliest label."""
 
-    classes_: list[Label]
     predict_proba: Callable[[Rows], Any] = field(repr=False)
+    classes_: list[Label] | None  # None: 0, 1, ..., one for each column of probabilities
     feature_names_in_: list[str] | None = field(default=None, repr=False)  # the columns it was fitted with
+    predict_numbers: Callable[[Rows], Any] | None = field(default=None, repr=False)  # the raw outputs, of a network
 
     def predict(self, rows: Rows) -> Any:
         """One label per row, (n,)."""
         return likeliest(self.classes_, self.predict_proba(rows)).labels
 
 
-@dataclass(frozen=True, eq=False)
-class NetworkModel:
-    """A network with one output per label (the labels are 0, 1, ...), or with one output after a sigmoid."""
-
-    outputs: Callable[[Rows], Any] = field(repr=False)  # (n, k)
-    ends_in_sigmoid: bool
-
-    def predict(self, rows: Rows) -> Any:
-        """One label per row, (n,): 0, 1, ..."""
-        return self.predict_scored(rows).labels
-
-    def predict_numbers(self, rows: Rows) -> Any:
-        """The output itself, one number per row, (n, 1)."""
-        return self._table(rows)
-
-    def _table(self, rows: Rows) -> FloatArray:
-        table = np.asarray(self.outputs(rows), dtype=float)
-        table = table[:, None] if table.ndim == 1 else table
-        if table.ndim != 2 or len(table) != len(rows):
-            raise ValueError(f"the network's output has the shape {table.shape}; expected (rows, outputs)")
-        return table
-
-    def predict_scored(self, rows: Rows) -> Scored:
-        """Labels with probabilities."""
-        table = self._table(rows)
-        k = table.shape[1]
-        if self.ends_in_sigmoid != (k == 1):
-            raise ValueError(
-                f"the network returns {k} numbers per row and {'ends' if k > 1 else 'does not end'} in a sigmoid, so "
-                f"its decision is not known. Pass a function that returns labels: lambda rows: network(rows) > 0"
-            )
-        if k == 1:
-            return likeliest([0, 1], np.hstack([1 - table, table]))
-        from scipy.special import softmax
-
-        is_share = bool((table >= 0).all() and np.allclose(table.sum(axis=1), 1, atol=1e-4))
-        return likeliest(list(range(k)), table if is_share else softmax(table, axis=1))
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class NumberModel:
     """A model that returns one number per row, such as a booster trained for regression or ranking."""
 
@@ -248,20 +195,19 @@ def adapted(model: Any) -> Any:
     if "keras.Model" in kinds:  # before torch, which may be its backend
         return _of_keras(model)
     if "torch.Module" in kinds and not callable(getattr(model, "predict", None)):
-        return NetworkModel(partial(_ask_torch, model), _last_of_torch(model) == "Sigmoid")
+        return _of_network(partial(_ask_torch, model), _last_of_torch(model) == "Sigmoid")
     return model
 
 
 def _of_method(method: Any) -> ProbabilityModel:
     owner = method.__self__
-    classes = getattr(owner, "classes_", None)
-    if classes is None or np.ndim(classes) != 1:
+    classes = known_labels(owner)
+    if classes is None:
         raise TypeError(
             f"{type(owner).__name__}.predict_proba needs classes_ to name the labels. Without it, pass a function that "
             f"returns a DataFrame of probabilities with a column for each label."
         )
-    names = getattr(owner, "feature_names_in_", None)
-    return ProbabilityModel(np.asarray(classes).tolist(), method, None if names is None else list(names))
+    return ProbabilityModel(method, classes, getattr(owner, "feature_names_in_", None))
 
 
 def _no_labels(package: str, objective: Any) -> str:
@@ -279,55 +225,42 @@ def _of_xgboost(booster: Any) -> ProbabilityModel | NumberModel:
     objective = learner["objective"]["name"]
     # XGBoost's estimators stop at their best round; a booster alone does not.
     best = booster.attr("best_iteration") if booster.attr("scikit_learn") is not None else None
-    rounds = (0, 0 if best is None else int(best) + 1)
+    ask = partial(_ask_xgboost, booster, (0, 0 if best is None else int(best) + 1))
     if objective not in ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax"):
-        ask_number = partial(_ask_xgboost_number, booster, rounds)
-        return NumberModel(ask_number, _no_labels("XGBoost", objective), booster.feature_names)
+        return NumberModel(ask, _no_labels("XGBoost", objective), booster.feature_names)
     n_classes = max(int(learner["learner_model_param"].get("num_class", 0)), 2)
-    ask = partial(_ask_xgboost, booster, objective, rounds)
-    return ProbabilityModel(list(range(n_classes)), ask, booster.feature_names)
+    return ProbabilityModel(partial(ask, output_margin=True), list(range(n_classes)), booster.feature_names)
 
 
-def _ask_xgboost(booster: Any, objective: str, rounds: tuple[int, int], rows: Rows) -> FloatArray:
+def _ask_xgboost(booster: Any, rounds: tuple[int, int], rows: Rows, output_margin: bool = False) -> Any:
+    """Numbers, or probabilities from the margins: log odds, (n,), or logits, (n, labels)."""
     import xgboost
     from scipy.special import expit, softmax
 
     table = xgboost.DMatrix(rows, enable_categorical=True)
-    answer = booster.predict(table, iteration_range=rounds, output_margin=objective == "multi:softmax")
-    match objective:
-        case "multi:softprob":
-            return np.asarray(answer)
-        case "multi:softmax":
-            return np.asarray(softmax(answer, axis=1))
-        case "binary:logitraw":
-            answer = expit(answer)
-    return np.column_stack([1 - answer, answer])
-
-
-def _ask_xgboost_number(booster: Any, rounds: tuple[int, int], rows: Rows) -> Any:
-    import xgboost
-
-    return booster.predict(xgboost.DMatrix(rows, enable_categorical=True), iteration_range=rounds)
+    answer = booster.predict(table, iteration_range=rounds, output_margin=output_margin)
+    if not output_margin:
+        return answer
+    return softmax(answer, axis=1) if answer.ndim == 2 else np.column_stack([expit(-answer), expit(answer)])
 
 
 def _of_lightgbm(booster: Any) -> ProbabilityModel | NumberModel:
     about = booster.dump_model(num_iteration=1)
     objective = about.get("objective", "a custom objective").partition(" ")[0]
-    names = booster.feature_name()
-    unnamed = [f"Column_{j}" for j in range(len(names))]  # LightGBM's names for columns without names
-    given = None if names == unnamed else names
     if objective not in ("binary", "multiclass", "multiclassova"):
-        return NumberModel(partial(_ask_lightgbm_number, booster), _no_labels("LightGBM", objective), given)
-    return ProbabilityModel(list(range(max(about["num_class"], 2))), partial(_ask_lightgbm, booster), given)
+        no_labels = _no_labels("LightGBM", objective)
+        return NumberModel(partial(_ask_lightgbm, booster), no_labels, booster.feature_name())
+    classes: list[Label] = list(range(max(about["num_class"], 2)))
+    return ProbabilityModel(partial(_ask_lightgbm_classes, booster), classes, booster.feature_name())
 
 
-def _ask_lightgbm_number(booster: Any, rows: Rows) -> FloatArray:
+def _ask_lightgbm(booster: Any, rows: Rows) -> FloatArray:
     # Without validation LightGBM accepts columns in another order and mixes them up.
     return np.asarray(booster.predict(rows, validate_features=hasattr(rows, "columns")))
 
 
-def _ask_lightgbm(booster: Any, rows: Rows) -> FloatArray:
-    answer = _ask_lightgbm_number(booster, rows)
+def _ask_lightgbm_classes(booster: Any, rows: Rows) -> FloatArray:
+    answer = _ask_lightgbm(booster, rows)
     return np.column_stack([1 - answer, answer]) if answer.ndim == 1 else answer
 
 
@@ -346,6 +279,36 @@ def _of_catboost(model: Any) -> Any:
 
 
 # -- networks --------------------------------------------------------------------------------------------
+
+
+def _of_network(outputs: Callable[[Rows], Any], ends_in_sigmoid: bool) -> ProbabilityModel:
+    """A network with one output per label (the labels are 0, 1, ...), or with one output after a sigmoid."""
+    ask = partial(_network_probabilities, outputs, ends_in_sigmoid)
+    return ProbabilityModel(ask, None, predict_numbers=partial(_network_outputs, outputs))
+
+
+def _network_outputs(outputs: Callable[[Rows], Any], rows: Rows) -> FloatArray:
+    table = np.asarray(outputs(rows), dtype=float)
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2 or len(table) != len(rows):
+        raise ValueError(f"the network's output has the shape {table.shape}; expected (rows, outputs)")
+    return table
+
+
+def _network_probabilities(outputs: Callable[[Rows], Any], ends_in_sigmoid: bool, rows: Rows) -> FloatArray:
+    from scipy.special import softmax
+
+    table = _network_outputs(outputs, rows)
+    k = table.shape[1]
+    if ends_in_sigmoid != (k == 1):
+        raise ValueError(
+            f"the network returns {k} numbers per row and {'ends' if k > 1 else 'does not end'} in a sigmoid, so "
+            f"its decision is not known. Pass a function that returns labels: lambda rows: network(rows) > 0"
+        )
+    if k == 1:
+        return np.hstack([1 - table, table])
+    is_share = bool((table >= 0).all() and np.allclose(table.sum(axis=1), 1, atol=1e-4))
+    return table if is_share else np.asarray(softmax(table, axis=1))
 
 
 def _numbers(rows: Rows) -> Any:
@@ -379,7 +342,7 @@ def _ask_torch(module: Any, rows: Rows) -> Any:
         module.train(was_training)
 
 
-def _of_keras(model: Any) -> NetworkModel:
+def _of_keras(model: Any) -> ProbabilityModel:
     if len(model.inputs or [None]) > 1:
         raise TypeError(
             f"This Keras model has {len(model.inputs)} inputs: pass a function that selects the columns of each, such "
@@ -387,9 +350,8 @@ def _of_keras(model: Any) -> NetworkModel:
         )
     last = model.layers[-1]
     activation = getattr(last, "activation", None)
-    return NetworkModel(
-        partial(_ask_keras, model), getattr(activation, "__name__", type(last).__name__).lower() == "sigmoid"
-    )
+    name = getattr(activation, "__name__", type(last).__name__)
+    return _of_network(partial(_ask_keras, model), name.lower() == "sigmoid")
 
 
 def _ask_keras(model: Any, rows: Rows) -> Any:

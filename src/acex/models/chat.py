@@ -7,8 +7,6 @@ other answer is rejected. Nothing is sent here; `http` does that.
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Template
@@ -74,11 +72,6 @@ class Chat:
         limits = [self.request[name] for name in TOKEN_LIMITS if self.request.get(name) is not None]
         return max(limits) if limits else None
 
-    @property
-    def gives_scores(self) -> bool:
-        """Does the request ask for log probabilities?"""
-        return bool(self.request.get("logprobs"))
-
     def body(self, rows: Rows) -> Any:
         if not isinstance(rows, pd.DataFrame):
             raise ValueError("protocol 'chat' needs column names: data must be a DataFrame.")
@@ -108,34 +101,16 @@ class Chat:
         }
 
     def labels(self, answer: Any) -> Any:
-        texts = list(self._label_texts(answer).values())
-        if invalid := [text for text in texts if not (isinstance(text, str) and text in self._by_text)]:
-            raise ValueError(f"the label is {invalid[0]!r}, expected one of {listed(self._by_text)}")
-        return [self._by_text[text] for text in texts]
-
-    def _label_texts(self, answer: Any) -> dict[str, Any]:
-        """The label of each row as the answer has it, in the order of the rows."""
         texts = json.loads(_content(answer), object_pairs_hook=_unique_keys)
         if not isinstance(texts, dict):
             raise ValueError(f"expected an object with labels, got {texts!r}")
         keys = ["label"] if self.one_by_one else [str(i) for i in range(1, len(texts) + 1)]
         if set(texts) != set(keys):
             raise ValueError(f"expected the keys {listed(keys)} in the answer, got {listed(texts)}")
-        return {key: texts[key] for key in keys}
-
-    def probabilities(self, answer: Any) -> list[list[float]] | None:
-        """For each row the probability of each label, from the log probabilities of tokens; None without them."""
-        try:
-            content = _content(answer)
-            tokens = [_Token.of(token) for token in answer["choices"][0]["logprobs"]["content"]]
-            starts = [re.search(rf'"{key}"\s*:\s*"', content) for key in self._label_texts(answer)]
-        except (KeyError, IndexError, TypeError, ValueError):
-            return None
-        if "".join(token.text for token in tokens) != content:
-            return None
-        labels = [_as_json_text(text)[1:-1] for text in self._by_text]
-        tables = [None if start is None else _label_probabilities(tokens, start.end(), labels) for start in starts]
-        return None if None in tables else [table for table in tables if table is not None]
+        for text in texts.values():
+            if not (isinstance(text, str) and text in self._by_text):
+                raise ValueError(f"the label is {text!r}, expected one of {listed(self._by_text)}")
+        return [self._by_text[texts[key]] for key in keys]
 
     def tokens(self, answer: Any) -> tuple[int, int] | None:
         """The numbers of tokens of prompt and completion; None if the answer does not contain them."""
@@ -217,54 +192,3 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError(f"duplicate key in {pairs!r}")
     return found
-
-
-@dataclass(frozen=True)
-class _Token:
-    """A token of the answer, and the log probabilities of the alternatives in its place."""
-
-    text: str
-    log_p: float
-    others: dict[str, float]
-
-    @classmethod
-    def of(cls, token: Any) -> _Token:
-        others = {other["token"]: float(other["logprob"]) for other in token.get("top_logprobs") or ()}
-        others.pop(token["token"], None)
-        return cls(token["token"], float(token["logprob"]), others)
-
-
-def _label_probabilities(tokens: Sequence[_Token], start: int, labels: Sequence[str]) -> list[float] | None:
-    """The probability of each label at position `start` of the text; they sum to 1. None if no single label fits.
-
-    At each token, every alternative adds its probability, divided equally, to the labels that it could have started.
-    The walk ends when the text so far fits only one label, which gets the probability of the text.
-    """
-    i, position = 0, 0
-    while i < len(tokens) and position + len(tokens[i].text) <= start:
-        position += len(tokens[i].text)
-        i += 1
-    skipped = start - position  # characters before the label in its first token, such as a quotation mark
-    p = dict.fromkeys(labels, 0.0)
-    text, log_p = "", 0.0
-    fitting = list(labels)
-    for token in tokens[i:]:
-        for other, other_log_p in token.others.items():
-            if other[:skipped] == token.text[:skipped]:
-                possible = _labels_starting(text + other[skipped:], labels)
-                for label in possible:
-                    p[label] += math.exp(log_p + other_log_p) / len(possible)
-        text, log_p, skipped = text + token.text[skipped:], log_p + token.log_p, 0
-        fitting = _labels_starting(text, labels)
-        if len(fitting) <= 1:
-            break
-    if len(fitting) != 1:
-        return None
-    p[fitting[0]] += math.exp(log_p)
-    total = sum(p.values())
-    return [share / total for share in p.values()] if 0 < total < math.inf else None
-
-
-def _labels_starting(text: str, labels: Sequence[str]) -> list[str]:
-    """The labels that start with the text, or that the text contains up to the closing quotation mark."""
-    return [label for label in labels if label.startswith(text) or text.startswith(f'{label}"')]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from threading import Lock, local
@@ -20,7 +20,7 @@ import pandas as pd
 from acex.arrays import Rows
 from acex.errors import ModelFailed
 from acex.models.chat import Chat
-from acex.models.labels import Scored, as_labels, as_numbers
+from acex.models.labels import as_labels, as_numbers
 from acex.models.protocols import Inputs, JsonTemplate, MLflow, OpenInference, WireProtocol
 from acex.models.transport import (
     Headers,
@@ -69,7 +69,6 @@ class HttpModel:
         version: the declared version of the model; a part of `model_id`.
         rows_per_request: maximum number of rows in a request.
         timeout: seconds from sending a request to the end of its answer.
-        answer_limit: maximum bytes of an answer, compressed and decompressed; a longer one counts as lost.
         rate_limit: maximum requests per second, in each process.
         retries: how often a refused request is repeated. A lost one never is.
         headers_from_env: header to environment variable, such as {"Authorization": "MY_TOKEN"}. Values
@@ -99,7 +98,6 @@ class HttpModel:
     version: str | None = None
     rows_per_request: int = 100
     timeout: float = 30.0
-    answer_limit: int = 16_000_000
     rate_limit: float | None = None
     retries: int = 4
     headers_from_env: Mapping[str, str] = field(default_factory=dict)
@@ -121,8 +119,6 @@ class HttpModel:
             raise ValueError(f"retries must be 0 or more, got {self.retries!r}.")
         if not (is_finite(self.timeout) and self.timeout > 0):
             raise ValueError(f"timeout must be a positive number of seconds, got {self.timeout!r}.")
-        if not is_count(self.answer_limit):
-            raise ValueError(f"answer_limit must be 1 byte or more, got {self.answer_limit!r}.")
         if self.rate_limit is not None and not (is_finite(self.rate_limit) and self.rate_limit > 0):
             raise ValueError(f"rate_limit must be a positive number or None, got {self.rate_limit!r}.")
         headers = Headers(self.headers_from_env, self.identity_headers, self.key_headers)
@@ -220,11 +216,6 @@ class HttpModel:
         per_million = [Decimal(str(price)) for price in self.token_prices or (0, 0)]
         return (per_million[0] * read + per_million[1] * written) / 1_000_000
 
-    @property
-    def predict_scored(self) -> Callable[[Rows], Any] | None:
-        """As `predict`, with the probability of each label; None if requests do not ask for log probabilities."""
-        return self._predict_scored if isinstance(self._wire, Chat) and self._wire.gives_scores else None
-
     def predict(self, rows: Rows) -> list[Label]:
         """One label per row, for a DataFrame or a 2-D array.
 
@@ -232,39 +223,26 @@ class HttpModel:
             ModelFailed: with `answered`, the labels of the first rows if some requests succeeded, and
                 `in_doubt`, how many of the rows after them may have been charged.
         """
-        return [label for labels, _ in self._in_parts(rows) for label in labels]
+        return self._in_parts(rows, as_labels)
 
     def predict_numbers(self, rows: Rows) -> list[Label]:
         """As `predict`, for a server that returns one number per row."""
-        return [number for numbers, _ in self._in_parts(rows, as_numbers) for number in numbers]
+        return self._in_parts(rows, as_numbers)
 
-    def _predict_scored(self, rows: Rows) -> Scored | list[Label]:
-        """Labels with their probabilities; labels alone if an answer has no probabilities, since it was paid for."""
-        assert isinstance(self._wire, Chat)
-        labels: list[Label] = []
-        table: list[list[float]] = []
-        for part, answer in self._in_parts(rows):
-            labels += part
-            table += self._wire.probabilities(answer) or []
-        return labels if len(table) < len(labels) else Scored(labels, list(self.classes or ()), table)
-
-    def _in_parts(
-        self, rows: Rows, read: Callable[[Any, int], list[Label]] = as_labels
-    ) -> Iterator[tuple[list[Label], Any]]:
-        """For each request the labels of its rows and the whole answer."""
+    def _in_parts(self, rows: Rows, read: Callable[[Any, int], list[Label]]) -> list[Label]:
+        """The labels (or numbers) of all rows, a request at a time."""
         size = 1 if self._wire.one_by_one else self.rows_per_request
         answered: list[Label] = []
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
             try:
-                labels, answer = self._ask(rows.iloc[part] if isinstance(rows, pd.DataFrame) else rows[part], read)
+                answered += self._ask(rows.iloc[part] if isinstance(rows, pd.DataFrame) else rows[part], read)
             except ModelFailed as error:
                 error.answered = answered
                 raise
-            answered += labels
-            yield labels, answer
+        return answered
 
-    def _ask(self, rows: Rows, read: Callable[[Any, int], list[Label]]) -> tuple[list[Label], Any]:
+    def _ask(self, rows: Rows, read: Callable[[Any, int], list[Label]]) -> list[Label]:
         n = len(rows)
         try:
             content = json.dumps(self._wire.body(rows), allow_nan=False)
@@ -282,16 +260,15 @@ class HttpModel:
             )
         secrets = self._headers.secrets(headers)
         reply = self._post(content.encode(), headers, secrets, n)
-        answer = None
         try:
-            answer = json.loads(reply.text)
+            answer = json.loads(reply.content.decode("utf-8-sig"))
             labels = read(self._wire.labels(answer), n)
         except (ValueError, RecursionError) as error:
             why = excerpt(str(error), secrets)
         else:
             if not any(s in str(label) for s in secrets if len(s) >= SHORTEST_SECRET for label in labels):
                 self._count(content, answer)
-                return labels, answer
+                return labels
             why = "a label contains a secret of headers_from_env, which must not be stored"
         text = excerpt(reply.readable_text, secrets)
         what = "number" if read is as_numbers else "label"
@@ -307,7 +284,7 @@ class HttpModel:
         """The answer to a request with n rows; a refused request is repeated."""
         for attempt in range(self.retries + 1):
             self._limiter.wait()
-            outcome = exchange(self.url, content, headers, timeout=self.timeout, limit=self.answer_limit)
+            outcome = exchange(self.url, content, headers, timeout=self.timeout)
             match outcome:
                 case Reply(status) if 200 <= status < 300:
                     return outcome

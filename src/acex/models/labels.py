@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -26,37 +26,20 @@ def as_labels(answer: Any, n: int) -> list[Label]:
     Raises:
         ValueError: the answer has another length or shape, or contains scores, missing values or overlong texts.
     """
-    is_list = _is_list(answer)
-    if not (is_list or hasattr(answer, "__array__")):
-        raise ValueError(f"expected {n} labels, got {_quoted(answer)}")
-    # numpy would turn a NaN or a number among texts into text.
-    has_text = is_list and any(isinstance(label, str) for label in answer)
-    array = np.asarray(answer, dtype=object if has_text else None)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        what = "probabilities" if array.dtype.kind == "f" else "several labels per row"
-        raise ValueError(f"expected {n} labels, got an array of shape {array.shape}: these look like {what}")
-    if len(array) != n:
-        raise ValueError(f"expected {n} labels, got {len(array)}")
-    labels = [plain(label) for label in array.tolist()]
+    labels = _one_per_row(answer, n, "labels")
     for label in labels:
-        _refuse_no_label(label)
+        if is_missing(label) or not isinstance(label, (str, bool, int, float)):
+            raise ValueError(f"got {_quoted(label)}, which is not a label: text, a whole number or a Boolean")
+        if isinstance(label, str) and len(label) > LONGEST_LABEL:
+            raise ValueError(f"got a label of {len(label):,} characters; at most {LONGEST_LABEL:,} are allowed")
+        if isinstance(label, str) and not is_unicode(label):
+            raise ValueError(f"got {label!r}, which is not a label: it contains an unpaired surrogate")
+        if is_fraction(label):
+            raise ValueError(
+                f"got {label!r}, which is a score, not a label; use a target such as target=acex.AtLeast(0.5), or turn "
+                f"scores into labels first: lambda rows: score(rows) > 0.5"
+            )
     return labels
-
-
-def _refuse_no_label(label: Any) -> None:
-    if is_missing(label) or not isinstance(label, (str, bool, int, float)):
-        raise ValueError(f"got {_quoted(label)}, which is not a label: text, a whole number or a Boolean")
-    if isinstance(label, str) and len(label) > LONGEST_LABEL:
-        raise ValueError(f"got a label of {len(label):,} characters; at most {LONGEST_LABEL:,} are allowed")
-    if isinstance(label, str) and not is_unicode(label):
-        raise ValueError(f"got {label!r}, which is not a label: it contains an unpaired surrogate")
-    if is_fraction(label):
-        raise ValueError(
-            f"got {label!r}, which is a score, not a label; use a target such as target=acex.AtLeast(0.5), or turn "
-            f"scores into labels first: lambda rows: score(rows) > 0.5"
-        )
 
 
 def as_numbers(answer: Any, n: int) -> list[Label]:
@@ -65,14 +48,7 @@ def as_numbers(answer: Any, n: int) -> list[Label]:
     Raises:
         ValueError: the answer has another length or shape, or contains something else.
     """
-    if not (_is_list(answer) or hasattr(answer, "__array__")):
-        raise ValueError(f"expected {n} numbers, got {_quoted(answer)}")
-    array = np.asarray(answer, dtype=object)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.shape != (n,):
-        raise ValueError(f"expected {n} numbers, got an array of shape {array.shape}")
-    numbers = [plain(number) for number in array.tolist()]
+    numbers = _one_per_row(answer, n, "numbers")
     for number in numbers:
         if isinstance(number, bool) or not is_finite(number):
             raise ValueError(f"got {_quoted(number)}, which is not a finite number, and the target is a range")
@@ -84,8 +60,19 @@ def has_fractions(answers: Any) -> bool:
     return np.ndim(answers) == 1 and any(is_fraction(plain(answer)) for answer in answers)
 
 
-def _is_list(answer: Any) -> bool:
-    return isinstance(answer, Sequence) and not isinstance(answer, (str, bytes))
+def _one_per_row(answer: Any, n: int, what: str) -> list[Any]:
+    is_list = isinstance(answer, Sequence) and not isinstance(answer, (str, bytes))
+    if not (is_list or hasattr(answer, "__array__")):
+        raise ValueError(f"expected {n} {what}, got {_quoted(answer)}")
+    # In a list, numpy would turn a NaN or a number among texts into text.
+    array = np.asarray(answer, dtype=object if is_list else None)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"expected {n} {what}, got an array of shape {array.shape}, such as probabilities")
+    if len(array) != n:
+        raise ValueError(f"expected {n} {what}, got {len(array)}")
+    return [plain(value) for value in array.tolist()]
 
 
 def _quoted(value: Any) -> str:
@@ -105,13 +92,18 @@ class Scored:
     probabilities: Any
 
 
-def likeliest(classes: Sequence[Label], probabilities: Any) -> Scored:
-    """The likeliest label of each row (the first of equals), with the probabilities, (n, classes)."""
+def likeliest(classes: Sequence[Label] | None, probabilities: Any) -> Scored:
+    """The likeliest label of each row (the first of equals), with the probabilities, (n, classes).
+
+    Without classes the labels are 0, 1, ..., one for each column.
+    """
     table = np.asarray(probabilities)
-    if table.ndim != 2 or table.shape[1] != len(classes):
+    if classes is None and table.ndim == 2:
+        classes = range(table.shape[1])
+    if classes is None or table.ndim != 2 or table.shape[1] != len(classes):
         raise ModelFailed(
             f"The model returned probabilities of shape {table.shape}: expected one row per row of data and one column "
-            f"for each of the {len(classes)} labels."
+            f"for each of its labels."
         )
     return Scored([classes[i] for i in table.argmax(axis=1)], classes, table)
 
@@ -134,78 +126,30 @@ def as_scores(scored: Scored, n: int) -> list[list[tuple[Label, float]]]:
 # -- labels of another type, and class names -------------------------------------------------------------
 
 
-def refuse_other_kind(labels: Sequence[Label], label: Label) -> None:
-    """Raise when these are texts and the model returns numbers, or the reverse: each would be a hit."""
-    if labels and not any(isinstance(other, str) == isinstance(label, str) for other in labels):
-        raise ValueError(f"imported labels such as {labels[0]!r} are of another kind than the model's {label!r}.")
+def refuse_other_kind(what: str, labels: Sequence[Label], label: Label) -> None:
+    """Raise when these labels are texts and the model returns numbers or Booleans, or the reverse: "1" is not 1.
 
-
-def refuse_lookalike(label: Label, wanted: Iterable[Label]) -> None:
-    """Raise when the wanted labels look like the model's but have another type: "1" is not 1.
-
-    One answer is enough to know the type: a model that answers False never answers "True".
-
-    Raises:
-        ValueError: the message names the label to write instead.
+    One answer is enough: a model that answers False never answers "True".
     """
-    for target in wanted:
-        if isinstance(target, str) == isinstance(label, str):
-            continue
-        text, other = (target, label) if isinstance(target, str) else (label, target)
-        look = _look(str(text))
-        if look is not None and look is _look(str(plain(other))):
-            kind = {str: "text", bool: "Booleans"}.get(type(plain(label)), "numbers")
-            raise ValueError(
-                f"target {target!r} never occurs: the model answers with {kind} such as {label!r}. Write "
-                f"{_as_type_of(label, target)!r} instead."
-            )
-
-
-def _look(text: str) -> type | None:
-    """The type that a text could be mistaken for: bool, float, or None."""
-    if text.strip().casefold() in ("true", "false"):
-        return bool
-    try:
-        return float if np.isfinite(float(text)) else None
-    except ValueError:
-        return None
-
-
-def _as_type_of(label: Label, target: Label) -> Label:
-    """The wanted label converted to the type of the label."""
-    if isinstance(label, str):
-        return str(plain(target))
-    if isinstance(plain(label), bool):
-        return str(target).strip().casefold() == "true"
-    number = float(str(target))
-    return int(number) if number.is_integer() else number
+    if labels and not any(isinstance(other, str) == isinstance(label, str) for other in labels):
+        raise ValueError(f"{what} {labels[0]!r} is of another type than the model's labels, such as {label!r}.")
 
 
 def class_words(class_names: Any, classes: Sequence[Label] | None) -> dict[Label, str]:
-    """The name of each label, from a mapping of labels to names or a list in the order of the model's `classes`.
+    """The name of each label, checked against the model's labels where these are known.
 
     Raises:
         ValueError: a name is missing, repeated or not text, or a label is not one of the model's.
     """
-    if isinstance(class_names, Mapping):
-        names = {plain(label): plain(name) for label, name in class_names.items()}
-    elif classes is None:
-        raise ValueError(
-            "class_names: the labels of this model are not known (it has no classes_), so a list has no order. Pass a "
-            "mapping, such as {0: 'rejected', 1: 'approved'}."
-        )
-    elif isinstance(class_names, (str, bytes)) or np.ndim(class_names) != 1 or len(class_names) != len(classes):
-        raise ValueError(f"class_names must have a name for each of the labels {listed(classes)}, got {class_names!r}.")
-    else:
-        names = dict(zip(classes, map(plain, class_names), strict=True))
+    if not isinstance(class_names, Mapping):
+        raise ValueError(f"class_names must be a mapping, such as {{0: 'no', 1: 'yes'}}, got {class_names!r}.")
+    names = {plain(label): plain(name) for label, name in class_names.items()}
     if invalid := [name for name in names.values() if not isinstance(name, str) or not name.strip()]:
         raise ValueError(f"class_names: names must be text, got {invalid[0]!r}.")
     if len(set(names.values())) < len(names):
         raise ValueError(f"class_names: two labels have the same name: {listed(names.values())}.")
-    if classes is not None and (missing := [label for label in classes if label not in names]):
-        raise ValueError(f"class_names has no name for {listed(missing)}; the labels are {listed(classes)}.")
-    if classes is not None and (extra := [label for label in names if label not in classes]):
-        raise ValueError(f"class_names: {extra[0]!r} is not a label of the model; its labels are {listed(classes)}.")
+    if classes is not None and set(names) != set(classes):
+        raise ValueError(f"class_names must name the labels {listed(classes)} of the model, got {listed(names)}.")
     return names
 
 

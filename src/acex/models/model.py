@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -38,8 +38,7 @@ class Model:
             `scores`), an `HttpModel`, or a model from `load_model`; None if all labels come from `Session.tell`.
         name: the name of the model in a ledger; by default the `model_id` of a file or an `HttpModel`.
         version: the version of the model; a part of its name in a ledger, so that a new version has its own answers.
-        class_names: what the labels mean: a mapping such as {0: "rejected", 1: "approved"}, or a list in the order of
-            the model's `classes_`.
+        class_names: what the labels mean, such as {0: "rejected", 1: "approved"}.
         scores: use and record the probability of each label; the decision is then the likeliest label.
         noise: the share of answers that are wrong by chance, below 0.5; "auto" estimates it from repeated queries.
         confirm: with noise, how many more answers for than against a returned row has.
@@ -58,7 +57,7 @@ class Model:
         *,
         name: str | None = None,
         version: str | None = None,
-        class_names: Mapping[Any, str] | Iterable[str] | None = None,
+        class_names: Mapping[Any, str] | None = None,
         scores: bool = False,
         noise: Share = 0,
         confirm: int = 3,

@@ -6,7 +6,6 @@ was sent) or as `Unanswered` (it may have arrived).
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import json
 import os
@@ -14,8 +13,6 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
@@ -25,8 +22,7 @@ from typing import Any, TypeAlias
 from acex.errors import MissingExtra
 from acex.values import listed
 
-# Codecs of Python that are not charsets of JSON; a server that names one is mistaken or hostile.
-NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
+ANSWER_LIMIT = 16_000_000  # bytes of an answer, decompressed
 EXCERPT = 300  # characters of a server's text that an error quotes
 KEY_HEADER = re.compile(r"auth|key|token|secret|password|cookie|credential|signature|session|jwt", re.IGNORECASE)
 
@@ -124,34 +120,12 @@ class Reply:
 
     status: int
     content: bytes
-    charset: str | None  # from its content-type
     retry_after: float | None = None  # seconds
 
     @property
-    def text(self) -> str:
-        """The answer as text, in the charset that it names, otherwise strictly UTF-8.
-
-        Raises:
-            ValueError: the charset is unknown, or the bytes are not valid in it.
-        """
-        charset = "utf-8" if self.charset is None else self.charset
-        try:
-            if codecs.lookup(charset).name in NO_CHARSETS:
-                raise LookupError
-            return self.content.decode(charset).removeprefix("\ufeff")  # JSON does not allow a byte order mark
-        except LookupError:
-            raise ValueError(f"its charset is {self.charset!r}, which is unknown") from None
-        except UnicodeError:  # whose message would show a part of the bytes
-            source = "content-type names no charset" if self.charset is None else "the charset of its content-type"
-            raise ValueError(f"its bytes are not valid {charset} ({source})") from None
-
-    @property
     def readable_text(self) -> str:
-        """The answer as text, with replacement characters where it is not valid."""
-        try:
-            return self.text
-        except ValueError:
-            return self.content.decode("utf-8", errors="replace")
+        """The answer as text, with replacement characters where it is not UTF-8."""
+        return self.content.decode("utf-8", errors="replace")
 
 
 @dataclass(frozen=True)
@@ -171,22 +145,22 @@ class Unanswered:
 Outcome: TypeAlias = Reply | NotReached | Unanswered
 
 
-def exchange(url: str, content: bytes, headers: Mapping[str, str], *, timeout: float, limit: int) -> Outcome:
-    """Post one request and wait at most `timeout` seconds; an answer may have at most `limit` bytes.
+def exchange(url: str, content: bytes, headers: Mapping[str, str], *, timeout: float) -> Outcome:
+    """Post one request and wait at most `timeout` seconds; an answer may have at most `ANSWER_LIMIT` bytes.
 
     Each request has its own connection: if the server has just dropped a reused one, the failure looks the same as
     that of a request that was charged. It runs in its own thread, which goes on after the timeout: a socket's timeout
     starts again with each byte, so a server that sends slowly would block for ever.
     """
     done: SimpleQueue[Outcome] = SimpleQueue()
-    Thread(target=lambda: done.put(_exchange(url, content, headers, timeout, limit)), daemon=True).start()
+    Thread(target=lambda: done.put(_exchange(url, content, headers, timeout)), daemon=True).start()
     try:
         return done.get(timeout=timeout)
     except Empty:
         return Unanswered(f"out of time after {timeout:g} seconds")
 
 
-def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: float, limit: int) -> Outcome:
+def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: float) -> Outcome:
     httpx2 = client_library()
     headers = {
         "content-type": "application/json",
@@ -203,16 +177,16 @@ def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: flo
             try:
                 for piece in response.iter_bytes():
                     received += piece
-                    if len(received) > limit:
-                        raise ValueError(f"its body has more than {limit:,} bytes (answer_limit)")
+                    if len(received) > ANSWER_LIMIT:
+                        raise ValueError(f"its body has more than {ANSWER_LIMIT:,} bytes")
                     if monotonic() > deadline:
                         return Unanswered("out of time")  # the caller has given up
             except (ValueError, httpx2.TransportError, httpx2.DecodingError) as error:
                 if response.is_success:  # for an error the status is enough
                     why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
                     return Unanswered(why)
-            retry_after = _seconds(response.headers.get("retry-after"))
-            return Reply(response.status_code, bytes(received[:limit]), response.charset_encoding, retry_after)
+            retry_after = response.headers.get("retry-after", "")  # a date counts as no value
+            return Reply(response.status_code, bytes(received), float(retry_after) if retry_after.isdecimal() else None)
     except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
         return NotReached(str(error) or type(error).__name__)
     except Exception as error:  # after any other error the request may have arrived
@@ -226,15 +200,3 @@ def client_library() -> ModuleType:
     except ImportError:
         raise MissingExtra("acex.HttpModel", "http") from None
     return httpx2
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """How long to wait, from the header's number of seconds or date; None if it is neither."""
-    if retry_after is None:
-        return None
-    try:
-        if retry_after.isdecimal():
-            return float(retry_after)
-        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None

@@ -1,9 +1,15 @@
-"""Published data: read from the folder that ACEX_DATA names, or downloaded from OpenML."""
+"""The paper's data sets: read from the folder that ACEX_DATA names, or downloaded from OpenML.
+
+`published.toml` describes the tables.
+"""
 
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -11,7 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from acex.datasets.dataset import OUTCOME, Dataset, PublishedTable, images, schemas
+from acex import datasets
+from acex.arrays import IntArray
+from acex.datasets import OUTCOME, Dataset, images
+from acex.space.kinds import Nominal
+from acex.space.schema import FeatureSchema, described
+from acex.space.space import Space
 
 PAPER = ("diabetes", "breast", "kc2", "blood", "cmc", "nursery", "german_credit", "tic_tac_toe")
 Split: TypeAlias = Literal["train", "test"]
@@ -22,28 +33,37 @@ MNIST_DIGITS = ("8", "9")
 MNIST_TRAIN_ROWS = 60_000  # OpenML lists the official train images first
 
 
-def paper(name: str) -> Dataset:
-    """One of the eight tables in `PAPER`.
+def load(name: str) -> Dataset:
+    """A table in `PAPER`, "mnist", or a data set of `acex.datasets`.
 
     Raises:
-        FileNotFoundError: `<name>.csv` is not in the folder ACEX_DATA names, or there is neither such a
-            folder nor a network.
+        FileNotFoundError: the file is not in the folder that ACEX_DATA names, or there is neither such a folder nor a
+            network.
     """
-    schema = schemas().get(name.replace("-", "_"))
+    if name == "mnist":
+        return mnist()
+    schema = schemas().get(name)
     if schema is None:
-        raise ValueError(f"{name!r} is not one of {PAPER}.")
+        return datasets.load(name)
     path = _file(f"{schema.name}.csv")
     if path is None:
         return schema.dataset(_table_from_openml(schema))
     return schema.dataset(pd.read_csv(path, dtype="str", keep_default_na=False))
 
 
+def binary(data: Dataset) -> IntArray:
+    """1 where the outcome is a positive one and 0 elsewhere, (n,)."""
+    schema = schemas().get(data.name)
+    positive = [data.target] if schema is None else schema.positive
+    return data.outcomes.isin(positive).to_numpy().astype(np.intp)
+
+
 def mnist(split: Split = "train") -> Dataset:
     """All official train (or test) images of the handwritten digits 8 and 9, 28 x 28 pixels of 0 to 255.
 
     Raises:
-        FileNotFoundError: `mnist.npz` is not in the folder ACEX_DATA names, or there is neither such a
-            folder nor a network.
+        FileNotFoundError: `mnist.npz` is not in the folder that ACEX_DATA names, or there is neither such a folder nor
+            a network.
     """
     if split not in get_args(Split):
         raise ValueError(f"split: {split!r} is not one of {get_args(Split)}.")
@@ -55,6 +75,80 @@ def mnist(split: Split = "train") -> Dataset:
             pixels = arrays[f"X_{split}"]
             outcomes = np.array(MNIST_DIGITS)[arrays[f"y_{split}"]]
     return images("mnist", pixels, outcomes, brightest=255, target=MNIST_DIGITS[1], title="MNIST, 8 against 9")
+
+
+@dataclass(frozen=True)
+class PublishedColumn(FeatureSchema):
+    """One feature of a published table, and where OpenML keeps it."""
+
+    source: str = ""  # OpenML's name, when it is another
+    words: Mapping[str, str] = field(default_factory=dict)  # OpenML's values in our words
+
+    def read(self, text: pd.Series[str]) -> pd.Series[Any]:
+        """The column with its proper dtype, from text."""
+        values = text.map(float) if self.kind.is_number else text
+        feature = self.feature(values)
+        return feature.decode(feature.encode(values), None)
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A published table: its columns and its classes."""
+
+    name: str
+    title: str
+    openml: int
+    columns: tuple[PublishedColumn, ...]
+    classes: tuple[str, ...]
+    positive: tuple[str, ...]
+    target: str
+    label: Mapping[str, str]  # OpenML's classes in our words
+
+    def dataset(self, table: pd.DataFrame) -> Dataset:
+        """The data set in a table of text, whose last column is the outcome.
+
+        Raises:
+            ValueError: a column is missing or unknown, or a value is not in the schema.
+        """
+        expected = [*(column.name for column in self.columns), OUTCOME]
+        if list(table.columns) != expected:
+            raise ValueError(f"{self.name}: expected the columns {expected}, got {list(table.columns)}.")
+        Nominal(OUTCOME, self.classes).encode(table[OUTCOME])  # raises for other outcomes
+        rows = pd.DataFrame({column.name: column.read(table[column.name]) for column in self.columns})
+        features = tuple(column.feature(rows[column.name]) for column in self.columns)
+        return Dataset(
+            name=self.name,
+            rows=rows,
+            outcomes=table[OUTCOME].astype("str"),
+            space=Space(features).like(rows),
+            target=self.target,
+            title=self.title,
+        )
+
+
+@cache
+def schemas() -> Mapping[str, PublishedTable]:
+    """The schemas by name."""
+    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    return {name: _schema(name, entry) for name, entry in tomllib.loads(text).items()}
+
+
+def _column(entry: dict[str, Any]) -> PublishedColumn:
+    own = {key: entry.pop(key) for key in ("source", "words") if key in entry}
+    return PublishedColumn(**vars(described(entry)), **own)
+
+
+def _schema(name: str, entry: dict[str, Any]) -> PublishedTable:
+    return PublishedTable(
+        name=name,
+        title=entry["title"],
+        openml=entry["openml"],
+        columns=tuple(_column(feature) for feature in entry["features"]),
+        classes=tuple(entry["classes"]),
+        positive=tuple(entry["positive"]),
+        target=entry["target"],
+        label=entry.get("label", {}),
+    )
 
 
 def _file(name: str) -> Path | None:

@@ -1,25 +1,72 @@
-"""Data that need no file and no network: generated here, enumerated, or shipped with scikit-learn."""
+"""Data sets to try things on: `load("loan")`, or a function of the same name.
+
+They need no file and no network: generated here, enumerated, or shipped with scikit-learn.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from acex.datasets.dataset import OUTCOME, Dataset, images, schemas
+from acex.arrays import FloatArray
+from acex.space.kinds import Integer, Nominal
 from acex.space.space import Space
 
-EDUCATION = ("primary", "secondary", "bachelor", "master")
+OUTCOME = "target"  # the name of the outcomes
+SQUARES = [f"{row}_{column}" for row in ("top", "middle", "bottom") for column in ("left", "middle", "right")]
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows with their true outcomes, ready to fit a model on and to explain.
+
+    Example:
+        >>> import acex.datasets
+        >>> data = acex.datasets.loan()
+        >>> data.target
+        'approved'
+    """
+
+    name: str
+    rows: pd.DataFrame  # features only
+    outcomes: pd.Series[Any]
+    space: Space
+    target: Hashable  # the outcome that people prefer
+    title: str
+
+    @cached_property
+    def codes(self) -> FloatArray:
+        """The rows as points, (n, d)."""
+        return self.space.encode(self.rows)
+
+
+def load(name: str) -> Dataset:
+    """The data set of this name; "-" and "_" are alike.
+
+    Example:
+        >>> import acex.datasets
+        >>> len(acex.datasets.load("tic-tac-toe").rows)
+        958
+    """
+    loader = _LOADERS.get(name.replace("-", "_"))
+    if loader is None:
+        raise ValueError(f"{name!r} is not a data set; there are {', '.join(_LOADERS)}.")
+    return loader()
 
 
 def loan(n: int = 1000, seed: int = 0) -> Dataset:
     """Generated loan applications, "approved" or "rejected", with features of every kind.
 
-    The features hang together: schooling and experience raise the income, the income the amount asked
-    for, the amount the duration. The bank looks at the credit score, at what instalment and debts take
-    of the income, and at how steady the applicant lives; its decisions are a little noisy.
+    The features depend on each other: income rises with education and experience, the amount with the income, and the
+    duration with the amount. The decision depends on the credit score, the share of the income that instalment and
+    debts take, and the stability of job and housing, plus a little noise.
     """
     rng = np.random.default_rng(seed)
     age = np.clip(rng.gamma(4.0, 5.5, n) + 19, 19, 75).astype(np.int64)
@@ -56,10 +103,11 @@ def loan(n: int = 1000, seed: int = 0) -> Dataset:
     )
     approved = leaning + rng.logistic(0, 0.35, n) > 0
 
+    schools = pd.CategoricalDtype(["primary", "secondary", "bachelor", "master"], ordered=True)
     rows = pd.DataFrame(
         {
             "age": age,
-            "education": pd.Categorical.from_codes(school, dtype=pd.CategoricalDtype(list(EDUCATION), ordered=True)),
+            "education": pd.Categorical.from_codes(school, dtype=schools),
             "employment_years": employment_years,
             "income": income,
             "debt_ratio": debt_ratio,
@@ -78,7 +126,6 @@ def loan(n: int = 1000, seed: int = 0) -> Dataset:
         space=Space.infer(rows).adjust(freeze=["age"]),
         target="approved",
         title="Loan applications (generated)",
-        positive=("approved",),
     )
 
 
@@ -95,25 +142,30 @@ def moons() -> Dataset:
         space=Space.infer(rows),
         target=1,
         title="Two moons (generated)",
-        positive=(1,),
     )
 
 
 def tic_tac_toe() -> Dataset:
-    """The 958 boards at which a game of tic-tac-toe can end, "positive" where x has won; x moves first.
+    """The 958 final boards of tic-tac-toe, "positive" where x has won: first wins of x, then of o, then draws.
 
-    The x wins come first, then the o wins, then the draws, each sorted with x before o before b (blank).
+    x moves first. Each group is sorted, with x before o before b (blank).
     """
     boards = [(_outcome(board), board) for board in product("xob", repeat=9)]
-    final = [(*board, outcome) for wanted in ("x", "o", "draw") for outcome, board in boards if outcome == wanted]
-    schema = schemas()["tic_tac_toe"]
-    table = pd.DataFrame(final, columns=pd.Index([*(column.name for column in schema.columns), OUTCOME]))
-    table[OUTCOME] = table[OUTCOME].map({"x": "positive", "o": "negative", "draw": "negative"})
-    return schema.dataset(table)
+    final = [(board, winner) for wanted in ("x", "o", "draw") for winner, board in boards if winner == wanted]
+    rows = pd.DataFrame([board for board, _ in final], columns=pd.Index(SQUARES), dtype="str")
+    outcomes = pd.Series([winner for _, winner in final]).eq("x").map({True: "positive", False: "negative"})
+    return Dataset(
+        name="tic_tac_toe",
+        rows=rows,
+        outcomes=outcomes.astype("str").rename(OUTCOME),
+        space=Space(tuple(Nominal(square, ("x", "o", "b")) for square in SQUARES)).like(rows),
+        target="positive",
+        title="Tic-Tac-Toe Endgame",
+    )
 
 
 def _outcome(board: tuple[str, ...]) -> str | None:
-    """Who has won, "x" or "o", or "draw"; None where no game can end."""
+    """The winner, "x" or "o", or "draw"; None if a game cannot end here."""
     lead = board.count("x") - board.count("o")
     has_line = {player: any(all(board[i] == player for i in line) for line in LINES) for player in "xo"}
     # The player who completes a line has just moved, and the game stops: the other has no line.
@@ -138,23 +190,51 @@ def breast_cancer() -> Dataset:
         space=Space.infer(bunch.data, grid=False),
         target="benign",
         title="Breast Cancer Wisconsin (Diagnostic)",
-        positive=("malignant",),
     )
 
 
-def digits(first: int = 8, second: int = 9) -> Dataset:
-    """Images of two handwritten digits, 8 x 8 pixels of 0 to 16; the wanted one is `second`."""
+def digits() -> Dataset:
+    """Images of the handwritten digits 8 and 9, 8 x 8 pixels of 0 to 16."""
     from sklearn.datasets import load_digits
 
-    if first == second or not {first, second} <= set(range(10)):
-        raise ValueError(f"Expected two different digits from 0 to 9, got {first!r} and {second!r}.")
     bunch = load_digits()
-    wanted = np.isin(bunch.target, (first, second))
+    wanted = np.isin(bunch.target, (8, 9))
     return images(
         "digits",
         bunch.data[wanted].astype(np.int64),
         bunch.target[wanted].astype(str),
         brightest=16,
-        target=str(second),
-        title=f"Handwritten digits, {first} against {second}",
+        target="9",
+        title="Handwritten digits, 8 against 9",
     )
+
+
+def images(
+    name: str,
+    pixels: np.ndarray[Any, Any],
+    outcomes: np.ndarray[Any, Any],
+    *,
+    brightest: int,
+    target: str,
+    title: str,
+) -> Dataset:
+    """Square images, one a row of `pixels`, (n, side * side).
+
+    Every pixel may have any value up to `brightest`, also one that is 0 in all images.
+    """
+    side = round(pixels.shape[1] ** 0.5)
+    names = [f"pixel_{i}_{j}" for i in range(side) for j in range(side)]
+    rows = pd.DataFrame(pixels, columns=pd.Index(names))
+    return Dataset(
+        name=name,
+        rows=rows,
+        outcomes=pd.Series(outcomes, name=OUTCOME, dtype="str"),
+        space=Space(tuple(Integer(pixel, 0, brightest) for pixel in names)).like(rows),
+        target=target,
+        title=title,
+    )
+
+
+_LOADERS: dict[str, Callable[[], Dataset]] = {
+    make.__name__: make for make in (breast_cancer, digits, loan, moons, tic_tac_toe)
+}
