@@ -12,8 +12,8 @@ import acex
 from acex.cli.case import Case
 from acex.cli.ledgers import ModelName, Where, chosen, gives_numbers, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
-from acex.cli.show import console, counted, echo, print_explanation, print_json, records, shortened, table
-from acex.cli.tables import as_label, read_answers, writable
+from acex.cli.show import console, counted, echo, print_json, records, table
+from acex.cli.tables import as_label, read_table, writable
 from acex.values import listed
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def ask(
         if as_json:
             echo(explanation.to_json())
         else:
-            print_explanation(explanation)
+            console().print(str(explanation))
         if explanation.outcome not in ("found", "already_target"):
             raise typer.Exit(NOTHING_FOUND)
         return
@@ -124,24 +124,24 @@ def status(where: Where, model_name: ModelName = None, as_json: AsJson = False) 
     if as_json:
         print_json(lines)
         return
-    columns = {
-        "explanation": [line["explanation"][:8] for line in lines],
-        "row": [", ".join(line["names"]) for line in lines],
-        "model": [shortened(line["model_id"], 12) for line in lines],
-        "state": [line["outcome"] or ("waiting" if line["waiting"] else "begun") for line in lines],
-        **{name: [line[name] for line in lines] for name in ("asked", "answered", "waiting", "paid")},
-        "best cost": ["" if line["best"] is None else f"{line['best']['cost']:.3g}" for line in lines],
-    }
-    if not any(columns["row"]):
-        del columns["row"]
-    if len(set(columns["model"])) < 2:
-        del columns["model"]
-    console().print(table(columns, zip(*columns.values(), strict=True)))
+    state = [line["outcome"] or ("waiting" if line["waiting"] else "begun") for line in lines]
+    shown = [
+        (
+            line["explanation"][:8],
+            ", ".join(line["names"]),
+            now,
+            *(line[name] for name in ("asked", "answered", "waiting", "paid")),
+            "" if line["best"] is None else f"{line['best']['cost']:.3g}",
+        )
+        for line, now in zip(lines, state, strict=True)
+    ]
+    columns = ("explanation", "row", "state", "asked", "answered", "waiting", "paid", "best cost")
+    console().print(table(columns, shown))
 
 
 def _read_labels(path: Path) -> dict[str, dict[str, str]]:
     """The lines of a file of `acex ask` that have a label, by key; texts as they were typed, the label as OWN_LABEL."""
-    lines = read_answers(path, dtype=str, keep_default_na=False)
+    lines = read_table(path, guarded=True, dtype=str, keep_default_na=False)
     label = OWN_LABEL if OWN_LABEL in lines.columns else LABEL
     if KEY not in lines.columns or label not in lines.columns:
         raise ValueError(f"{path}: expected the columns {KEY!r} and {LABEL!r} of acex ask.")

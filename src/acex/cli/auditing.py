@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 import acex
 from acex.cli.ledgers import Where, chosen, gives_numbers, opened
-from acex.cli.models import TimedModelFlags
+from acex.cli.models import ModelFlags, OptionalModelFlags
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, print_json, table
 from acex.values import listed
@@ -22,13 +21,8 @@ if TYPE_CHECKING:
 PAGES = (".html", ".htm")
 
 
-@dataclass(frozen=True)
-class OptionalModelFlags(TimedModelFlags):
-    """The same flags; without --model nothing is sent."""
-
-    model: Annotated[
-        str, typer.Option(show_default=False, help="Query this model again: a file, module:name or http(s)://...")
-    ] = ""
+# What reading a document with wrong types, wrong nesting or no JSON can raise.
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def verify(
@@ -50,7 +44,7 @@ def verify(
     Without --model nothing is sent. With it two rows are sent and paid for, of a
     batch two for each row: the row itself and its counterfactual. The checksum
     detects accidents; only a signature, checked with --key, protects against
-    forgery. Exit code 1: something does not hold.
+    forgery. Exit code 1: something does not hold; 2: the file cannot be read.
     """
     from acex.audit.verify import n_queries
     from acex.audit.verify import verify as checked
@@ -61,17 +55,19 @@ def verify(
     if unknown := [name for name in row or () if name not in documents]:
         raise ValueError(f"{file}: --row {listed(unknown)} has no explanation here; there are {listed(documents)}.")
     documents = {name: one for name, one in documents.items() if not row or name in row}
-    private = None if left_out is None else parsed(left_out.read_text(encoding="utf-8"))
-    model = None
-    if black_box.model:
-        model = black_box.wrapped()
-        say(f"{counted(sum(n_queries(one) for one in documents.values()), 'row')} will be sent, and paid for.")
-    wrong = faults(document, key) if is_batch else []
-    results = []
-    for name, one in documents.items():
-        mine = private.get(name, {}) if is_batch and private is not None else private
-        results.append(checked(one, model=model, key=key, left_out=mine))
-    wrong += _page_faults(file, text)
+    model = acex.Model(black_box.open()) if black_box.model else None
+    try:
+        private = None if left_out is None else parsed(left_out.read_text(encoding="utf-8"))
+        if model is not None:
+            say(f"{counted(sum(n_queries(one) for one in documents.values()), 'row')} will be sent, and paid for.")
+        wrong = faults(document, key) if is_batch else []
+        results = []
+        for name, one in documents.items():
+            mine = private.get(name, {}) if is_batch and private is not None else private
+            results.append(checked(one, model=model, key=key, left_out=mine))
+        wrong += _page_faults(file, text)
+    except MALFORMED as error:
+        raise unreadable(file, error) from None
     holds = not wrong and all(result.holds for result in results)
     if as_json:
         rows = [{"row": r.row, "holds": r.holds, "checks": [c._asdict() for c in r.checks]} for r in results]
@@ -83,8 +79,12 @@ def verify(
 
 
 def read_document(file: Path) -> tuple[str, dict[str, Any]]:
-    """The document in a file of `acex explain` or `batch`, or in a page, as text and as `parsed` reads it."""
-    from acex.engine.certificate import parsed
+    """The document in a file of `acex explain` or `batch`, or in a page, as text and as `parsed` reads it.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    from acex.engine.certificate import parsed, sum_of
     from acex.show.report import certificate_in
 
     if not file.is_file():
@@ -93,16 +93,23 @@ def read_document(file: Path) -> tuple[str, dict[str, Any]]:
         text = file.read_text(encoding="utf-8")
         text = certificate_in(text) if file.suffix.lower() in PAGES else text
         document = parsed(text)
-        if not isinstance(document, dict):
-            raise ValueError("expected an object")
         explanations_in(document)
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"{file} was not written by acex explain, batch or report: {error}") from None
+        sum_of(document)  # fails if it is nested too deeply
+    except MALFORMED as error:
+        raise unreadable(file, error) from None
     return text, document
+
+
+def unreadable(file: Path, error: Exception) -> ValueError:
+    """The error about a file that is not a document of acex."""
+    why = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return ValueError(f"{file} cannot be read as a document of acex explain, batch or report: {why}")
 
 
 def explanations_in(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The documents of a batch by the names of their rows, or a single one without a name."""
+    if not isinstance(document, dict):
+        raise ValueError("expected an object")
     if "rows" not in document:
         return {"": document}
     return {str(line["row"]): line["explanation"] for line in document["rows"] if line["explanation"] is not None}
@@ -140,7 +147,7 @@ def _print(results: list[Verified], wrong: list[str], holds: bool) -> None:
 
 def audit(
     where: Where,
-    black_box: TimedModelFlags,
+    black_box: ModelFlags,
     model_name: Annotated[str | None, typer.Option(help="The model's name in the ledger.")] = None,
     n: Annotated[int, typer.Option("--n", min=1, help="How many rows to send again, chosen at random.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Use another seed for other rows.")] = 0,
@@ -159,7 +166,7 @@ def audit(
     from acex.ledger import canonical, is_vote
     from acex.space.columns import rows_in_form
 
-    model = black_box.wrapped()
+    model = acex.Model(black_box.open())
     with opened(where) as book:
         name = chosen(book, model_name or model.name)
         answers = [answer for answer in book.answers(name) if not is_vote(answer.row)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -15,6 +14,7 @@ from acex.cli import flags
 from acex.cli.flags import Given
 from acex.cli.models import ModelFlags
 from acex.cli.tables import column_names, matching, read_table, refuse_overwriting
+from acex.options import ALLOWED, WANTED, search_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,21 +31,27 @@ class Case:
     where: Annotated[str | None, typer.Option(metavar="QUERY", help='Selects the row: "id == 17".')] = None
     x: Annotated[Path | None, typer.Option(help="Another file with the row: .json, .csv.")] = None
     id_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Row names, hidden from the model.")] = None
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None
+    schema: Annotated[Path | None, typer.Option(help="TOML file that describes columns; see acex schema.")] = None
+    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = "."
     target_range: Annotated[
         str | None,
         typer.Option(
             metavar="RANGE",
             help='Range wanted, of a regressor: "100..120", "0.8..", "+10%"; with --target and --scores, of the '
             "probability of that label.",
+            rich_help_panel=WANTED,
         ),
     ] = None
-    increase: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="May only increase.")] = None
-    decrease: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="May only decrease.")] = None
-    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None
-    schema: Annotated[Path | None, typer.Option(help="TOML file that describes columns; see acex schema.")] = None
-    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = "."
+    increase: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="May only increase.", rich_help_panel=ALLOWED)
+    ] = None
+    decrease: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="May only decrease.", rich_help_panel=ALLOWED)
+    ] = None
     given: Given = field(default_factory=Given)
 
+    panel: ClassVar[str] = "The data and the row"
     takes_many: ClassVar[bool] = False
 
     @property
@@ -58,7 +64,7 @@ class Case:
         for path in written:
             read = (self.data, self.x, self.schema, self.ledger, black_box.model, black_box.model_config)
             refuse_overwriting(path, *read)
-        return self.prepare(black_box.open(self.given))
+        return self.prepare(black_box.open(self.given.get("timeout")))
 
     def prepare(self, model: Any) -> Prepared:
         """Everything as `acex.Explainer` takes it; the table is read once.
@@ -72,11 +78,8 @@ class Case:
         hidden = column_names(self.drop, table.columns, "--drop")
         for flag, name in (("--outcomes", given.get("outcomes")), ("--id-column", self.id_column)):
             hidden += column_names([] if name is None else [name], table.columns, flag, whole=True)
-        missing = given.get("missing", "drop")
-        if missing not in ("drop", "keep"):
-            raise ValueError(f"--missing: expected drop or keep, got {missing!r}.")
         schema = read_schema(self.schema) if self.schema else ()
-        rows, space = with_schema(table.drop(columns=hidden), schema, missing)
+        rows, space = with_schema(table.drop(columns=hidden), schema, given.get("missing", "drop"))
         outcomes = None if "outcomes" not in given else table[given["outcomes"]]
         known, remarks = rows, []
         if frozen := [f.name for f in space.features if f.frozen and not self.schema]:
@@ -85,21 +88,27 @@ class Case:
             n = int(outcomes.isna().sum())
             remarks.append(f"{n} rows have no outcome in {given['outcomes']} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
-        space = space.with_grid(flags.grid(given.get("grid", ()), space.names))
-        by_column = partial(self._by_column, space)
-        space = space.adjust(other=by_column("other", _category))
+        space = space.with_grid(flags.grid(given.get("grid", ()), space))
+        space = space.adjust(other=flags.by_column(given.get("other", ()), space, "other", _category))
         wrapped = self._model(model)
         labels = list(wrapped.labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
-        options = {
-            **given.of("row"),
-            "target": flags.target(given.get("target"), self.target_range, [*wrapped.class_names.values(), *labels]),
-            "freeze": column_names(given.get("freeze"), rows.columns, "--freeze"),
-            "directions": self._directions(space),
-            "ranges": by_column("ranges", lambda feature, text: feature.range_in(text)),
-            "values": by_column("values", lambda feature, text: feature.values_in(text)),
-            "rules": [*(read_rules(self.schema) if self.schema else ()), *given.get("rules", ())],
-            **self._strategy(space),
+        read = {
+            "ranges": lambda feature, text: feature.range_in(text),
+            "values": lambda feature, text: feature.values_in(text),
+            "weights": lambda _, text: flags.number(text),
         }
+        options = search_arguments(
+            {
+                **given.of("row", "cost", "strategy"),
+                **{name: flags.by_column(given.get(name, ()), space, name, read[name]) for name in read},
+                "target": flags.target(
+                    given.get("target"), self.target_range, [*wrapped.class_names.values(), *labels]
+                ),
+                "freeze": column_names(given.get("freeze"), rows.columns, "--freeze"),
+                "directions": self._directions(space),
+                "rules": [*(read_rules(self.schema) if self.schema else ()), *given.get("rules", ())],
+            }
+        )
         positions = self._positions(table)
         whole = read_table(self.x, self.decimal) if self.x else table.iloc[positions]
         factual = whole.drop(columns=[name for name in hidden if name in whole]) if self.x else rows.iloc[positions]
@@ -139,27 +148,6 @@ class Case:
             return acex.Model(model, **given)
         except TypeError as error:
             raise ValueError(str(error)) from error
-
-    def _strategy(self, space: acex.Space) -> dict[str, Any]:
-        """The strategy and the cost, with their own options."""
-        from acex.search.search import as_strategy
-
-        strategy: Any = as_strategy(self.given.get("strategy", "feasible"))
-        own = self.given.of("strategy")
-        if unknown := [name for name in own if name not in {f.name for f in fields(strategy)}]:
-            raise ValueError(f"--{unknown[0]} needs --strategy feasible, got {strategy.name}.")
-        cost = self.given.of("cost")
-        if "weights" in cost:
-            cost["weights"] = self._by_column(space, "weights", lambda _, text: flags.number(text))
-        return {
-            "strategy": replace(strategy, **own),
-            "cost": acex.Cost(**{"per_category": strategy.default_per_category, **cost}),
-        }
-
-    def _by_column(self, space: acex.Space, option: str, read: Callable[[Feature, str], Any]) -> dict[str | int, Any]:
-        return flags.by_column(
-            self.given.get(option, ()), space.names, option, lambda name, text: read(space.feature(name), text)
-        )
 
     def _positions(self, table: pd.DataFrame) -> list[int]:
         """The rows of the table that --row or --where select; by default all."""

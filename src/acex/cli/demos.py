@@ -9,7 +9,7 @@ import typer
 
 import acex
 from acex.cli.program import NOTHING_FOUND
-from acex.cli.show import console, print_explanation
+from acex.cli.show import console
 from acex.cli.tables import PICTURES, writable
 
 MAY_CHANGE = ("debt_ratio", "loan_amount", "duration_months")
@@ -45,7 +45,7 @@ def demo(
         budget=budget,
         seed=seed,
     )
-    print_explanation(explanation)
+    console().print(str(explanation))
     if explanation.outcome != "found":
         raise typer.Exit(NOTHING_FOUND)
     explanation.plot().savefig(out)

@@ -13,7 +13,7 @@ from acex.cli.case import Case, Prepared
 from acex.cli.ledgers import exists, price_of
 from acex.cli.models import ModelFlags
 from acex.cli.program import NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
-from acex.cli.show import as_money, console, echo, print_explanation, print_json, table
+from acex.cli.show import as_money, console, echo, print_json, table
 from acex.cli.tables import PICTURES, LeftOut, Seal, column_names, read_table, writable
 from acex.values import plain
 
@@ -39,7 +39,6 @@ def explain(
         bool, typer.Option("--dry-run", help="Show what would be sent and the most it can cost; send nothing.")
     ] = False,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no table.")] = False,
 ) -> None:
     """Find the smallest realistic change to a row that changes the decision.
 
@@ -64,7 +63,7 @@ def explain(
     if name is not None and ledger is not None:  # record the name before anything is sent
         explainer.search(prepared.factual, **prepared.options).begin([str(name)])
     try:
-        explanation = explainer.explain(prepared.factual, **prepared.options, progress=False if quiet else None)
+        explanation = explainer.explain(prepared.factual, **prepared.options)
     except (KeyboardInterrupt, acex.AcexError) as error:
         so_far: acex.Explanation | None = getattr(error, "explanation", None)
         if so_far is not None and so_far.outcome == "found":
@@ -83,9 +82,8 @@ def explain(
     # Stdout first: a full disk must not lose what was paid for.
     if as_json:
         echo(explanation.to_json(**seal.options))
-    elif not quiet:
-        price = price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row
-        print_explanation(without(explanation, seal.columns), price)
+    else:
+        console().print(str(without(explanation, seal.columns)))
         for remark in prepared.remarks:
             say(remark)
     if out is not None:
@@ -106,35 +104,30 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
             left = ledger.account(model_id).remaining
             price = price_of(ledger, model_id) if price is None else price
     most = int(min(max(plan.budget - paid, 0), left))
-    cost = None if price is None else most * price
-    strategy, allowed = plan.settings["strategy"]["name"], plan.may_become
+    values = {
+        "dry_run": True,
+        "explanation": plan.identity,
+        "model_id": model_id,
+        "factual": {name: plain(value) for name, value in plan.factual.items()},
+        "allowed": plan.may_become,
+        "target": plan.target.described,
+        "strategy": plan.settings["strategy"]["name"],
+        "budget": plan.budget,
+        "paid_before": paid,
+        "most_queries": most,
+        "most_cost": None if price is None else most * price,
+    }
     if as_json:
-        print_json(
-            {
-                "dry_run": True,
-                "explanation": plan.identity,
-                "model_id": model_id,
-                "factual": {name: plain(value) for name, value in plan.factual.items()},
-                "allowed": allowed,
-                "target": plan.target.described,
-                "strategy": strategy,
-                "budget": plan.budget,
-                "paid_before": paid,
-                "most_queries": most,
-                "most_cost": cost,
-            }
-        )
+        print_json(values)
         return
     out = console()
     out.print("Nothing was sent. This row would be explained:", style="bold")
-    row = zip(plan.space.features, plan.factual.values(), allowed.values(), strict=True)
+    row = zip(plan.space.features, plan.factual.values(), plan.may_become.values(), strict=True)
     shown = [(f.name, f.text(now), "frozen" if limits is None else f.span(limits)) for f, now, limits in row]
     out.print(table(("column", "now", "may become"), shown))
     wanted = " or ".join(plan.target.named(plan.class_names).words)
-    out.print(f"Wanted: {wanted}. Strategy {strategy}, seed {plan.settings['seed']}, counterfactuals {plan.count}.")
-    if case.ledger is not None:
-        out.print(f"The model's name in the ledger is {model_id}.", soft_wrap=True)
-    money = "" if cost is None else f", for {as_money(cost)} at most"
+    money = "" if price is None else f", for {as_money(most * price)} at most"
+    out.print(f"Wanted: {wanted}. Model: {model_id}. Strategy: {values['strategy']}.", soft_wrap=True)
     out.print(f"At most {most} rows would be sent{money} (budget {plan.budget}, {paid} paid before).")
 
 
@@ -186,7 +179,6 @@ def schema(
         list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that the model does not see.")
     ] = None,
     decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = ".",
-    as_json: AsJson = False,
 ) -> None:
     """Describe the columns of a file in TOML, to be edited and used with --schema.
 
@@ -196,12 +188,10 @@ def schema(
 
     rows = read_table(data, decimal)
     space = acex.Space.infer(rows.drop(columns=column_names(drop, rows.columns, "--drop")))
-    if out is not None:
-        if out.exists():
-            raise ValueError(f"{out} exists and may have been edited; name another file for --out.")
-        out.write_text(schema_text(space), encoding="utf-8")
-        say(f"{len(space)} columns are described in {out}. Edit it, then: acex explain {data} --schema {out} ...")
-    if as_json:
-        print_json(space.to_dict()["features"])
-    elif out is None:
+    if out is None:
         echo(schema_text(space), nl=False)
+        return
+    if out.exists():
+        raise ValueError(f"{out} exists and may have been edited; name another file for --out.")
+    out.write_text(schema_text(space), encoding="utf-8")
+    say(f"{len(space)} columns are described in {out}. Edit it, then: acex explain {data} --schema {out} ...")

@@ -11,14 +11,14 @@ import typer
 import acex
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records, table
-from acex.cli.tables import column_names, read_answers, refuse_overwriting
+from acex.cli.tables import column_names, read_table, refuse_overwriting
 from acex.values import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST = 2**63 - 1  # the largest integer that a database stores
-ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger stats l.db")
+ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger show l.db")
 
 Where = Annotated[str, typer.Argument(metavar="LEDGER", help="An SQLite file, or the URL of a PostgreSQL server.")]
 ModelName = Annotated[
@@ -35,37 +35,27 @@ def print_result(as_json: bool, values: dict[str, Any], text: str) -> None:
         console().print(text, soft_wrap=True)
 
 
-def spoken(where: str) -> str:
-    """The address without secrets: only the kind of a URL, which may contain a password."""
-    kind, address, _ = where.partition("://")
-    return f"{kind}://..." if address else where
-
-
 def exists(where: str) -> bool:
     """Is there something at this path? Servers are not checked."""
     return "://" in where or Path(where).exists()
 
 
-def opened(where: str) -> acex.Ledger:
+def opened(where: str, hint: str = "") -> acex.Ledger:
     """The ledger at this address; a misspelled path must not create a new one."""
     if not exists(where):
-        raise ValueError(f"{spoken(where)}: there is no such ledger.")
+        raise ValueError(f"{where}: there is no such ledger.{hint}")
     return acex.Ledger(where)
 
 
-def chosen(book: acex.Ledger, model_id: str | None) -> str:
+def chosen(book: acex.Ledger, model_id: str | None, hint: str = "") -> str:
     """The name of a model: the one given, the only one that begins so, or the only one of the ledger."""
     known = [str(name) for name in book.tables.models()["model"]]
     begins = [name for name in known if model_id is None or (model_id and name.startswith(model_id))]
-    meant = [model_id] if model_id in known else begins
-    if len(meant) == 1:
-        return str(meant[0])
-    what = "--model-name is needed" if model_id is None else f"{model_id!r} is not a model of this ledger"
-    what = f"{model_id!r} begins several names" if model_id and meant else what
-    changed = (
-        " (a file that was changed has another name: use --model-name)" if str(model_id).startswith("sha256:") else ""
-    )
-    raise ValueError(f"{what}; there are {listed(known) or 'none'}{changed}.")
+    if model_id in known or len(begins) == 1:
+        return str(model_id if model_id in known else begins[0])
+    what = f"{model_id!r} begins several names" if begins else f"{model_id!r} is not a model of this ledger"
+    what = "--model-name is needed" if model_id is None else what
+    raise ValueError(f"{what}; there are {listed(known) or 'none'}.{hint}")
 
 
 def price_of(book: acex.Ledger | None, model_id: str) -> float | None:
@@ -88,38 +78,27 @@ def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
 def show(
     where: Where,
     model_id: ModelName = None,
-    newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="How many, from the latest.")] = 20,
+    newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="How many questions, from the latest.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """The newest questions and their answers, the last one last.
+    """What each model was asked and what it cost, and the newest questions.
 
     Example: acex ledger show loans.db --newest 5
     """
     with opened(where) as book:
-        lines = book.tables.queries(None if model_id is None else chosen(book, model_id), newest=newest)
+        model = None if model_id is None else chosen(book, model_id)
+        models = [line for line in records(book.tables.models()) if model in (None, line["model"])]
+        queries = records(book.tables.queries(model, newest=newest))
     if as_json:
-        print_json(records(lines))
+        print_json({"models": models, "queries": queries})
         return
-    state = ["answered" if s else "waiting" for s in lines["answered_at"].notna()]
-    shown = zip(lines["row"], lines["label"], state, lines["purpose"], lines["attempts"], strict=True)
-    console().print(table(("row", "label", "state", "purpose", "sent"), shown))
-
-
-@ledger.command()
-def stats(where: Where, as_json: AsJson = False) -> None:
-    """What each model was asked and what it cost.
-
-    Example: acex ledger stats loans.db
-    """
-    with opened(where) as book:
-        lines = book.tables.models()
-    if as_json:
-        print_json(records(lines))
-        return
-    for line in records(lines):
-        out = console()
+    out = console()
+    for line in models:
         out.print(line.pop("model"), style="bold")
         out.print(table(("", ""), [(name.replace("_", " "), value) for name, value in line.items() if value != ""]))
+    state = {True: "waiting", False: "answered"}
+    shown = [(q["row"], q["label"], state[q["answered_at"] is None], q["purpose"], q["attempts"]) for q in queries]
+    out.print(table(("row", "label", "state", "purpose", "sent"), shown))
 
 
 @ledger.command()
@@ -178,7 +157,7 @@ def import_(
     from acex.ledger import canonical
     from acex.models.labels import as_labels, as_numbers
 
-    lines = read_answers(answers)
+    lines = read_table(answers, guarded=True)
     [label] = column_names([label], lines.columns, "--label", whole=True)
     blank = lines[label].isna()
     if blank.any():
@@ -230,8 +209,8 @@ def abandon(where: Where, model_id: ModelName = None, as_json: AsJson = False) -
 def budget(
     where: Where,
     model_id: Annotated[str, typer.Option("--model-name", help="The model, or how its name begins.")],
-    rows: Annotated[int | None, typer.Option(min=0, max=LARGEST, help="Most rows it may ever be sent.")] = None,
-    money: Annotated[float | None, typer.Option(min=0, help="The same in money, with a price.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Most rows it may ever be sent.")] = None,
+    money: Annotated[float | None, typer.Option(help="The same in money, with a price.")] = None,
     price_per_row: Annotated[float | None, typer.Option(help="What a row costs.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Create the entry; --model-name must be the full name.")] = False,
     as_json: AsJson = False,
@@ -242,25 +221,13 @@ def budget(
 
     Example: acex ledger budget loans.db --model-name loans-v1 --rows 1000
     """
-    if (rows is None) == (money is None):
-        raise ValueError("Expected --rows or --money, one of the two.")
-    if not new and not exists(where):
-        raise ValueError(
-            f"{spoken(where)}: there is no such ledger. Use --new to create it, with the model's full name "
-            f"(acex explain --dry-run prints it)."
-        )
-    with acex.Ledger(where) if new else opened(where) as book:
-        try:
-            model = model_id if new else chosen(book, model_id)
-        except ValueError as error:
-            raise ValueError(f"{error} Use --new for a model that has not been asked.") from None
-        price = price_of(book, model) if price_per_row is None else price_per_row
-        if money is not None and price is None:
+    hint = " Use --new to create it, with the full name, which acex explain --dry-run prints."
+    with acex.Ledger(where) if new else opened(where, hint) as book:
+        model = model_id if new else chosen(book, model_id, hint)
+        if money is not None and price_per_row is None and price_of(book, model) is None:
             raise ValueError("--money needs --price-per-row: the ledger has no price of this model.")
-        if money is not None and price and money / price > LARGEST:
-            raise ValueError(f"--money {money:g} buys more than {LARGEST} rows at {price:g} each; expected less.")
         book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
-        left: Any = int(book.account(model).remaining)
+        left = int(book.account(model).remaining)
     print_result(as_json, {"model_id": model, "remaining": left}, f"{left} more rows may be sent to {model}.")
 
 
@@ -296,10 +263,8 @@ def purge(
     what = f"{counted(gone.explanations, 'explanation')} and {counted(gone.rows, 'row')}"
     text = f"{what} {'were deleted' if yes else 'would be deleted; use --yes to do it'}."
     if gone.shared or gone.in_use:
-        text += (
-            f" {counted(gone.shared, 'row')} stay, since other explanations asked them too; "
-            f"{counted(gone.in_use, 'explanation')} only lost the name, since its row has other names."
-        )
+        kept = f"{counted(gone.shared, 'row')} and {counted(gone.in_use, 'explanation')}"
+        text += f" Others use {kept}: these stay, without the name."
     print_result(as_json, {"done": yes, **gone._asdict()}, text)
 
 
@@ -312,7 +277,7 @@ def check(where: Where, as_json: AsJson = False) -> None:
     from acex.ledger.maintenance import check as check_ledger
 
     if not exists(where):
-        raise ValueError(f"{spoken(where)}: there is no such ledger.")
+        raise ValueError(f"{where}: there is no such ledger.")
     findings = check_ledger(where)
     values = {"sound": not findings, "findings": findings}
     print_result(as_json, values, "\n".join(findings) or "No damage found.")

@@ -6,34 +6,24 @@ import re
 import tomllib
 import warnings
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 import acex
-from acex.cli.flags import Given
-from acex.cli.program import finite, say
-from acex.options import suggests_names
+from acex.cli.program import say
+from acex.options import MODEL, suggests_names
 
 # Types in a --model-config that `HttpModel` does not check before a row is sent.
 KINDS = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
-
-
-class Protocol(StrEnum):
-    """The protocol of an HTTP endpoint."""
-
-    V2 = "v2"
-    MLFLOW = "mlflow"
-    JSON = "json"
-    CHAT = "chat"
 
 
 @dataclass(frozen=True)
 class ModelFlags:
     """The flags that say where the model is."""
 
+    panel: ClassVar[str] = MODEL
     model: Annotated[
         str,
         typer.Option(
@@ -41,20 +31,21 @@ class ModelFlags:
             "http(s)://..."
         ),
     ]
-    protocol: Annotated[Protocol | None, typer.Option(help="Protocol of an http address.")] = None
-    model_config: Annotated[
-        Path | None, typer.Option(help="TOML file with more arguments of acex.HttpModel, such as request and labels.")
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="v2|mlflow|json|chat", help="Protocol of an http address."),
     ] = None
+    model_config: Annotated[Path | None, typer.Option(help="TOML file with more arguments of acex.HttpModel.")] = None
     header_from_env: Annotated[
         list[str] | None,
-        typer.Option(metavar="HEADER=VARIABLE", help="A header whose value is in an environment variable."),
+        typer.Option(metavar="HEADER=VARIABLE", help="Header from an environment variable."),
     ] = None
-    allow_pickle: Annotated[
-        bool, typer.Option("--allow-pickle", help="Load .joblib and .pkl files, which may run any code.")
-    ] = False
+    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load .joblib and .pkl, which may run code.")] = (
+        False
+    )
 
-    def open(self, given: Given) -> Any:
-        """The model, ready to be queried; an HTTP endpoint takes the timeout that was given.
+    def open(self, timeout: float | None = None) -> Any:
+        """The model, ready to be queried; `timeout` is for an HTTP endpoint.
 
         Raises:
             ValueError: the flags do not lead to one.
@@ -62,7 +53,7 @@ class ModelFlags:
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always", UserWarning)
             try:
-                model = self._remote(given.get("timeout")) if self._is_remote else self._local()
+                model = self._remote(timeout) if self._is_remote else self._local()
             except TypeError as error:
                 raise ValueError(f"--model {self.model}: {error}") from error
         for warning in raised:
@@ -110,18 +101,14 @@ class ModelFlags:
             headers[header] = variable
         more |= {} if timeout is None else {"timeout": timeout}
         make = suggests_names(acex.HttpModel)
-        return make(self.model, protocol=self.protocol.value, headers_from_env=headers, **more)
+        return make(self.model, protocol=self.protocol, headers_from_env=headers, **more)
 
 
 @dataclass(frozen=True)
-class TimedModelFlags(ModelFlags):
-    """The model, and a limit for its requests, for commands without the flags of a case."""
+class OptionalModelFlags(ModelFlags):
+    """The same flags for commands that can do without a model."""
 
-    timeout: Annotated[
-        float | None, typer.Option(min=0.001, callback=finite, help="Limit for one request, in seconds.")
-    ] = None
-
-    def wrapped(self) -> acex.Model:
-        """The model, ready to be queried."""
-        model = self.open(Given() if self.timeout is None else Given(timeout=self.timeout))
-        return acex.Model(model, timeout=None if isinstance(model, acex.HttpModel) else self.timeout)
+    model: Annotated[
+        str,
+        typer.Option(show_default=False, help="A file, module:name for Python code, or http(s)://..."),
+    ] = ""

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 import acex
-from acex.cli.auditing import explanations_in, read_document
-from acex.cli.ledgers import ModelName, chosen, opened, price_of, spoken
+from acex.cli.auditing import MALFORMED, PAGES, explanations_in, read_document, unreadable
+from acex.cli.ledgers import ModelName, chosen, opened, price_of
 from acex.cli.program import AsJson, say
 from acex.cli.show import console, counted, print_json
 from acex.cli.tables import Seal, refuse_overwriting
@@ -67,7 +67,7 @@ def report(
             name: e for name, e in explanations.items() if set(row_id) & set(str(e.settings.get("id")).split(", "))
         }
         if not explanations:
-            raise ValueError(f"{spoken(source)}: no explanation of a row called {listed(row_id)}.")
+            raise ValueError(f"{source}: no explanation of a row called {listed(row_id)}.")
     explanations = {name: without(e, seal.columns) for name, e in explanations.items()}  # also for the index
     pages = [
         page(e, profile, sign=seal.sign, price_per_row=prices.get(name), fields=fields, template=template)
@@ -99,14 +99,14 @@ def _from_file(path: Path) -> dict[str, acex.Explanation]:
     for line in document.get("rows", ()):
         if line["explanation"] is None:
             say(f"left out: row {line['row']}: {line['error'] or 'not explained'}")
-    plain = json.loads(text)
-    documents = explanations_in(plain)
-    if not documents:
-        raise ValueError(f"{path}: none of its {len(plain['rows'])} rows has an explanation.")
     try:
-        return {name: acex.Explanation.from_json(json.dumps(one)) for name, one in documents.items()}
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} was not written by acex explain or batch: {type(error).__name__}: {error}") from None
+        documents = explanations_in(json.loads(text))
+        explanations = {name: acex.Explanation.from_json(json.dumps(one)) for name, one in documents.items()}
+    except MALFORMED as error:
+        raise unreadable(path, error) from None
+    if not explanations:
+        raise ValueError(f"{path}: none of its {len(document['rows'])} rows has an explanation.")
+    return explanations
 
 
 def _from_ledger(
@@ -119,7 +119,7 @@ def _from_ledger(
         found = [i for i in known if identity is None or i.startswith(identity)]
         if not found or (identity is not None and len(found) > 1):
             wanted = "an explanation" if identity is None else f"exactly one explanation that begins with {identity!r}"
-            raise ValueError(f"{spoken(where)}: expected {wanted}; there are {listed(known) or 'none'}.")
+            raise ValueError(f"{where}: expected {wanted}; there are {listed(known) or 'none'}.")
         explanations = {}
         for i in found:
             try:
@@ -129,7 +129,7 @@ def _from_ledger(
                     raise
                 say(f"left out: {error}")
         if not explanations:
-            raise ValueError(f"{spoken(where)}: none of its {len(found)} explanations has an answer yet.")
+            raise ValueError(f"{where}: none of its {len(found)} explanations has an answer yet.")
         return explanations, {i: price_of(book, known[i]) for i in explanations}
 
 
@@ -144,7 +144,7 @@ def _paths(explanations: dict[str, acex.Explanation], out: Path | None, stem: st
         path = Path(f"{stem}.html") if out is None else out
         return _inside(path, names) if path.is_dir() else [path]
     folder = Path(f"{stem}-report") if out is None else out
-    if folder.is_file() or (not folder.exists() and folder.suffix.lower() in (".html", ".htm")):
+    if folder.is_file() or (not folder.exists() and folder.suffix.lower() in PAGES):
         raise ValueError(f"--out {folder}: expected a folder for {len(names)} reports; --explanation chooses one.")
     folder.mkdir(exist_ok=True)
     return _inside(folder, ["index", *names])
@@ -161,10 +161,8 @@ def _inside(folder: Path, names: list[str]) -> list[Path]:
     paths: dict[str, Path] = {}
     for name in names:
         stem = free = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:LENGTH]
-        n = 1
         while free.lower() in paths:  # some file systems ignore case
-            n += 1
-            free = f"{stem}-{n}"
+            free = f"{stem}-{len(paths)}" if free == stem else f"{free}_"
         path = paths[free.lower()] = folder / f"{free}.html"
         if not path.resolve().is_relative_to(folder.resolve()):
             raise ValueError(f"{path} is a link to a file outside of {folder}; remove it first.")

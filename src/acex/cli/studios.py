@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import secrets
+import socket
 from dataclasses import dataclass, fields, replace
 from os import environ
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import acex
-from acex.cli import flags
-from acex.cli.case import BatchCase, Prepared
+from acex.cli.case import BatchCase
 from acex.cli.flags import Given
-from acex.cli.models import ModelFlags
-from acex.cli.program import finite, say
+from acex.cli.models import OptionalModelFlags
+from acex.cli.program import Price, say
 from acex.cli.show import console
-from acex.cli.tables import column_names, separator
 from acex.options import DECLARED
 
 if TYPE_CHECKING:
@@ -40,18 +39,9 @@ class StudioCase(BatchCase):
     x: Annotated[Path | None, typer.Option(hidden=True)] = None
 
 
-@dataclass(frozen=True)
-class StudioModelFlags(ModelFlags):
-    """The same as for other commands; the demonstration has a model of its own."""
-
-    model: Annotated[
-        str, typer.Option(show_default=False, help="A file, module:name for Python code, or http(s)://...")
-    ] = ""
-
-
 def studio(
     case: StudioCase,
-    black_box: StudioModelFlags,
+    black_box: OptionalModelFlags,
     demo: Annotated[bool, typer.Option("--demo", help="Bundled loans and a small forest; needs no files.")] = False,
     host: Annotated[
         str, typer.Option(help="Address to listen on; other machines than this one need the token.")
@@ -60,9 +50,7 @@ def studio(
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Host name under which browsers may open it.")
     ] = None,
-    price_per_row: Annotated[
-        float | None, typer.Option(min=0, callback=finite, help="Price of a query; by default the ledger's.")
-    ] = None,
+    price_per_row: Price = None,
     budget_total: Annotated[
         int | None,
         typer.Option(min=0, help="Most rows the model may ever be sent, by all users of the ledger."),
@@ -114,7 +102,7 @@ def studio(
 
 
 def make_workspace(
-    case: StudioCase, black_box: StudioModelFlags, ledger: acex.Ledger, *, price: float | None = None
+    case: StudioCase, black_box: OptionalModelFlags, ledger: acex.Ledger, *, price: float | None = None
 ) -> Workspace:
     """The workspace that files and flags describe."""
     from acex.studio.request_parsing import options_by_name
@@ -124,7 +112,7 @@ def make_workspace(
         raise ValueError("expected DATA and --model, or --demo; see acex studio --help.")
     if case.row is not None or case.where is not None or case.x is not None:
         raise ValueError("--row, --where and --x choose a row for acex explain; here the page does.")
-    model = black_box.open(case.given)
+    model = black_box.open(case.given.get("timeout"))
     if case.ledger is None and "name" not in case.given and getattr(model, "model_id", None) is None:
         case = replace(case, given=Given(case.given | {"name": "model"}))  # a temporary ledger needs no better one
     prepared = case.prepare(model)
@@ -134,7 +122,7 @@ def make_workspace(
         model=prepared.model,
         table=prepared.table.drop(columns=[] if column is None else [column]),
         rows=prepared.factual,  # all of them, in the order of `acex explain --row`
-        setup=_setup_code(case, black_box, prepared),
+        setup=_setup_code(case, black_box),
         outcomes=None if column is None else prepared.table[column].tolist(),  # also where one is missing
         options=options_by_name(prepared.options),
         price=price,
@@ -143,11 +131,8 @@ def make_workspace(
     )
 
 
-# -- code that leads to the same explainer -----------------------------------------------------------------------
-
-
-def _setup_code(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -> SetupCode:
-    """The same set-up in a shell and in Python; an address of a ledger, which may contain a password, is left out."""
+def _setup_code(case: StudioCase, black_box: OptionalModelFlags) -> SetupCode:
+    """The words of the same set-up in a shell; an address of a ledger, which may contain a password, is left out."""
     from acex.studio.request_parsing import PLAIN, READERS
     from acex.studio.workspace import SetupCode
 
@@ -164,94 +149,20 @@ def _setup_code(case: StudioCase, black_box: StudioModelFlags, prepared: Prepare
     for flag, value in (fixed | given).items():
         for each in value if isinstance(value, list) else [value]:
             words += [flag] if each is True else [flag, str(each)]
-    return SetupCode(_python(case, black_box, prepared, is_address), tuple(words), ledger_from_environment=is_address)
-
-
-def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared, is_address: bool) -> str:
-    """The lines that define `explainer` and `rows`."""
-    from acex.studio.exports import literal
-
-    given, table = case.given, prepared.table
-    imports = ["import os"] if is_address else []
-    imports += ["from pathlib import Path", "import acex", "import pandas as pd"]
-    read = f"pd.read_csv({str(case.data)!r})"
-    if case.data.suffix.lower() in (".parquet", ".pq") or case.decimal == "," or separator(case.data) != ",":
-        imports.append("from acex.cli.tables import read_table")
-        read = f"read_table(Path({str(case.data)!r}), decimal={case.decimal!r})"
-    hidden = column_names(case.drop, table.columns, "--drop")
-    hidden += [name for name in (given.get("outcomes"), case.id_column) if name is not None]
-    lines = [*_python_model(case, black_box, prepared), f"table = {read}"]
-    lines += [f"rows = table.drop(columns={hidden!r})" if hidden else "rows = table"]
-    has_gaps = len(prepared.rows) < len(prepared.factual)  # rows without an outcome
-    arguments = ["model", "rows[known]" if has_gaps else "rows"]
-    own = {name: given[name] for name in ("missing", "grid", "other") if name in given}
-    if "grid" in own:
-        own["grid"] = flags.grid(given["grid"], prepared.space.names)
-    if "other" in own:
-        others = ((f.name, getattr(f, "other", None)) for f in prepared.space.features)
-        own["other"] = {name: category for name, category in others if category is not None}
-    if case.schema is not None:
-        imports.append("from acex.space.schema import read_schema, with_schema")
-        missing = repr(own.get("missing", "drop"))
-        lines.append(f"rows, space = with_schema(rows, read_schema(Path({str(case.schema)!r})), {missing})")
-        lines.append(f"space = space.with_grid({literal(own.get('grid'))}).adjust(other={literal(own.get('other'))})")
-    elif own or has_gaps:
-        lines.append(f"space = acex.Space.infer({', '.join(['rows', *_keywords(own)])})")
-    arguments += ["space=space"] if case.schema is not None or own or has_gaps else []
-    if has_gaps:
-        lines.append(f"known = table[{given['outcomes']!r}].notna()")
-    if "outcomes" in given:
-        arguments.append(f"outcomes=table[{given['outcomes']!r}]{'[known]' if has_gaps else ''}.tolist()")
-    if (kind := given.get("plausibility")) is not None:
-        arguments.append(f"plausibility={None if kind == 'none' else f'acex.Plausibility(kind={kind!r})'}")
-    if case.ledger is not None:
-        arguments.append('ledger=os.environ["ACEX_LEDGER"]' if is_address else f"ledger={case.ledger!r}")
-    arguments += ["share_answers=False"] if given.get("share_answers") else []
-    arguments += [f"seed={given['seed']}"] if "seed" in given else []
-    return "\n".join([*imports, "", *lines, f"explainer = acex.Explainer({', '.join(arguments)})", ""])
-
-
-def _python_model(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -> list[str]:
-    """The lines that define `model`."""
-    own = {name: getattr(prepared.model, name) for name in case.given.of("model")}
-    if not black_box.model.startswith(("http://", "https://")):
-        pickle = ", allow_pickle=True" if black_box.allow_pickle else ""
-        loaded = f"acex.load_model({black_box.model!r}{pickle})"
-    else:
-        headers = dict(text.partition("=")[::2] for text in black_box.header_from_env or ())
-        arguments = [repr(black_box.model), f"protocol={str(black_box.protocol)!r}"]
-        arguments += [f"headers_from_env={headers!r}"] if headers else []
-        if black_box.model_config is not None:
-            arguments.append(f'**__import__("tomllib").loads(open({str(black_box.model_config)!r}).read())')
-        own.pop("timeout", None)
-        arguments += _keywords({name: case.given[name] for name in ("timeout",) if name in case.given})
-        loaded = f"acex.HttpModel({', '.join(arguments)})"
-    return [f"model = {loaded}", *([f"model = acex.Model({', '.join(['model', *_keywords(own)])})"] if own else [])]
-
-
-def _keywords(arguments: dict[str, Any]) -> list[str]:
-    from acex.studio.exports import literal
-
-    return [f"{name}={literal(value)}" for name, value in arguments.items()]
+    python = f"# rows are those of {case.data}; explainer = acex.Explainer(model, rows, ...)\n"
+    return SetupCode(python, tuple(words), ledger_from_environment=is_address)
 
 
 # -- where it listens --------------------------------------------------------------------------------------------
 
 
-def _listening(host: str, port: int) -> Any:
-    """A socket at this address."""
-    import socket
-
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket at this address; a browser that connects before the server runs waits instead of being refused."""
+    family, is_dual = (socket.AF_INET6 if ":" in host else socket.AF_INET), host == "::"
     try:
-        sock.bind((host, port))
-        sock.listen(128)  # a browser that connects before the server runs waits instead of being refused
+        return socket.create_server((host, port), family=family, dualstack_ipv6=is_dual)
     except (OSError, OverflowError) as error:
-        sock.close()
         raise ValueError(f"cannot listen on {host}, port {port}: {error}. Choose another with --port.") from None
-    return sock
 
 
 def _in_url(host: str) -> str:

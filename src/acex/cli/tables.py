@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -25,27 +25,42 @@ PICTURES = (".png", ".pdf", ".svg")
 GROUPED = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?")  # a number with points between thousands
 
 
-def read_table(path: Path, decimal: str = ".") -> pd.DataFrame:
+def read_table(path: Path, decimal: str = ".", *, guarded: bool = False, **options: Any) -> pd.DataFrame:
     """The table in a file: .parquet, .json (a row or a list of rows), or CSV.
 
     CSV has commas between columns, or semicolons or tabs if the header has only these.
 
     Args:
         decimal: the decimal mark of CSV: "." or ","; the other one may separate thousands.
+        guarded: `acex.spreadsheets.write_csv` may have written it.
+        options: of pandas, for CSV.
 
     Raises:
         ValueError: there is no such file, or it does not contain a table.
     """
     import pandas as pd
 
+    from acex import spreadsheets
+
     if decimal not in (".", ","):
         raise ValueError(f"--decimal {decimal!r}: expected '.' or ','.")
-
-    def read_csv(path: Path) -> pd.DataFrame:
-        table: pd.DataFrame = pd.read_csv(path, sep=separator(path), decimal=decimal)
-        return table if decimal == "." else table.apply(_ungrouped)
-
-    return _read(path, read_csv)
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file.")
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            table = pd.read_parquet(path)
+        elif path.suffix.lower() == ".json":
+            rows = json.loads(path.read_text(encoding="utf-8"))
+            table = pd.DataFrame.from_records(rows if isinstance(rows, list) else [rows])
+        else:
+            read_csv = spreadsheets.read_csv if guarded else pd.read_csv
+            table = read_csv(path, sep=_separator(path), decimal=decimal, **options)
+            table = table if decimal == "." else table.apply(_ungrouped)
+    except Exception as error:  # each parser has its own
+        raise ValueError(f"{path} cannot be read as a table: {error}") from error
+    if table.empty:
+        raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
+    return table
 
 
 def _ungrouped(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -60,46 +75,11 @@ def _ungrouped(column: pd.Series[Any]) -> pd.Series[Any]:
     return numbers
 
 
-def separator(path: Path) -> str:
+def _separator(path: Path) -> str:
     """The separator of a CSV file, by its first line."""
     with path.open(encoding="utf-8", errors="replace") as file:
         header = file.readline()
     return max(",;\t", key=lambda mark: (header.count(mark), mark == ","))
-
-
-def read_answers(path: Path, **options: Any) -> pd.DataFrame:
-    """The table in a file that `acex.spreadsheets.write_csv` may have written; `options` are those of pandas."""
-    from acex.spreadsheets import read_csv
-
-    return _read(path, lambda path: read_csv(path, **options))
-
-
-def _read(path: Path, read_csv: Callable[[Path], pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file.")
-    try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            table = pd.read_parquet(path)
-        elif path.suffix.lower() == ".json":
-            table = _from_json(json.loads(path.read_text(encoding="utf-8")))
-        else:
-            table = read_csv(path)
-    except Exception as error:  # each parser has its own
-        raise ValueError(f"{path} cannot be read as a table: {error}") from error
-    if table.empty:
-        raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
-    return table
-
-
-def _from_json(value: Any) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = value if isinstance(value, list) else [value]
-    if not all(isinstance(row, dict) for row in rows):
-        raise ValueError('expected a row, {"column": value, ...}, or a list of rows')
-    return pd.DataFrame(rows)
 
 
 def writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
@@ -133,6 +113,7 @@ def refuse_overwriting(out: Path | None, *read: str | Path | None) -> None:
 class Seal:
     """The flags about signatures and redaction."""
 
+    panel: ClassVar[str] = "What is written"
     sign: Annotated[
         Path | None, typer.Option(metavar="KEY.PEM", dir_okay=False, help="Sign what is written with an Ed25519 key.")
     ] = None
