@@ -20,8 +20,8 @@ import pandas as pd
 from starlette.testclient import TestClient
 
 import acex
+from acex.cli.case import OptionalModelFlags
 from acex.cli.flags import Given
-from acex.cli.models import OptionalModelFlags
 from acex.cli.studios import StudioCase, make_workspace
 from acex.studio.app import studio_app
 from acex.studio.workspace import SetupCode, Workspace

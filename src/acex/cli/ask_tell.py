@@ -1,8 +1,7 @@
-"""`acex ask`, `tell` and `status`: for labels that a laboratory or a person determines. All state is in the ledger."""
+"""`acex ask` and `tell`: for labels that a laboratory or a person determines. All state is in the ledger."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +9,9 @@ import typer
 
 import acex
 from acex.cli.case import Case
-from acex.cli.ledgers import ModelName, Where, chosen, gives_numbers, named_rows, opened
+from acex.cli.ledgers import gives_numbers, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
-from acex.cli.show import console, counted, echo, print_json, records, table
+from acex.cli.show import console, counted, echo, print_json, records
 from acex.cli.tables import as_label, read_table, writable
 from acex.values import listed
 
@@ -71,14 +70,13 @@ def ask(
         print_json({"explanation": session.identity, "waiting": len(todo), "rows": records(todo)})
     elif out is None:
         echo(write_csv(todo), nl=False)
-    where = "URL" if "://" in case.ledger else case.ledger  # a URL may contain a password
-    say(f"{counted(len(todo), 'row')} to label. Fill in the labels, then: acex tell {out or 'FILE'} --ledger {where}")
+    tell_it = f"acex tell {out or 'FILE'} --ledger {case.ledger}"
+    say(f"{counted(len(todo), 'row')} to label. Fill in the labels, then: {tell_it}")
 
 
 def tell(
     answers: Annotated[Path, typer.Argument(help="The file of acex ask, with labels filled in.")],
     ledger: Annotated[str, typer.Option(metavar="FILE|URL", help="The ledger of acex ask.")],
-    as_json: AsJson = False,
 ) -> None:
     """Record labels: some or all, in any order. Blank ones are left for later.
 
@@ -101,42 +99,12 @@ def tell(
             keys = [key for key, a in asked.items() if a.model == model]
             recorded = book.record(model, [asked[key].row for key in keys], [labels[key] for key in keys])
             differ += sum(answer.label != labels[key] for answer, key in zip(recorded, keys, strict=True))
-        waiting = sum(line["waiting"] for line in _lines(book))
+        waiting = int(book.tables.models()["unanswered"].sum())
     new = sum(a.answer is None for a in asked.values())
-    if as_json:
-        print_json({"recorded": len(filled), "new": new, "differ": differ, "waiting": waiting})
-    else:
-        console().print(
-            f"Recorded: {counted(len(filled), 'label')}, {new} new. Still waiting: {counted(waiting, 'row')}."
-        )
+    console().print(f"Recorded: {counted(len(filled), 'label')}, {new} new. Still waiting: {counted(waiting, 'row')}.")
     if differ:
         say(f"{counted(differ, 'row')} had another label before. The first one stays valid; both are recorded.")
         raise typer.Exit(NOTHING_FOUND)
-
-
-def status(where: Where, model_name: ModelName = None, as_json: AsJson = False) -> None:
-    """Show the progress of each explanation: rows asked, answered, waiting, and the best so far.
-
-    Example: acex status lab.db
-    """
-    with opened(where) as book:
-        lines = _lines(book, None if model_name is None else chosen(book, model_name))
-    if as_json:
-        print_json(lines)
-        return
-    state = [line["outcome"] or ("waiting" if line["waiting"] else "begun") for line in lines]
-    shown = [
-        (
-            line["explanation"][:8],
-            ", ".join(line["names"]),
-            now,
-            *(line[name] for name in ("asked", "answered", "waiting", "paid")),
-            "" if line["best"] is None else f"{line['best']['cost']:.3g}",
-        )
-        for line, now in zip(lines, state, strict=True)
-    ]
-    columns = ("explanation", "row", "state", "asked", "answered", "waiting", "paid", "best cost")
-    console().print(table(columns, shown))
 
 
 def _read_labels(path: Path) -> dict[str, dict[str, str]]:
@@ -199,28 +167,3 @@ def _alike(value: Any, text: str) -> bool:
         return bool(np.isclose(float(text), value, rtol=ROUNDED, atol=1e-9))
     except ValueError:
         return False
-
-
-def _lines(book: acex.Ledger, model: str | None = None) -> list[dict[str, Any]]:
-    """The progress of each explanation in the ledger."""
-    lines = []
-    for line in records(book.tables.explanations(model)):
-        asks = book.asks(line["id"])
-        answered = [a for a in asks if a.answer is not None]
-        best = None
-        if answered and answered[0].position == 0:
-            e = acex.load_explanation(book, line["id"])
-            best = {"cost": e.costs[0], "counterfactual": e.counterfactual.to_dict()} if e.costs else None
-        lines.append(
-            {
-                "explanation": line["id"],
-                "names": list(book.explanation(line["id"]).names),
-                "factual": json.loads(line["factual"]),
-                "asked": len(asks),
-                "answered": len(answered),
-                "waiting": len(asks) - len(answered),
-                "best": best,
-                **{name: line[name] for name in ("model_id", "outcome", "paid", "started_at", "finished_at")},
-            }
-        )
-    return lines

@@ -1,21 +1,29 @@
-"""`acex explain`, `subsets` and `schema`: one row, and a description of its table."""
+"""`acex explain`, `batch`, `subsets`, `schema` and `demo`: one row, many rows, and a description of their table."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import acex
-from acex.cli.case import Case, Prepared
+from acex.cli.case import BatchCase, Case, ModelFlags, Prepared
 from acex.cli.ledgers import exists, price_of
-from acex.cli.models import ModelFlags
-from acex.cli.program import NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
-from acex.cli.show import as_money, console, echo, print_json, table
+from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
+from acex.cli.show import as_money, console, echo, print_json, records, table
 from acex.cli.tables import PICTURES, LeftOut, Seal, column_names, read_table, writable
-from acex.values import plain
+from acex.values import listed, plain
+
+if TYPE_CHECKING:
+    from acex.audit.groups import Groups
+
+TABLES = (".csv", ".json", ".parquet", ".xlsx")
+MAY_CHANGE = ("debt_ratio", "loan_amount", "duration_months")
+QUESTION = (
+    "This application was rejected. What can the applicant do? Debts and amount may decrease, the duration may change."
+)
 
 
 def explain(
@@ -29,9 +37,6 @@ def explain(
             callback=writable(".json"),
             help="Write the explanation here; acex report makes a page of it.",
         ),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(dir_okay=False, callback=writable(*PICTURES), help="Draw the explanation here.")
     ] = None,
     left_out: LeftOut = None,
     price_per_row: Price = None,
@@ -52,7 +57,7 @@ def explain(
     from acex.engine.redaction import redacted_error
     from acex.show.pages import without
 
-    prepared = case.open(black_box, out, plot)
+    prepared = case.open(black_box, out)
     seal.check(prepared.space.names)
     if dry_run:
         _print_plan(case, prepared, price_per_row, as_json)
@@ -88,8 +93,6 @@ def explain(
             say(remark)
     if out is not None:
         explanation.to_json(out, left_out=left_out, **seal.options)
-    if plot is not None:
-        without(explanation, seal.columns).plot().savefig(plot)
     if explanation.outcome not in ("found", "already_target"):
         raise typer.Exit(NOTHING_FOUND)
 
@@ -169,6 +172,112 @@ def subsets(
         raise typer.Exit(NOTHING_FOUND)
 
 
+def batch(
+    case: BatchCase,
+    black_box: ModelFlags,
+    seal: Seal,
+    budget_total: Annotated[
+        int | None, typer.Option(min=1, help="Most rows to send for all of them together, in all runs.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=-1, help="Processes on this machine; -1: one per core.")] = -1,
+    executor: Annotated[
+        str | None, typer.Option(metavar="dask://HOST:PORT", help="A Dask cluster that does the work.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False, callback=writable(*TABLES), help="Write the results here: .csv, .json, .parquet, .xlsx."
+        ),
+    ] = None,
+    left_out: LeftOut = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Compare groups: sex, or crossed: sex,age_band. Any columns of the file."),
+    ] = None,
+    common_changes: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="Look for changes that turn many rows, with N more queries.")
+    ] = None,
+    price_per_row: Price = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate the price from what the ledger contains; send nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Explain many rows, which learn from each other.
+
+    Example: acex batch loans.csv --model loans.skops --where "decision == 'reject'"
+    --target good --budget 15 --ledger loans.db --out why.parquet
+
+    With --ledger, an interrupted command continues when it is repeated, and no
+    answer is paid for twice. Exit code 1: no row has a counterfactual; 3: some
+    rows failed.
+    """
+    prepared = case.open(black_box, out)
+    seal.check(prepared.space.names)
+    names = column_names([] if by is None else [by], prepared.whole.columns, "--by")
+    if redacted := [name for name in names if name in seal.columns]:
+        raise ValueError(f"--by: {listed(redacted)} is in --redact, and its groups would show its values.")
+    ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
+    explainer = case.explainer(prepared, None if dry_run else ledger)
+    many = explainer.explain_many(
+        prepared.factual,
+        by=prepared.whole[names] if names else None,
+        ids=prepared.ids,
+        budget_total=budget_total,
+        n_jobs=1 if dry_run else jobs,
+        executor=None if executor is None else acex.DaskExecutor(executor),
+        **prepared.options,
+    )
+    if dry_run:
+        quote = many.quote(price_per_row, ledger)
+        if as_json:
+            money = {"expected_money": quote.expected_money, "most_money": quote.most_money}
+            print_json({"dry_run": True, "model_id": explainer.model_id, **asdict(quote), **money})
+        else:
+            console().print(f"Nothing was sent. {quote}", soft_wrap=True)
+        return
+    try:
+        frame = many.frame(redact=seal.columns)
+    except KeyboardInterrupt:
+        done = int((many.frame()["outcome"] != "unfinished").sum())
+        raise stopped(explainer.ledger, f" after {done} of {len(many)} rows") from None
+    # Stdout first: a full disk must not lose what was paid for.
+    summary = many.summary(redact=seal.columns)
+    common = None if common_changes is None else many.common_changes(budget=common_changes).without(seal.columns)
+    if as_json:
+        document = {"queries": summary.queries, "rows": records(frame.reset_index(names="row"))}
+        if common is not None:
+            document |= {"common_changes": records(common.frame()), "queries_common_changes": common.queries}
+        print_json(document if summary.groups is None else document | {"groups": _as_json(summary.groups)})
+    else:
+        console().print("\n\n".join(map(str, [summary] if common is None else [summary, common])), soft_wrap=True)
+        for remark in (*prepared.remarks, *map(str, explainer.remarks)):
+            say(remark)
+    if out is not None and out.suffix.lower() == ".json":
+        many.to_json(out, left_out=left_out, **seal.options)
+    elif out is not None:
+        getattr(many, f"to_{out.suffix[1:].lower()}")(out, redact=seal.columns)
+    if many.errors:
+        position, why = next(iter(many.errors.items()))
+        again = " The same command tries such rows again." if ledger and why.startswith("ModelFailed") else ""
+        shown = f"row {frame.index[position]}: {frame['error'].iloc[position]}"
+        say(f"{len(many.errors)} of {len(many)} rows failed, such as {shown}{again}")
+        raise typer.Exit(FAILED)
+    if not frame["outcome"].isin(["found", "already_target"]).any():
+        raise typer.Exit(NOTHING_FOUND)
+
+
+def _as_json(groups: Groups) -> dict[str, Any]:
+    """The groups of a summary in plain values."""
+    return {
+        "by": groups.by,
+        "table": records(groups.table.reset_index()),
+        "features": records(groups.features),
+        "differences": records(groups.differences),
+        "warnings": list(groups.warnings),
+    }
+
+
 def schema(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")],
     out: Annotated[
@@ -195,3 +304,33 @@ def schema(
         raise ValueError(f"{out} exists and may have been edited; name another file for --out.")
     out.write_text(schema_text(space), encoding="utf-8")
     say(f"{len(space)} columns are described in {out}. Edit it, then: acex explain {data} --schema {out} ...")
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(dir_okay=False, callback=writable(*PICTURES), help="Where to save the picture.")
+    ] = Path("acex-demo.png"),
+) -> None:
+    """Explain a rejected loan with a small model that is trained here, and draw it.
+
+    Example: acex demo --out loan.png
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    loans = acex.datasets.load("loan")
+    forest = RandomForestClassifier(100, random_state=0).fit(loans.codes, loans.outcomes)
+    console().print(f"{loans.title}. {QUESTION}\n")
+    explanation = acex.explain(
+        lambda rows: forest.predict(loans.space.encode(rows)),
+        loans.rows.iloc[17],
+        loans.rows,
+        space=loans.space,
+        target="approved",
+        freeze=[name for name in loans.space.names if name not in MAY_CHANGE],
+        directions={"debt_ratio": "decrease", "loan_amount": "decrease"},
+    )
+    console().print(str(explanation))
+    if explanation.outcome != "found":
+        raise typer.Exit(NOTHING_FOUND)
+    explanation.plot().savefig(out)
+    console().print(f"Picture: {out}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`acex ledger`: what was asked and answered, and what may still be spent."""
+"""`acex ledger` and `acex audit`: what was asked and answered, what may still be spent, and whether labels changed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import acex
+from acex.cli.case import ModelFlags
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records, table
 from acex.cli.tables import column_names, read_table, refuse_overwriting
@@ -25,14 +26,6 @@ ModelName = Annotated[
     str | None,
     typer.Option("--model-name", help="The model's name, or how it begins; needed if the ledger has several."),
 ]
-
-
-def print_result(as_json: bool, values: dict[str, Any], text: str) -> None:
-    """Print the values as JSON, or the text."""
-    if as_json:
-        print_json(values)
-    else:
-        console().print(text, soft_wrap=True)
 
 
 def exists(where: str) -> bool:
@@ -81,24 +74,29 @@ def show(
     newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="How many questions, from the latest.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """What each model was asked and what it cost, and the newest questions.
+    """What each model was asked and what it cost, its explanations, and the newest questions.
 
     Example: acex ledger show loans.db --newest 5
     """
     with opened(where) as book:
         model = None if model_id is None else chosen(book, model_id)
         models = [line for line in records(book.tables.models()) if model in (None, line["model"])]
+        explanations = records(book.tables.explanations(model))
+        for line in explanations:
+            line["names"] = list(book.explanation(line["id"]).names)
         queries = records(book.tables.queries(model, newest=newest))
     if as_json:
-        print_json({"models": models, "queries": queries})
+        print_json({"models": models, "explanations": explanations, "queries": queries})
         return
     out = console()
     for line in models:
         out.print(line.pop("model"), style="bold")
         out.print(table(("", ""), [(name.replace("_", " "), value) for name, value in line.items() if value != ""]))
+    ended = [(e["id"][:8], ", ".join(e["names"]), e["outcome"] or "unfinished", e["paid"]) for e in explanations]
+    out.print(table(("explanation", "row", "outcome", "paid"), ended))
     state = {True: "waiting", False: "answered"}
-    shown = [(q["row"], q["label"], state[q["answered_at"] is None], q["purpose"], q["attempts"]) for q in queries]
-    out.print(table(("row", "label", "state", "purpose", "sent"), shown))
+    asked = [(q["row"], q["label"], state[q["answered_at"] is None], q["purpose"], q["attempts"]) for q in queries]
+    out.print(table(("row", "label", "state", "purpose", "sent"), asked))
 
 
 @ledger.command()
@@ -145,7 +143,6 @@ def import_(
     new_labels: Annotated[
         bool, typer.Option("--new-labels", help="Take labels that the model has not given before.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Take in answers that the model gave elsewhere: they cost nothing.
 
@@ -159,9 +156,6 @@ def import_(
 
     lines = read_table(answers, guarded=True)
     [label] = column_names([label], lines.columns, "--label", whole=True)
-    blank = lines[label].isna()
-    if blank.any():
-        raise ValueError(f"{answers}: {int(blank.sum())} of {len(lines)} labels in {label!r} are missing.")
     with acex.Ledger(where) as book:
         try:
             read = as_numbers if gives_numbers(book, model_id) else as_labels
@@ -176,8 +170,7 @@ def import_(
         labels = _as_given(labels, book, model_id)
         book.register(model_id, features=[str(name) for name in rows.columns])
         new = book.import_answers(model_id, canonical(rows), labels, new_labels=new_labels)
-    values = {"model_id": model_id, "rows": len(rows), "new": new}
-    print_result(as_json, values, f"{new} of {len(rows)} answers were new to {model_id}.")
+    console().print(f"{new} of {len(rows)} answers were new to {model_id}.", soft_wrap=True)
 
 
 def gives_numbers(book: acex.Ledger, model_id: str) -> bool:
@@ -193,7 +186,7 @@ def _as_given(labels: list[Any], book: acex.Ledger, model_id: str) -> list[Any]:
 
 
 @ledger.command()
-def abandon(where: Where, model_id: ModelName = None, as_json: AsJson = False) -> None:
+def abandon(where: Where, model_id: ModelName = None) -> None:
     """Give up waiting for answers, such as those to rows of acex ask.
 
     Example: acex ledger abandon loans.db --model-name loans-v1
@@ -201,8 +194,7 @@ def abandon(where: Where, model_id: ModelName = None, as_json: AsJson = False) -
     with opened(where) as book:
         model = chosen(book, model_id)
         n = book.abandon(model)
-    text = f"Claims of {counted(n, 'row')} of {model} ended; the rows may be asked again."
-    print_result(as_json, {"model_id": model, "abandoned": n}, text)
+    console().print(f"Claims of {counted(n, 'row')} of {model} ended; the rows may be asked again.", soft_wrap=True)
 
 
 @ledger.command()
@@ -213,7 +205,6 @@ def budget(
     money: Annotated[float | None, typer.Option(help="The same in money, with a price.")] = None,
     price_per_row: Annotated[float | None, typer.Option(help="What a row costs.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Create the entry; --model-name must be the full name.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Limit what may be sent to a model over its lifetime, by everyone together.
 
@@ -228,7 +219,7 @@ def budget(
             raise ValueError("--money needs --price-per-row: the ledger has no price of this model.")
         book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
         left = int(book.account(model).remaining)
-    print_result(as_json, {"model_id": model, "remaining": left}, f"{left} more rows may be sent to {model}.")
+    console().print(f"{left} more rows may be sent to {model}.", soft_wrap=True)
 
 
 @ledger.command()
@@ -242,7 +233,6 @@ def purge(
     ] = None,
     model_id: ModelName = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only count.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Delete explanations and the rows asked for them; what was paid stays counted.
 
@@ -265,11 +255,11 @@ def purge(
     if gone.shared or gone.in_use:
         kept = f"{counted(gone.shared, 'row')} and {counted(gone.in_use, 'explanation')}"
         text += f" Others use {kept}: these stay, without the name."
-    print_result(as_json, {"done": yes, **gone._asdict()}, text)
+    console().print(text, soft_wrap=True)
 
 
 @ledger.command()
-def check(where: Where, as_json: AsJson = False) -> None:
+def check(where: Where) -> None:
     """Check the file, the references between tables and the journals.
 
     Example: acex ledger check loans.db
@@ -279,8 +269,68 @@ def check(where: Where, as_json: AsJson = False) -> None:
     if not exists(where):
         raise ValueError(f"{where}: there is no such ledger.")
     findings = check_ledger(where)
-    values = {"sound": not findings, "findings": findings}
-    print_result(as_json, values, "\n".join(findings) or "No damage found.")
+    console().print("\n".join(findings) or "No damage found.", soft_wrap=True)
     if findings:
         say("the ledger is damaged. Restore it from a backup.")
         raise typer.Exit(NOTHING_FOUND)
+
+
+def audit(
+    where: Where,
+    black_box: ModelFlags,
+    model_name: Annotated[str | None, typer.Option(help="The model's name in the ledger.")] = None,
+    n: Annotated[int, typer.Option("--n", min=1, help="How many rows to send again, chosen at random.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Use another seed for other rows.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Send rows of the ledger again, and report labels that changed.
+
+    Example: acex audit loans.db --model loans.skops --n 20
+
+    Each row is paid for. Labels that changed are recorded as contradictions; the
+    first ones stay valid. Exit code 1: some changed.
+    """
+    import numpy as np
+
+    from acex.engine.blackbox import BlackBox
+    from acex.ledger import canonical, is_vote
+    from acex.space.columns import rows_in_form
+
+    model = acex.Model(black_box.open())
+    with opened(where) as book:
+        name = chosen(book, model_name or model.name)
+        answers = [answer for answer in book.answers(name) if not is_vote(answer.row)]
+        if not answers:
+            raise ValueError(f"{name!r} has no answers yet.")
+        picked = np.random.default_rng(seed).choice(len(answers), size=min(n, len(answers)), replace=False)
+        again = [answers[i] for i in sorted(picked)]
+        rows = rows_in_form([json.loads(answer.row) for answer in again], _form(book, name))
+        if canonical(rows) != [answer.row for answer in again]:
+            raise ValueError(f"The rows of {name!r} are not all of one form and cannot be sent again.")
+        box = BlackBox(model, book, len(again), model_id=name, numbers=gives_numbers(book, name))
+        labels = box.ask_again(rows)
+    changed = [
+        {"row": json.loads(answer.row), "before": answer.label, "now": label}
+        for answer, label in zip(again, labels, strict=True)
+        if label != answer.label
+    ]
+    if as_json:
+        print_json({"model_id": name, "asked": len(again), "n_changed": len(changed), "changed": changed})
+    else:
+        out = console()
+        out.print(f"{len(changed)} of {len(again)} labels changed.", style="bold")
+        if changed:
+            lines = [(json.dumps(line["row"], ensure_ascii=False), line["before"], line["now"]) for line in changed]
+            out.print(table(("row", "before", "now"), lines))
+            out.print("The model was replaced or is not deterministic. A new model needs a new --model-version.")
+    if changed:
+        raise typer.Exit(NOTHING_FOUND)
+
+
+def _form(book: acex.Ledger, model: str) -> dict[str, Any]:
+    """The form in which the model's rows were sent; only their columns if all were imported."""
+    settings = [json.loads(text) for text in book.tables.explanations(model)["settings"]]
+    forms = [s["form"] for s in settings if "form" in s]
+    if forms:
+        return dict(forms[-1])
+    return {"columns": list(book.account(model).features or ()) or None, "dtypes": None, "array_dtype": None}

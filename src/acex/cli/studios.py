@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import acex
-from acex.cli.case import BatchCase
+from acex.cli.case import BatchCase, OptionalModelFlags
 from acex.cli.flags import Given
-from acex.cli.models import OptionalModelFlags
 from acex.cli.program import Price, say
 from acex.cli.show import console
 from acex.options import DECLARED

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 NEEDS = {".parquet": "pyarrow", ".xlsx": "openpyxl"}  # optional packages, by the suffix of a file
 PICTURES = (".png", ".pdf", ".svg")
-GROUPED = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?")  # a number with points between thousands
 
 
 def read_table(path: Path, decimal: str = ".", *, guarded: bool = False, **options: Any) -> pd.DataFrame:
@@ -31,7 +29,7 @@ def read_table(path: Path, decimal: str = ".", *, guarded: bool = False, **optio
     CSV has commas between columns, or semicolons or tabs if the header has only these.
 
     Args:
-        decimal: the decimal mark of CSV: "." or ","; the other one may separate thousands.
+        decimal: the decimal mark of CSV: "." or ",".
         guarded: `acex.spreadsheets.write_csv` may have written it.
         options: of pandas, for CSV.
 
@@ -55,24 +53,11 @@ def read_table(path: Path, decimal: str = ".", *, guarded: bool = False, **optio
         else:
             read_csv = spreadsheets.read_csv if guarded else pd.read_csv
             table = read_csv(path, sep=_separator(path), decimal=decimal, **options)
-            table = table if decimal == "." else table.apply(_ungrouped)
     except Exception as error:  # each parser has its own
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     if table.empty:
         raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
     return table
-
-
-def _ungrouped(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The column as numbers if all its texts are such as 1.250,75; pandas' `thousands` would also take 30.11.2026."""
-    import pandas as pd
-
-    texts = column.dropna().tolist()
-    if not texts or not all(isinstance(text, str) and GROUPED.fullmatch(text.strip()) for text in texts):
-        return column
-    points = column.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-    numbers: pd.Series[Any] = pd.to_numeric(points)
-    return numbers
 
 
 def _separator(path: Path) -> str:
