@@ -20,7 +20,7 @@ import pandas as pd
 from starlette.testclient import TestClient
 
 import acex
-from acex.cli.case import OptionalModelFlags
+from acex.cli.case import ModelFlags
 from acex.cli.flags import Given
 from acex.cli.studios import StudioCase, make_workspace
 from acex.studio.app import studio_app
@@ -97,7 +97,7 @@ def workspace_of(data: str, model: str, **given: Any) -> Workspace:
     """The workspace that `acex studio` makes of a file, Python code and these flags, with the ledger l.db."""
     own = {f.name: given.pop(f.name) for f in fields(StudioCase) if f.name in given}
     case = StudioCase(data=Path(data), given=Given({"ledger": "l.db", "name": "v1", **given}), **own)
-    return make_workspace(case, OptionalModelFlags(model=model), acex.Ledger("l.db"))
+    return make_workspace(case, ModelFlags(model=model), acex.Ledger("l.db"))
 
 
 def same_elsewhere(client: TestClient, identity: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from acex.cli.case import Case
 from acex.cli.ledgers import gives_numbers, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records
-from acex.cli.tables import as_label, read_table, writable
+from acex.cli.tables import as_label, file_to_write, read_table
 from acex.values import listed
 
 if TYPE_CHECKING:
@@ -26,10 +27,7 @@ ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
 
 def ask(
     case: Case,
-    out: Annotated[
-        Path | None,
-        typer.Option(dir_okay=False, callback=writable(), help="The CSV file to fill in; by default stdout."),
-    ] = None,
+    out: Annotated[Path | None, file_to_write("The CSV file to fill in; by default stdout.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the rows that need a label from a laboratory, a person or a job.
@@ -159,11 +157,9 @@ def _refuse_changed_rows(book: acex.Ledger, filled: dict[str, dict[str, str]], a
 
 
 def _alike(value: Any, text: str) -> bool:
-    import numpy as np
-
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value).strip().lower() == text.strip().lower()
     try:
-        return bool(np.isclose(float(text), value, rtol=ROUNDED, atol=1e-9))
+        return isclose(float(text), value, rel_tol=ROUNDED, abs_tol=1e-9)
     except ValueError:
         return False

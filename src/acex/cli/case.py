@@ -35,22 +35,19 @@ class ModelFlags:
     model: Annotated[
         str,
         typer.Option(
+            show_default=False,
             help="A file (.skops, .onnx, .json, .ubj, .txt, .cbm; .joblib, .pkl), module:name for Python code, or "
-            "http(s)://..."
+            "http(s)://...",
         ),
-    ]
+    ] = ""
     protocol: Annotated[
-        str | None,
-        typer.Option(metavar="v2|mlflow|json|chat", help="Protocol of an http address."),
+        str | None, typer.Option(metavar="v2|mlflow|json|chat", help="Protocol of an http address.")
     ] = None
     model_config: Annotated[Path | None, typer.Option(help="TOML file with more arguments of acex.HttpModel.")] = None
     header_from_env: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HEADER=VARIABLE", help="Header from an environment variable."),
+        list[str] | None, typer.Option(metavar="HEADER=VARIABLE", help="Header from an environment variable.")
     ] = None
-    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load .joblib and .pkl, which may run code.")] = (
-        False
-    )
+    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load pickles, which may run any code.")] = False
 
     def open(self, timeout: float | None = None) -> Any:
         """The model, ready to be queried; `timeout` is for an HTTP endpoint.
@@ -58,19 +55,18 @@ class ModelFlags:
         Raises:
             ValueError: the flags do not lead to one.
         """
+        if not self.model:
+            raise ValueError("--model is needed: a file, module:name or http(s)://...")
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always", UserWarning)
             try:
-                model = self._remote(timeout) if self._is_remote else self._local()
+                is_remote = self.model.startswith(("http://", "https://"))
+                model = self._remote(timeout) if is_remote else self._local()
             except TypeError as error:
                 raise ValueError(f"--model {self.model}: {error}") from error
         for warning in raised:
             say(f"warning: {warning.message}")
         return model
-
-    @property
-    def _is_remote(self) -> bool:
-        return self.model.startswith(("http://", "https://"))
 
     def _local(self) -> Any:
         for option, value in (("protocol", self.protocol), ("model-config", self.model_config)):
@@ -78,8 +74,6 @@ class ModelFlags:
                 raise ValueError(f"--{option} is for an http address, not for --model {self.model}.")
         try:
             return acex.load_model(self.model, allow_pickle=self.allow_pickle)
-        except FileNotFoundError:
-            raise ValueError(f"--model {self.model}: no such file.") from None
         except (ValueError, OSError, acex.AcexError):
             raise
         except Exception as error:  # a user's own module or a pickle may raise anything
@@ -107,16 +101,6 @@ class ModelFlags:
         more |= {} if timeout is None else {"timeout": timeout}
         make = suggests_names(acex.HttpModel)
         return make(self.model, protocol=self.protocol, headers_from_env=headers, **more)
-
-
-@dataclass(frozen=True)
-class OptionalModelFlags(ModelFlags):
-    """The same flags for commands that can do without a model."""
-
-    model: Annotated[
-        str,
-        typer.Option(show_default=False, help="A file, module:name for Python code, or http(s)://..."),
-    ] = ""
 
 
 @dataclass(frozen=True)

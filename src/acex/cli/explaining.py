@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 import acex
 from acex.cli.case import BatchCase, Case, ModelFlags, Prepared
-from acex.cli.ledgers import exists, price_of
+from acex.cli.ledgers import exists
 from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
 from acex.cli.show import as_money, console, echo, print_json, records, table
-from acex.cli.tables import PICTURES, LeftOut, Seal, column_names, read_table, writable
+from acex.cli.tables import PICTURES, LeftOut, Seal, column_names, file_to_write, read_table
 from acex.values import listed, plain
-
-if TYPE_CHECKING:
-    from acex.audit.groups import Groups
 
 TABLES = (".csv", ".json", ".parquet", ".xlsx")
 MAY_CHANGE = ("debt_ratio", "loan_amount", "duration_months")
@@ -30,14 +27,7 @@ def explain(
     case: Case,
     black_box: ModelFlags,
     seal: Seal,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            dir_okay=False,
-            callback=writable(".json"),
-            help="Write the explanation here; acex report makes a page of it.",
-        ),
-    ] = None,
+    out: Annotated[Path | None, file_to_write("Write the explanation here, for acex report.", ".json")] = None,
     left_out: LeftOut = None,
     price_per_row: Price = None,
     dry_run: Annotated[
@@ -72,7 +62,7 @@ def explain(
     except (KeyboardInterrupt, acex.AcexError) as error:
         so_far: acex.Explanation | None = getattr(error, "explanation", None)
         if so_far is not None and so_far.outcome == "found":
-            say(f"before that: {so_far.summary()}")
+            say(f"before that: {without(so_far, seal.columns).summary()}")
         if isinstance(error, KeyboardInterrupt):
             raise stopped(explainer.ledger) from None
         if so_far is not None and isinstance(error, acex.ModelFailed):
@@ -104,8 +94,8 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
     if case.ledger is not None and exists(case.ledger):
         with acex.Ledger(case.ledger) as ledger:
             paid = sum(ask.paid for ask in ledger.asks(plan.identity))
-            left = ledger.account(model_id).remaining
-            price = price_of(ledger, model_id) if price is None else price
+            account = ledger.account(model_id)
+        left, price = account.remaining, account.price_per_row if price is None else price
     most = int(min(max(plan.budget - paid, 0), left))
     values = {
         "dry_run": True,
@@ -139,9 +129,7 @@ def subsets(
     black_box: ModelFlags,
     max_features: Annotated[int, typer.Option(min=1, max=3, help="How many features may change together.")] = 2,
     queries_each: Annotated[int, typer.Option(min=2, help="Most rows to send for one set of features.")] = 6,
-    out: Annotated[
-        Path | None, typer.Option(dir_okay=False, callback=writable(".html", ".json"), help="Write the result here.")
-    ] = None,
+    out: Annotated[Path | None, file_to_write("Write the result here.", ".html", ".json")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show for each feature, and each pair, whether changing it alone is enough.
@@ -183,12 +171,7 @@ def batch(
     executor: Annotated[
         str | None, typer.Option(metavar="dask://HOST:PORT", help="A Dask cluster that does the work.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            dir_okay=False, callback=writable(*TABLES), help="Write the results here: .csv, .json, .parquet, .xlsx."
-        ),
-    ] = None,
+    out: Annotated[Path | None, file_to_write(f"Write the results here: {', '.join(TABLES)}.", *TABLES)] = None,
     left_out: LeftOut = None,
     by: Annotated[
         str | None,
@@ -248,7 +231,15 @@ def batch(
         document = {"queries": summary.queries, "rows": records(frame.reset_index(names="row"))}
         if common is not None:
             document |= {"common_changes": records(common.frame()), "queries_common_changes": common.queries}
-        print_json(document if summary.groups is None else document | {"groups": _as_json(summary.groups)})
+        if (groups := summary.groups) is not None:
+            document["groups"] = {
+                "by": groups.by,
+                "table": records(groups.table.reset_index()),
+                "features": records(groups.features),
+                "differences": records(groups.differences),
+                "warnings": list(groups.warnings),
+            }
+        print_json(document)
     else:
         console().print("\n\n".join(map(str, [summary] if common is None else [summary, common])), soft_wrap=True)
         for remark in (*prepared.remarks, *map(str, explainer.remarks)):
@@ -267,23 +258,9 @@ def batch(
         raise typer.Exit(NOTHING_FOUND)
 
 
-def _as_json(groups: Groups) -> dict[str, Any]:
-    """The groups of a summary in plain values."""
-    return {
-        "by": groups.by,
-        "table": records(groups.table.reset_index()),
-        "features": records(groups.features),
-        "differences": records(groups.differences),
-        "warnings": list(groups.warnings),
-    }
-
-
 def schema(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(dir_okay=False, callback=writable(), help="The TOML file to write; by default stdout."),
-    ] = None,
+    out: Annotated[Path | None, file_to_write("The TOML file to write; by default stdout.")] = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that the model does not see.")
     ] = None,
@@ -307,9 +284,7 @@ def schema(
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option(dir_okay=False, callback=writable(*PICTURES), help="Where to save the picture.")
-    ] = Path("acex-demo.png"),
+    out: Annotated[Path, file_to_write("Where to save the picture.", *PICTURES)] = Path("acex-demo.png"),
 ) -> None:
     """Explain a rejected loan with a small model that is trained here, and draw it.
 

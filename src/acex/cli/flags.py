@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,11 +28,6 @@ class Given(dict[str, Any]):
     def of(self, *owners: str) -> dict[str, Any]:
         """The options of these owners."""
         return {name: value for name, value in self.items() if BY_NAME[name].owner in owners}
-
-    @classmethod
-    def from_flags(cls, values: Mapping[str, Any]) -> Given:
-        """The values of all flags without those that were not given."""
-        return cls({name: value for name, value in values.items() if value is not None and value is not False})
 
 
 def flag_parameters() -> list[inspect.Parameter]:

@@ -12,7 +12,7 @@ import acex
 from acex.cli.case import ModelFlags
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records, table
-from acex.cli.tables import column_names, read_table, refuse_overwriting
+from acex.cli.tables import column_names, file_to_write, read_table, refuse_overwriting
 from acex.values import listed
 
 if TYPE_CHECKING:
@@ -49,11 +49,6 @@ def chosen(book: acex.Ledger, model_id: str | None, hint: str = "") -> str:
     what = f"{model_id!r} begins several names" if begins else f"{model_id!r} is not a model of this ledger"
     what = "--model-name is needed" if model_id is None else what
     raise ValueError(f"{what}; there are {listed(known) or 'none'}.{hint}")
-
-
-def price_of(book: acex.Ledger | None, model_id: str) -> float | None:
-    """The price of a row of the model, if the ledger has one."""
-    return None if book is None else book.account(model_id).price_per_row
 
 
 def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
@@ -103,8 +98,7 @@ def show(
 def export(
     where: Where,
     model_id: ModelName = None,
-    out: Annotated[Path | None, typer.Option(help="A CSV file; by default stdout.")] = None,
-    as_json: AsJson = False,
+    out: Annotated[Path | None, file_to_write("A CSV file; by default stdout.")] = None,
 ) -> None:
     """Every answer of a model as CSV, a column for each feature.
 
@@ -124,9 +118,7 @@ def export(
         rows = named_rows(book, model, lines["row"].tolist())
     taken = {c: f"acex_{c}" for c in lines.columns if c in rows.columns}
     answers = pd.concat([rows, lines.drop(columns="row").rename(columns=taken)], axis=1)
-    if as_json:
-        print_json(records(answers))
-    elif out is None:
+    if out is None:
         echo(write_csv(answers), nl=False)
     else:
         write_csv(answers, out)
@@ -215,7 +207,7 @@ def budget(
     hint = " Use --new to create it, with the full name, which acex explain --dry-run prints."
     with acex.Ledger(where) if new else opened(where, hint) as book:
         model = model_id if new else chosen(book, model_id, hint)
-        if money is not None and price_per_row is None and price_of(book, model) is None:
+        if money is not None and price_per_row is None and book.account(model).price_per_row is None:
             raise ValueError("--money needs --price-per-row: the ledger has no price of this model.")
         book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
         left = int(book.account(model).remaining)

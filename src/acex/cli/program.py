@@ -157,7 +157,8 @@ def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
     hints, arguments = get_type_hints(function), {}
     for name in inspect.signature(function).parameters:
         if hints[name] is Given:
-            arguments[name] = Given.from_flags({p.name: values[p.name] for p in flag_parameters()})
+            given = {p.name: values[p.name] for p in flag_parameters()}
+            arguments[name] = Given({n: v for n, v in given.items() if v is not None and v is not False})
         else:
             arguments[name] = _call(hints[name], values) if is_dataclass(hints[name]) else values[name]
     return function(**arguments)

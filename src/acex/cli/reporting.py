@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import acex
-from acex.cli.case import OptionalModelFlags
-from acex.cli.ledgers import opened, price_of
+from acex.cli.case import ModelFlags
+from acex.cli.ledgers import opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, print_json, records, table
 from acex.cli.tables import Seal, refuse_overwriting
@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 LENGTH = 24  # of a file name, without its suffix
 SHORTEST = 6  # beginning of an identity; a shorter text is the name of a row
 PAGES = (".html", ".htm")
-
-
 # What reading a document with wrong types, wrong nesting or no JSON can raise.
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def verify(
     file: Annotated[Path, typer.Argument(help="A .json file of acex explain or batch, or a page of acex report.")],
-    black_box: OptionalModelFlags,
+    black_box: ModelFlags,
     row: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this row of a batch. Can be repeated.")
     ] = None,
@@ -127,9 +125,7 @@ def _page_faults(file: Path, certificate: str) -> list[str]:
 
     if page_of(certificate) == file.read_text(encoding="utf-8"):
         return []
-    by = json.loads(certificate)["settings"].get("acex")
-    other = "" if by == acex.__version__ else f", or acex {by} writes pages in another way than {acex.__version__}"
-    return [f"the page differs from its certificate: it was changed{other}."]
+    return ["the page differs from its certificate: it was changed, or another version of acex wrote it."]
 
 
 def _print(results: list[Verified], wrong: list[str], holds: bool) -> None:
@@ -170,7 +166,6 @@ def report(
     template: Annotated[
         str, typer.Option(metavar="NAME|FILE", help="The sentences of a notice: english, german or a TOML file.")
     ] = "english",
-    as_json: AsJson = False,
 ) -> None:
     """Write explanations as HTML pages: what to change, what was queried, how sure it is.
 
@@ -200,12 +195,7 @@ def report(
     if len(paths) > 1:
         entries = [(path.name, e) for path, e in zip(paths, explanations.values(), strict=True)]
         start.write_text(index_page(entries), encoding="utf-8")
-    if as_json:
-        named = zip(explanations.items(), paths, strict=True)
-        lines = [{"explanation": name or None, "outcome": e.outcome, "file": str(path)} for (name, e), path in named]
-        print_json({"reports": lines, "open": str(start)})
-    else:
-        console().print(f"{counted(len(paths), 'report')}: open {start}", soft_wrap=True)
+    console().print(f"{counted(len(paths), 'report')}: open {start}", soft_wrap=True)
 
 
 def _from_file(path: Path) -> dict[str, acex.Explanation]:
@@ -236,7 +226,7 @@ def _from_ledger(where: str) -> tuple[dict[str, acex.Explanation], dict[str, flo
         for line in records(book.tables.explanations()):
             try:
                 explanations[line["id"]] = acex.load_explanation(book, line["id"])
-                prices[line["id"]] = price_of(book, line["model_id"])
+                prices[line["id"]] = book.account(line["model_id"]).price_per_row
             except ValueError as error:
                 say(f"left out: {error}")
     if not explanations:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import acex
-from acex.cli.case import BatchCase, OptionalModelFlags
+from acex.cli.case import BatchCase, ModelFlags
 from acex.cli.flags import Given
 from acex.cli.program import Price, say
 from acex.cli.show import console
@@ -40,7 +40,7 @@ class StudioCase(BatchCase):
 
 def studio(
     case: StudioCase,
-    black_box: OptionalModelFlags,
+    black_box: ModelFlags,
     demo: Annotated[bool, typer.Option("--demo", help="Bundled loans and a small forest; needs no files.")] = False,
     host: Annotated[
         str, typer.Option(help="Address to listen on; other machines than this one need the token.")
@@ -101,7 +101,7 @@ def studio(
 
 
 def make_workspace(
-    case: StudioCase, black_box: OptionalModelFlags, ledger: acex.Ledger, *, price: float | None = None
+    case: StudioCase, black_box: ModelFlags, ledger: acex.Ledger, *, price: float | None = None
 ) -> Workspace:
     """The workspace that files and flags describe."""
     from acex.studio.request_parsing import options_by_name
@@ -130,7 +130,7 @@ def make_workspace(
     )
 
 
-def _setup_code(case: StudioCase, black_box: OptionalModelFlags) -> SetupCode:
+def _setup_code(case: StudioCase, black_box: ModelFlags) -> SetupCode:
     """The words of the same set-up in a shell; an address of a ledger, which may contain a password, is left out."""
     from acex.studio.request_parsing import PLAIN, READERS
     from acex.studio.workspace import SetupCode

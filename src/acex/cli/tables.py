@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,8 +67,8 @@ def _separator(path: Path) -> str:
     return max(",;\t", key=lambda mark: (header.count(mark), mark == ","))
 
 
-def writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
-    """A check of a path before the work is done: its folder exists, and it ends in one of the suffixes, if any."""
+def file_to_write(help_text: str, *suffixes: str) -> Any:
+    """An option for a path, checked before the work is done: its folder exists, and it ends in one of the suffixes."""
 
     def check(path: Path | None) -> Path | None:
         if path is None:
@@ -78,13 +78,11 @@ def writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
             raise typer.BadParameter(f"{path.name!r} must end in {' or '.join(suffixes)}.")
         if suffix in NEEDS and suffix in suffixes and find_spec(NEEDS[suffix]) is None:
             raise typer.BadParameter(str(acex.MissingExtra(f"A {suffix} file", suffix[1:])))
-        if not path.parent.is_dir():
-            raise typer.BadParameter(f"the folder {path.parent} does not exist.")
         if not os.access(path.parent, os.W_OK):
-            raise typer.BadParameter(f"the folder {path.parent} is not writable.")
+            raise typer.BadParameter(f"the folder {path.parent} does not exist or is not writable.")
         return path
 
-    return check
+    return typer.Option(dir_okay=False, callback=check, help=help_text)
 
 
 def refuse_overwriting(out: Path | None, *read: str | Path | None) -> None:
@@ -130,10 +128,7 @@ class Seal:
         return {"sign": self.sign, "redact": self.columns}
 
 
-LeftOut = Annotated[
-    Path | None,
-    typer.Option(dir_okay=False, callback=writable(), help="Write what --redact leaves out here, to keep it apart."),
-]
+LeftOut = Annotated[Path | None, file_to_write("Write what --redact leaves out here, to keep it apart.")]
 
 
 def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str, *, whole: bool = False) -> list[str]:
