@@ -201,7 +201,7 @@ def test_files_of_the_commands_have_no_value_either(tmp_path: Path, monkeypatch:
     Path("redacting_bank.py").write_text(BANK)
     rows = DATA[["salary", "clinic", "rent", "debt"]]
     rows.to_csv("d.csv", index=False)
-    bank = ("--model", "redacting_bank:decide", "--target", "yes", "--quiet")
+    bank = ("--model", "redacting_bank:decide", "--target", "yes")
     gone, hide = ["salary", "clinic"], ("--redact", "salary,clinic")
     lines = [i for i, salary in enumerate(DATA["salary"]) if salary < 72000][:3]
     one = ("explain", "d.csv", *bank, "--row", lines[0], "--budget", 5, "--json", "--plot", "p.svg")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 import warnings
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from acex.space.feature import Direction, Feature
 
+PASSWORD = re.compile(r"https?://[^/:@]*:(?!\d*[/?#])\S*@")  # also one with a slash, which looks like an odd port
 # Types in a --model-config that `HttpModel` does not check before a row is sent.
 KINDS = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
 
@@ -82,6 +84,8 @@ class ModelFlags:
     def _remote(self, timeout: float | None) -> Any:
         if self.protocol is None:
             raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow, json or chat.")
+        if PASSWORD.match(self.model):
+            raise ValueError("--model: a password in the address would be stored; give it with --header-from-env.")
         more: dict[str, Any] = {}
         if self.model_config is not None:
             try:

@@ -90,7 +90,7 @@ def say(message: str) -> None:
     """
     message, *pointer = message.rsplit("\n", 2) if message.endswith("^") else (message,)
     message = "\n- ".join(" ".join(line.split()) for line in message.split("\n- "))
-    message = SECRET.sub(r"\1***", PASSWORD.sub(r"\1:***@", message))
+    message = PASSWORD.sub(r"\1:***@", SECRET.sub(r"\1***", message))
     echo("\n".join([f"acex: {message}", *pointer]), err=True)
 
 
