@@ -101,7 +101,7 @@ def workspace_of(data: str, model: str, **given: Any) -> Workspace:
 
 
 def same_elsewhere(client: TestClient, identity: str) -> None:
-    """The exported command and script lead to the same explanation, and the script pays nothing."""
+    """The exported command and call lead to the same explanation, and the call pays nothing."""
     code = client.get(f"/api/searches/{identity}/exports/commands").json()
     *before, words = code["shell"].splitlines()
     for line in before:
@@ -110,7 +110,8 @@ def same_elsewhere(client: TestClient, identity: str) -> None:
     result = run(*shlex.split(words)[1:], "--dry-run", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["explanation"] == identity, words
-    names: dict[str, Any] = {}
+    workspace: Workspace = client.workspace  # type: ignore[attr-defined]
+    names: dict[str, Any] = {"explainer": workspace.explainer, "rows": workspace.rows}
     exec(code["python"].replace("print(e)", ""), names)
     assert names["e"].plan.identity == identity and names["e"].n_queries == 0, code["python"]
 
@@ -128,6 +129,7 @@ def visiting(workspace: Workspace, **more: Any) -> Iterator[TestClient]:
     """A client that sends requests as the studio's own page does."""
     app = studio_app(workspace, port=PORT, in_threads=True, **more)
     with TestClient(app, base_url=HOME, headers={"origin": HOME}) as client:
+        client.workspace = workspace  # type: ignore[attr-defined]
         yield client
 
 

@@ -148,7 +148,7 @@ def _setup_code(case: StudioCase, black_box: ModelFlags) -> SetupCode:
     for flag, value in (fixed | given).items():
         for each in value if isinstance(value, list) else [value]:
             words += [flag] if each is True else [flag, str(each)]
-    python = f"# rows are those of {case.data}; explainer = acex.Explainer(model, rows, ...)\n"
+    python = f"import acex\n\n# rows: those of {case.data}; explainer = acex.Explainer(model, rows, ...)\n"
     return SetupCode(python, tuple(words), ledger_from_environment=is_address)
 
 
