@@ -48,6 +48,11 @@ class BadInput(NamedTuple):
     code: int = 2
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `acex.explain`; making them may be the mistake."""
+        return (self.library() if callable(self.library) else self.library) or {}
+
+    @property
     def name(self) -> str:
         """For the names of tests."""
         return f"{self.named} {' '.join(self.shell or ())[-40:]}"

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
@@ -29,9 +28,8 @@ def at(door: str) -> pytest.MarkDecorator:
 @at("library")
 def test_the_library_refuses_it_before_a_row_is_sent(entry: BadInput) -> None:
     bank = Bank()
-    read = entry.library if callable(entry.library) else lambda: entry.library
     with pytest.raises(entry.error) as caught:
-        acex.explain(**{"model": bank, "x": X, "data": LOANS, **(read() or {})})
+        acex.explain(**{"model": bank, "x": X, "data": LOANS, **entry.arguments})
     assert entry.named in str(caught.value) and bank.asked == []
 
 
@@ -107,6 +105,6 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClien
 @pytest.mark.parametrize("path", ["/api/plan", "/api/searches"])
 def test_the_studio_answers_422(entry: BadInput, path: str, studio: tuple[TestClient, Bank]) -> None:
     client, bank = studio
-    response = client.post(path, json=json.loads(pd.Series([entry.studio]).to_json(orient="values"))[0])
+    response = client.post(path, json=entry.studio)
     assert response.status_code == 422 and entry.named in response.json()["error"], response.text
     assert bank.asked == []

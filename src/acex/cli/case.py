@@ -103,7 +103,7 @@ class ModelFlags:
                 raise ValueError(f"--header-from-env: expected HEADER=VARIABLE, got {header!r} without a variable.")
             headers[header] = variable
         more |= {} if timeout is None else {"timeout": timeout}
-        make = suggests_names(acex.HttpModel)
+        make: Any = suggests_names(acex.HttpModel)
         return make(self.model, protocol=self.protocol, headers_from_env=headers, **more)
 
 
