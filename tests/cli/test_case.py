@@ -24,7 +24,7 @@ def test_a_row_of_its_own_without_the_name_says_how_to_go_without() -> None:
 def test_a_wrong_model_config_names_the_argument() -> None:
     Path("remote.toml").write_text('reqest = {a = "$rows"}', encoding="utf-8")
     words = (*ROW[:5], "outcome", "--model", "http://127.0.0.1:9/", "--protocol", "json")
-    told = run(*words, "--model-config", "remote.toml").stderr
-    assert "unknown argument 'reqest'" in told and "Did you mean 'request'?" in told
+    answer = run(*words, "--model-config", "remote.toml").stderr
+    assert "unknown argument 'reqest'" in answer and "Did you mean 'request'?" in answer
     assert "none.toml: no such file." in run(*words, "--model-config", "none.toml").stderr
     assert "--model-config" in run(*words).stderr

@@ -45,10 +45,10 @@ def test_rows_that_match_are_explained_and_written_down() -> None:
 def test_json_has_a_line_for_each_row() -> None:
     result = run(*BATCH, "--row", "0", "--budget", "9", "--json", "--out", "why.json")
     assert result.exit_code == 0, result.stderr
-    told = json.loads(result.stdout)
-    assert [row["row"] for row in told["rows"]] == [0]
-    assert told["rows"][0]["outcome"] == "found" and told["rows"][0]["changes"].keys() >= {"income"}
-    assert told["queries"] == len(bill()) <= 9
+    answer = json.loads(result.stdout)
+    assert [row["row"] for row in answer["rows"]] == [0]
+    assert answer["rows"][0]["outcome"] == "found" and answer["rows"][0]["changes"].keys() >= {"income"}
+    assert answer["queries"] == len(bill()) <= 9
     assert json.loads(Path("why.json").read_text())["rows"][0]["explanation"]["outcome"] == "found"
 
 
@@ -87,11 +87,11 @@ def test_a_dry_run_says_the_price_and_asks_nothing() -> None:
     assert bill() == [] and not Path("l.db").exists()
     run(*words, "--where", "id == 100")
     sent = len(bill())
-    told = json.loads(run(*words, "--dry-run", "--json").stdout)
-    assert (told["rows"], told["paid_before"], told["price_per_row"]) == (n, sent, None)
-    assert told["most_queries"] <= 6 * n - sent and len(bill()) == sent
-    told = json.loads(run(*words, "--dry-run", "--json", "--budget-total", "9").stdout)
-    assert told["most_queries"] == 9 - sent
+    answer = json.loads(run(*words, "--dry-run", "--json").stdout)
+    assert (answer["rows"], answer["paid_before"], answer["price_per_row"]) == (n, sent, None)
+    assert answer["most_queries"] <= 6 * n - sent and len(bill()) == sent
+    answer = json.loads(run(*words, "--dry-run", "--json", "--budget-total", "9").stdout)
+    assert answer["most_queries"] == 9 - sent
 
 
 def test_groups_are_compared_also_by_columns_that_the_model_does_not_see() -> None:
@@ -101,9 +101,9 @@ def test_groups_are_compared_also_by_columns_that_the_model_does_not_see() -> No
     result = run(*words, "--by", "sex,job")
     assert result.exit_code == 0, result.stderr
     assert "By sex and job:" in result.stdout and "fewer than 30" in result.stdout
-    told = json.loads(run(*words, "--by", "sex", "--json").stdout)
-    assert [line["group"] for line in told["groups"]["table"]] == ["f", "m"]
-    assert {line["measure"] for line in told["groups"]["differences"]} == {"found", "cost", "changes", "queries"}
+    answer = json.loads(run(*words, "--by", "sex", "--json").stdout)
+    assert [line["group"] for line in answer["groups"]["table"]] == ["f", "m"]
+    assert {line["measure"] for line in answer["groups"]["differences"]} == {"found", "cost", "changes", "queries"}
     assert "--by: 'age_band' is not a column" in run(*words, "--by", "age_band").stderr
 
 
@@ -134,8 +134,8 @@ def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
         time.sleep(0.05)
         assert started.poll() is None
     os.kill(started.pid, signal.SIGINT)
-    _, said = started.communicate(timeout=120)
-    assert started.returncode == 130 and f"of {len(chosen())} rows. The same command continues" in said
+    _, message = started.communicate(timeout=120)
+    assert started.returncode == 130 and f"of {len(chosen())} rows. The same command continues" in message
     assert run(*words).exit_code == 0
     assert sum(n - 1 for n in Counter(bill()).values()) <= 1  # the row in flight
 

@@ -182,7 +182,7 @@ def test_a_budget_can_be_set_before_the_first_question() -> None:
     shown = run(*ROW, "--dry-run", "--ledger", "l.db", "--model-name", "bank").stdout
     assert "Model: bank." in shown
     budget = ("ledger", "budget", "l.db", "--model-name", "bank")
-    assert "Expected --rows or --money" in run(*budget).stderr
+    assert "rows or money" in run(*budget, "--new").stderr
     assert "Use --new to create it" in run(*budget, "--rows", 3).stderr
     assert "--money needs --price-per-row" in run(*budget, "--money", 3, "--new").stderr
     assert run(*budget, "--rows", 1, "--new").exit_code == 0

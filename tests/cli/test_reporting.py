@@ -66,6 +66,6 @@ def test_what_has_no_answer_yet_is_left_out_and_named() -> None:
 def test_a_page_of_a_file_that_was_changed_says_so() -> None:
     run(*ROW, "--out", "why.json")
     assert run("report", "why.json").stderr == ""
-    told = json.loads(Path("why.json").read_text(encoding="utf-8"))
-    Path("why.json").write_text(json.dumps(told | {"outcome": "exhausted"}), encoding="utf-8")
+    answer = json.loads(Path("why.json").read_text(encoding="utf-8"))
+    Path("why.json").write_text(json.dumps(answer | {"outcome": "exhausted"}), encoding="utf-8")
     assert "warning: why.json: checksum mismatch" in run("report", "why.json").stderr

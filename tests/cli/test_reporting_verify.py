@@ -60,9 +60,9 @@ def test_a_change_is_found_in_a_file_and_in_a_page() -> None:
 def test_a_batch_is_verified_row_by_row_and_signed() -> None:
     write_keys()
     run(*BATCH, *SOME, "--out", "why.json", "--sign", "key.pem")
-    told = json.loads(run("verify", "why.json", "--key", "key.pub", "--json").stdout)
-    assert told["holds"] and told["file"] == [] and len(told["explanations"]) >= 2
-    name = told["explanations"][0]["row"]
+    answer = json.loads(run("verify", "why.json", "--key", "key.pub", "--json").stdout)
+    assert answer["holds"] and answer["file"] == [] and len(answer["explanations"]) >= 2
+    name = answer["explanations"][0]["row"]
     one = json.loads(run("verify", "why.json", "--row", name, "--json").stdout)
     assert [line["row"] for line in one["explanations"]] == [name]
     assert "--row 'x' has no explanation here" in run("verify", "why.json", "--row", "x").stderr
@@ -112,8 +112,8 @@ def test_what_a_batch_prints_has_no_redacted_column() -> None:
 
 
 def test_the_row_of_an_explanation_keeps_its_name_in_file_page_ledger_and_file_name() -> None:
-    told = ("--id-column", "id", "--drop", "outcome", "--budget", "8", "--target", "good")
-    one = ("explain", "loans.csv", *MODEL, *told, "--where", "id == 100", "--ledger", "l.db", "--model-name", "m")
+    answer = ("--id-column", "id", "--drop", "outcome", "--budget", "8", "--target", "good")
+    one = ("explain", "loans.csv", *MODEL, *answer, "--where", "id == 100", "--ledger", "l.db", "--model-name", "m")
     assert run(*one, "--out", "why.json").exit_code == 0
     assert json.loads(Path("why.json").read_text())["settings"]["id"] == 100
     assert "100" not in bill()[0]  # the model does not see it
@@ -126,7 +126,7 @@ def test_the_row_of_an_explanation_keeps_its_name_in_file_page_ledger_and_file_n
     assert "Counterfactual explanation for row 100 of a decision by m" in page and "<dt>row</dt><dd>100</dd>" in page
     assert "1 explanation" in run("ledger", "purge", "l.db", "--id", "100").stdout
     Path("x.json").write_text('{"id": "A-7", "age": 30, "income": 1500, "debt": 0.3, "job": "cook"}')
-    own = ("explain", "loans.csv", *MODEL, *told, "--x", "x.json", "--out", "x7.json")
+    own = ("explain", "loans.csv", *MODEL, *answer, "--x", "x.json", "--out", "x7.json")
     assert run(*own).exit_code in (0, 1) and json.loads(Path("x7.json").read_text())["settings"]["id"] == "A-7"
     result = run("explain", "loans.csv", *MODEL, "--id-column", "name", "--row", "0")
     assert result.exit_code == 2 and "'name'" in result.stderr

@@ -56,10 +56,10 @@ def raw(*words: Any) -> Result:
 
 
 def test_no_command_lets_a_terminal_obey_what_others_wrote() -> None:
-    said: dict[str, Result] = {}
+    results: dict[str, Result] = {}
 
     def each(*words: Any, code: int = 0) -> None:
-        said[" ".join(map(str, words))] = result = raw(*words)
+        results[" ".join(map(str, words))] = result = raw(*words)
         assert result.exit_code == code, (words, result.stderr)
 
     for json_ in ((), ("--json",)):
@@ -88,12 +88,12 @@ def test_no_command_lets_a_terminal_obey_what_others_wrote() -> None:
     each("explain", *ROW, *THEIRS, "--freeze", f"none{EVIL}", code=2)
     each(f"nonsense{EVIL}", code=2)
     each("explain", f"none{EVIL}.csv", *THEIRS, "--row", "0", code=2)
-    for words, result in said.items():
+    for words, result in results.items():
         found = UNPRINTABLE.findall(result.stdout + result.stderr)
         assert not found, f"{words!r}: {found}"
-    shown = " ".join(result.stdout for result in said.values())
+    shown = " ".join(result.stdout for result in results.values())
     assert "\\u001b]0;owned" in shown  # written out, so that nothing is hidden
-    answer = json.loads(said[" ".join(("ledger", "show", "l.db", "--json"))].stdout)
+    answer = json.loads(results[" ".join(("ledger", "show", "l.db", "--json"))].stdout)
     assert answer["models"][0]["model"] == KEPT[-1]  # JSON holds the same value
 
 
@@ -104,8 +104,8 @@ def test_an_explanation_can_be_printed() -> None:
     missed = acex.explain(model, rows.iloc[0], data=rows, budget=2)
     many = acex.Explainer(model, rows).explain_many(rows.iloc[:3], budget=5, n_jobs=1)
     assert found.outcome == "found" and missed.outcome != "found"
-    for told in (found, missed, many.summary()):
-        assert not UNPRINTABLE.search(str(told)) and not UNPRINTABLE.search(repr(told))
+    for answer in (found, missed, many.summary()):
+        assert not UNPRINTABLE.search(str(answer)) and not UNPRINTABLE.search(repr(answer))
     assert "owned" in str(found)
 
 

@@ -15,8 +15,7 @@ from starlette.testclient import TestClient
 
 from acex.studio.app import studio_app
 from acex.studio.security import COOKIE, MAX_BYTES, SecurityMiddleware
-from commands import set_up as set_up_bank
-from studios import HOME, PORT, Bank, serving_studio, visiting, workspace_in, workspace_of
+from studios import HOME, PORT, Bank, serving_studio, visiting, workspace_in
 
 TOKEN = "the-token-that-was-printed"
 PLAN = {"row": {"position": 0}}
@@ -236,22 +235,3 @@ def test_only_this_machine_needs_no_token(host: str, wants: bool, tmp_path: Path
         page = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
         page.request("GET", "/api/workspace")
         assert page.getresponse().status == (401 if wants else 200)
-
-
-def test_a_ledgers_password_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    set_up_bank(tmp_path)
-    address = "postgresql://me:secret@host/acex"
-    setup = workspace_of("loans.csv", "acex_test_bank:decide", ledger=address).setup
-    assert "secret" not in json.dumps([setup.python, setup.shell]) and setup.ledger_from_environment
-
-
-@pytest.mark.parametrize(
-    "words", [(), ("loans.csv",), ("--model", "m.skops"), ("loans.csv", "--model", "m", "--row", "3")]
-)
-def test_a_command_that_names_no_model_or_names_a_row_ends_in_one_line(words: tuple[str, ...]) -> None:
-    from commands import run
-
-    result = run("studio", *words, "--port", "0")
-    assert result.exit_code == 2 and result.stderr.count("\n") == 1

@@ -68,8 +68,7 @@ def ask(
         print_json({"explanation": session.identity, "waiting": len(todo), "rows": records(todo)})
     elif out is None:
         echo(write_csv(todo), nl=False)
-    tell_it = f"acex tell {out or 'FILE'} --ledger {case.ledger}"
-    say(f"{counted(len(todo), 'row')} to label. Fill in the labels, then: {tell_it}")
+    say(f"{counted(len(todo), 'row')} to label. Fill them in, then: acex tell {out or 'FILE'} --ledger {case.ledger}")
 
 
 def tell(
@@ -143,8 +142,7 @@ def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
     except ValueError:
         raise ValueError(f"{path} exists and was not written by acex ask; choose another file for --out.") from None
     known = book.find(list(filled))
-    n_new = sum(key not in known or known[key].answer is None for key in filled)
-    if n_new:
+    if n_new := sum(key not in known or known[key].answer is None for key in filled):
         raise ValueError(f"{path} has {counted(n_new, 'label')} not recorded yet: acex tell {path} first.")
 
 

@@ -89,9 +89,8 @@ def show(
         out.print(table(("", ""), [(name.replace("_", " "), value) for name, value in line.items() if value != ""]))
     ended = [(e["id"][:8], ", ".join(e["names"]), e["outcome"] or "unfinished", e["paid"]) for e in explanations]
     out.print(table(("explanation", "row", "outcome", "paid"), ended))
-    state = {True: "waiting", False: "answered"}
-    asked = [(q["row"], q["label"], state[q["answered_at"] is None], q["purpose"], q["attempts"]) for q in queries]
-    out.print(table(("row", "label", "state", "purpose", "sent"), asked))
+    asked = [(q["row"], q["label"], q["answered_at"] or "waiting", q["purpose"], q["attempts"]) for q in queries]
+    out.print(table(("row", "label", "answered", "purpose", "sent"), asked))
 
 
 @ledger.command()

@@ -115,8 +115,8 @@ def root(
 
     Example: acex demo
 
-    Exit codes: 0 an answer; 1 nothing found, or labels changed; 2 wrong input;
-    3 the model or the ledger failed; 130 stopped by Ctrl-C.
+    Exit codes: 0 an answer; 1 nothing found, labels changed, or it does not hold; 2 wrong
+    input or an unreadable file; 3 the model or the ledger failed; 130 stopped by Ctrl-C.
     """
 
 

@@ -123,9 +123,8 @@ def _page_faults(file: Path, certificate: str) -> list[str]:
         return []
     from acex.show.report import page_of
 
-    if page_of(certificate) == file.read_text(encoding="utf-8"):
-        return []
-    return ["the page differs from its certificate: it was changed, or another version of acex wrote it."]
+    is_same = page_of(certificate) == file.read_text(encoding="utf-8")
+    return [] if is_same else ["the page differs from its certificate: changed, or of another version of acex."]
 
 
 def _print(results: list[Verified], wrong: list[str], holds: bool) -> None:

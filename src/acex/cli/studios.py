@@ -157,9 +157,9 @@ def _setup_code(case: StudioCase, black_box: ModelFlags) -> SetupCode:
 
 def _listening(host: str, port: int) -> socket.socket:
     """A socket at this address; a browser that connects before the server runs waits instead of being refused."""
-    family, is_dual = (socket.AF_INET6 if ":" in host else socket.AF_INET), host == "::"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, dualstack_ipv6=is_dual)
+        return socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
     except (OSError, OverflowError) as error:
         raise ValueError(f"cannot listen on {host}, port {port}: {error}. Choose another with --port.") from None
 
