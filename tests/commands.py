@@ -70,9 +70,8 @@ def environment(**more: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": source} | more
 
 
-def set_up(folder: Path) -> None:
-    """A folder with loans.csv and acex_test_bank.py. Row 0 is bad, its income too low."""
-    (folder / "acex_test_bank.py").write_text(BANK, encoding="utf-8")
+def loans_table() -> pd.DataFrame:
+    """Loans with ids and outcomes. Row 0 is bad, its income too low."""
     rng = np.random.default_rng(0)
     loans = pd.DataFrame(
         {
@@ -84,8 +83,13 @@ def set_up(folder: Path) -> None:
         }
     )
     loans.loc[0, ["income", "debt"]] = [1500, 0.3]
-    loans["outcome"] = np.where((loans["income"] > 2200) & (loans["debt"] < 0.6), "good", "bad")
-    loans.to_csv(folder / "loans.csv", index=False)
+    return loans.assign(outcome=np.where((loans["income"] > 2200) & (loans["debt"] < 0.6), "good", "bad"))
+
+
+def set_up(folder: Path) -> None:
+    """A folder with loans.csv and acex_test_bank.py."""
+    (folder / "acex_test_bank.py").write_text(BANK, encoding="utf-8")
+    loans_table().to_csv(folder / "loans.csv", index=False)
 
 
 def bill() -> list[str]:

@@ -18,8 +18,9 @@ import pandas as pd
 from starlette.testclient import TestClient
 
 import acex
+from acex.cli.case import ModelFlags
 from acex.cli.flags import Given
-from acex.cli.studios import StudioCase, StudioModelFlags, make_workspace
+from acex.cli.studios import StudioCase, make_workspace
 from acex.studio.app import studio_app
 from acex.studio.workspace import Workspace
 from commands import command, environment
@@ -94,7 +95,7 @@ def workspace_of(data: str, model: str, **given: Any) -> Workspace:
     """The workspace that `acex studio` makes of a file, Python code and these flags, with the ledger l.db."""
     own = {f.name: given.pop(f.name) for f in fields(StudioCase) if f.name in given}
     case = StudioCase(data=Path(data), given=Given({"ledger": "l.db", "name": "v1", **given}), **own)
-    return make_workspace(case, StudioModelFlags(model=model), acex.Ledger("l.db"))
+    return make_workspace(case, ModelFlags(model=model), acex.Ledger("l.db"))
 
 
 def same_elsewhere(client: TestClient, identity: str) -> None:
@@ -118,6 +119,7 @@ def visiting(workspace: Workspace, **more: Any) -> Iterator[TestClient]:
     """A client that sends requests as the studio's own page does."""
     app = studio_app(workspace, port=PORT, in_threads=True, **more)
     with TestClient(app, base_url=HOME, headers={"origin": HOME}) as client:
+        client.workspace = workspace  # type: ignore[attr-defined]
         yield client
 
 

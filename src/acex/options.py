@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from math import isinf
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
@@ -268,6 +268,27 @@ NESTED = (
 )
 DECLARED = (*(Declaration(f.name, *f.metadata["declared"], **f.metadata["more"]) for f in fields(Options)), *NESTED)
 BY_NAME = {declaration.name: declaration for declaration in DECLARED}
+
+
+def search_arguments(by_name: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by name as `Explainer.search` takes them: those of the strategy and of the cost as objects.
+
+    Raises:
+        ValueError: the strategy does not have one of these options, or a value is wrong.
+    """
+    from acex.search.search import as_strategy
+
+    given = {name: value for name, value in by_name.items() if value not in (None, [], {}, ())}
+    strategy: Any = as_strategy(given.pop("strategy", BY_NAME["strategy"].default))
+    of_strategy, of_cost = (
+        {name: given.pop(name) for name in list(given) if BY_NAME[name].owner == owner}
+        for owner in ("strategy", "cost")
+    )
+    for name in of_strategy:
+        if not hasattr(strategy, name):
+            raise ValueError(f"{name}: strategy {strategy.name!r} does not have this option.")
+    strategy = replace(strategy, **of_strategy)
+    return given | {"strategy": strategy, "cost": replace(Options(strategy=strategy).cost_or_default, **of_cost)}
 
 
 # -- unknown arguments -------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from pandas.api import types
 from acex.errors import MissingExtra
 from acex.values import UNPRINTABLE, as_json, is_missing, is_unicode, printable
 
-SHEET = (2**20, 2**14)  # rows and columns of a sheet
 WIDEST = 10**15  # spreadsheets keep 15 digits
 LONGEST = 32_767  # characters of a cell
 # The beginning of a formula, also in full-width characters; a text with an apostrophe already gets another one.
@@ -44,23 +43,13 @@ def write_xlsx(frame: pd.DataFrame, path: Path) -> None:
 
     Raises:
         MissingExtra: openpyxl is not installed.
-        ValueError: there are too many rows or columns for a sheet.
+        ValueError: there are too many rows or columns for a sheet, or a text is too long for a cell.
     """
+    cells = frame.astype(object).map(_cell).set_axis([_cell(str(name)) for name in frame.columns], axis=1)
     try:
-        from openpyxl import Workbook
+        cells.to_excel(path, sheet_name="acex", index=False, engine="openpyxl")
     except ImportError:
         raise MissingExtra("A workbook (.xlsx)", "xlsx") from None
-    if len(frame) + 1 > SHEET[0] or frame.shape[1] > SHEET[1]:
-        raise ValueError(
-            f"{path}: a sheet holds {SHEET[0] - 1} rows of {SHEET[1]} columns, got {len(frame)} of {frame.shape[1]}. "
-            f"Write .csv or .parquet."
-        )
-    columns = [[_cell(value) for value in (str(name), *frame.iloc[:, j])] for j, name in enumerate(frame.columns)]
-    book = Workbook(write_only=True)  # needs less memory
-    sheet = book.create_sheet("acex")
-    for line in zip(*columns, strict=True):
-        sheet.append(line)
-    book.save(path)
 
 
 def _cell(value: Any) -> Any:

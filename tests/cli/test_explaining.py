@@ -33,7 +33,7 @@ def explain(*words: Any) -> Any:
 
 
 def test_the_answer_is_a_table_and_a_file_that_reads_back() -> None:
-    result = run("explain", *ROW, *MODEL, "--target", "good", "--budget", "15", "--out", "why.json", "--plot", "w.png")
+    result = run("explain", *ROW, *MODEL, "--target", "good", "--budget", "15", "--out", "why.json")
     assert result.exit_code == 0, result.stderr
     assert re.search(r"bad -> good by changing \d of 4 features", result.stdout)
     assert "income" in result.stdout
@@ -42,7 +42,6 @@ def test_the_answer_is_a_table_and_a_file_that_reads_back() -> None:
     assert explanation.label_after == "good"
     assert len(bill()) == explanation.n_queries <= 15
     assert f"{explanation.n_queries} queries" in result.stdout
-    assert Path("w.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_json_has_the_attributes_of_the_explanation_and_is_what_out_writes() -> None:
@@ -89,7 +88,6 @@ def test_a_schema_that_was_edited_is_not_overwritten() -> None:
     assert run("schema", "loans.csv", "--out", "s.toml").exit_code == 0
     result = run("schema", "loans.csv", "--out", "s.toml")
     assert result.exit_code == 2 and "s.toml exists" in result.stderr
-    assert json.loads(run("schema", "loans.csv", "--json").stdout)[0]["name"] == "id"
     assert run("schema", "loans.csv").stdout == Path("s.toml").read_text(encoding="utf-8")
 
 
@@ -98,7 +96,7 @@ def test_a_dry_run_says_what_may_change_and_the_most_it_can_cost_and_asks_nothin
     result = run("explain", *words, "--dry-run")
     assert result.exit_code == 0, result.stderr
     assert re.search(r"age +\d+ +frozen", result.stdout)
-    assert "Wanted: good. Strategy feasible" in result.stdout
+    assert "Wanted: good. Model: bank-1. Strategy: feasible." in result.stdout
     assert "At most 10 rows would be sent, for 0.20 at most (budget 10, 0 paid before)." in result.stdout
     assert bill() == [] and not Path("l.db").exists()
 
@@ -126,7 +124,6 @@ def test_nothing_found_is_exit_code_1() -> None:
     result = run("explain", *ROW, *MODEL, "--range", "income=0:1600", "--budget", "4")
     assert result.exit_code == 1
     assert "budget_spent: still bad (4 queries)" in result.stdout
-    assert run("explain", *ROW, *MODEL, "--target", "bad", "--quiet").stdout == ""
 
 
 def test_a_row_that_has_the_target_already_is_an_answer() -> None:

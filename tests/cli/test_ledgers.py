@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 
 import acex
+from acex.ledger import Question
 from commands import MODEL, bill, run
 
 pytestmark = pytest.mark.usefixtures("loans_folder")
 
+ROW = ("explain", "loans.csv", "--row", 0, "--drop", "id,outcome", *MODEL, "--budget", 6)
 KEPT = ("--ledger", "l.db", "--model-name", "bank-1")
-EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", "--row", "0", *MODEL, *KEPT, "--budget", "8", "--quiet")
+EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", "--row", "0", *MODEL, *KEPT, "--budget", "8")
 
 
 def answer(*words: Any) -> Any:
@@ -23,16 +25,22 @@ def answer(*words: Any) -> Any:
     return json.loads(result.stdout)
 
 
-def test_show_and_stats_say_what_was_asked_and_spent() -> None:
+def test_show_says_what_was_asked_and_spent() -> None:
     run(*EXPLAIN)
-    [line] = answer("ledger", "stats", "l.db")
+    found = answer("ledger", "show", "l.db", "--newest", 2)
+    [line] = found["models"]
     assert (line["model"], line["charged"], line["answered"], line["row_budget"]) == ("bank-1", 8, 8, None)
-    assert "bank-1" in run("ledger", "stats", "l.db").stdout
-    newest = answer("ledger", "show", "l.db", "--newest", 2)
-    assert [line["sequence"] for line in newest] == [7, 8]
+    assert [line["paid"] for line in found["explanations"]] == [8]
+    assert [line["sequence"] for line in found["queries"]] == [7, 8]
     shown = run("ledger", "show", "l.db", "--model-name", "bank-1").stdout
-    assert "factual" in shown and "answered" in shown
+    assert "bank-1" in shown and "factual" in shown and "answered" in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def shown_by(*words: Any) -> str:
+    result = run(*words)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
 
 
 def test_what_is_exported_can_be_imported_and_is_not_asked_again() -> None:
@@ -41,13 +49,13 @@ def test_what_is_exported_can_be_imported_and_is_not_asked_again() -> None:
     exported = pd.read_csv("answers.csv")
     assert list(exported.columns[:5]) == ["age", "income", "debt", "job", "sequence"]
     assert run("ledger", "export", "l.db").stdout == Path("answers.csv").read_text(encoding="utf-8")
-    assert len(answer("ledger", "export", "l.db")) == 8
-    known = answer("ledger", "import", "l.db", "answers.csv", "--model-name", "bank-1")
-    assert known == {"model_id": "bank-1", "rows": 8, "new": 0}
+    assert len(exported) == 8
+    known = shown_by("ledger", "import", "l.db", "answers.csv", "--model-name", "bank-1")
+    assert known == "0 of 8 answers were new to bank-1.\n"
 
     extra = [c for c in exported.columns[4:] if c != "label"]
     words = ("ledger", "import", "new.db", "answers.csv", "--model-name", "bank-1", "--drop", ",".join(extra))
-    assert answer(*words)["new"] == 8
+    assert shown_by(*words).startswith("8 of 8 answers")
     elsewhere = [word if word != "l.db" else "new.db" for word in EXPLAIN]
     assert "0 of 8 labels changed" in run("audit", "new.db", *MODEL, "--model-name", "bank-1").stdout
     Path("bill.txt").unlink()
@@ -57,7 +65,7 @@ def test_what_is_exported_can_be_imported_and_is_not_asked_again() -> None:
 
 def test_a_budget_holds_in_rows_and_in_money() -> None:
     words = ("ledger", "budget", "l.db", "--model-name", "bank-1", "--price-per-row", "0.1")
-    assert answer(*words, "--money", "0.5", "--new") == {"model_id": "bank-1", "remaining": 5}
+    assert "5 more rows may be sent to bank-1" in shown_by(*words, "--money", "0.5", "--new")
     assert run(*EXPLAIN).exit_code == 3
     assert len(bill()) == 5
     assert "3 more rows may be sent to bank-1" in run(*words, "--rows", "8").stdout
@@ -68,15 +76,15 @@ def test_a_model_is_named_by_how_its_name_begins_and_a_new_one_only_on_purpose()
         for name in ("bank-1", "bank-10", "sha256:1234abcd"):
             ledger.register(name)
     words = ("ledger", "budget", "l.db", "--rows", "7", "--model-name")
-    assert answer(*words, "sha256:12") == {"model_id": "sha256:1234abcd", "remaining": 7}
-    assert answer(*words, "bank-1")["model_id"] == "bank-1"
+    assert "7 more rows may be sent to sha256:1234abcd." in shown_by(*words, "sha256:12")
+    assert "to bank-1." in shown_by(*words, "bank-1")
     for name, named in (("bank", "'bank' begins several names"), ("sha256:9", "'sha256:9' is not a model"), ("", "")):
         result = run(*words, name)
         assert result.exit_code == 2 and named in result.stderr and "--new" in result.stderr
-    assert answer(*words, "bank", "--new")["model_id"] == "bank"
+    assert "to bank." in shown_by(*words, "bank", "--new")
     assert run("ledger", "budget", "none.db", "--rows", "7", "--model-name", "a").exit_code == 2
     assert not Path("none.db").exists()
-    assert answer("ledger", "stats", "l.db")[0]["model"] == "bank"
+    assert answer("ledger", "show", "l.db")["models"][0]["model"] == "bank"
 
 
 @pytest.mark.parametrize("words", [("--rows", 10**30), ("--money", "1e300", "--price-per-row", "1e-300")])
@@ -92,14 +100,14 @@ def test_labels_that_the_model_never_gave_need_a_word_of_their_own() -> None:
     words = ("ledger", "import", "l.db", "odd.csv", "--model-name", "bank-1")
     result = run(*words)
     assert result.exit_code == 2 and "'perhaps' is not a label that model 'bank-1' has given" in result.stderr
-    assert "--new-labels" in result.stderr and len(answer("ledger", "export", "l.db")) == 8
-    assert answer(*words, "--new-labels")["new"] > 0
+    assert "--new-labels" in result.stderr
+    assert len(acex.Ledger("l.db").answers("bank-1")) == 8
+    assert run(*words, "--new-labels").exit_code == 0 and len(acex.Ledger("l.db").answers("bank-1")) > 8
 
 
 def test_check_finds_references_and_answers_that_are_missing() -> None:
     run(*EXPLAIN)
-    assert answer("ledger", "check", "l.db") == {"sound": True, "findings": []}
-    assert "No damage found" in run("ledger", "check", "l.db").stdout
+    assert "No damage found" in shown_by("ledger", "check", "l.db")
     connection = sqlite3.connect("l.db")
     connection.execute("DELETE FROM answers WHERE sequence = 3")
     connection.commit()
@@ -114,7 +122,7 @@ def test_check_finds_references_and_answers_that_are_missing() -> None:
 
 def test_what_was_handed_out_can_be_given_up() -> None:
     run("ask", "loans.csv", "--drop", "id,outcome", "--row", 0, *KEPT)
-    assert answer("ledger", "abandon", "l.db") == {"model_id": "bank-1", "abandoned": 1}
+    assert "Claims of 1 row of bank-1 ended" in shown_by("ledger", "abandon", "l.db")
     assert run(*EXPLAIN).exit_code in (0, 1)  # it does not wait for the laboratory
 
 
@@ -126,7 +134,7 @@ def test_an_audit_that_finds_the_same_labels_says_so_and_pays() -> None:
     assert "0 of 5 labels changed" in result.stdout
     assert len(bill()) == sent + 5
     assert set(bill()[sent:]) <= set(bill()[:sent])  # rows as they were asked, dtypes included
-    assert answer("ledger", "stats", "l.db")[0]["charged"] == sent + 5
+    assert answer("ledger", "show", "l.db")["models"][0]["charged"] == sent + 5
 
 
 def test_an_audit_that_finds_drift_shows_it_and_ends_in_1() -> None:
@@ -142,9 +150,9 @@ def test_an_audit_that_finds_drift_shows_it_and_ends_in_1() -> None:
     assert found["n_changed"] == len(changed)
     assert {(line["before"], line["now"]) for line in found["changed"]} == {("bad", "good")}
 
-    explanation = json.loads(run(*EXPLAIN[:-1], "--json").stdout)
+    explanation = json.loads(run(*EXPLAIN, "--json").stdout)
     assert "contradiction" in {remark["code"] for remark in explanation["remarks"]}
-    assert "Warning: The model contradicts itself" in run(*EXPLAIN[:-1]).stdout
+    assert "Warning: The model contradicts itself" in run(*EXPLAIN).stdout
 
 
 def test_an_audit_keeps_to_the_budget() -> None:
@@ -153,3 +161,38 @@ def test_an_audit_keeps_to_the_budget() -> None:
     result = run("audit", "l.db", *MODEL, "--model-name", "bank-1", "--n", "5")
     assert result.exit_code == 3
     assert "5 rows to ask, but model 'bank-1' has 2 left" in result.stderr
+
+
+def test_purge_counts_before_it_deletes_anything(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    with acex.Ledger(path) as ledger:
+        ledger.begin("e", "m", factual={}, settings={})
+        ledger.name("e", ["ann"])
+        ledger.claim("m", [Question("[1]", position=0)], explanation="e")
+        ledger.record("m", ["[1]"], ["low"])
+    result = run("ledger", "purge", path, "--id", "ann")
+    assert result.exit_code == 0 and "--yes" in result.stdout
+    done = run("ledger", "purge", path, "--id", "ann", "--yes").stdout
+    assert "1 explanation and 1 row were deleted." in done
+    assert "yesterday" in run("ledger", "purge", path, "--before", "yesterday").stderr
+    assert run("ledger", "purge", path).exit_code == 2
+
+
+def test_a_budget_can_be_set_before_the_first_question() -> None:
+    shown = run(*ROW, "--dry-run", "--ledger", "l.db", "--model-name", "bank").stdout
+    assert "Model: bank." in shown
+    budget = ("ledger", "budget", "l.db", "--model-name", "bank")
+    assert "rows or money" in run(*budget, "--new").stderr
+    assert "Use --new to create it" in run(*budget, "--rows", 3).stderr
+    assert "--money needs --price-per-row" in run(*budget, "--money", 3, "--new").stderr
+    assert run(*budget, "--rows", 1, "--new").exit_code == 0
+    spent = run(*ROW, "--ledger", "l.db", "--model-name", "bank")
+    assert spent.exit_code == 3 and "1 row to ask" in spent.stderr and "acex ledger budget" in spent.stderr
+    assert "Expected --id or --before" in run("ledger", "purge", "l.db").stderr
+
+
+def test_show_names_rows() -> None:
+    named = ("--id-column", "id", "--budget", 6, "--ledger", "l.db", "--model-name", "bank")
+    run("explain", "loans.csv", "--row", 0, "--drop", "outcome", *MODEL, *named)
+    assert answer("ledger", "show", "l.db")["explanations"][0]["names"] == ["100"]
+    assert "found" in next(line for line in run("ledger", "show", "l.db").stdout.splitlines() if " 100 " in line)

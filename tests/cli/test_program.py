@@ -1,8 +1,7 @@
-"""What people mistype or do in the wrong order: told before anything is paid for, with what to do next."""
+"""Errors of commands, their exit codes and their help."""
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -14,30 +13,13 @@ from typer.main import get_command
 
 import acex
 from acex.cli import app
-from acex.cli.tables import read_table
 from commands import MODEL, bill, command, environment, run
 
 pytestmark = pytest.mark.usefixtures("loans_folder")
 
 ROW = ("explain", "loans.csv", "--row", 0, "--drop", "id,outcome", *MODEL, "--budget", 6)
 
-HELP = ("explain", "batch", "subsets", "schema", "ask", "tell", "status", "audit", "report", "verify", "demo", "ledger")
-
-
-def test_decimal_commas_leave_dates_versions_and_texts_alone() -> None:
-    lines = [f"{i + 1:02d}.11.2026;1.{i:03d},5;1.{i:03d};{i},25;2.{i % 3}.1;v{i % 2}" for i in range(28)]
-    Path("werte.csv").write_text("\n".join(["tag;preis;menge;zins;fassung;art", *lines]), encoding="utf-8")
-    table = read_table(Path("werte.csv"), ",")
-    assert table.iloc[3].tolist() == ["04.11.2026", 1003.5, 1003, 3.25, "2.0.1", "v1"]
-    assert table["menge"].dtype == "int64"
-    shown = run("schema", "werte.csv", "--decimal", ",", "--drop", "fassung").stdout
-    assert 'name = "tag", kind = "date"' in shown and "2026-11-28" in shown
-
-
-def test_a_gap_among_thousands_stays_one() -> None:
-    Path("werte.csv").write_text("a;b\n1.250,5;x\n;x\n-2.000;x\n", encoding="utf-8")
-    a = read_table(Path("werte.csv"), ",")["a"]
-    assert a.isna().tolist() == [False, True, False] and a.dropna().tolist() == [1250.5, -2000]
+HELP = ("explain", "batch", "subsets", "schema", "ask", "tell", "audit", "report", "verify", "demo", "ledger")
 
 
 @pytest.mark.parametrize("words", [("--redact", "agee"), ("--sign", "none.pem")])
@@ -57,70 +39,8 @@ def test_every_bad_column_has_a_line_of_its_own() -> None:
     assert "--id-column who" in lines[1]
 
 
-def test_a_row_of_its_own_without_the_name_says_how_to_go_without() -> None:
-    Path("row.json").write_text('{"age": 30, "income": 1500, "debt": 0.3, "job": "cook"}', encoding="utf-8")
-    words = ("explain", "loans.csv", "--x", "row.json", "--drop", "outcome", *MODEL, "--budget", 6)
-    result = run(*words, "--id-column", "id")
-    assert result.exit_code == 2 and "row.json has no 'id'. Use --drop id" in result.stderr
-    assert run(*words, "--drop", "id").exit_code == 0
-
-
-def test_columns_with_odd_names_are_quoted_in_conditions() -> None:
-    pd.read_csv("loans.csv").rename(columns={"id": "loan-no"}).to_csv("odd.csv", index=False)
-    words = ("explain", "odd.csv", "--drop", "loan-no,outcome", *MODEL, "--budget", 6)
-    assert "in backticks: `loan-no`." in run(*words, "--where", "loan-no == 100").stderr
-    assert run(*words, "--where", "`loan-no` == 100").exit_code == 0
-
-
 def test_questions_end_with_a_question_mark_only() -> None:
     assert run("expalin").stderr.startswith("acex: No such command 'expalin'. Did you mean 'explain'? See ")
-
-
-def test_a_wrong_model_config_names_the_argument() -> None:
-    Path("remote.toml").write_text('reqest = {a = "$rows"}', encoding="utf-8")
-    words = (*ROW[:5], "outcome", "--model", "http://127.0.0.1:9/", "--protocol", "json")
-    told = run(*words, "--model-config", "remote.toml").stderr
-    assert "unknown argument 'reqest'" in told and "Did you mean 'request'?" in told
-    assert "none.toml: no such file." in run(*words, "--model-config", "none.toml").stderr
-    assert "--model-config" in run(*words).stderr
-
-
-def test_what_cannot_be_verified_says_why() -> None:
-    run(*ROW, "--ledger", "l.db", "--model-name", "bank")
-    run(*ROW[:3], 1, *ROW[4:], "--ledger", "l.db", "--model-name", "bank")
-    run("report", "l.db", "--out", "pages")
-    assert "pages: a folder" in run("verify", "pages").stderr
-    assert "no certificate found" in run("verify", "pages/index.html").stderr
-    assert "loans.csv was not written by acex" in run("verify", "loans.csv").stderr
-
-
-def test_a_page_of_a_file_that_was_changed_says_so() -> None:
-    run(*ROW, "--out", "why.json")
-    assert run("report", "why.json").stderr == ""
-    told = json.loads(Path("why.json").read_text(encoding="utf-8"))
-    Path("why.json").write_text(json.dumps(told | {"outcome": "exhausted"}), encoding="utf-8")
-    assert "warning: why.json: checksum mismatch" in run("report", "why.json").stderr
-
-
-def test_a_budget_can_be_set_before_the_first_question() -> None:
-    shown = run(*ROW, "--dry-run", "--ledger", "l.db", "--model-name", "bank").stdout
-    assert "name in the ledger is bank." in shown
-    budget = ("ledger", "budget", "l.db", "--model-name", "bank")
-    assert "Expected --rows or --money" in run(*budget).stderr
-    assert "Use --new to create it" in run(*budget, "--rows", 3).stderr
-    assert "--money needs --price-per-row" in run(*budget, "--money", 3, "--new").stderr
-    assert run(*budget, "--rows", 1, "--new").exit_code == 0
-    spent = run(*ROW, "--ledger", "l.db", "--model-name", "bank")
-    assert spent.exit_code == 3 and "1 row to ask" in spent.stderr and "acex ledger budget" in spent.stderr
-    assert "Expected --id or --before" in run("ledger", "purge", "l.db").stderr
-
-
-def test_status_names_rows() -> None:
-    run("explain", "loans.csv", "--row", 0, "--drop", "outcome", "--id-column", "id", *MODEL, "--budget", 6,
-        "--ledger", "l.db", "--model-name", "bank")  # fmt: skip
-    assert json.loads(run("status", "l.db", "--json").stdout)[0]["names"] == ["100"]
-    header, _, line = run("status", "l.db").stdout.splitlines()[1:4]
-    assert header.split()[:3] == ["explanation", "row", "state"] and line.split()[1:3] == ["100", "found"]
 
 
 SHAKY = """
@@ -151,14 +71,6 @@ def test_a_model_that_fails_halfway_leaves_a_word_on_how_to_go_on() -> None:
     assert run(*batch).exit_code == 0
 
 
-def test_a_batch_says_which_rows_were_left_out() -> None:
-    table = pd.read_csv("loans.csv")
-    table.loc[5, "debt"] = None
-    table.to_csv("gaps.csv", index=False)
-    result = run("batch", "gaps.csv", "--where", "id < 102", *ROW[4:], "--jobs", 1)
-    assert result.exit_code == 0 and "1 of 80 rows of data has a gap and was left out (debt 1)" in result.stderr
-
-
 def test_a_summary_gives_no_standard_deviations_of_categories() -> None:
     rows = pd.DataFrame({"job": ["clerk", "cook"] * 20, "years": range(40)})
     explainer = acex.Explainer(lambda x: x["job"] == "cook", rows, plausibility=None)
@@ -171,7 +83,7 @@ def test_the_page_of_the_command_line_has_every_option() -> None:
     page = (Path(__file__).parents[2] / "docs/cli.md").read_text(encoding="utf-8")
     commands: dict[str, Any] = dict(get_command(app).commands)  # type: ignore[attr-defined]
     commands |= {f"ledger {name}": command for name, command in commands.pop("ledger").commands.items()}
-    names = ["explain", "batch", "subsets", "verify", "schema", "ask", "tell", "status", "report"]
+    names = ["explain", "batch", "subsets", "verify", "schema", "ask", "tell", "report"]
     for name in (*names, *(n for n in commands if " " in n)):
         options = {o for p in commands[name].params for o in p.opts if o.startswith("--") and o != "--help"}
         assert [o for o in options if not re.search(rf"{o}(?![\w-])", page)] == [], name
@@ -213,7 +125,6 @@ def test_an_error_is_one_line_on_stderr_and_its_kind_is_the_exit_code(
                 "schema",
                 "ask",
                 "tell",
-                "status",
                 "audit",
                 "batch",
                 "subsets",
@@ -223,7 +134,7 @@ def test_an_error_is_one_line_on_stderr_and_its_kind_is_the_exit_code(
                 "ledger",
             )
         ),
-        *(("ledger", name) for name in ("show", "stats", "export", "import", "abandon", "budget")),
+        *(("ledger", name) for name in ("show", "export", "import", "abandon", "budget")),
         (),
     ],
 )

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,18 +11,13 @@ from commands import MODEL, bill, run
 
 pytestmark = pytest.mark.usefixtures("loans_folder")
 
-EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", *MODEL, "--quiet", "--budget", "8", "--target", "good")
+EXPLAIN = ("explain", "loans.csv", "--drop", "id,outcome", *MODEL, "--budget", "8", "--target", "good")
+ROW = ("explain", "loans.csv", "--row", 0, "--drop", "id,outcome", *MODEL, "--budget", 6)
 KEPT = ("--ledger", "l.db", "--model-name", "bank-1")
 
 
 def texts(page: str, tag: str) -> list[str]:
     return re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", page, re.DOTALL)
-
-
-def answer(*words: Any) -> Any:
-    result = run(*words, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
 
 
 def test_one_explanation_of_a_ledger_is_one_file_and_nothing_is_asked() -> None:
@@ -52,15 +46,13 @@ def test_a_file_of_an_explanation_is_reported_as_the_explanation_itself() -> Non
 def test_several_explanations_get_a_page_each_and_an_index() -> None:
     for row in (0, 3, 5):
         run(*EXPLAIN, "--row", row, *KEPT)
-    told = answer("report", "l.db", "--out", "reports")
-    assert told["open"] == "reports/index.html"
-    names = [line["explanation"] for line in told["reports"]]
-    assert len(names) == 3 and all(Path(line["file"]).exists() for line in told["reports"])
+    assert run("report", "l.db", "--out", "reports").stdout == "3 reports: open reports/index.html\n"
     links = re.findall(r'href="([^"]+)"', Path("reports/index.html").read_text(encoding="utf-8"))
-    assert {str(Path("reports") / link) for link in links} == {line["file"] for line in told["reports"]}
-    one = answer("report", "l.db", "--explanation", names[1][:10], "--out", "reports")
-    assert one["reports"] == told["reports"][1:2]
-    assert answer("report", "l.db", "--model-name", "bank-1")["open"] == "l-report/index.html"
+    assert {*links, "index.html"} == {path.name for path in Path("reports").iterdir()}
+    chosen = links[1].removesuffix(".html")
+    assert run("report", "l.db", "--id", chosen[:10]).stdout == "1 report: open l.html\n"
+    assert chosen[:10] in Path("l.html").read_text(encoding="utf-8")
+    assert "'nobody'" in run("report", "l.db", "--id", "nobody").stderr
 
 
 def test_what_has_no_answer_yet_is_left_out_and_named() -> None:
@@ -69,4 +61,11 @@ def test_what_has_no_answer_yet_is_left_out_and_named() -> None:
     result = run("report", "l.db")
     assert result.exit_code == 0 and "left out: explanation" in result.stderr
     assert Path("l.html").exists()
-    assert run("report", "l.db", "--model-name", "bank-2").exit_code == 2
+
+
+def test_a_page_of_a_file_that_was_changed_says_so() -> None:
+    run(*ROW, "--out", "why.json")
+    assert run("report", "why.json").stderr == ""
+    answer = json.loads(Path("why.json").read_text(encoding="utf-8"))
+    Path("why.json").write_text(json.dumps(answer | {"outcome": "exhausted"}), encoding="utf-8")
+    assert "warning: why.json: checksum mismatch" in run("report", "why.json").stderr

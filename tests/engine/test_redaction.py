@@ -201,13 +201,13 @@ def test_files_of_the_commands_have_no_value_either(tmp_path: Path, monkeypatch:
     Path("redacting_bank.py").write_text(BANK)
     rows = DATA[["salary", "clinic", "rent", "debt"]]
     rows.to_csv("d.csv", index=False)
-    bank = ("--model", "redacting_bank:decide", "--target", "yes", "--quiet")
+    bank = ("--model", "redacting_bank:decide", "--target", "yes")
     gone, hide = ["salary", "clinic"], ("--redact", "salary,clinic")
     lines = [i for i, salary in enumerate(DATA["salary"]) if salary < 72000][:3]
-    one = ("explain", "d.csv", *bank, "--row", lines[0], "--budget", 5, "--json", "--plot", "p.svg")
-    assert seen(["salary"], run(*one).stdout) and seen(["salary"], Path("p.svg").read_text())
+    one = ("explain", "d.csv", *bank, "--row", lines[0], "--budget", 5, "--json")
+    assert seen(["salary"], run(*one).stdout)
     done = run(*one, *hide)
-    assert done.exit_code == 0 and seen(gone, done.stdout) == [] and seen(gone, Path("p.svg").read_text()) == []
+    assert done.exit_code == 0 and seen(gone, done.stdout) == []
     where = f"index in [{lines[0]}, {lines[1]}]"
     many = (
         "batch",

@@ -75,7 +75,7 @@ def environment(name: str, *packages: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests in other processes want the same
         if not (folder / "installed").exists():
             subprocess.run([sys.executable, "-m", "venv", "--clear", folder / "venv"], check=True)
-            pip = [str(folder / "venv/bin/pip"), "install", "--quiet", "--disable-pip-version-check", *packages]
+            pip = [str(folder / "venv/bin/pip"), "install", "--disable-pip-version-check", *packages]
             done = subprocess.run(pip, capture_output=True, text=True)
             if done.returncode:
                 words = done.stderr.strip().splitlines() or [""]

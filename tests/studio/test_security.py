@@ -237,13 +237,3 @@ def test_a_ledgers_password_is_never_shown(tmp_path: Path, monkeypatch: pytest.M
     address = "postgresql://me:secret@host/acex"
     setup = workspace_of("loans.csv", "acex_test_bank:decide", ledger=address).setup
     assert "secret" not in setup and "ACEX_LEDGER" in setup
-
-
-@pytest.mark.parametrize(
-    "words", [(), ("loans.csv",), ("--model", "m.skops"), ("loans.csv", "--model", "m", "--row", "3")]
-)
-def test_a_command_that_names_no_model_or_names_a_row_ends_in_one_line(words: tuple[str, ...]) -> None:
-    from commands import run
-
-    result = run("studio", *words, "--port", "0")
-    assert result.exit_code == 2 and result.stderr.count("\n") == 1

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from acex.cli.ask_tell import ask, status, tell
-from acex.cli.auditing import audit, verify
-from acex.cli.batching import batch
-from acex.cli.demos import demo
-from acex.cli.explaining import explain, schema, subsets
-from acex.cli.ledgers import ledger
+from acex.cli.ask_tell import ask, tell
+from acex.cli.explaining import batch, demo, explain, schema, subsets
+from acex.cli.ledgers import audit, ledger
 from acex.cli.program import app, spread
-from acex.cli.reporting import report
+from acex.cli.reporting import report, verify
 from acex.cli.studios import studio
 
 __all__ = ["app", "main"]
 
-for command in (explain, batch, subsets, schema, ask, tell, status, audit, report, verify, demo, studio):
+for command in (explain, batch, subsets, schema, ask, tell, audit, report, verify, demo, studio):
     app.command()(spread(command))
 app.add_typer(ledger, name="ledger")
 

@@ -1,8 +1,8 @@
-"""`acex ask`, `tell` and `status`: for labels that a laboratory or a person determines. All state is in the ledger."""
+"""`acex ask` and `tell`: for labels that a laboratory or a person determines. All state is in the ledger."""
 
 from __future__ import annotations
 
-import json
+from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +10,10 @@ import typer
 
 import acex
 from acex.cli.case import Case
-from acex.cli.ledgers import ModelName, Where, chosen, gives_numbers, named_rows, opened
+from acex.cli.ledgers import gives_numbers, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
-from acex.cli.show import console, counted, echo, print_explanation, print_json, records, shortened, table
-from acex.cli.tables import as_label, read_answers, writable
+from acex.cli.show import console, counted, echo, print_json, records
+from acex.cli.tables import as_label, file_to_write, read_table
 from acex.values import listed
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
 
 def ask(
     case: Case,
-    out: Annotated[
-        Path | None,
-        typer.Option(dir_okay=False, callback=writable(), help="The CSV file to fill in; by default stdout."),
-    ] = None,
+    out: Annotated[Path | None, file_to_write("The CSV file to fill in; by default stdout.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the rows that need a label from a laboratory, a person or a job.
@@ -58,7 +55,7 @@ def ask(
         if as_json:
             echo(explanation.to_json())
         else:
-            print_explanation(explanation)
+            console().print(str(explanation))
         if explanation.outcome not in ("found", "already_target"):
             raise typer.Exit(NOTHING_FOUND)
         return
@@ -71,14 +68,12 @@ def ask(
         print_json({"explanation": session.identity, "waiting": len(todo), "rows": records(todo)})
     elif out is None:
         echo(write_csv(todo), nl=False)
-    where = "URL" if "://" in case.ledger else case.ledger  # a URL may contain a password
-    say(f"{counted(len(todo), 'row')} to label. Fill in the labels, then: acex tell {out or 'FILE'} --ledger {where}")
+    say(f"{counted(len(todo), 'row')} to label. Fill them in, then: acex tell {out or 'FILE'} --ledger {case.ledger}")
 
 
 def tell(
     answers: Annotated[Path, typer.Argument(help="The file of acex ask, with labels filled in.")],
     ledger: Annotated[str, typer.Option(metavar="FILE|URL", help="The ledger of acex ask.")],
-    as_json: AsJson = False,
 ) -> None:
     """Record labels: some or all, in any order. Blank ones are left for later.
 
@@ -101,47 +96,17 @@ def tell(
             keys = [key for key, a in asked.items() if a.model == model]
             recorded = book.record(model, [asked[key].row for key in keys], [labels[key] for key in keys])
             differ += sum(answer.label != labels[key] for answer, key in zip(recorded, keys, strict=True))
-        waiting = sum(line["waiting"] for line in _lines(book))
+        waiting = int(book.tables.models()["unanswered"].sum())
     new = sum(a.answer is None for a in asked.values())
-    if as_json:
-        print_json({"recorded": len(filled), "new": new, "differ": differ, "waiting": waiting})
-    else:
-        console().print(
-            f"Recorded: {counted(len(filled), 'label')}, {new} new. Still waiting: {counted(waiting, 'row')}."
-        )
+    console().print(f"Recorded: {counted(len(filled), 'label')}, {new} new. Still waiting: {counted(waiting, 'row')}.")
     if differ:
         say(f"{counted(differ, 'row')} had another label before. The first one stays valid; both are recorded.")
         raise typer.Exit(NOTHING_FOUND)
 
 
-def status(where: Where, model_name: ModelName = None, as_json: AsJson = False) -> None:
-    """Show the progress of each explanation: rows asked, answered, waiting, and the best so far.
-
-    Example: acex status lab.db
-    """
-    with opened(where) as book:
-        lines = _lines(book, None if model_name is None else chosen(book, model_name))
-    if as_json:
-        print_json(lines)
-        return
-    columns = {
-        "explanation": [line["explanation"][:8] for line in lines],
-        "row": [", ".join(line["names"]) for line in lines],
-        "model": [shortened(line["model_id"], 12) for line in lines],
-        "state": [line["outcome"] or ("waiting" if line["waiting"] else "begun") for line in lines],
-        **{name: [line[name] for line in lines] for name in ("asked", "answered", "waiting", "paid")},
-        "best cost": ["" if line["best"] is None else f"{line['best']['cost']:.3g}" for line in lines],
-    }
-    if not any(columns["row"]):
-        del columns["row"]
-    if len(set(columns["model"])) < 2:
-        del columns["model"]
-    console().print(table(columns, zip(*columns.values(), strict=True)))
-
-
 def _read_labels(path: Path) -> dict[str, dict[str, str]]:
     """The lines of a file of `acex ask` that have a label, by key; texts as they were typed, the label as OWN_LABEL."""
-    lines = read_answers(path, dtype=str, keep_default_na=False)
+    lines = read_table(path, guarded=True, dtype=str, keep_default_na=False)
     label = OWN_LABEL if OWN_LABEL in lines.columns else LABEL
     if KEY not in lines.columns or label not in lines.columns:
         raise ValueError(f"{path}: expected the columns {KEY!r} and {LABEL!r} of acex ask.")
@@ -177,8 +142,7 @@ def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
     except ValueError:
         raise ValueError(f"{path} exists and was not written by acex ask; choose another file for --out.") from None
     known = book.find(list(filled))
-    n_new = sum(key not in known or known[key].answer is None for key in filled)
-    if n_new:
+    if n_new := sum(key not in known or known[key].answer is None for key in filled):
         raise ValueError(f"{path} has {counted(n_new, 'label')} not recorded yet: acex tell {path} first.")
 
 
@@ -191,36 +155,9 @@ def _refuse_changed_rows(book: acex.Ledger, filled: dict[str, dict[str, str]], a
 
 
 def _alike(value: Any, text: str) -> bool:
-    import numpy as np
-
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value).strip().lower() == text.strip().lower()
     try:
-        return bool(np.isclose(float(text), value, rtol=ROUNDED, atol=1e-9))
+        return isclose(float(text), value, rel_tol=ROUNDED, abs_tol=1e-9)
     except ValueError:
         return False
-
-
-def _lines(book: acex.Ledger, model: str | None = None) -> list[dict[str, Any]]:
-    """The progress of each explanation in the ledger."""
-    lines = []
-    for line in records(book.tables.explanations(model)):
-        asks = book.asks(line["id"])
-        answered = [a for a in asks if a.answer is not None]
-        best = None
-        if answered and answered[0].position == 0:
-            e = acex.load_explanation(book, line["id"])
-            best = {"cost": e.costs[0], "counterfactual": e.counterfactual.to_dict()} if e.costs else None
-        lines.append(
-            {
-                "explanation": line["id"],
-                "names": list(book.explanation(line["id"]).names),
-                "factual": json.loads(line["factual"]),
-                "asked": len(asks),
-                "answered": len(answered),
-                "waiting": len(asks) - len(answered),
-                "best": best,
-                **{name: line[name] for name in ("model_id", "outcome", "paid", "started_at", "finished_at")},
-            }
-        )
-    return lines

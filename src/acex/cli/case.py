@@ -1,10 +1,12 @@
-"""What is to be explained: the data, the rows, and what they may become, from flags and files."""
+"""What is to be explained, and the model that is queried: from flags and files to the arguments of `acex.Explainer`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
+import re
+import tomllib
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -13,13 +15,96 @@ import typer
 import acex
 from acex.cli import flags
 from acex.cli.flags import Given
-from acex.cli.models import ModelFlags
+from acex.cli.program import say
 from acex.cli.tables import column_names, matching, read_table, refuse_overwriting
+from acex.options import ALLOWED, MODEL, WANTED, search_arguments, suggests_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from acex.space.feature import Direction, Feature
+
+PASSWORD = re.compile(r"https?://[^/:@]*:(?!\d*[/?#])\S*@")  # also one with a slash, which looks like an odd port
+# Types in a --model-config that `HttpModel` does not check before a row is sent.
+KINDS = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
+
+
+@dataclass(frozen=True)
+class ModelFlags:
+    """The flags that say where the model is."""
+
+    panel: ClassVar[str] = MODEL
+    model: Annotated[
+        str,
+        typer.Option(
+            show_default=False,
+            help="A file (.skops, .onnx, .json, .ubj, .txt, .cbm; .joblib, .pkl), module:name for Python code, or "
+            "http(s)://...",
+        ),
+    ] = ""
+    protocol: Annotated[
+        str | None, typer.Option(metavar="v2|mlflow|json|chat", help="Protocol of an http address.")
+    ] = None
+    model_config: Annotated[Path | None, typer.Option(help="TOML file with more arguments of acex.HttpModel.")] = None
+    header_from_env: Annotated[
+        list[str] | None, typer.Option(metavar="HEADER=VARIABLE", help="Header from an environment variable.")
+    ] = None
+    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load pickles, which may run any code.")] = False
+
+    def open(self, timeout: float | None = None) -> Any:
+        """The model, ready to be queried; `timeout` is for an HTTP endpoint.
+
+        Raises:
+            ValueError: the flags do not lead to one.
+        """
+        if not self.model:
+            raise ValueError("--model is needed: a file, module:name or http(s)://...")
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                is_remote = self.model.startswith(("http://", "https://"))
+                model = self._remote(timeout) if is_remote else self._local()
+            except TypeError as error:
+                raise ValueError(f"--model {self.model}: {error}") from error
+        for warning in raised:
+            say(f"warning: {warning.message}")
+        return model
+
+    def _local(self) -> Any:
+        for option, value in (("protocol", self.protocol), ("model-config", self.model_config)):
+            if value is not None:
+                raise ValueError(f"--{option} is for an http address, not for --model {self.model}.")
+        try:
+            return acex.load_model(self.model, allow_pickle=self.allow_pickle)
+        except (ValueError, OSError, acex.AcexError):
+            raise
+        except Exception as error:  # a user's own module or a pickle may raise anything
+            raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
+
+    def _remote(self, timeout: float | None) -> Any:
+        if self.protocol is None:
+            raise ValueError(f"--model {self.model} needs --protocol: v2, mlflow, json or chat.")
+        if PASSWORD.match(self.model):
+            raise ValueError("--model: a password in the address would be stored; give it with --header-from-env.")
+        more: dict[str, Any] = {}
+        if self.model_config is not None:
+            try:
+                more = tomllib.loads(self.model_config.read_text(encoding="utf-8"))
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"--model-config {self.model_config}: {error}") from None
+            for name, kind in KINDS.items():
+                if not isinstance(more.get(name, kind()), kind):
+                    expected = f"expected {kind.__name__}, got {more[name]!r}"
+                    raise ValueError(f"--model-config {self.model_config}: {name}: {expected}.")
+        headers = {header: str(variable) for header, variable in more.pop("headers_from_env", {}).items()}
+        for text in self.header_from_env or ():
+            header, _, variable = text.partition("=")
+            if not (header and variable):
+                raise ValueError(f"--header-from-env: expected HEADER=VARIABLE, got {header!r} without a variable.")
+            headers[header] = variable
+        more |= {} if timeout is None else {"timeout": timeout}
+        make: Any = suggests_names(acex.HttpModel)
+        return make(self.model, protocol=self.protocol, headers_from_env=headers, **more)
 
 
 @dataclass(frozen=True)
@@ -31,21 +116,27 @@ class Case:
     where: Annotated[str | None, typer.Option(metavar="QUERY", help='Selects the row: "id == 17".')] = None
     x: Annotated[Path | None, typer.Option(help="Another file with the row: .json, .csv.")] = None
     id_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Row names, hidden from the model.")] = None
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None
+    schema: Annotated[Path | None, typer.Option(help="TOML file that describes columns; see acex schema.")] = None
+    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = "."
     target_range: Annotated[
         str | None,
         typer.Option(
             metavar="RANGE",
             help='Range wanted, of a regressor: "100..120", "0.8..", "+10%"; with --target and --scores, of the '
             "probability of that label.",
+            rich_help_panel=WANTED,
         ),
     ] = None
-    increase: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="May only increase.")] = None
-    decrease: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="May only decrease.")] = None
-    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None
-    schema: Annotated[Path | None, typer.Option(help="TOML file that describes columns; see acex schema.")] = None
-    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = "."
+    increase: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="May only increase.", rich_help_panel=ALLOWED)
+    ] = None
+    decrease: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="May only decrease.", rich_help_panel=ALLOWED)
+    ] = None
     given: Given = field(default_factory=Given)
 
+    panel: ClassVar[str] = "The data and the row"
     takes_many: ClassVar[bool] = False
 
     @property
@@ -58,7 +149,7 @@ class Case:
         for path in written:
             read = (self.data, self.x, self.schema, self.ledger, black_box.model, black_box.model_config)
             refuse_overwriting(path, *read)
-        return self.prepare(black_box.open(self.given))
+        return self.prepare(black_box.open(self.given.get("timeout")))
 
     def prepare(self, model: Any) -> Prepared:
         """Everything as `acex.Explainer` takes it; the table is read once.
@@ -72,11 +163,8 @@ class Case:
         hidden = column_names(self.drop, table.columns, "--drop")
         for flag, name in (("--outcomes", given.get("outcomes")), ("--id-column", self.id_column)):
             hidden += column_names([] if name is None else [name], table.columns, flag, whole=True)
-        missing = given.get("missing", "drop")
-        if missing not in ("drop", "keep"):
-            raise ValueError(f"--missing: expected drop or keep, got {missing!r}.")
         schema = read_schema(self.schema) if self.schema else ()
-        rows, space = with_schema(table.drop(columns=hidden), schema, missing)
+        rows, space = with_schema(table.drop(columns=hidden), schema, given.get("missing", "drop"))
         outcomes = None if "outcomes" not in given else table[given["outcomes"]]
         known, remarks = rows, []
         if frozen := [f.name for f in space.features if f.frozen and not self.schema]:
@@ -85,21 +173,27 @@ class Case:
             n = int(outcomes.isna().sum())
             remarks.append(f"{n} rows have no outcome in {given['outcomes']} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
-        space = space.with_grid(flags.grid(given.get("grid", ()), space.names))
-        by_column = partial(self._by_column, space)
-        space = space.adjust(other=by_column("other", _category))
+        space = space.with_grid(flags.grid(given.get("grid", ()), space))
+        space = space.adjust(other=flags.by_column(given.get("other", ()), space, "other", _category))
         wrapped = self._model(model)
         labels = list(wrapped.labels or ()) or ([] if outcomes is None else outcomes.unique().tolist())
-        options = {
-            **given.of("row"),
-            "target": flags.target(given.get("target"), self.target_range, [*wrapped.class_names.values(), *labels]),
-            "freeze": column_names(given.get("freeze"), rows.columns, "--freeze"),
-            "directions": self._directions(space),
-            "ranges": by_column("ranges", flags.limits),
-            "values": by_column("values", flags.allowed_values),
-            "rules": [*(read_rules(self.schema) if self.schema else ()), *given.get("rules", ())],
-            **self._strategy(space),
+        read = {
+            "ranges": flags.limits,
+            "values": flags.allowed_values,
+            "weights": lambda _, text: flags.number(text),
         }
+        options = search_arguments(
+            {
+                **given.of("row", "cost", "strategy"),
+                **{name: flags.by_column(given.get(name, ()), space, name, read[name]) for name in read},
+                "target": flags.target(
+                    given.get("target"), self.target_range, [*wrapped.class_names.values(), *labels]
+                ),
+                "freeze": column_names(given.get("freeze"), rows.columns, "--freeze"),
+                "directions": self._directions(space),
+                "rules": [*(read_rules(self.schema) if self.schema else ()), *given.get("rules", ())],
+            }
+        )
         positions = self._positions(table)
         whole = read_table(self.x, self.decimal) if self.x else table.iloc[positions]
         factual = whole.drop(columns=[name for name in hidden if name in whole]) if self.x else rows.iloc[positions]
@@ -139,27 +233,6 @@ class Case:
             return acex.Model(model, **given)
         except TypeError as error:
             raise ValueError(str(error)) from error
-
-    def _strategy(self, space: acex.Space) -> dict[str, Any]:
-        """The strategy and the cost, with their own options."""
-        from acex.search.search import as_strategy
-
-        strategy: Any = as_strategy(self.given.get("strategy", "feasible"))
-        own = self.given.of("strategy")
-        if unknown := [name for name in own if name not in {f.name for f in fields(strategy)}]:
-            raise ValueError(f"--{unknown[0]} needs --strategy feasible, got {strategy.name}.")
-        cost = self.given.of("cost")
-        if "weights" in cost:
-            cost["weights"] = self._by_column(space, "weights", lambda _, text: flags.number(text))
-        return {
-            "strategy": replace(strategy, **own),
-            "cost": acex.Cost(**{"per_category": strategy.default_per_category, **cost}),
-        }
-
-    def _by_column(self, space: acex.Space, option: str, read: Callable[[Feature, str], Any]) -> dict[str | int, Any]:
-        return flags.by_column(
-            self.given.get(option, ()), space.names, option, lambda name, text: read(space.feature(name), text)
-        )
 
     def _positions(self, table: pd.DataFrame) -> list[int]:
         """The rows of the table that --row or --where select; by default all."""

@@ -1,45 +1,39 @@
-"""`acex explain`, `subsets` and `schema`: one row, and a description of its table."""
+"""`acex explain`, `batch`, `subsets`, `schema` and `demo`: one row, many rows, and a description of their table."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import acex
-from acex.cli.case import Case, Prepared
-from acex.cli.ledgers import exists, price_of
-from acex.cli.models import ModelFlags
-from acex.cli.program import NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
-from acex.cli.show import as_money, console, echo, print_explanation, print_json, table
-from acex.cli.tables import PICTURES, LeftOut, Seal, column_names, read_table, writable
-from acex.values import plain
+from acex.cli.case import BatchCase, Case, ModelFlags, Prepared
+from acex.cli.ledgers import exists
+from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
+from acex.cli.show import as_money, console, echo, print_json, records, table
+from acex.cli.tables import PICTURES, LeftOut, Seal, column_names, file_to_write, read_table
+from acex.values import listed, plain
+
+TABLES = (".csv", ".json", ".parquet", ".xlsx")
+MAY_CHANGE = ("debt_ratio", "loan_amount", "duration_months")
+QUESTION = (
+    "This application was rejected. What can the applicant do? Debts and amount may decrease, the duration may change."
+)
 
 
 def explain(
     case: Case,
     black_box: ModelFlags,
     seal: Seal,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            dir_okay=False,
-            callback=writable(".json"),
-            help="Write the explanation here; acex report makes a page of it.",
-        ),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(dir_okay=False, callback=writable(*PICTURES), help="Draw the explanation here.")
-    ] = None,
+    out: Annotated[Path | None, file_to_write("Write the explanation here, for acex report.", ".json")] = None,
     left_out: LeftOut = None,
     price_per_row: Price = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent and the most it can cost; send nothing.")
     ] = False,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no table.")] = False,
 ) -> None:
     """Find the smallest realistic change to a row that changes the decision.
 
@@ -53,7 +47,7 @@ def explain(
     from acex.engine.redaction import redacted_error
     from acex.show.pages import without
 
-    prepared = case.open(black_box, out, plot)
+    prepared = case.open(black_box, out)
     seal.check(prepared.space.names)
     if dry_run:
         _print_plan(case, prepared, price_per_row, as_json)
@@ -64,11 +58,11 @@ def explain(
     if name is not None and ledger is not None:  # record the name before anything is sent
         explainer.search(prepared.factual, **prepared.options).begin([str(name)])
     try:
-        explanation = explainer.explain(prepared.factual, **prepared.options, progress=False if quiet else None)
+        explanation = explainer.explain(prepared.factual, **prepared.options)
     except (KeyboardInterrupt, acex.AcexError) as error:
         so_far: acex.Explanation | None = getattr(error, "explanation", None)
         if so_far is not None and so_far.outcome == "found":
-            say(f"before that: {so_far.summary()}")
+            say(f"before that: {without(so_far, seal.columns).summary()}")
         if isinstance(error, KeyboardInterrupt):
             raise stopped(explainer.ledger) from None
         if so_far is not None and isinstance(error, acex.ModelFailed):
@@ -83,15 +77,12 @@ def explain(
     # Stdout first: a full disk must not lose what was paid for.
     if as_json:
         echo(explanation.to_json(**seal.options))
-    elif not quiet:
-        price = price_of(ledger, explainer.model_id) if price_per_row is None else price_per_row
-        print_explanation(without(explanation, seal.columns), price)
+    else:
+        console().print(str(without(explanation, seal.columns)))
         for remark in prepared.remarks:
             say(remark)
     if out is not None:
         explanation.to_json(out, left_out=left_out, **seal.options)
-    if plot is not None:
-        without(explanation, seal.columns).plot().savefig(plot)
     if explanation.outcome not in ("found", "already_target"):
         raise typer.Exit(NOTHING_FOUND)
 
@@ -103,38 +94,33 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
     if case.ledger is not None and exists(case.ledger):
         with acex.Ledger(case.ledger) as ledger:
             paid = sum(ask.paid for ask in ledger.asks(plan.identity))
-            left = ledger.account(model_id).remaining
-            price = price_of(ledger, model_id) if price is None else price
+            account = ledger.account(model_id)
+        left, price = account.remaining, account.price_per_row if price is None else price
     most = int(min(max(plan.budget - paid, 0), left))
-    cost = None if price is None else most * price
-    strategy, allowed = plan.settings["strategy"]["name"], plan.may_become
+    values = {
+        "dry_run": True,
+        "explanation": plan.identity,
+        "model_id": model_id,
+        "factual": {name: plain(value) for name, value in plan.factual.items()},
+        "allowed": plan.may_become,
+        "target": plan.target.described,
+        "strategy": plan.settings["strategy"]["name"],
+        "budget": plan.budget,
+        "paid_before": paid,
+        "most_queries": most,
+        "most_cost": None if price is None else most * price,
+    }
     if as_json:
-        print_json(
-            {
-                "dry_run": True,
-                "explanation": plan.identity,
-                "model_id": model_id,
-                "factual": {name: plain(value) for name, value in plan.factual.items()},
-                "allowed": allowed,
-                "target": plan.target.described,
-                "strategy": strategy,
-                "budget": plan.budget,
-                "paid_before": paid,
-                "most_queries": most,
-                "most_cost": cost,
-            }
-        )
+        print_json(values)
         return
     out = console()
     out.print("Nothing was sent. This row would be explained:", style="bold")
-    row = zip(plan.space.features, plan.factual.values(), allowed.values(), strict=True)
+    row = zip(plan.space.features, plan.factual.values(), plan.may_become.values(), strict=True)
     shown = [(f.name, f.text(now), "frozen" if limits is None else f.span(limits)) for f, now, limits in row]
     out.print(table(("column", "now", "may become"), shown))
     wanted = " or ".join(plan.target.named(plan.class_names).words)
-    out.print(f"Wanted: {wanted}. Strategy {strategy}, seed {plan.settings['seed']}, counterfactuals {plan.count}.")
-    if case.ledger is not None:
-        out.print(f"The model's name in the ledger is {model_id}.", soft_wrap=True)
-    money = "" if cost is None else f", for {as_money(cost)} at most"
+    money = "" if price is None else f", for {as_money(most * price)} at most"
+    out.print(f"Wanted: {wanted}. Model: {model_id}. Strategy: {values['strategy']}.", soft_wrap=True)
     out.print(f"At most {most} rows would be sent{money} (budget {plan.budget}, {paid} paid before).")
 
 
@@ -143,9 +129,7 @@ def subsets(
     black_box: ModelFlags,
     max_features: Annotated[int, typer.Option(min=1, max=3, help="How many features may change together.")] = 2,
     queries_each: Annotated[int, typer.Option(min=2, help="Most rows to send for one set of features.")] = 6,
-    out: Annotated[
-        Path | None, typer.Option(dir_okay=False, callback=writable(".html", ".json"), help="Write the result here.")
-    ] = None,
+    out: Annotated[Path | None, file_to_write("Write the result here.", ".html", ".json")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show for each feature, and each pair, whether changing it alone is enough.
@@ -176,17 +160,111 @@ def subsets(
         raise typer.Exit(NOTHING_FOUND)
 
 
+def batch(
+    case: BatchCase,
+    black_box: ModelFlags,
+    seal: Seal,
+    budget_total: Annotated[
+        int | None, typer.Option(min=1, help="Most rows to send for all of them together, in all runs.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=-1, help="Processes on this machine; -1: one per core.")] = -1,
+    executor: Annotated[
+        str | None, typer.Option(metavar="dask://HOST:PORT", help="A Dask cluster that does the work.")
+    ] = None,
+    out: Annotated[Path | None, file_to_write(f"Write the results here: {', '.join(TABLES)}.", *TABLES)] = None,
+    left_out: LeftOut = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Compare groups: sex, or crossed: sex,age_band. Any columns of the file."),
+    ] = None,
+    common_changes: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="Look for changes that turn many rows, with N more queries.")
+    ] = None,
+    price_per_row: Price = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate the price from what the ledger contains; send nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Explain many rows, which learn from each other.
+
+    Example: acex batch loans.csv --model loans.skops --where "decision == 'reject'"
+    --target good --budget 15 --ledger loans.db --out why.parquet
+
+    With --ledger, an interrupted command continues when it is repeated, and no
+    answer is paid for twice. Exit code 1: no row has a counterfactual; 3: some
+    rows failed.
+    """
+    prepared = case.open(black_box, out)
+    seal.check(prepared.space.names)
+    names = column_names([] if by is None else [by], prepared.whole.columns, "--by")
+    if redacted := [name for name in names if name in seal.columns]:
+        raise ValueError(f"--by: {listed(redacted)} is in --redact, and its groups would show its values.")
+    ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
+    explainer = case.explainer(prepared, None if dry_run else ledger)
+    many = explainer.explain_many(
+        prepared.factual,
+        by=prepared.whole[names] if names else None,
+        ids=prepared.ids,
+        budget_total=budget_total,
+        n_jobs=1 if dry_run else jobs,
+        executor=None if executor is None else acex.DaskExecutor(executor),
+        **prepared.options,
+    )
+    if dry_run:
+        quote = many.quote(price_per_row, ledger)
+        if as_json:
+            money = {"expected_money": quote.expected_money, "most_money": quote.most_money}
+            print_json({"dry_run": True, "model_id": explainer.model_id, **asdict(quote), **money})
+        else:
+            console().print(f"Nothing was sent. {quote}", soft_wrap=True)
+        return
+    try:
+        frame = many.frame(redact=seal.columns)
+    except KeyboardInterrupt:
+        done = int((many.frame()["outcome"] != "unfinished").sum())
+        raise stopped(explainer.ledger, f" after {done} of {len(many)} rows") from None
+    # Stdout first: a full disk must not lose what was paid for.
+    summary = many.summary(redact=seal.columns)
+    common = None if common_changes is None else many.common_changes(budget=common_changes).without(seal.columns)
+    if as_json:
+        document = {"queries": summary.queries, "rows": records(frame.reset_index(names="row"))}
+        if common is not None:
+            document |= {"common_changes": records(common.frame()), "queries_common_changes": common.queries}
+        if (groups := summary.groups) is not None:
+            document["groups"] = {
+                "by": groups.by,
+                "table": records(groups.table.reset_index()),
+                "features": records(groups.features),
+                "differences": records(groups.differences),
+                "warnings": list(groups.warnings),
+            }
+        print_json(document)
+    else:
+        console().print("\n\n".join(map(str, [summary] if common is None else [summary, common])), soft_wrap=True)
+        for remark in (*prepared.remarks, *map(str, explainer.remarks)):
+            say(remark)
+    if out is not None and out.suffix.lower() == ".json":
+        many.to_json(out, left_out=left_out, **seal.options)
+    elif out is not None:
+        getattr(many, f"to_{out.suffix[1:].lower()}")(out, redact=seal.columns)
+    if many.errors:
+        position, why = next(iter(many.errors.items()))
+        again = " The same command tries such rows again." if ledger and why.startswith("ModelFailed") else ""
+        shown = f"row {frame.index[position]}: {frame['error'].iloc[position]}"
+        say(f"{len(many.errors)} of {len(many)} rows failed, such as {shown}{again}")
+        raise typer.Exit(FAILED)
+    if not frame["outcome"].isin(["found", "already_target"]).any():
+        raise typer.Exit(NOTHING_FOUND)
+
+
 def schema(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(dir_okay=False, callback=writable(), help="The TOML file to write; by default stdout."),
-    ] = None,
+    out: Annotated[Path | None, file_to_write("The TOML file to write; by default stdout.")] = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that the model does not see.")
     ] = None,
     decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = ".",
-    as_json: AsJson = False,
 ) -> None:
     """Describe the columns of a file in TOML, to be edited and used with --schema.
 
@@ -196,12 +274,38 @@ def schema(
 
     rows = read_table(data, decimal)
     space = acex.Space.infer(rows.drop(columns=column_names(drop, rows.columns, "--drop")))
-    if out is not None:
-        if out.exists():
-            raise ValueError(f"{out} exists and may have been edited; name another file for --out.")
-        out.write_text(schema_text(space), encoding="utf-8")
-        say(f"{len(space)} columns are described in {out}. Edit it, then: acex explain {data} --schema {out} ...")
-    if as_json:
-        print_json(space.to_dict()["features"])
-    elif out is None:
+    if out is None:
         echo(schema_text(space), nl=False)
+        return
+    if out.exists():
+        raise ValueError(f"{out} exists and may have been edited; name another file for --out.")
+    out.write_text(schema_text(space), encoding="utf-8")
+    say(f"{len(space)} columns are described in {out}. Edit it, then: acex explain {data} --schema {out} ...")
+
+
+def demo(
+    out: Annotated[Path, file_to_write("Where to save the picture.", *PICTURES)] = Path("acex-demo.png"),
+) -> None:
+    """Explain a rejected loan with a small model that is trained here, and draw it.
+
+    Example: acex demo --out loan.png
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    loans = acex.datasets.load("loan")
+    forest = RandomForestClassifier(100, random_state=0).fit(loans.codes, loans.outcomes)
+    console().print(f"{loans.title}. {QUESTION}\n")
+    explanation = acex.explain(
+        lambda rows: forest.predict(loans.space.encode(rows)),
+        loans.rows.iloc[17],
+        loans.rows,
+        space=loans.space,
+        target="approved",
+        freeze=[name for name in loans.space.names if name not in MAY_CHANGE],
+        directions={"debt_ratio": "decrease", "loan_amount": "decrease"},
+    )
+    console().print(str(explanation))
+    if explanation.outcome != "found":
+        raise typer.Exit(NOTHING_FOUND)
+    explanation.plot().savefig(out)
+    console().print(f"Picture: {out}", soft_wrap=True)

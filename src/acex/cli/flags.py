@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from acex.cli.tables import as_label, column_names
+from acex.cli.tables import as_label
 from acex.options import BY_NAME, DECLARED, Declaration
 
 if TYPE_CHECKING:
     from acex.space.feature import Feature
+    from acex.space.space import Space
 
 EXAMPLES = '"100..120", "0.8..", "..120", "+10%" or "-10%"'
 NUMBER = r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*"
@@ -24,14 +25,9 @@ TYPES: dict[str, Any] = {"number": float | None, "count": int | None, "text": st
 class Given(dict[str, Any]):
     """The options given on the command line, by name, as flags hold them."""
 
-    def of(self, owner: str) -> dict[str, Any]:
-        """The options of one owner."""
-        return {d.name: self[d.name] for d in DECLARED if d.owner == owner and d.name in self}
-
-    @classmethod
-    def from_flags(cls, values: Mapping[str, Any]) -> Given:
-        """The values of all flags without those that were not given."""
-        return cls({name: value for name, value in values.items() if value is not None and value is not False})
+    def of(self, *owners: str) -> dict[str, Any]:
+        """The options of these owners."""
+        return {name: value for name, value in self.items() if BY_NAME[name].owner in owners}
 
 
 def flag_parameters() -> list[inspect.Parameter]:
@@ -47,11 +43,10 @@ def _parameter(declared: Declaration) -> inspect.Parameter:
     elif declared.default not in (None, (), False):
         text += f" (default {declared.default})"
     option = typer.Option(flag, metavar=metavar or None, help=f"{text}.", rich_help_panel=declared.group)
-    is_switch = declared.kind == "switch"
     return inspect.Parameter(
         declared.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=False if is_switch else None,
+        default=False if declared.kind == "switch" else None,
         annotation=Annotated[TYPES.get(declared.kind, list[str] | None), option],
     )
 
@@ -67,7 +62,7 @@ def target(labels: Sequence[str] | None, numbers: str | None, known: Sequence[An
     Raises:
         ValueError: a text is not a label or not a range, or there are several labels for one range.
     """
-    wanted = [_read(f"--target {text!r}", partial(as_label, text, known)) for text in labels or ()]
+    wanted = [_label("--target", text, text, known) for text in labels or ()]
     if numbers is None:
         return wanted or None
     if len(wanted) > 1:
@@ -95,16 +90,14 @@ def class_names(texts: Iterable[str], known: Sequence[Any]) -> dict[Any, str]:
         label, _, name = text.partition("=")
         if not (label and name):
             raise ValueError(f"--class-name {text!r}: expected LABEL=NAME, such as 1=approved.")
-        names[_read(f"--class-name {text!r}", partial(as_label, label, known))] = name
+        names[_label("--class-name", text, label, known)] = name
     return names
 
 
 def noise(text: str) -> Any:
     """A share of answers, or "auto"."""
-    try:
+    with _naming("--noise", text):
         return text if text == "auto" else number(text)
-    except ValueError:
-        raise ValueError(f"--noise {text!r}: expected a share of answers, such as 0.05, or auto.") from None
 
 
 def number(text: str) -> float | int:
@@ -117,25 +110,25 @@ def number(text: str) -> float | int:
 
 
 def by_column(
-    given: Iterable[str], names: Sequence[str], option: str, read: Callable[[str, str], Any]
+    texts: Iterable[str], space: Space, option: str, read: Callable[[Feature, str], Any]
 ) -> dict[str | int, Any]:
-    """The values of an option by column, from texts such as COLUMN=VALUE; `read` takes a column and a text."""
+    """The values of an option by column, from texts such as COLUMN=VALUE."""
     flag, _, form = BY_NAME[option].flag.partition(" ")
     out: dict[str | int, Any] = {}
-    for text in given:
+    for text in texts:
         name, _, value = text.partition("=")
-        if not (name and value):
-            raise ValueError(f"{flag} {text!r}: expected {form}.")
-        [name] = column_names([name], names, flag, whole=True)
-        out[name] = _read(f"{flag} {text!r}", partial(read, name, value))
+        with _naming(flag, text):
+            if not (name and value):
+                raise ValueError(f"expected {form}.")
+            out[name] = read(space.feature(name), value)
     return out
 
 
-def grid(texts: Iterable[str], names: Sequence[str]) -> Any:
+def grid(texts: Iterable[str], space: Space) -> Any:
     """The steps of numbers, as `Space.infer` takes them."""
     if "off" in (texts := list(texts)):
         return False
-    return by_column(texts, names, "grid", lambda _, text: None if text == "off" else number(text))
+    return by_column(texts, space, "grid", lambda _, text: None if text == "off" else number(text))
 
 
 def limits(feature: Feature, text: str) -> tuple[Any, Any]:
@@ -156,9 +149,15 @@ def allowed_values(feature: Feature, text: str) -> list[Any]:
     return [None if word == MISSING and feature.gaps else feature.value_in(word) for word in words]
 
 
-def _read(flag: str, read: Callable[[], Any]) -> Any:
-    """What `read` returns; its error names the flag."""
+def _label(flag: str, text: str, label: str, known: Sequence[Any]) -> Any:
+    with _naming(flag, text):
+        return as_label(label, known)
+
+
+@contextmanager
+def _naming(flag: str, text: str) -> Iterator[None]:
+    """An error inside names the flag and its text."""
     try:
-        return read()
+        yield
     except ValueError as error:
-        raise ValueError(f"{flag}: {error}") from None
+        raise ValueError(f"{flag} {text!r}: {error}") from None

@@ -1,4 +1,4 @@
-"""`acex ledger`: what was asked and answered, and what may still be spent."""
+"""`acex ledger` and `acex audit`: what was asked and answered, what may still be spent, and whether labels changed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import acex
+from acex.cli.case import ModelFlags
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records, table
-from acex.cli.tables import column_names, read_answers, refuse_overwriting
+from acex.cli.tables import column_names, file_to_write, read_table, refuse_overwriting
 from acex.values import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST = 2**63 - 1  # the largest integer that a database stores
-ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger stats l.db")
+ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger show l.db")
 
 Where = Annotated[str, typer.Argument(metavar="LEDGER", help="An SQLite file, or the URL of a PostgreSQL server.")]
 ModelName = Annotated[
@@ -27,50 +28,27 @@ ModelName = Annotated[
 ]
 
 
-def print_result(as_json: bool, values: dict[str, Any], text: str) -> None:
-    """Print the values as JSON, or the text."""
-    if as_json:
-        print_json(values)
-    else:
-        console().print(text, soft_wrap=True)
-
-
-def spoken(where: str) -> str:
-    """The address without secrets: only the kind of a URL, which may contain a password."""
-    kind, address, _ = where.partition("://")
-    return f"{kind}://..." if address else where
-
-
 def exists(where: str) -> bool:
     """Is there something at this path? Servers are not checked."""
     return "://" in where or Path(where).exists()
 
 
-def opened(where: str) -> acex.Ledger:
+def opened(where: str, hint: str = "") -> acex.Ledger:
     """The ledger at this address; a misspelled path must not create a new one."""
     if not exists(where):
-        raise ValueError(f"{spoken(where)}: there is no such ledger.")
+        raise ValueError(f"{where}: there is no such ledger.{hint}")
     return acex.Ledger(where)
 
 
-def chosen(book: acex.Ledger, model_id: str | None) -> str:
+def chosen(book: acex.Ledger, model_id: str | None, hint: str = "") -> str:
     """The name of a model: the one given, the only one that begins so, or the only one of the ledger."""
     known = [str(name) for name in book.tables.models()["model"]]
     begins = [name for name in known if model_id is None or (model_id and name.startswith(model_id))]
-    meant = [model_id] if model_id in known else begins
-    if len(meant) == 1:
-        return str(meant[0])
-    what = "--model-name is needed" if model_id is None else f"{model_id!r} is not a model of this ledger"
-    what = f"{model_id!r} begins several names" if model_id and meant else what
-    changed = (
-        " (a file that was changed has another name: use --model-name)" if str(model_id).startswith("sha256:") else ""
-    )
-    raise ValueError(f"{what}; there are {listed(known) or 'none'}{changed}.")
-
-
-def price_of(book: acex.Ledger | None, model_id: str) -> float | None:
-    """The price of a row of the model, if the ledger has one."""
-    return None if book is None else book.account(model_id).price_per_row
+    if model_id in known or len(begins) == 1:
+        return str(model_id if model_id in known else begins[0])
+    what = f"{model_id!r} begins several names" if begins else f"{model_id!r} is not a model of this ledger"
+    what = "--model-name is needed" if model_id is None else what
+    raise ValueError(f"{what}; there are {listed(known) or 'none'}.{hint}")
 
 
 def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
@@ -88,46 +66,38 @@ def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
 def show(
     where: Where,
     model_id: ModelName = None,
-    newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="How many, from the latest.")] = 20,
+    newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="How many questions, from the latest.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """The newest questions and their answers, the last one last.
+    """What each model was asked and what it cost, its explanations, and the newest questions.
 
     Example: acex ledger show loans.db --newest 5
     """
     with opened(where) as book:
-        lines = book.tables.queries(None if model_id is None else chosen(book, model_id), newest=newest)
+        model = None if model_id is None else chosen(book, model_id)
+        models = [line for line in records(book.tables.models()) if model in (None, line["model"])]
+        explanations = records(book.tables.explanations(model))
+        for line in explanations:
+            line["names"] = list(book.explanation(line["id"]).names)
+        queries = records(book.tables.queries(model, newest=newest))
     if as_json:
-        print_json(records(lines))
+        print_json({"models": models, "explanations": explanations, "queries": queries})
         return
-    state = ["answered" if s else "waiting" for s in lines["answered_at"].notna()]
-    shown = zip(lines["row"], lines["label"], state, lines["purpose"], lines["attempts"], strict=True)
-    console().print(table(("row", "label", "state", "purpose", "sent"), shown))
-
-
-@ledger.command()
-def stats(where: Where, as_json: AsJson = False) -> None:
-    """What each model was asked and what it cost.
-
-    Example: acex ledger stats loans.db
-    """
-    with opened(where) as book:
-        lines = book.tables.models()
-    if as_json:
-        print_json(records(lines))
-        return
-    for line in records(lines):
-        out = console()
+    out = console()
+    for line in models:
         out.print(line.pop("model"), style="bold")
         out.print(table(("", ""), [(name.replace("_", " "), value) for name, value in line.items() if value != ""]))
+    ended = [(e["id"][:8], ", ".join(e["names"]), e["outcome"] or "unfinished", e["paid"]) for e in explanations]
+    out.print(table(("explanation", "row", "outcome", "paid"), ended))
+    asked = [(q["row"], q["label"], q["answered_at"] or "waiting", q["purpose"], q["attempts"]) for q in queries]
+    out.print(table(("row", "label", "answered", "purpose", "sent"), asked))
 
 
 @ledger.command()
 def export(
     where: Where,
     model_id: ModelName = None,
-    out: Annotated[Path | None, typer.Option(help="A CSV file; by default stdout.")] = None,
-    as_json: AsJson = False,
+    out: Annotated[Path | None, file_to_write("A CSV file; by default stdout.")] = None,
 ) -> None:
     """Every answer of a model as CSV, a column for each feature.
 
@@ -147,9 +117,7 @@ def export(
         rows = named_rows(book, model, lines["row"].tolist())
     taken = {c: f"acex_{c}" for c in lines.columns if c in rows.columns}
     answers = pd.concat([rows, lines.drop(columns="row").rename(columns=taken)], axis=1)
-    if as_json:
-        print_json(records(answers))
-    elif out is None:
+    if out is None:
         echo(write_csv(answers), nl=False)
     else:
         write_csv(answers, out)
@@ -166,7 +134,6 @@ def import_(
     new_labels: Annotated[
         bool, typer.Option("--new-labels", help="Take labels that the model has not given before.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Take in answers that the model gave elsewhere: they cost nothing.
 
@@ -178,11 +145,8 @@ def import_(
     from acex.ledger import canonical
     from acex.models.labels import as_labels, as_numbers
 
-    lines = read_answers(answers)
+    lines = read_table(answers, guarded=True)
     [label] = column_names([label], lines.columns, "--label", whole=True)
-    blank = lines[label].isna()
-    if blank.any():
-        raise ValueError(f"{answers}: {int(blank.sum())} of {len(lines)} labels in {label!r} are missing.")
     with acex.Ledger(where) as book:
         try:
             read = as_numbers if gives_numbers(book, model_id) else as_labels
@@ -197,8 +161,7 @@ def import_(
         labels = _as_given(labels, book, model_id)
         book.register(model_id, features=[str(name) for name in rows.columns])
         new = book.import_answers(model_id, canonical(rows), labels, new_labels=new_labels)
-    values = {"model_id": model_id, "rows": len(rows), "new": new}
-    print_result(as_json, values, f"{new} of {len(rows)} answers were new to {model_id}.")
+    console().print(f"{new} of {len(rows)} answers were new to {model_id}.", soft_wrap=True)
 
 
 def gives_numbers(book: acex.Ledger, model_id: str) -> bool:
@@ -214,7 +177,7 @@ def _as_given(labels: list[Any], book: acex.Ledger, model_id: str) -> list[Any]:
 
 
 @ledger.command()
-def abandon(where: Where, model_id: ModelName = None, as_json: AsJson = False) -> None:
+def abandon(where: Where, model_id: ModelName = None) -> None:
     """Give up waiting for answers, such as those to rows of acex ask.
 
     Example: acex ledger abandon loans.db --model-name loans-v1
@@ -222,19 +185,17 @@ def abandon(where: Where, model_id: ModelName = None, as_json: AsJson = False) -
     with opened(where) as book:
         model = chosen(book, model_id)
         n = book.abandon(model)
-    text = f"Claims of {counted(n, 'row')} of {model} ended; the rows may be asked again."
-    print_result(as_json, {"model_id": model, "abandoned": n}, text)
+    console().print(f"Claims of {counted(n, 'row')} of {model} ended; the rows may be asked again.", soft_wrap=True)
 
 
 @ledger.command()
 def budget(
     where: Where,
     model_id: Annotated[str, typer.Option("--model-name", help="The model, or how its name begins.")],
-    rows: Annotated[int | None, typer.Option(min=0, max=LARGEST, help="Most rows it may ever be sent.")] = None,
-    money: Annotated[float | None, typer.Option(min=0, help="The same in money, with a price.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Most rows it may ever be sent.")] = None,
+    money: Annotated[float | None, typer.Option(help="The same in money, with a price.")] = None,
     price_per_row: Annotated[float | None, typer.Option(help="What a row costs.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Create the entry; --model-name must be the full name.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Limit what may be sent to a model over its lifetime, by everyone together.
 
@@ -242,26 +203,14 @@ def budget(
 
     Example: acex ledger budget loans.db --model-name loans-v1 --rows 1000
     """
-    if (rows is None) == (money is None):
-        raise ValueError("Expected --rows or --money, one of the two.")
-    if not new and not exists(where):
-        raise ValueError(
-            f"{spoken(where)}: there is no such ledger. Use --new to create it, with the model's full name "
-            f"(acex explain --dry-run prints it)."
-        )
-    with acex.Ledger(where) if new else opened(where) as book:
-        try:
-            model = model_id if new else chosen(book, model_id)
-        except ValueError as error:
-            raise ValueError(f"{error} Use --new for a model that has not been asked.") from None
-        price = price_of(book, model) if price_per_row is None else price_per_row
-        if money is not None and price is None:
+    hint = " Use --new to create it, with the full name, which acex explain --dry-run prints."
+    with acex.Ledger(where) if new else opened(where, hint) as book:
+        model = model_id if new else chosen(book, model_id, hint)
+        if money is not None and price_per_row is None and book.account(model).price_per_row is None:
             raise ValueError("--money needs --price-per-row: the ledger has no price of this model.")
-        if money is not None and price and money / price > LARGEST:
-            raise ValueError(f"--money {money:g} buys more than {LARGEST} rows at {price:g} each; expected less.")
         book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
-        left: Any = int(book.account(model).remaining)
-    print_result(as_json, {"model_id": model, "remaining": left}, f"{left} more rows may be sent to {model}.")
+        left = int(book.account(model).remaining)
+    console().print(f"{left} more rows may be sent to {model}.", soft_wrap=True)
 
 
 @ledger.command()
@@ -275,7 +224,6 @@ def purge(
     ] = None,
     model_id: ModelName = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only count.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Delete explanations and the rows asked for them; what was paid stays counted.
 
@@ -296,15 +244,13 @@ def purge(
     what = f"{counted(gone.explanations, 'explanation')} and {counted(gone.rows, 'row')}"
     text = f"{what} {'were deleted' if yes else 'would be deleted; use --yes to do it'}."
     if gone.shared or gone.in_use:
-        text += (
-            f" {counted(gone.shared, 'row')} stay, since other explanations asked them too; "
-            f"{counted(gone.in_use, 'explanation')} only lost the name, since its row has other names."
-        )
-    print_result(as_json, {"done": yes, **gone._asdict()}, text)
+        kept = f"{counted(gone.shared, 'row')} and {counted(gone.in_use, 'explanation')}"
+        text += f" Others use {kept}: these stay, without the name."
+    console().print(text, soft_wrap=True)
 
 
 @ledger.command()
-def check(where: Where, as_json: AsJson = False) -> None:
+def check(where: Where) -> None:
     """Check the file, the references between tables and the journals.
 
     Example: acex ledger check loans.db
@@ -312,10 +258,70 @@ def check(where: Where, as_json: AsJson = False) -> None:
     from acex.ledger.maintenance import check as check_ledger
 
     if not exists(where):
-        raise ValueError(f"{spoken(where)}: there is no such ledger.")
+        raise ValueError(f"{where}: there is no such ledger.")
     findings = check_ledger(where)
-    values = {"sound": not findings, "findings": findings}
-    print_result(as_json, values, "\n".join(findings) or "No damage found.")
+    console().print("\n".join(findings) or "No damage found.", soft_wrap=True)
     if findings:
         say("the ledger is damaged. Restore it from a backup.")
         raise typer.Exit(NOTHING_FOUND)
+
+
+def audit(
+    where: Where,
+    black_box: ModelFlags,
+    model_name: Annotated[str | None, typer.Option(help="The model's name in the ledger.")] = None,
+    n: Annotated[int, typer.Option("--n", min=1, help="How many rows to send again, chosen at random.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Use another seed for other rows.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Send rows of the ledger again, and report labels that changed.
+
+    Example: acex audit loans.db --model loans.skops --n 20
+
+    Each row is paid for. Labels that changed are recorded as contradictions; the
+    first ones stay valid. Exit code 1: some changed.
+    """
+    import numpy as np
+
+    from acex.engine.blackbox import BlackBox
+    from acex.ledger import canonical, is_vote
+    from acex.space.space import rows_in_form
+
+    model = acex.Model(black_box.open())
+    with opened(where) as book:
+        name = chosen(book, model_name or model.name)
+        answers = [answer for answer in book.answers(name) if not is_vote(answer.row)]
+        if not answers:
+            raise ValueError(f"{name!r} has no answers yet.")
+        picked = np.random.default_rng(seed).choice(len(answers), size=min(n, len(answers)), replace=False)
+        again = [answers[i] for i in sorted(picked)]
+        rows = rows_in_form([json.loads(answer.row) for answer in again], _form(book, name))
+        if canonical(rows) != [answer.row for answer in again]:
+            raise ValueError(f"The rows of {name!r} are not all of one form and cannot be sent again.")
+        box = BlackBox(model, book, len(again), model_id=name, numbers=gives_numbers(book, name))
+        labels = box.ask_again(rows)
+    changed = [
+        {"row": json.loads(answer.row), "before": answer.label, "now": label}
+        for answer, label in zip(again, labels, strict=True)
+        if label != answer.label
+    ]
+    if as_json:
+        print_json({"model_id": name, "asked": len(again), "n_changed": len(changed), "changed": changed})
+    else:
+        out = console()
+        out.print(f"{len(changed)} of {len(again)} labels changed.", style="bold")
+        if changed:
+            lines = [(json.dumps(line["row"], ensure_ascii=False), line["before"], line["now"]) for line in changed]
+            out.print(table(("row", "before", "now"), lines))
+            out.print("The model was replaced or is not deterministic. A new model needs a new --model-version.")
+    if changed:
+        raise typer.Exit(NOTHING_FOUND)
+
+
+def _form(book: acex.Ledger, model: str) -> dict[str, Any]:
+    """The form in which the model's rows were sent; only their columns if all were imported."""
+    settings = [json.loads(text) for text in book.tables.explanations(model)["settings"]]
+    forms = [s["form"] for s in settings if "form" in s]
+    if forms:
+        return dict(forms[-1])
+    return {"columns": list(book.account(model).features or ()) or None, "dtypes": None, "array_dtype": None}

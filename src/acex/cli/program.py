@@ -7,11 +7,10 @@ so that `--help` is fast.
 from __future__ import annotations
 
 import inspect
-import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -22,7 +21,6 @@ import acex
 from acex.cli.flags import Given, flag_parameters
 from acex.cli.show import echo
 from acex.errors import AcexError, BudgetSpent, ExecutorFailed, LedgerFailed, ModelFailed
-from acex.options import ALLOWED, DATA, MODEL, WANTED
 
 if TYPE_CHECKING:
     from acex.ledger import BaseLedger
@@ -33,15 +31,6 @@ WRONG = 2  # wrong flags or files
 FAILED = 3  # the model, the ledger or the workers failed, or the budget is spent
 STOPPED = 130  # by Ctrl-C, as shells count it
 
-# Help lists the flags that `acex.options` does not declare in these panels, beside those that it does.
-PANELS = {
-    "The row": ("row", "where", "x", "id_column"),
-    WANTED: ("target_range",),
-    ALLOWED: ("increase", "decrease"),
-    MODEL: ("model", "protocol", "model_config", "header_from_env", "allow_pickle"),
-    DATA: ("drop", "schema", "decimal"),
-    "What is written": ("out", "plot", "sign", "redact", "left_out"),
-}
 FAILURES = (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent)
 UsageError: Any = typer.BadParameter.__bases__[0]  # of click, or of typer's own copy of it
 PASSWORD = re.compile(r"(:/{1,3}[^\s/:@]*):\S*@")  # in a URL, also one with a slash too few or an @ in the password
@@ -101,7 +90,7 @@ def say(message: str) -> None:
     """
     message, *pointer = message.rsplit("\n", 2) if message.endswith("^") else (message,)
     message = "\n- ".join(" ".join(line.split()) for line in message.split("\n- "))
-    message = SECRET.sub(r"\1***", PASSWORD.sub(r"\1:***@", message))
+    message = PASSWORD.sub(r"\1:***@", SECRET.sub(r"\1***", message))
     echo("\n".join([f"acex: {message}", *pointer]), err=True)
 
 
@@ -126,60 +115,54 @@ def root(
 
     Example: acex demo
 
-    Exit codes: 0 an answer; 1 nothing found, or labels changed; 2 wrong input;
-    3 the model or the ledger failed; 130 stopped by Ctrl-C.
+    Exit codes: 0 an answer; 1 nothing found, labels changed, or it does not hold; 2 wrong
+    input or an unreadable file; 3 the model or the ledger failed; 130 stopped by Ctrl-C.
     """
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """The command with each argument that is a dataclass replaced by its fields: flags that commands share.
 
-    A field called `given` stands for the flags of all declared options; then all flags are listed in named panels.
+    An argument of type `Given` stands for the flags of all declared options.
     """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    parameters: list[inspect.Parameter] = []
-    for own in inspect.signature(command).parameters.values():
-        alone = own.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[own.name])
-        parameters += _parameters(groups[own.name]) if own.name in groups else [alone]
-    if "case" in groups:
-        for panel, names in PANELS.items():
-            for parameter in parameters:
-                if parameter.name in names:
-                    parameter.annotation.__metadata__[0].rich_help_panel = panel
 
     @wraps(command)
     def run(**values: Any) -> None:
-        for name, group in groups.items():
-            names = [field.name for field in fields(group)]
-            if "given" in names:
-                values["given"] = Given.from_flags({p.name: values.pop(p.name) for p in flag_parameters()})
-            values[name] = group(**{each: values.pop(each) for each in names})
-        command(**values)
+        _call(command, values)
 
+    parameters = _parameters(command)
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
 
 
-def _parameters(group: Any) -> list[inspect.Parameter]:
-    hints, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
-    out: list[inspect.Parameter] = []
-    for field in fields(group):
-        if field.name == "given":
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a command or of a dataclass of flags, each with its annotation."""
+    hints, out = get_type_hints(function, include_extras=True), list[inspect.Parameter]()
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints[parameter.name]
+        if hint is Given:
             out += flag_parameters()
+        elif is_dataclass(hint):
+            out += _parameters(hint)  # type: ignore[arg-type]
         else:
-            default = inspect.Parameter.empty if field.default is MISSING else field.default
-            out.append(inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name]))
+            option = hint.__metadata__[0]
+            option.rich_help_panel = option.rich_help_panel or getattr(function, "panel", None)
+            out.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hint))
     return out
 
 
-def finite(number: float | None) -> float | None:
-    """The number; nan and infinity are refused."""
-    if number is not None and not math.isfinite(number):
-        raise typer.BadParameter(f"expected a finite number, got {number}.")
-    return number
+def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """What the function returns for the values of its parameters, which `_parameters` lists."""
+    hints, arguments = get_type_hints(function), {}
+    for name in inspect.signature(function).parameters:
+        if hints[name] is Given:
+            given = {p.name: values[p.name] for p in flag_parameters()}
+            arguments[name] = Given({n: v for n, v in given.items() if v is not None and v is not False})
+        else:
+            arguments[name] = _call(hints[name], values) if is_dataclass(hints[name]) else values[name]
+    return function(**arguments)
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Price = Annotated[float | None, typer.Option(min=0, callback=finite, help="Price of a query; by default the ledger's.")]
+Price = Annotated[float | None, typer.Option(min=0, max=1e12, help="Price of a query; by default the ledger's.")]

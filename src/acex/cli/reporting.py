@@ -1,35 +1,158 @@
-"""`acex report`: explanations as HTML pages, from a ledger or a file alone."""
+"""`acex report` and `acex verify`: explanations of a ledger or a file as HTML pages, and whether they hold."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import acex
-from acex.cli.auditing import explanations_in, read_document
-from acex.cli.ledgers import ModelName, chosen, opened, price_of, spoken
-from acex.cli.program import AsJson, say
-from acex.cli.show import console, counted, print_json
+from acex.cli.case import ModelFlags
+from acex.cli.ledgers import opened
+from acex.cli.program import NOTHING_FOUND, AsJson, say
+from acex.cli.show import console, counted, print_json, records, table
 from acex.cli.tables import Seal, refuse_overwriting
 from acex.values import listed
 
+if TYPE_CHECKING:
+    from acex.audit.verify import Verified
+
 LENGTH = 24  # of a file name, without its suffix
+SHORTEST = 6  # beginning of an identity; a shorter text is the name of a row
+PAGES = (".html", ".htm")
+# What reading a document with wrong types, wrong nesting or no JSON can raise.
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="A .json file of acex explain or batch, or a page of acex report.")],
+    black_box: ModelFlags,
+    row: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this row of a batch. Can be repeated.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(dir_okay=False, help="The signer's public key (PEM).")] = None,
+    left_out: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="The file that --left-out wrote, to compare it with the hashes.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the checksum, the signature and every promise of an explanation.
+
+    Example: acex verify why.json --model loans.skops
+
+    Without --model nothing is sent. With it two rows are sent and paid for, of a
+    batch two for each row: the row itself and its counterfactual. The checksum
+    detects accidents; only a signature, checked with --key, protects against
+    forgery. Exit code 1: something does not hold; 2: the file cannot be read.
+    """
+    from acex.audit.verify import n_queries
+    from acex.audit.verify import verify as checked
+    from acex.engine.certificate import faults, parsed
+
+    text, document = read_document(file)
+    is_batch, documents = "rows" in document, explanations_in(document)
+    if unknown := [name for name in row or () if name not in documents]:
+        raise ValueError(f"{file}: --row {listed(unknown)} has no explanation here; there are {listed(documents)}.")
+    documents = {name: one for name, one in documents.items() if not row or name in row}
+    model = acex.Model(black_box.open()) if black_box.model else None
+    try:
+        private = None if left_out is None else parsed(left_out.read_text(encoding="utf-8"))
+        if model is not None:
+            say(f"{counted(sum(n_queries(one) for one in documents.values()), 'row')} will be sent, and paid for.")
+        wrong = faults(document, key) if is_batch else []
+        results = []
+        for name, one in documents.items():
+            mine = private.get(name, {}) if is_batch and private is not None else private
+            results.append(checked(one, model=model, key=key, left_out=mine))
+        wrong += _page_faults(file, text)
+    except MALFORMED as error:
+        raise unreadable(file, error) from None
+    holds = not wrong and all(result.holds for result in results)
+    if as_json:
+        rows = [{"row": r.row, "holds": r.holds, "checks": [c._asdict() for c in r.checks]} for r in results]
+        print_json({"holds": holds, "file": wrong, "explanations": rows})
+    else:
+        _print(results, wrong, holds)
+    if not holds:
+        raise typer.Exit(NOTHING_FOUND)
+
+
+def read_document(file: Path) -> tuple[str, dict[str, Any]]:
+    """The document in a file of `acex explain` or `batch`, or in a page, as text and as `parsed` reads it.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    from acex.engine.certificate import parsed, sum_of
+    from acex.show.report import certificate_in
+
+    if not file.is_file():
+        raise ValueError(f"{file}: {'a folder; name one of its pages' if file.is_dir() else 'no such file'}.")
+    try:
+        text = file.read_text(encoding="utf-8")
+        text = certificate_in(text) if file.suffix.lower() in PAGES else text
+        document = parsed(text)
+        explanations_in(document)
+        sum_of(document)  # fails if it is nested too deeply
+    except MALFORMED as error:
+        raise unreadable(file, error) from None
+    return text, document
+
+
+def unreadable(file: Path, error: Exception) -> ValueError:
+    """The error about a file that is not a document of acex."""
+    why = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return ValueError(f"{file} cannot be read as a document of acex explain, batch or report: {why}")
+
+
+def explanations_in(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The documents of a batch by the names of their rows, or a single one without a name."""
+    if not isinstance(document, dict):
+        raise ValueError("expected an object")
+    if "rows" not in document:
+        return {"": document}
+    return {str(line["row"]): line["explanation"] for line in document["rows"] if line["explanation"] is not None}
+
+
+def _page_faults(file: Path, certificate: str) -> list[str]:
+    """What is wrong with a page apart from its certificate: it must be the one that the certificate makes."""
+    if file.suffix.lower() not in PAGES:
+        return []
+    from acex.show.report import page_of
+
+    is_same = page_of(certificate) == file.read_text(encoding="utf-8")
+    return [] if is_same else ["the page differs from its certificate: changed, or of another version of acex."]
+
+
+def _print(results: list[Verified], wrong: list[str], holds: bool) -> None:
+    out = console()
+    words = {True: "holds", False: "FAILS", None: "not checked"}
+    for result in results:
+        if len(results) > 1 and result.holds:
+            continue
+        if result.row is not None:
+            out.print(str(result.row), style="bold")
+        out.print(table(("promise", "", ""), [(c.promise, words[c.holds], c.words) for c in result.checks]))
+    for fault in wrong:
+        out.print(f"The file: {fault}", soft_wrap=True)
+    if len(results) > 1:
+        out.print(f"{sum(result.holds for result in results)} of {len(results)} explanations hold.")
+    else:
+        out.print("It holds." if holds else "It does not hold.")
 
 
 def report(
     seal: Seal,
     source: Annotated[str, typer.Argument(help="A ledger, or a .json file that --out of acex explain or batch wrote.")],
-    explanation: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only this explanation; the beginning of its id is enough.")
-    ] = None,
     row_id: Annotated[
-        list[str] | None, typer.Option("--id", metavar="NAME", help="Only the row of this name. Can be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--id", metavar="NAME", help="The name of a row, or how the id of an explanation begins. Repeat it."
+        ),
     ] = None,
-    model_name: ModelName = None,
     out: Annotated[
         Path | None, typer.Option(help="A file for one explanation, a folder for several; by default named by SOURCE.")
     ] = None,
@@ -42,7 +165,6 @@ def report(
     template: Annotated[
         str, typer.Option(metavar="NAME|FILE", help="The sentences of a notice: english, german or a TOML file.")
     ] = "english",
-    as_json: AsJson = False,
 ) -> None:
     """Write explanations as HTML pages: what to change, what was queried, how sure it is.
 
@@ -55,19 +177,11 @@ def report(
     from acex.show.pages import page, without
 
     refuse_overwriting(out, source)
-    prices: dict[str, float | None] = {}
-    if source.endswith(".json"):
-        if explanation is not None or model_name is not None:
-            raise ValueError("--explanation and --model-name choose from a ledger, not from a .json file.")
-        explanations = _from_file(Path(source))
-    else:
-        explanations, prices = _from_ledger(source, explanation, model_name)
+    explanations, prices = (_from_file(Path(source)), {}) if source.endswith(".json") else _from_ledger(source)
     if row_id:
-        explanations = {
-            name: e for name, e in explanations.items() if set(row_id) & set(str(e.settings.get("id")).split(", "))
-        }
+        explanations = {name: e for name, e in explanations.items() if _is_called(row_id, name, e)}
         if not explanations:
-            raise ValueError(f"{spoken(source)}: no explanation of a row called {listed(row_id)}.")
+            raise ValueError(f"{source}: there is no explanation of {listed(row_id)}.")
     explanations = {name: without(e, seal.columns) for name, e in explanations.items()}  # also for the index
     pages = [
         page(e, profile, sign=seal.sign, price_per_row=prices.get(name), fields=fields, template=template)
@@ -80,12 +194,7 @@ def report(
     if len(paths) > 1:
         entries = [(path.name, e) for path, e in zip(paths, explanations.values(), strict=True)]
         start.write_text(index_page(entries), encoding="utf-8")
-    if as_json:
-        named = zip(explanations.items(), paths, strict=True)
-        lines = [{"explanation": name or None, "outcome": e.outcome, "file": str(path)} for (name, e), path in named]
-        print_json({"reports": lines, "open": str(start)})
-    else:
-        console().print(f"{counted(len(paths), 'report')}: open {start}", soft_wrap=True)
+    console().print(f"{counted(len(paths), 'report')}: open {start}", soft_wrap=True)
 
 
 def _from_file(path: Path) -> dict[str, acex.Explanation]:
@@ -99,38 +208,35 @@ def _from_file(path: Path) -> dict[str, acex.Explanation]:
     for line in document.get("rows", ()):
         if line["explanation"] is None:
             say(f"left out: row {line['row']}: {line['error'] or 'not explained'}")
-    plain = json.loads(text)
-    documents = explanations_in(plain)
-    if not documents:
-        raise ValueError(f"{path}: none of its {len(plain['rows'])} rows has an explanation.")
     try:
-        return {name: acex.Explanation.from_json(json.dumps(one)) for name, one in documents.items()}
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} was not written by acex explain or batch: {type(error).__name__}: {error}") from None
+        documents = explanations_in(json.loads(text))
+        explanations = {name: acex.Explanation.from_json(json.dumps(one)) for name, one in documents.items()}
+    except MALFORMED as error:
+        raise unreadable(path, error) from None
+    if not explanations:
+        raise ValueError(f"{path}: none of its {len(document['rows'])} rows has an explanation.")
+    return explanations
 
 
-def _from_ledger(
-    where: str, identity: str | None, model_name: str | None
-) -> tuple[dict[str, acex.Explanation], dict[str, float | None]]:
+def _from_ledger(where: str) -> tuple[dict[str, acex.Explanation], dict[str, float | None]]:
     """Explanations of a ledger, and the prices of a row, by identity."""
+    explanations, prices = {}, {}
     with opened(where) as book:
-        lines = book.tables.explanations(None if model_name is None else chosen(book, model_name))
-        known = dict(zip(lines["id"].tolist(), lines["model_id"].tolist(), strict=True))
-        found = [i for i in known if identity is None or i.startswith(identity)]
-        if not found or (identity is not None and len(found) > 1):
-            wanted = "an explanation" if identity is None else f"exactly one explanation that begins with {identity!r}"
-            raise ValueError(f"{spoken(where)}: expected {wanted}; there are {listed(known) or 'none'}.")
-        explanations = {}
-        for i in found:
+        for line in records(book.tables.explanations()):
             try:
-                explanations[i] = acex.load_explanation(book, i)
+                explanations[line["id"]] = acex.load_explanation(book, line["id"])
+                prices[line["id"]] = book.account(line["model_id"]).price_per_row
             except ValueError as error:
-                if len(found) == 1:
-                    raise
                 say(f"left out: {error}")
-        if not explanations:
-            raise ValueError(f"{spoken(where)}: none of its {len(found)} explanations has an answer yet.")
-        return explanations, {i: price_of(book, known[i]) for i in explanations}
+    if not explanations:
+        raise ValueError(f"{where}: expected an explanation with an answer; there are none.")
+    return explanations, prices
+
+
+def _is_called(wanted: list[str], identity: str, e: acex.Explanation) -> bool:
+    """Is one of these the name of the row, or the beginning of the identity?"""
+    names = str(e.settings.get("id")).split(", ")
+    return any(text in names or (len(text) >= SHORTEST and identity.startswith(text)) for text in wanted)
 
 
 def _paths(explanations: dict[str, acex.Explanation], out: Path | None, stem: str) -> list[Path]:
@@ -144,8 +250,8 @@ def _paths(explanations: dict[str, acex.Explanation], out: Path | None, stem: st
         path = Path(f"{stem}.html") if out is None else out
         return _inside(path, names) if path.is_dir() else [path]
     folder = Path(f"{stem}-report") if out is None else out
-    if folder.is_file() or (not folder.exists() and folder.suffix.lower() in (".html", ".htm")):
-        raise ValueError(f"--out {folder}: expected a folder for {len(names)} reports; --explanation chooses one.")
+    if folder.is_file() or (not folder.exists() and folder.suffix.lower() in PAGES):
+        raise ValueError(f"--out {folder}: expected a folder for {len(names)} reports; --id chooses one.")
     folder.mkdir(exist_ok=True)
     return _inside(folder, ["index", *names])
 
@@ -161,10 +267,8 @@ def _inside(folder: Path, names: list[str]) -> list[Path]:
     paths: dict[str, Path] = {}
     for name in names:
         stem = free = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:LENGTH]
-        n = 1
         while free.lower() in paths:  # some file systems ignore case
-            n += 1
-            free = f"{stem}-{n}"
+            free = f"{stem}-{len(paths)}" if free == stem else f"{free}_"
         path = paths[free.lower()] = folder / f"{free}.html"
         if not path.resolve().is_relative_to(folder.resolve()):
             raise ValueError(f"{path} is a link to a file outside of {folder}; remove it first.")

@@ -21,7 +21,6 @@ from acex.values import as_json, is_missing, plain, printable, readable
 if TYPE_CHECKING:
     import pandas as pd
 
-    import acex
 
 WIDTH = 80
 
@@ -54,19 +53,6 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     for row in rows:
         drawn.add_row(*("" if is_missing(value) else readable(value) for value in row))
     return drawn
-
-
-def print_explanation(explanation: acex.Explanation, price: float | None = None) -> None:
-    """Print the answer for people, with the price of what was sent if the price of a row is known."""
-    console().print(str(explanation))
-    if price is not None:
-        n = explanation.n_queries
-        console().print(f"{counted(n, 'row')} sent in this run, for {as_money(n * price)}.")
-
-
-def shortened(name: str, most: int = 18) -> str:
-    """A long name, such as the hash of a file, without its end."""
-    return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
 def counted(n: int, thing: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import socket
 from dataclasses import dataclass, replace
 from os import environ
 from pathlib import Path
@@ -12,12 +13,11 @@ import typer
 
 import acex
 from acex.cli import flags
-from acex.cli.case import BatchCase, Prepared
+from acex.cli.case import BatchCase, ModelFlags, Prepared
 from acex.cli.flags import Given
-from acex.cli.models import ModelFlags
-from acex.cli.program import finite, say
+from acex.cli.program import Price, say
 from acex.cli.show import console
-from acex.cli.tables import column_names, separator
+from acex.cli.tables import column_names
 
 if TYPE_CHECKING:
     from acex.studio.workspace import Workspace
@@ -38,18 +38,9 @@ class StudioCase(BatchCase):
     x: Annotated[Path | None, typer.Option(hidden=True)] = None
 
 
-@dataclass(frozen=True)
-class StudioModelFlags(ModelFlags):
-    """The same as for other commands; the demonstration has a model of its own."""
-
-    model: Annotated[
-        str, typer.Option(show_default=False, help="A file, module:name for Python code, or http(s)://...")
-    ] = ""
-
-
 def studio(
     case: StudioCase,
-    black_box: StudioModelFlags,
+    black_box: ModelFlags,
     demo: Annotated[bool, typer.Option("--demo", help="Bundled loans and a small forest; needs no files.")] = False,
     host: Annotated[
         str, typer.Option(help="Address to listen on; other machines than this one need the token.")
@@ -58,9 +49,7 @@ def studio(
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Host name under which browsers may open it.")
     ] = None,
-    price_per_row: Annotated[
-        float | None, typer.Option(min=0, callback=finite, help="Price of a query; by default the ledger's.")
-    ] = None,
+    price_per_row: Price = None,
     budget_total: Annotated[
         int | None,
         typer.Option(min=0, help="Most rows the model may ever be sent, by all users of the ledger."),
@@ -102,7 +91,7 @@ def studio(
 
 
 def make_workspace(
-    case: StudioCase, black_box: StudioModelFlags, ledger: acex.Ledger, *, price: float | None = None
+    case: StudioCase, black_box: ModelFlags, ledger: acex.Ledger, *, price: float | None = None
 ) -> Workspace:
     """The workspace that files and flags describe."""
     from acex.studio.request_parsing import options_by_name
@@ -112,7 +101,7 @@ def make_workspace(
         raise ValueError("expected DATA and --model, or --demo; see acex studio --help.")
     if case.row is not None or case.where is not None or case.x is not None:
         raise ValueError("--row, --where and --x choose a row for acex explain; here the page does.")
-    model = black_box.open(case.given)
+    model = black_box.open(case.given.get("timeout"))
     if case.ledger is None and "name" not in case.given and getattr(model, "model_id", None) is None:
         case = replace(case, given=Given(case.given | {"name": "model"}))  # a temporary ledger needs no better one
     prepared = case.prepare(model)
@@ -133,18 +122,15 @@ def make_workspace(
 # -- code that leads to the same explainer -----------------------------------------------------------------------
 
 
-def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -> str:
+def _python(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> str:
     """The lines that define `explainer` and `rows`; a ledger's URL, which may contain a password, is left out."""
     from acex.studio.exports import literal
 
     given, table = case.given, prepared.table
     is_url = case.ledger is not None and "://" in case.ledger
     imports = ["import os"] if is_url else []
-    imports += ["from pathlib import Path", "import acex", "import pandas as pd"]
-    read = f"pd.read_csv({str(case.data)!r})"
-    if case.data.suffix.lower() in (".parquet", ".pq") or case.decimal == "," or separator(case.data) != ",":
-        imports.append("from acex.cli.tables import read_table")
-        read = f"read_table(Path({str(case.data)!r}), decimal={case.decimal!r})"
+    imports += ["from pathlib import Path", "import acex", "from acex.cli.tables import read_table"]
+    read = f"read_table(Path({str(case.data)!r}), {case.decimal!r})"
     hidden = column_names(case.drop, table.columns, "--drop")
     hidden += [name for name in (given.get("outcomes"), case.id_column) if name is not None]
     lines = [*_python_model(case, black_box, prepared), f"table = {read}"]
@@ -153,7 +139,7 @@ def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -
     arguments = ["model", "rows[known]" if has_gaps else "rows"]
     own = {name: given[name] for name in ("missing", "grid", "other") if name in given}
     if "grid" in own:
-        own["grid"] = flags.grid(given["grid"], prepared.space.names)
+        own["grid"] = flags.grid(given["grid"], prepared.space)
     if "other" in own:
         others = ((f.name, getattr(f, "other", None)) for f in prepared.space.features)
         own["other"] = {name: category for name, category in others if category is not None}
@@ -178,7 +164,7 @@ def _python(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -
     return "\n".join([*imports, "", *lines, f"explainer = acex.Explainer({', '.join(arguments)})", ""])
 
 
-def _python_model(case: StudioCase, black_box: StudioModelFlags, prepared: Prepared) -> list[str]:
+def _python_model(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> list[str]:
     """The lines that define `model`."""
     own = {name: getattr(prepared.model, name) for name in case.given.of("model")}
     if not black_box.model.startswith(("http://", "https://")):
@@ -205,20 +191,13 @@ def _keywords(arguments: dict[str, Any]) -> list[str]:
 # -- where it listens --------------------------------------------------------------------------------------------
 
 
-def _listening(host: str, port: int) -> Any:
-    """A socket at this address."""
-    import socket
-
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket at this address; a browser that connects before the server runs waits instead of being refused."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind((host, port))
-        sock.listen(128)  # a browser that connects before the server runs waits instead of being refused
+        return socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
     except (OSError, OverflowError) as error:
-        sock.close()
         raise ValueError(f"cannot listen on {host}, port {port}: {error}. Choose another with --port.") from None
-    return sock
 
 
 def _in_url(host: str) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -22,70 +21,38 @@ if TYPE_CHECKING:
 
 NEEDS = {".parquet": "pyarrow", ".xlsx": "openpyxl"}  # optional packages, by the suffix of a file
 PICTURES = (".png", ".pdf", ".svg")
-GROUPED = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?")  # a number with points between thousands
 
 
-def read_table(path: Path, decimal: str = ".") -> pd.DataFrame:
+def read_table(path: Path, decimal: str = ".", *, guarded: bool = False, **options: Any) -> pd.DataFrame:
     """The table in a file: .parquet, .json (a row or a list of rows), or CSV.
 
     CSV has commas between columns, or semicolons or tabs if the header has only these.
 
     Args:
-        decimal: the decimal mark of CSV: "." or ","; the other one may separate thousands.
+        decimal: the decimal mark of CSV: "." or ",".
+        guarded: `acex.spreadsheets.write_csv` may have written it.
+        options: of pandas, for CSV.
 
     Raises:
         ValueError: there is no such file, or it does not contain a table.
     """
     import pandas as pd
 
+    from acex import spreadsheets
+
     if decimal not in (".", ","):
         raise ValueError(f"--decimal {decimal!r}: expected '.' or ','.")
-
-    def read_csv(path: Path) -> pd.DataFrame:
-        table: pd.DataFrame = pd.read_csv(path, sep=separator(path), decimal=decimal)
-        return table if decimal == "." else table.apply(_ungrouped)
-
-    return _read(path, read_csv)
-
-
-def _ungrouped(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The column as numbers if all its texts are such as 1.250,75; pandas' `thousands` would also take 30.11.2026."""
-    import pandas as pd
-
-    texts = column.dropna().tolist()
-    if not texts or not all(isinstance(text, str) and GROUPED.fullmatch(text.strip()) for text in texts):
-        return column
-    points = column.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-    numbers: pd.Series[Any] = pd.to_numeric(points)
-    return numbers
-
-
-def separator(path: Path) -> str:
-    """The separator of a CSV file, by its first line."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        header = file.readline()
-    return max(",;\t", key=lambda mark: (header.count(mark), mark == ","))
-
-
-def read_answers(path: Path, **options: Any) -> pd.DataFrame:
-    """The table in a file that `acex.spreadsheets.write_csv` may have written; `options` are those of pandas."""
-    from acex.spreadsheets import read_csv
-
-    return _read(path, lambda path: read_csv(path, **options))
-
-
-def _read(path: Path, read_csv: Callable[[Path], pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
     if not path.is_file():
         raise ValueError(f"{path}: no such file.")
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
             table = pd.read_parquet(path)
         elif path.suffix.lower() == ".json":
-            table = _from_json(json.loads(path.read_text(encoding="utf-8")))
+            rows = json.loads(path.read_text(encoding="utf-8"))
+            table = pd.DataFrame.from_records(rows if isinstance(rows, list) else [rows])
         else:
-            table = read_csv(path)
+            read_csv = spreadsheets.read_csv if guarded else pd.read_csv
+            table = read_csv(path, sep=_separator(path), decimal=decimal, **options)
     except Exception as error:  # each parser has its own
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     if table.empty:
@@ -93,17 +60,15 @@ def _read(path: Path, read_csv: Callable[[Path], pd.DataFrame]) -> pd.DataFrame:
     return table
 
 
-def _from_json(value: Any) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = value if isinstance(value, list) else [value]
-    if not all(isinstance(row, dict) for row in rows):
-        raise ValueError('expected a row, {"column": value, ...}, or a list of rows')
-    return pd.DataFrame(rows)
+def _separator(path: Path) -> str:
+    """The separator of a CSV file, by its first line."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        header = file.readline()
+    return max(",;\t", key=lambda mark: (header.count(mark), mark == ","))
 
 
-def writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
-    """A check of a path before the work is done: its folder exists, and it ends in one of the suffixes, if any."""
+def file_to_write(help_text: str, *suffixes: str) -> Any:
+    """An option for a path, checked before the work is done: its folder exists, and it ends in one of the suffixes."""
 
     def check(path: Path | None) -> Path | None:
         if path is None:
@@ -113,13 +78,11 @@ def writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
             raise typer.BadParameter(f"{path.name!r} must end in {' or '.join(suffixes)}.")
         if suffix in NEEDS and suffix in suffixes and find_spec(NEEDS[suffix]) is None:
             raise typer.BadParameter(str(acex.MissingExtra(f"A {suffix} file", suffix[1:])))
-        if not path.parent.is_dir():
-            raise typer.BadParameter(f"the folder {path.parent} does not exist.")
         if not os.access(path.parent, os.W_OK):
-            raise typer.BadParameter(f"the folder {path.parent} is not writable.")
+            raise typer.BadParameter(f"the folder {path.parent} does not exist or is not writable.")
         return path
 
-    return check
+    return typer.Option(dir_okay=False, callback=check, help=help_text)
 
 
 def refuse_overwriting(out: Path | None, *read: str | Path | None) -> None:
@@ -133,6 +96,7 @@ def refuse_overwriting(out: Path | None, *read: str | Path | None) -> None:
 class Seal:
     """The flags about signatures and redaction."""
 
+    panel: ClassVar[str] = "What is written"
     sign: Annotated[
         Path | None, typer.Option(metavar="KEY.PEM", dir_okay=False, help="Sign what is written with an Ed25519 key.")
     ] = None
@@ -164,10 +128,7 @@ class Seal:
         return {"sign": self.sign, "redact": self.columns}
 
 
-LeftOut = Annotated[
-    Path | None,
-    typer.Option(dir_okay=False, callback=writable(), help="Write what --redact leaves out here, to keep it apart."),
-]
+LeftOut = Annotated[Path | None, file_to_write("Write what --redact leaves out here, to keep it apart.")]
 
 
 def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str, *, whole: bool = False) -> list[str]:

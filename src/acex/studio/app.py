@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, ExceptionHandler
 
 import acex
 from acex.ledger import canonical
+from acex.options import search_arguments
 from acex.show.report import explanation_page
 from acex.spreadsheets import write_csv
 from acex.studio.batches import ExplanationTable, TrackedBatch
@@ -31,7 +32,6 @@ from acex.studio.request_parsing import (
     options_json,
     read_options,
     read_row,
-    search_arguments,
     wanted,
 )
 from acex.studio.searches import Searches, TrackedSearch

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from acex.options import BY_NAME
+from acex.options import BY_NAME, search_arguments
 from acex.plan.target import Measured, Target
 from acex.search.search import as_strategy
-from acex.studio.request_parsing import default_cost, search_arguments
+from acex.studio.request_parsing import default_cost
 from acex.studio.workspace import Workspace
 from acex.values import as_json
 

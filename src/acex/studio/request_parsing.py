@@ -8,7 +8,7 @@ for the target, the budget and what may change; the other options get a control 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import inf
 from typing import Any
 
@@ -133,20 +133,6 @@ def check_budget(budget: Any) -> int:
     if not (is_count(budget, least=2) and budget <= MAX_BUDGET):
         raise ValueError(f"budget: expected a whole number from 2 to {MAX_BUDGET}, got {budget!r}.")
     return int(budget)
-
-
-def search_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as `Explainer.search` takes them: those of the cost and of the strategy as objects."""
-    given = {name: value for name, value in options.items() if value not in (None, [], {}, ())}
-    strategy: Any = as_strategy(given.pop("strategy", BY_NAME["strategy"].default))
-    of_strategy, of_cost = (
-        {name: given.pop(name) for name in list(given) if BY_NAME[name].owner == owner}
-        for owner in ("strategy", "cost")
-    )
-    for name in of_strategy:
-        if not hasattr(strategy, name):
-            raise ValueError(f"{name}: strategy {strategy.name!r} does not have this option.")
-    return given | {"strategy": replace(strategy, **of_strategy), "cost": replace(default_cost(strategy), **of_cost)}
 
 
 def default_cost(strategy: acex.Strategy) -> acex.Cost:

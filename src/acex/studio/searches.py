@@ -18,7 +18,8 @@ import pandas as pd
 
 import acex
 from acex.ledger import without_vote
-from acex.studio.request_parsing import budget_of, options_json, recorded_options, search_arguments
+from acex.options import search_arguments
+from acex.studio.request_parsing import budget_of, options_json, recorded_options
 from acex.studio.serializers import explanation_json, step_json
 from acex.studio.worker_pool import Message, SubmittedJob, WorkerPool, search_row
 from acex.studio.workspace import Workspace

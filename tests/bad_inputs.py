@@ -1,18 +1,24 @@
-"""Wrong command lines: each ends in one line that names the mistake and in its code; nothing is sent or written."""
+"""What users get wrong: one table for the library, the command line and the studio.
+
+Each door refuses a mistake before a row is sent, with a message that contains `named`. A door that a mistake cannot
+reach is None: a page has no flags, Python has no files.
+"""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-import pytest
-from typer.testing import CliRunner
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import acex
-from acex.cli import app
-from acex.ledger import Question, query_id
-from commands import MODEL, set_up
+from commands import MODEL, loans_table
+
+LOANS = loans_table().drop(columns=["id", "outcome"])
+OUTCOMES = loans_table()["outcome"].tolist()
+X = LOANS.iloc[0]  # a row without a mistake
 
 DATA = ("loans.csv", "--drop", "id,outcome")
 ROW = (*DATA, "--row", "0", *MODEL)
@@ -20,6 +26,215 @@ HUGE = "9" * 30
 LONG = "x" * 300
 REMOTE = ("explain", *DATA, "--row", "0", "--model", "http://127.0.0.1:9/x")
 LEDGER = ("ledger", "budget", "l.db", "--model-name", "a")
+
+
+class BadInput(NamedTuple):
+    """A mistake at each door.
+
+    Attributes:
+        named: what the message contains.
+        library: arguments of `acex.explain`, or a function that returns them.
+        shell: words after `acex`.
+        studio: the body of a request.
+        error: what the library raises.
+        code: what the command ends in.
+    """
+
+    named: str
+    library: dict[str, Any] | Callable[[], dict[str, Any]] | None = None
+    shell: tuple[str, ...] | None = None
+    studio: Any = None
+    error: type[Exception] = ValueError
+    code: int = 2
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `acex.explain`; making them may be the mistake."""
+        return (self.library() if callable(self.library) else self.library) or {}
+
+    @property
+    def name(self) -> str:
+        """For the names of tests."""
+        return f"{self.named} {' '.join(self.shell or ())[-40:]}"
+
+
+def explain(*words: str) -> tuple[str, ...]:
+    """The command with these words."""
+    return ("explain", *ROW, *words)
+
+
+def page(**options: Any) -> dict[str, Any]:
+    """A request for row 0 with these options."""
+    return {"row": {"position": 0}, "options": options}
+
+
+def with_value(column: str, value: Any) -> pd.DataFrame:
+    """The data with one strange value in row 3."""
+    data = LOANS.astype({column: object})
+    data.loc[3, column] = value
+    return data.infer_objects()
+
+
+def cost(**arguments: Any) -> Callable[[], dict[str, Any]]:
+    return lambda: {"cost": acex.Cost(**arguments)}
+
+
+def feasible(**arguments: Any) -> Callable[[], dict[str, Any]]:
+    return lambda: {"strategy": acex.Feasible(**arguments)}
+
+
+def penalty(**arguments: Any) -> Callable[[], dict[str, Any]]:
+    return lambda: {"strategy": acex.Penalty(**arguments)}
+
+
+def plausibility(**arguments: Any) -> Callable[[], dict[str, Any]]:
+    return lambda: {"plausibility": acex.Plausibility(**arguments)}
+
+
+def answers(value: Any) -> Callable[[], dict[str, Any]]:
+    return lambda: {"rules": lambda rows: value}
+
+
+ALL = list(LOANS.columns)
+FEATURES = acex.Space.infer(LOANS).features
+VALUES = {"age": 30, "income": 1500, "debt": 0.5, "job": "cook"}  # of a row on a page
+
+OPTIONS = [
+    BadInput("budget", {"budget": 1}, explain("--budget", "1"), page(budget=1)),
+    BadInput("budget", {"budget": -5}, explain("--budget", "-5"), page(budget=-5)),
+    BadInput("budget", {"budget": 2.5}, explain("--budget", "2.5"), page(budget=2.5)),
+    BadInput("budget", {"budget": "10"}, explain("--budget", "ten"), page(budget="10")),
+    BadInput("budget", {"budget": True}, studio=page(budget=True)),
+    BadInput("budget", {"budget": None}),
+    BadInput("count", {"count": 0}, explain("--count", "0"), page(count=0)),
+    BadInput("time_limit", {"time_limit": 0}, explain("--time-limit", "0"), page(time_limit=0)),
+    BadInput("queries_per_round", {"queries_per_round": 0}, explain("--queries-per-round", "0"),
+             page(queries_per_round=0)),
+    BadInput("max_changes", {"max_changes": 0}, explain("--max-changes", "0"), page(max_changes=0)),
+    BadInput("seed", {"seed": -1}, explain("--seed", "-1")),
+    BadInput("seed", {"seed": 1.5}, explain("--seed", "1.5")),
+    BadInput("seed", {"seed": None}),
+    BadInput("seed", {"seed": True}),
+    BadInput("luck", {"strategy": "luck"}, explain("--strategy", "luck"), page(strategy="luck")),
+    BadInput("strategy", {"strategy": None}, studio=page(strategy=5)),
+    BadInput("strategy", {"strategy": acex.Penalty}),
+    BadInput("effort", shell=explain("--strategy", "penalty", "--effort", "spend"),
+             studio=page(strategy="penalty", effort="spend")),
+    BadInput("effort", feasible(effort="none"), explain("--effort", "none"), page(effort="none")),
+    BadInput("margin", feasible(margin=2), explain("--margin", "2"), page(margin=2)),
+    BadInput("margin", feasible(margin="much"), explain("--margin", "much"), page(margin="much")),
+    BadInput("margin", studio=page(margin=True)),
+    BadInput("tolerance", feasible(tolerance=-1), explain("--tolerance", "-1"), page(tolerance=-1)),
+    BadInput("beta", cost(beta=-1), explain("--beta", "-1"), page(beta=-1)),
+    BadInput("beta", cost(beta=np.nan), explain("--beta", "nan"), page(beta="nan")),
+    BadInput("beta", cost(beta="5")),
+    BadInput("weights", cost(weights={"age": -1}), studio=page(weights={"age": -1})),
+    BadInput("age", cost(weights={"age": 0}), explain("--weight", "age=0"), page(weights={"age": 0})),
+    BadInput("high", cost(weights={"age": "high"}), explain("--weight", "age=high"), page(weights={"age": "high"})),
+    BadInput("weights", cost(weights=["age"]), studio=page(weights=["age"])),
+    BadInput("jobs", cost(weights={"jobs": 2}), explain("--weight", "jobs=2"), page(weights={"jobs": 2})),
+    BadInput("cost", {"cost": {"beta": 1}}, studio=page(cost={"beta": 1}), error=TypeError),
+    BadInput("agee", {"freeze": ["agee"]}, explain("--freeze", "agee"), page(freeze=["agee"])),
+    BadInput("Did you mean 'age'?", {"freeze": ["agee"]}, explain("--freeze", "agee"), page(freeze=["agee"])),
+    BadInput("freeze", {"freeze": "age"}, studio=page(freeze="age")),
+    BadInput("freeze", {"freeze": 5}, studio=page(freeze=5)),
+    BadInput("7", {"freeze": [7]}),
+    BadInput("No feature can change", {"freeze": ALL}, explain("--freeze", ",".join(ALL)), page(freeze=ALL)),
+    BadInput("income", {"ranges": {"income": (5, 1)}}, explain("--range", "income=5:1"),
+             page(ranges={"income": [5, 1]})),
+    BadInput("age", {"ranges": {"age": (18.2, 18.7)}}, explain("--range", "age=18.2:18.7")),
+    BadInput("Income", {"ranges": {"Income": (0, 1)}}, explain("--range", "Income=0:1"),
+             page(ranges={"Income": [0, 1]})),
+    BadInput("age", {"ranges": {"age": 30}}, studio=page(ranges={"age": 30})),
+    BadInput("job", {"ranges": {"job": ["cook", "clerk"]}}, studio=page(ranges={"job": ["cook"]})),
+    BadInput("ranges", {"ranges": ["age"]}, studio=page(ranges=["age"])),
+    BadInput("king", {"values": {"job": ["king"]}}, explain("--values", "job=king"), page(values={"job": ["king"]})),
+    BadInput("job", {"values": {"job": []}}, explain("--values", "job="), page(values={"job": []})),
+    BadInput("job", {"values": {"job": "cook"}}, studio=page(values={"job": "cook"})),
+    BadInput("old", {"values": {"age": ["old"]}}, explain("--values", "age=old"), page(values={"age": ["old"]})),
+    BadInput("values", {"values": ["age"]}, studio=page(values=["age"])),
+    BadInput("job", {"directions": {"job": "increase"}}, explain("--increase", "job"),
+             page(directions={"job": "increase"})),
+    BadInput("up", {"directions": {"age": "up"}}, studio=page(directions={"age": "up"})),
+    BadInput("incom", {"directions": {"incom": "increase"}}, explain("--increase", "incom"),
+             page(directions={"incom": "increase"})),
+    BadInput("directions", {"directions": ["age"]}, studio=page(directions=["age"])),
+    BadInput("stays as it is", {"freeze": ["age"], "ranges": {"age": (X["age"] + 1, 99)}},
+             explain("--freeze", "age", "--range", f"age={X['age'] + 1}:99"),
+             page(freeze=["age"], ranges={"age": [int(X["age"]) + 1, 99]})),
+    BadInput("may only decrease", {"directions": {"age": "decrease"}, "ranges": {"age": (X["age"] + 1, 99)}},
+             explain("--decrease", "age", "--range", f"age={X['age'] + 1}:99"),
+             page(directions={"age": "decrease"}, ranges={"age": [int(X["age"]) + 1, 99]})),
+    BadInput("splendid", {"target": "splendid", "outcomes": OUTCOMES},
+             explain("--outcomes", "outcome", "--target", "splendid"),
+             page(target=["splendid"])),
+    BadInput("many", {"target": {"at_least": "many"}}, studio=page(target={"at_least": "many"})),
+    BadInput("between", {"target": {"between": [3]}}, studio=page(target={"between": [3]})),
+    BadInput("target", {"target": {"about": 3}}, studio=page(target={"about": 3})),
+    BadInput("target", {"target": {}}, studio=page(target={})),
+    BadInput("target", {"target": pd.NA}, studio=page(target="high")),
+    BadInput("rule", {"rules": "height > 3"}, explain("--rule", "height > 3")),
+    BadInput("rule", {"rules": ""}, explain("--rule", "")),
+    BadInput("rule", {"rules": 5}),
+    BadInput("rule", {"rules": [None]}),
+    BadInput("rules", studio=page(rules="__import__('os')")),  # a page cannot set rules
+    *(BadInput("boolean", answers(value)) for value in (True, [True] * 1000, np.ones(1), ["yes"])),
+    BadInput("wage", {"rules": [lambda rows: rows["wage"] > 0]}, error=KeyError),
+    BadInput("max_change", studio=page(max_change=1)),
+    BadInput("callback", {"callback": 3}, error=TypeError),
+    BadInput("plausibility", {"plausibility": -1.5}, error=TypeError),
+    BadInput("looks", plausibility(kind="looks"), explain("--plausibility", "looks")),
+    *(BadInput(name, plausibility(**{name: value}))
+      for name, value in (("threshold", 1.5), ("threshold", np.nan), ("neighbours", 0), ("neighbours", 1.5))),
+    *(BadInput(name, penalty(**{name: value}))
+      for name, value in (("n0", 0), ("sobol", 0), ("lambda_0", 1.0), ("lambda_0", 1e16), ("lambda_max", np.inf),
+                          ("growth", 1.0), ("growth", np.nan), ("epsilon", -1e-3), ("kernel", "rbf"),
+                          ("initial", "uniform"))),
+]  # fmt: skip
+
+# The data, the row and the model as Python objects: for the library only, unless a file or a page can hold them.
+OBJECTS = [
+    BadInput("income", {"data": LOANS.assign(income=np.nan)}),
+    BadInput("inf", {"data": with_value("debt", np.inf)}),
+    BadInput("date", {"data": LOANS.assign(age=pd.date_range("2020-01-01", periods=len(LOANS)))}),
+    BadInput("7 (int)", {"data": with_value("job", 7)}),
+    BadInput("data is empty", {"data": LOANS.iloc[:0]}),
+    BadInput("plausibility=None", {"data": LOANS.iloc[:1]}),
+    BadInput("No feature can change", {"data": LOANS.iloc[:1], "plausibility": None}),
+    BadInput("got list", {"data": LOANS.to_dict("records")}),
+    BadInput("got Series", {"data": LOANS["age"]}),
+    BadInput("'age', 'age'", {"data": LOANS.set_axis(["age", "age", "debt", "job"], axis=1)}),
+    BadInput("2**53", {"data": LOANS.assign(age=2**53 + LOANS["age"])}),
+    BadInput("acex.Space", {"space": {"a": 1}}, error=TypeError),
+    BadInput("'job'", {"space": acex.Space(FEATURES[:3])}),
+    BadInput("'nurse'", {"space": acex.Space((*FEATURES[:3], acex.Nominal("job", ("clerk", "cook"))))}),
+    BadInput("Continuous", {"space": acex.Space((acex.Continuous("age", 18, 80), *FEATURES[1:]))}),
+    BadInput("outcomes", {"outcomes": np.arange(len(LOANS)) % 2, "target": "good"}),
+    BadInput("outcomes", {"outcomes": ["good"]}),
+    BadInput("outcomes", {"outcomes": [None, *OUTCOMES[1:]]}),
+    BadInput("'income'", {"x": {**X, "income": np.nan}}),
+    BadInput("'job'", {"x": {**X, "job": None}}, studio={"row": {"values": VALUES | {"job": None}}}),
+    BadInput("-inf", {"x": {**X, "income": -np.inf}}),
+    BadInput("'job'", {"x": X.drop("job")}, studio={"row": {"values": {"age": 3, "income": 1500, "debt": 0.5}}}),
+    BadInput("'zip'", {"x": {**X, "zip": 3000}}),
+    BadInput("'pilot'", {"x": {**X, "job": "pilot"}}, studio={"row": {"values": VALUES | {"job": "pilot"}}}),
+    BadInput("'age'", {"x": {**X, "age": 300}, "data": LOANS.astype({"age": "int8"})}),
+    BadInput("'age'", {"x": {**X, "age": 1e200}}),
+    BadInput("30.5", {"x": {**X, "age": 30.5}}, studio={"row": {"values": VALUES | {"age": "30.5"}}}),
+    BadInput("'30'", {"x": {**X, "age": "30"}}),
+    BadInput("missing 'age'", {"x": X.tolist()}),
+    BadInput("names", {"x": pd.concat([X, X[["age"]]])}),
+    BadInput("got 2", {"x": LOANS.iloc[:2]}, ("explain", *DATA, *MODEL, "--row", "0", "--row", "3")),
+    BadInput("got 0", {"x": LOANS.iloc[:0]}),
+    BadInput("NoneType", {"x": None}),
+    BadInput("row 99", studio={"row": {"position": 99}}),
+    BadInput("row", studio={"row": {}}),
+    BadInput("columns", studio={"row": {"values": {"age": 3}}}),
+    BadInput("object", studio=[]),
+    BadInput("regressor", {"model": LinearRegression()}, error=TypeError),
+    BadInput("class LogisticRegression", {"model": LogisticRegression}, error=TypeError),
+    BadInput("got str", {"model": "model.pkl"}, error=TypeError),
+]  # fmt: skip
 
 SCHEMAS = {
     "no features": ("features = 5", "expected features = [...]"),
@@ -58,13 +273,13 @@ REPORTS = {
     "number": ("5", "expected an object"),
     "list": ("[]", "expected an object"),
     "nothing": ("{}", "got None"),
-    "hollow": ('{"format": 1}', "was not written by acex explain"),
-    "rows 5": ('{"format": 1, "rows": 5}', "was not written by acex explain"),
-    "row 5": ('{"format": 1, "rows": [5]}', "was not written by acex explain"),
+    "hollow": ('{"format": 1}', "cannot be read"),
+    "rows 5": ('{"format": 1, "rows": 5}', "cannot be read"),
+    "row 5": ('{"format": 1, "rows": [5]}', "cannot be read"),
     "no rows": ('{"format": 1, "rows": []}', "none of its 0 rows has an explanation"),
-    "space 5": ('{"format": 1, "space": 5}', "was not written by acex explain"),
+    "space 5": ('{"format": 1, "space": 5}', "cannot be read"),
     "newer": ('{"format": 99}', "got 99"),
-    "deep": ("[" * 100_000, "was not written by acex explain"),
+    "deep": ("[" * 100_000, "cannot be read"),
     "no json": ("no json", "Expecting value"),
 }
 ROWS = {
@@ -85,7 +300,8 @@ LABELS = {
     '"\\ud800"': "unpaired surrogate",
 }
 
-LINES: list[tuple[tuple[str, ...], int, str]] = [
+# Files and flags: for the command line only.
+COMMANDS: list[tuple[tuple[str, ...], int, str]] = [
     *((("explain", *ROW, "--schema", f"schema {name}.toml"), 2, named) for name, (_, named) in SCHEMAS.items()),
     *(
         ((*REMOTE, "--protocol", "json", "--model-config", f"config {name}.toml"), 2, named)
@@ -118,48 +334,31 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("explain", *ROW, "--id-column", "ids"), 2, "--id-column: 'ids'"),
     (("batch", "loans.csv", "--drop", "outcome", *MODEL, "--id-column", "job", "--where", "id < 110"), 2, "ids"),
     # what may change
-    (("explain", *ROW, "--freeze", "agee"), 2, "--freeze: 'agee'"),
     (("explain", *ROW, "--freeze", "incme"), 2, "Did you mean 'income'?"),
     (("explain", *ROW, "--freeze", ","), 2, "--freeze"),
-    (("explain", *ROW, "--freeze", "age,income,debt,job"), 2, "No feature can change"),
     (("explain", *ROW, "--drop", "ids"), 2, "--drop: 'ids'"),
     (("explain", *ROW, "--outcomes", "truth"), 2, "--outcomes: 'truth'"),
-    (("explain", *ROW, "--increase", "job"), 2, "'job'"),
     (("explain", *ROW, "--increase", "age", "--decrease", "age"), 2, "'age' can be in --increase or in --decrease"),
     (("explain", *ROW, "--range", "income"), 2, "expected COLUMN=LOW:HIGH"),
     (("explain", *ROW, "--range", "income=5"), 2, "expected LOW:HIGH"),
     (("explain", *ROW, "--range", "income=inf:inf"), 2, "income"),
     (("explain", *ROW, "--range", "income=nan:5"), 2, "income"),
-    (("explain", *ROW, "--range", "income=5:1"), 2, "ranges['income']"),
     (("explain", *ROW, "--range", "income=1:2:3"), 2, "income=1:2:3"),
     (("explain", *ROW, "--range", "="), 2, "--range '='"),
-    (("explain", *ROW, "--range", "age=18.2:18.7"), 2, "ranges['age']"),
-    (("explain", *ROW, "--values", "job=king"), 2, "king"),
-    (("explain", *ROW, "--values", "job="), 2, "--values 'job='"),
     (("explain", *ROW, "--weight", "income"), 2, "--weight 'income'"),
-    (("explain", *ROW, "--weight", "income=high"), 2, "--weight 'income=high'"),
     (("explain", *ROW, "--other", "job"), 2, "--other 'job'"),
     (("explain", *ROW, "--grid", "income=fine"), 2, "--grid 'income=fine'"),
     # options
-    (("explain", *ROW, "--outcomes", "outcome", "--target", "splendid"), 2, "splendid"),
     (("explain", *ROW, "--target-range", "high"), 2, "--target-range 'high'"),
-    (("explain", *ROW, "--budget", "1"), 2, "budget"),
-    (("explain", *ROW, "--budget", "-5"), 2, "budget"),
-    (("explain", *ROW, "--count", "0"), 2, "count"),
-    (("explain", *ROW, "--seed", "-1"), 2, "seed"),
     (("explain", *ROW, "--seed", "1.5"), 2, "--seed"),
-    (("explain", *ROW, "--time-limit", "0"), 2, "time_limit"),
-    (("explain", *ROW, "--strategy", "luck"), 2, "luck"),
-    (("explain", *ROW, "--strategy", "penalty", "--effort", "spend"), 2, "--effort"),
     (("explain", *ROW, "--plausibility", "looks"), 2, "looks"),
-    (("explain", *ROW, "--missing", "guess"), 2, "--missing"),
+    (("explain", *ROW, "--missing", "guess"), 2, "missing"),
     (("explain", *ROW, "--noise", "some"), 2, "--noise"),
     (("explain", *ROW, "--class-name", "good"), 2, "--class-name"),
     (("explain", *ROW, "--timeout", "inf"), 2, "timeout"),
     (("explain", *ROW, "--timeout", "nan"), 2, "timeout"),
     (("explain", *ROW, "--decimal", ";"), 2, "--decimal"),
     (("explain", *ROW, "--schema", "none.toml"), 2, "none.toml"),
-    (("explain", *ROW, "--price-per-row", "nan", "--dry-run"), 2, "--price-per-row"),
     (("explain", *ROW, "--price-per-row", "inf", "--dry-run"), 2, "--price-per-row"),
     (("explain", *ROW, "--redact", "agee"), 2, "'agee'"),
     (("explain", *ROW, "--redact", "age,income,debt,job"), 2, "redact"),
@@ -169,7 +368,6 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("batch", *ROW, "--sign", "none.pem"), 2, "none.pem"),
     (("batch", *ROW, "--jobs", "0"), 2, "n_jobs"),
     (("batch", *ROW, "--by", "age_band"), 2, "--by: 'age_band'"),
-    (("batch", *ROW, "--executor", "cluster:8786"), 2, "--executor"),
     # the model
     (("explain", *DATA, "--row", "0"), 2, "--model"),
     (("explain", *ROW, "--protocol", "v2"), 2, "--protocol"),
@@ -179,7 +377,7 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("explain", *DATA, "--row", "0", "--model", "acex_test_broken:decide"), 2, "ZeroDivisionError"),
     (("explain", *DATA, "--row", "0", "--model", "acex_test_bank:broken"), 3, "out of order"),
     (("explain", *DATA, "--row", "0", "--model", "loans.csv"), 2, "loans.csv"),
-    (("explain", *DATA, "--row", "0", "--model", ""), 2, "''"),
+    (("explain", *DATA, "--row", "0", "--model", ""), 2, "--model"),
     (("explain", *DATA, "--row", "0", "--model", ":b"), 2, "odule"),
     (("explain", *DATA, "--row", "0", "--model", LONG), 2, "not a model"),
     (("explain", *DATA, "--row", "0", "--model", "http://", "--protocol", "json"), 2, "http://"),
@@ -196,8 +394,8 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("explain", *ROW, "--ledger", "://", "--model-name", "a"), 2, "URL"),
     (("explain", *ROW, "--ledger", "loans.csv", "--model-name", "a"), 3, "SQLite"),
     (("ledger",), 2, "Missing command"),
-    (("ledger", "stats", "none.db"), 2, "none.db"),
-    (("ledger", "stats", "loans.csv"), 3, "SQLite"),
+    (("ledger", "show", "none.db"), 2, "none.db"),
+    (("ledger", "show", "loans.csv"), 3, "SQLite"),
     (("ledger", "show", "two.db", "--model-name", "c"), 2, "'c' is not a model"),
     (("ledger", "show", "l.db", "--newest", HUGE), 2, "--newest"),
     (("ledger", "export", "two.db"), 2, "--model-name"),
@@ -206,14 +404,14 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("ledger", "import", "two.db", "loans.csv", "--model-name", "a", "--label", "outcome"), 2, "'wage'"),
     (("ledger", "import", "two.db", "none.csv", "--model-name", "a"), 2, "none.csv"),
     (("ledger", "purge", "l.db"), 2, "--id or --before"),
-    (LEDGER, 2, "--rows or --money"),
+    (LEDGER, 2, "rows or money"),
     ((*LEDGER, "--money", "3"), 2, "--price-per-row"),
-    ((*LEDGER, "--rows", HUGE), 2, "--rows"),
-    ((*LEDGER, "--rows", "-1"), 2, "--rows"),
+    ((*LEDGER, "--rows", HUGE), 2, "rows"),
+    ((*LEDGER, "--rows", "-1"), 2, "rows"),
     ((*LEDGER, "--rows", "1.5"), 2, "--rows"),
-    ((*LEDGER, "--rows", "1", "--money", "2"), 2, "--rows or --money"),
-    ((*LEDGER, "--money", "1e300", "--price-per-row", "1e-300"), 2, "--money"),
-    ((*LEDGER, "--money", "inf", "--price-per-row", "1"), 2, "--money"),
+    ((*LEDGER, "--rows", "1", "--money", "2", "--price-per-row", "1"), 2, "rows or money"),
+    ((*LEDGER, "--money", "1e300", "--price-per-row", "1e-300"), 2, "buys more"),
+    ((*LEDGER, "--money", "inf", "--price-per-row", "1"), 2, "money"),
     ((*LEDGER, "--money", "nan", "--price-per-row", "1"), 2, "money"),
     ((*LEDGER, "--money", "5", "--price-per-row", "nan"), 2, "price_per_row"),
     ((*LEDGER, "--rows", "5", "--price-per-row", "1e999"), 2, "price_per_row"),
@@ -221,8 +419,6 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("audit", "two.db", *MODEL), 2, "--model-name"),
     (("audit", "two.db", *MODEL, "--model-name", "a"), 2, "'a' has no answers yet"),
     (("audit", "l.db", *MODEL, "--seed", "-1"), 2, "--seed"),
-    (("status", "none.db"), 2, "none.db"),
-    (("status", "l.db", "--model-name", ""), 2, "''"),
     # ask and tell
     (("ask", *DATA, "--row", "0"), 2, "--ledger and --model-name"),
     (("ask", *DATA, "--row", "0", "--ledger", "l.db", "--model-name", "a", "--out", "loans.csv"), 2, "loans.csv"),
@@ -238,9 +434,7 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("report", "none.json"), 2, "none.json"),
     (("report", "loans.csv"), 3, "SQLite"),
     (("report", "two.db"), 2, "there are none"),
-    (("report", "two.db", "--model-name", "c"), 2, "'c' is not a model"),
-    (("report", "l.db", "--explanation", "zz"), 2, "'zz'"),
-    (("report", "report list.json", "--model-name", "a"), 2, "--model-name"),
+    (("report", "two.db", "--id", "c"), 2, "there are none"),
     (("verify", "none.json"), 2, "none.json"),
     (("verify", "folder.csv"), 2, "folder"),
     (("verify", "report list.json"), 2, "expected an object"),
@@ -250,7 +444,6 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("explain", *ROW, "--out", "nowhere/why.json"), 2, "nowhere"),
     (("explain", *ROW, "--out", "why.html"), 2, ".json"),
     (("explain", *ROW, "--out", "."), 2, "--out"),
-    (("explain", *ROW, "--plot", "why.doc"), 2, "why.doc"),
     (("batch", *ROW, "--out", "why.doc"), 2, ".parquet"),
     (("demo", "--out", "nowhere/loan.png"), 2, "nowhere"),
     (("demo", "--out", "loan.doc"), 2, "loan.doc"),
@@ -268,74 +461,14 @@ LINES: list[tuple[tuple[str, ...], int, str]] = [
     (("expalin",), 2, "Did you mean 'explain'? See "),
     (("menu", *ROW), 2, "No such command 'menu'"),
     (("demo", "nonsense"), 2, "nonsense"),
-    (("demo", "--budget", "1"), 2, "--budget"),
     (("--nonsense",), 2, "--nonsense"),
     (("--version=3",), 2, "--version"),
     (("",), 2, "No such command ''"),
     (("-",), 2, "No such command '-'"),
     (("--",), 2, "Missing command"),
     (("explain", "--", "--row"), 2, "--model"),
-    (("ledger", "stats", "l.db", "extra"), 2, "extra"),
+    (("ledger", "show", "l.db", "extra"), 2, "extra"),
     (("demo", "loan", "extra"), 2, "extra"),
 ]  # fmt: skip
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the lines speak of; as each of them is refused, they can share one folder."""
-    folder = tmp_path_factory.mktemp("odd")
-    set_up(folder)
-    files = {"schema {}.toml": SCHEMAS, "config {}.toml": CONFIGS, "report {}.json": REPORTS, "row {}.json": ROWS}
-    for form, texts in files.items():
-        for name, (text, _) in texts.items():
-            (folder / form.format(name)).write_text(text, encoding="utf-8")
-    (folder / "binary.csv").write_bytes(b"\xff\xfe\x00\x01" * 50)
-    (folder / "folder.csv").mkdir()
-    (folder / "empty.csv").touch()
-    (folder / "page.html").write_text("<p>", encoding="utf-8")
-    (folder / "schema.json").write_text("", encoding="utf-8")
-    (folder / "acex_test_broken.py").write_text("1 / 0", encoding="utf-8")
-    (folder / "strange.csv").write_text("acex_id,label\nabc,good\n", encoding="utf-8")
-    (folder / "twice.csv").write_text("acex_id,label\nabc,good\nabc,bad\n", encoding="utf-8")
-    with acex.Ledger(folder / "two.db") as ledger:
-        ledger.register("a", features=["wage"])
-        ledger.register("b")
-    with acex.Ledger(folder / "l.db") as ledger:
-        ledger.register("a", features=["age", "income", "debt", "job"])
-        row = '[30, 1500, 0.2, "cook"]'
-        ledger.claim("a", [Question(row)])
-        key = query_id("a", row)
-    for i, label in enumerate(LABELS):
-        quoted = label.replace('"', '""')
-        (folder / f"labels {i}.csv").write_text(f'acex_id,label\n{key},"{quoted}"\n', encoding="utf-8")
-    return folder
-
-
-def content(folder: Path) -> dict[str, Any]:
-    """What the folder holds: files by their bytes, the ledger by its answers."""
-    kept = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and ".db" not in p.name}
-    with acex.Ledger(folder / "l.db") as ledger:
-        return kept | {"answers": ledger.answers("a"), "models": json.loads(ledger.tables.models().to_json())}
-
-
-@pytest.fixture(scope="module")
-def before(folder: Path) -> dict[str, Any]:
-    return content(folder)
-
-
-@pytest.mark.parametrize(("words", "code", "named"), LINES, ids=[" ".join(words)[-60:] for words, _, _ in LINES])
-def test_a_mistake_is_one_line_and_nothing_is_sent(
-    words: tuple[str, ...],
-    code: int,
-    named: str,
-    folder: Path,
-    before: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(folder)
-    result = CliRunner().invoke(app, list(words), env={"FORCE_COLOR": None, "NO_COLOR": "1"})
-    assert isinstance(result.exception, SystemExit), result.exception  # no traceback
-    assert (result.exit_code, result.stdout) == (code, ""), result.stderr
-    assert result.stderr.startswith("acex: ") and result.stderr.count("\n") == 1, result.stderr
-    assert named in result.stderr
-    assert content(folder) == before
+BAD_INPUTS = [*OPTIONS, *OBJECTS, *(BadInput(named, shell=words, code=code) for words, code, named in COMMANDS)]
