@@ -37,11 +37,6 @@ class BatchJob:
     planner: Planner
     options: Options
 
-    def parts(self) -> Mapping[str, Any]:
-        """Its parts by their public names, to name the one that cannot be pickled."""
-        named = {name: getattr(self.options, name) for name in ("rules", "strategy", "target")}
-        return {"model": self.planner.model.wrapped, **named, "ledger": self.planner.ledger}
-
 
 class Work(NamedTuple):
     """A row to be explained.
