@@ -57,7 +57,7 @@ def curves(data: str, way: str) -> list[FloatArray]:
             ledger=Path(folder) / "ledger.db",
         )
         scale = Scale.of(s.space, s.reference)
-        order = order_of_work(Quantiles.of(scale, s.reference).coordinates(s.rows), scale.metric)
+        order = order_of_work(Quantiles.of(scale, s.reference).coordinates(s.rows))
         for i, x in enumerate(s.rows[order]):
             budget = first if i < N_ROWS // 2 else second
             session = explainer.search(x, budget=budget, strategy=acex.Feasible(effort="spend"))

@@ -7,7 +7,7 @@ them, and a test compares the two.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -345,7 +345,6 @@ class Explainer:
         strategy: Strategy | str = "feasible",
         queries_per_round: int = 1,
         seed: int | None = None,
-        ids: Sequence[Any] | None = None,
         by: By | None = None,
         budget_total: int | None = None,
         n_jobs: int = -1,
@@ -356,7 +355,6 @@ class Explainer:
 
         Args:
             X: the rows: a DataFrame, a 2-D array or a list of mappings.
-            ids: names of the rows, in tables, reports and the ledger; by default the index of X.
             by: groups for `summary` to compare: a column of X, several, or values, one per row. Rows are then explained
                 in an order in which no group comes first, because rows learn from those before them.
             budget_total: how many rows may be sent to the model for all of them together, in this run and those that
@@ -385,9 +383,7 @@ class Explainer:
             raise ValueError(f"budget_total: expected None or a whole number of at least 1, got {budget_total!r}.")
         if budget_total is not None or not isinstance(chosen, InProcess):
             self._share_ledger()
-        return Explanations(
-            self._planner, X, options, chosen, budget_total=budget_total, progress=progress, ids=ids, by=by
-        )
+        return Explanations(self._planner, X, options, chosen, budget_total=budget_total, progress=progress, by=by)
 
     def _share_ledger(self) -> None:
         """Move answers in memory to a temporary file that processes can share; it is deleted with its ledger."""

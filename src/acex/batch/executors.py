@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 MOST_DEATHS = 3  # of workers at the same item
 TIMEOUT = 30.0  # seconds for a cluster to answer at the beginning
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # cores are shared among the workers
+IDLE = 300  # seconds after which a process without work ends
 RESUME = "Answers so far are in the ledger: the same call continues from there."
 
 
@@ -80,13 +81,13 @@ class JoblibExecutor:
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         n = effective_n_jobs(self.n_jobs)
-        threads = dict.fromkeys(THREADS, str(max(cpu_count() // n, 1)))
+        options = {"env": dict.fromkeys(THREADS, str(max(cpu_count() // n, 1))), "timeout": IDLE}
         with tempfile.TemporaryDirectory(prefix="acex-") as folder:
             path = Path(folder) / "job"
             path.write_bytes(_packed(job))
 
             def submit(item: Item) -> Future[Result]:
-                future: Future[Result] = get_reusable_executor(n, env=threads).submit(_call, path, task, item)
+                future: Future[Result] = get_reusable_executor(n, **options).submit(_call, path, task, item)
                 return future
 
             def result(future: Future[Result], item: Item) -> Result | Lost:
@@ -103,7 +104,7 @@ class JoblibExecutor:
                 # No more in work than there are workers: a row that starts later knows more answers.
                 yield from _as_finished(submit, result, items, lambda: n)
             except BaseException:  # also where the work is stopped: nothing more is sent
-                get_reusable_executor(n, env=threads).shutdown(kill_workers=True)
+                get_reusable_executor(n, **options).shutdown(kill_workers=True)
                 raise
 
 

@@ -5,6 +5,7 @@ Rows share the ledger, so each learns from the answers to those before it.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,14 +21,9 @@ from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
 from acex.errors import LedgerFailed
 from acex.options import Options
-from acex.space.scale import EUCLIDEAN, Metric
 from acex.space.space import Space
 
-SHARE = 5  # queries of the total budget that a row gets at a time
-ROUND = 4  # one in so many of the rows that could use more gets more in a round
-LEAST_ROUND = 8  # rows, so that several workers have something to do
 MOST_LEADERS = 64  # rows that are explained first, one for each part of the domain
-SAMPLE = 1000  # rows among which they are chosen
 
 
 @dataclass(frozen=True)
@@ -94,64 +90,36 @@ def look_up(job: BatchJob, work: Work) -> Done:
         return Done(job.planner.failed(work.row, job.options, f"{type(error).__name__}: {error}"))
 
 
-class Standing(NamedTuple):
-    """What a row has used of its share of the total budget."""
-
-    paid: int
-    expected_saving: float = np.inf  # of one more query
-    is_begun: bool = False
-    is_over: bool = False  # no more queries are needed
-
-    @classmethod
-    def of(cls, e: Explanation, paid: int, budget: int) -> Standing:
-        """Where a row stands after this explanation."""
-        over = e.outcome == "failed" or e.stopped_by != "budget" or paid >= budget
-        return cls(paid, e.ending.expected_saving, is_begun=True, is_over=over)
-
-
-def next_allocation(state: Mapping[int, Standing], budget: int) -> dict[int, int]:
-    """How many more queries rows get in the next round: a share for those where one more saves most."""
-    ranked = sorted(state, key=lambda i: (-state[i].expected_saving, state[i].paid))
-    return {i: min(SHARE, budget - state[i].paid) for i in ranked[: max(len(ranked) // ROUND, LEAST_ROUND)]}
-
-
-def allowances(allocation: Mapping[int, int], state: Mapping[int, Standing], left: int) -> dict[int, int | None]:
-    """How many rows each row may send, in all runs together, within what is left of the total.
-
-    A row that was begun runs again even without a new query: everything it asks may already be known.
-    """
-    allowed: dict[int, int | None] = {}
-    for i, share in allocation.items():
-        given = min(share, left)
-        left -= given
-        if given > 0 or state[i].is_begun:
-            allowed[i] = given + state[i].paid
+def allowances(paid: Mapping[int, int], budget: int, left: int) -> dict[int, int]:
+    """How many rows may be sent for each row, by all runs together: one more for the row that has least, and again."""
+    allowed = dict(paid)
+    heap = [(n, i) for i, n in paid.items() if n < budget]
+    heapq.heapify(heap)
+    while left > 0 and heap:
+        n, i = heapq.heappop(heap)
+        allowed[i], left = n + 1, left - 1
+        if n + 1 < budget:
+            heapq.heappush(heap, (n + 1, i))
     return allowed
 
 
-def order_of_work(Z: FloatArray, metric: Metric = EUCLIDEAN) -> IntArray:
+def order_of_work(Z: FloatArray) -> IntArray:
     """The order in which points with these coordinates, (n, D), are best explained, (n,).
 
-    First the leaders: rows that together are near to all others, each chosen for what it adds. Then, leader by leader,
-    the rows nearest to it, near ones first: each has a neighbour from which to learn, and the newest answers, which are
-    the ones that are read, are from close by.
+    First the leaders, spread over all points (k-means++). Then, leader by leader, the rows nearest to it, near ones
+    first: each has a neighbour from which to learn, and the newest answers, which are the ones that are read, are from
+    close by.
     """
-    n = len(Z)
-    sample = np.sort(np.random.default_rng(0).choice(n, min(n, SAMPLE), replace=False))
-    apart = np.sqrt(metric.squared(Z[sample], Z[sample]))
-    nearest = np.full(len(sample), apart.max(initial=0.0) + 1.0)  # distance to the nearest leader so far
-    chosen: list[int] = []
-    for _ in range(min(MOST_LEADERS, len(sample))):
-        left_over = np.minimum(apart, nearest).sum(axis=1)
-        left_over[chosen] = np.inf
-        chosen.append(int(left_over.argmin()))
-        nearest = np.minimum(nearest, apart[chosen[-1]])
-    leaders = sample[chosen]
-    rest = np.setdiff1d(np.arange(n), leaders)
-    blocks = (np.sqrt(metric.squared(Z[part], Z[leaders])) for part in np.array_split(rest, len(rest) // 10_000 + 1))
-    nearest_leader = [(block.min(axis=1), block.argmin(axis=1)) for block in blocks]
-    distances, leader = (np.concatenate(parts) for parts in zip(*nearest_leader, strict=True))
-    return np.concatenate([leaders, rest[np.lexsort((distances, leader))]])
+    from sklearn.cluster import kmeans_plusplus
+    from sklearn.metrics import pairwise_distances_argmin_min
+
+    _, chosen = kmeans_plusplus(Z, min(MOST_LEADERS, len(Z)), random_state=0)
+    leaders = np.array(list(dict.fromkeys(chosen.tolist())))  # where points coincide, one is chosen twice
+    rest = np.setdiff1d(np.arange(len(Z)), leaders)
+    if not len(rest):
+        return leaders
+    leader, distance = pairwise_distances_argmin_min(Z[rest], Z[leaders])
+    return np.concatenate([leaders, rest[np.lexsort((distance, leader))]])
 
 
 @dataclass(frozen=True)
@@ -207,7 +175,7 @@ class BatchRun:
         if self.groups is not None:
             order = interleaved([self.groups[i] for i in good], options.seed)
         else:
-            order = order_of_work(*planner.coordinates(np.array([points[i] for i in good])))
+            order = order_of_work(planner.coordinates(np.array([points[i] for i in good])))
         return [good[i] for i in order] + bad, twins
 
     def _pass(
@@ -225,38 +193,39 @@ class BatchRun:
     def _rounds(
         self, order: Sequence[int], names: Mapping[int, tuple[str, ...]], total: int
     ) -> Iterator[tuple[int, Done]]:
-        """A small share for each row, then more for those where it saves most, until the total is spent."""
-        budget = self.job.options.budget
-        state: dict[int, Standing] = {}
-        spent = 0
+        """Equal shares of the total; what rows leave of theirs is shared among those that need more."""
+        looked_up = {}
         for i, done in self._pass(dict.fromkeys(order), names, look_up):  # what earlier runs have paid counts
-            spent += done.paid
             if done.explanation is None:
-                state[i] = Standing(done.paid, is_begun=done.is_begun)
+                looked_up[i] = done
             else:
                 yield i, done
-        state = {i: state[i] for i in order if i in state}
-        sent: Counter[int] = Counter()  # by this run
-        share = max(min(SHARE, budget, total // max(len(order), 1)), 1)
-        allocation = {i: max(share - standing.paid, 0) for i, standing in state.items()}
-        while allocation:
-            for i, done in self._pass(allowances(allocation, state, total - spent), names):
+        paid = {i: looked_up[i].paid for i in order if i in looked_up}  # by all runs, for rows that are not finished
+        begun = {i for i in paid if looked_up[i].is_begun}
+        again = set(begun)  # these run also without a new query: everything they ask may already be known
+        left = total - sum(paid.values())
+        budget, sent = self.job.options.budget, Counter[int]()  # sent by this run
+        while True:
+            allowed = {i: n for i, n in allowances(paid, budget, left).items() if n > paid[i] or i in again}
+            if not allowed:
+                break
+            finished, again = [], set()
+            for i, (e, n_paid, _) in self._pass(allowed, names):
+                assert e is not None
                 # A row that failed before it could read what was paid for it has not got it back.
-                paid = max(done.paid, state[i].paid)
-                assert done.explanation is not None
-                spent += paid - state[i].paid
-                sent[i] += done.explanation.n_queries
-                self.keep(i, _with_sent(done.explanation, sent[i]))
-                state[i] = Standing.of(done.explanation, paid, budget)
-            for i in [i for i, standing in state.items() if standing.is_over]:
-                yield i, Done(self.kept(i), state.pop(i).paid)
-            allocation = next_allocation(state, budget) if spent < total else {}
+                left -= max(n_paid - paid[i], 0)
+                paid[i] = max(n_paid, paid[i])
+                sent[i] += e.n_queries
+                begun.add(i)
+                self.keep(i, _with_sent(e, sent[i]))
+                if e.outcome == "failed" or e.stopped_by != "budget" or paid[i] >= budget:
+                    finished.append(i)
+            yield from ((i, Done(self.kept(i), paid.pop(i))) for i in finished)
         unasked = f"budget_total={total} was spent before this row was sent."
-        for i, standing in state.items():
-            if standing.is_begun:
-                yield i, Done(self.kept(i), standing.paid)
-            else:
-                yield i, Done(self.job.planner.failed(self.rows.iloc[[i]], self.job.options, unasked), standing.paid)
+        for i, n in paid.items():
+            failed = self.job.planner.failed
+            e = self.kept(i) if i in begun else failed(self.rows.iloc[[i]], self.job.options, unasked)
+            yield i, Done(e, n)
 
 
 def _with_sent(explanation: Explanation, sent: int) -> Explanation:

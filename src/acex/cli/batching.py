@@ -84,9 +84,8 @@ def batch(
     ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, None if dry_run else ledger)
     many = explainer.explain_many(
-        prepared.factual,
+        prepared.factual if prepared.ids is None else prepared.factual.set_axis(prepared.ids, axis=0),
         by=None if not groupings else whole[[*dict.fromkeys(name for names in groupings for name in names)]],
-        ids=prepared.ids,
         budget_total=budget_total,
         n_jobs=1 if dry_run else jobs,
         executor=None if executor is None else acex.DaskExecutor(executor),
@@ -130,7 +129,7 @@ def batch(
     if out is not None and out.suffix.lower() == ".json":
         many.to_json(out, left_out=left_out, **seal.options)
     elif out is not None:
-        getattr(many, f"to_{out.suffix[1:].lower()}")(out, redact=seal.columns)
+        many.save(out, redact=seal.columns)
     if plot is not None:
         groups = summaries[0].groups
         figure = many.plot(redact=seal.columns) if groups is None else groups.plot()

@@ -32,7 +32,6 @@ from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
 from acex.space.plausibility import Plausibility
 from acex.space.rules import as_rules
-from acex.space.scale import Metric
 from acex.space.space import Space
 from acex.values import Label, Remark, fingerprint, is_missing
 
@@ -264,9 +263,9 @@ class Planner:
         steps = () if so_far is None else so_far.steps
         return replace(Explanation.of(plan, steps, Ending("failed", error=error)), n_queries=sent)
 
-    def coordinates(self, X: FloatArray) -> tuple[FloatArray, Metric]:
+    def coordinates(self, X: FloatArray) -> FloatArray:
         """Points, (n, d), in coordinates in which rows near each other share answers, (n, D)."""
-        return self.reference.quantiles.coordinates(X), self.reference.scale.metric
+        return self.reference.quantiles.coordinates(X)
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_pools": {}}  # read again where it is needed
