@@ -1,28 +1,11 @@
-"""The order of work covers the table, and a total budget is shared equally."""
+"""A total budget is shared equally."""
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial.distance import cdist
 
-from acex.batch.scheduling import allowances, order_of_work
-
-
-@given(st.integers(1, 90), st.integers(1, 4), st.integers(0, 3))
-def test_every_row_has_one_place_in_the_order(n: int, d: int, seed: int) -> None:
-    Z = np.random.default_rng(seed).integers(0, 4, size=(n, d)).astype(float)  # with rows that are the same
-    assert sorted(order_of_work(Z).tolist()) == list(range(n))
-
-
-def test_the_first_rows_cover_all_the_others() -> None:
-    rng = np.random.default_rng(0)
-    centres = 20 * rng.normal(size=(8, 2))
-    Z = np.repeat(centres, 40, axis=0) + rng.normal(size=(320, 2))
-    order = order_of_work(Z)
-    assert len({i // 40 for i in order[:8].tolist()}) == 8  # one of each cluster
-    assert cdist(Z, Z[order[:8]]).min(axis=1).max() < cdist(Z, Z[:8]).min(axis=1).max()
+from acex.batch.scheduling import allowances
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=30), st.integers(0, 60))

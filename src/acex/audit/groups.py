@@ -8,14 +8,14 @@ by permutation. Nothing is sent to the model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from acex.arrays import FloatArray, IntArray
+from acex.arrays import FloatArray
 from acex.engine.row_result import RowResult
 from acex.values import is_missing, listed, printable
 
@@ -123,19 +123,14 @@ def grouping(by: By, rows: pd.DataFrame, *, redact: Collection[str] = ()) -> pd.
     """
     if isinstance(by, (str, tuple, list)) and all(isinstance(name, str) for name in by):
         wanted = [by] if isinstance(by, str) else list(by)
-        known = {str(label): label for label in rows.columns}
-        unknown = [name for name in wanted if name not in known]
-        if unknown or not wanted:
+        if not wanted or (unknown := set(wanted) - set(rows.columns)):
             raise ValueError(
-                f"by: {listed(unknown or wanted)} is not a column of the rows; there are {listed(known)}. Columns that "
-                f"the model does not see can be given as values: by=table['sex']."
+                f"by: {listed(sorted(unknown) if wanted else [])} is not a column of the rows; there are "
+                f"{listed(rows.columns)}. Columns that the model does not see can be given as values: by=table['sex']."
             )
-        columns = {name: rows[known[name]] for name in wanted}
-    elif isinstance(by, pd.DataFrame):
-        columns = {str(name): by[name] for name in by.columns}
-    else:
-        values = pd.Series(by)
-        columns = {"group" if values.name is None else str(values.name): values}
+        by = rows[wanted]
+    values = by if isinstance(by, pd.DataFrame) else pd.Series(by).to_frame()
+    columns = {"group" if name == 0 else str(name): values[name] for name in values.columns}
     if hidden := [name for name in columns if name in redact]:
         raise ValueError(f"by: {listed(hidden)} is redacted, and its groups would show its values.")
     if wrong := [len(column) for column in columns.values() if len(column) != len(rows)]:
@@ -149,20 +144,6 @@ def grouping(by: By, rows: pd.DataFrame, *, redact: Collection[str] = ()) -> pd.
             f"pd.cut(table['age'], [0, 30, 50, 120])."
         )
     return pd.Series(groups, name=title, dtype=object)
-
-
-def interleaved(groups: Sequence[Hashable], seed: int) -> IntArray:
-    """An order of rows, (n,), in which each group is spread evenly, and random within a group.
-
-    Rows learn from those before them, so no group may come first.
-    """
-    rng = np.random.default_rng([seed, 0x69])
-    names = np.array([str(group) for group in groups], dtype=object)
-    place = np.empty(len(names))
-    for name in sorted(set(names.tolist())):
-        mine = np.flatnonzero(names == name)
-        place[mine] = (rng.permutation(len(mine)) + rng.uniform(size=len(mine))) / len(mine)
-    return np.argsort(place, kind="stable")
 
 
 def _line(samples: Samples, name: str, n_rows: int, rng: np.random.Generator) -> dict[str, Any]:

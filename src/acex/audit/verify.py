@@ -73,23 +73,23 @@ def verify(
         model: is sent the row and its counterfactual once more, two queries that are paid for; None sends nothing.
         key: a file with the public key (PEM) of the expected signer.
         left_out: what was left out of the document when columns were redacted, as its owner kept it.
+
+    Raises:
+        ValueError: the document cannot be read as an explanation, or the file of the key is not a key.
     """
-    settings = document.get("settings")
-    checks = [_seal(document, key)]
     try:
         e = Explanation.from_json(json.dumps(_plain(document)))
-        checks += [*promises(e), *_record(document, e)]
-    except Exception as error:  # of a document that somebody else wrote
-        checks.append(Check("form", False, f"it is not an explanation of acex: {type(error).__name__}: {error}"))
-    else:
+        checks = [*promises(e), *_record(document, e)]
         checks += [] if left_out is None else [_left_out(e, left_out)]
-        checks += [] if model is None else _asked_again(e, model)
-    return Verified(settings.get("id") if isinstance(settings, dict) else None, tuple(checks))
+    except Exception as error:  # a document that someone else wrote can be wrong anywhere
+        raise ValueError(f"cannot be read as an explanation: {type(error).__name__}: {str(error)[:200]}") from error
+    checks = [_seal(document, key), *checks, *(() if model is None else _asked_again(e, model))]
+    return Verified(e.settings.get("id"), tuple(checks))
 
 
-def n_queries(document: Mapping[str, Any]) -> int:
+def n_queries(document: Any) -> int:
     """How many rows `verify` sends to a model."""
-    return len(document.get("positions", [])[:1]) + bool(document.get("asked"))
+    return sum(bool(document.get(name)) for name in ("positions", "asked")) if isinstance(document, Mapping) else 0
 
 
 def _seal(document: Mapping[str, Any], key: str | Path | None) -> Check:
@@ -259,7 +259,7 @@ def _asked_again(e: Explanation, model: Any) -> Iterator[Check]:
     target = e.plan.target
     is_number = isinstance(target, Measured) and target.label is None
     given = Model.of(model)
-    if e.plan.settings["scores"] and not given.scores:
+    if e.plan.settings.get("scores") and not given.scores:
         given = Model(given.wrapped, scores=True, timeout=given.timeout)
     box = BlackBox(given, MemoryLedger(), len(places), model_id="verify", numbers=is_number)
     answers = [value_of(answer, target) for answer in box.ask(rows)]

@@ -12,7 +12,7 @@ import warnings
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -166,48 +166,38 @@ class DaskExecutor:
                 with suppress(Exception):  # of a scheduler that does not answer any more
                     pool.shutdown(wait=False)
 
-    @contextmanager
-    def _connected(self) -> Iterator[Client]:
+    def _connected(self) -> AbstractContextManager[Client]:
         try:
             from distributed import Client
         except ImportError:
             raise MissingExtra("DaskExecutor", "dask") from None
-        if not isinstance(self._where, str):
-            yield self._where
-            return
-        address = self._where.replace("dask://", "tcp://")
+        if isinstance(self._where, Client):
+            return nullcontext(self._where)
         try:
-            client = Client(address, timeout=self.timeout, set_as_default=False)
+            return Client(self._where.replace("dask://", "tcp://"), timeout=self.timeout, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise ExecutorFailed(f"No Dask scheduler answers at {address} ({error}).") from error
-        with client:
-            yield client
+            raise ExecutorFailed(f"No Dask scheduler answers at {self._where} ({error}).") from error
 
     def _check(self, client: Client, ledger_file: Path | None) -> None:
         """Raise unless scheduler and workers have this acex and can open the ledger."""
 
-        def look() -> tuple[str | None, str]:  # inside, so that it is sent as code: there may be no acex to import
+        def look() -> tuple[str, str]:  # inside, so that it is sent as code: there may be no acex to import
             import socket
 
-            try:
-                from acex._version import __version__
-            except ImportError:
-                return None, socket.gethostname()
+            from acex._version import __version__
+
             return __version__, socket.gethostname()
 
         try:
             client.wait_for_workers(1, timeout=self.timeout)
+            found = {client.run_on_scheduler(look), *client.run(look).values()}
         except TimeoutError:
             raise ExecutorFailed(f"The Dask cluster has no workers after {self.timeout:g} s.") from None
-        workers = {f"worker {address}": found for address, found in client.run(look).items()}
-        workers["scheduler"] = client.run_on_scheduler(look)
-        for name, (version, _) in workers.items():
-            if version != __version__:
-                raise ExecutorFailed(
-                    f"The {name} has {'no acex' if version is None else f'acex {version}'}, and this is acex "
-                    f"{__version__}: install acex=={__version__} there."
-                )
-        hosts = {host for _, host in workers.values()} - {socket.gethostname()}
+        except ImportError as error:
+            raise ExecutorFailed(f"The Dask scheduler or a worker has no acex ({error}): install it there.") from None
+        if others := sorted({version for version, _ in found} - {__version__}):
+            raise ExecutorFailed(f"The Dask cluster has acex {', '.join(others)}, and this is acex {__version__}.")
+        hosts = {host for _, host in found} - {socket.gethostname()}
         if ledger_file is not None and hosts:
             raise ValueError(
                 f"ledger: {ledger_file} is a file, which workers on {', '.join(sorted(hosts))} cannot open. On a "
@@ -251,7 +241,7 @@ def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
     from joblib import effective_n_jobs
 
     if executor is not None:
-        if not callable(getattr(executor, "run", None)):
+        if not hasattr(executor, "run"):
             raise TypeError(f"executor: expected acex.DaskExecutor(...) or the like, got {type(executor).__name__}.")
         return executor
     if not (is_count(n_jobs) or n_jobs == -1):

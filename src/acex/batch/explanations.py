@@ -57,10 +57,9 @@ class Explanations(Sequence[Explanation]):
         *,
         budget_total: int | None = None,
         progress: bool | None = None,
-        by: By | None = None,
     ) -> None:
         self._planner, self._options, self._rows = planner, options, as_frame(X)
-        self._budget_total, self._progress, self._by = budget_total, progress, by
+        self._budget_total, self._progress = budget_total, progress
         self._space = planner.space.widened(options.ranges, options.values)
         planner.space.encode(self._rows.iloc[:0])  # raises where columns are wrong, before anything is sent
         self._index = self._rows.index
@@ -77,8 +76,6 @@ class Explanations(Sequence[Explanation]):
             keep=self._keep,
             kept=self._kept,
             budget_total=budget_total,
-            ids=None if isinstance(self._index, pd.RangeIndex) else self._ids,
-            groups=None if by is None else grouping(by, self._rows).tolist(),
         )
         self._work = self._run(run)
 
@@ -176,27 +173,19 @@ class Explanations(Sequence[Explanation]):
         """What has to change most often, which rows have no counterfactual, and how groups compare.
 
         Args:
-            by: compare groups of rows: a column, several columns crossed, or values, one per row; by default those
-                given to `explain_many`.
+            by: compare groups of rows: a column, several columns crossed, or values, one per row.
 
         Raises:
             ValueError: a column of `by` is redacted.
         """
-        gone, by, compared = list(redact), self._by if by is None else by, None
+        gone, compared = list(redact), None
         groups = None if by is None else grouping(by, self._rows, redact=gone)
         results = self._all_results(gone)
         if groups is not None:
-            compared = Groups.of(results, groups, seed=self._options.seed, warnings=self._remarks())
+            unequal = "with budget_total rows get different numbers of queries."
+            warnings = [] if self._budget_total is None else [unequal]
+            compared = Groups.of(results, groups, seed=self._options.seed, warnings=warnings)
         return Summary.of(results, self._index, compared)
-
-    def _remarks(self) -> list[str]:
-        """What to know before groups are compared."""
-        remarks = []
-        if self._by is None:
-            remarks.append("the order of work was not randomised over groups. Use explain_many(by=...).")
-        if self._budget_total is not None:
-            remarks.append("with budget_total rows get different numbers of queries.")
-        return remarks
 
     def table(self, *, redact: Iterable[str] = ()) -> pd.DataFrame:
         """A row for each factual, of plain columns, as `save` writes it.

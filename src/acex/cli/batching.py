@@ -85,7 +85,6 @@ def batch(
     explainer = case.explainer(prepared, None if dry_run else ledger)
     many = explainer.explain_many(
         prepared.factual if prepared.ids is None else prepared.factual.set_axis(prepared.ids, axis=0),
-        by=None if not groupings else whole[[*dict.fromkeys(name for names in groupings for name in names)]],
         budget_total=budget_total,
         n_jobs=1 if dry_run else jobs,
         executor=None if executor is None else acex.DaskExecutor(executor),
@@ -95,7 +94,8 @@ def batch(
     if dry_run:
         quote = many.quote(price_per_row, ledger)
         if as_json:
-            money = {"expected_money": quote.expected_money, "most_money": quote.most_money}
+            queries = {"expected_money": quote.expected_queries, "most_money": quote.most_queries}
+            money = {name: quote.money(n) for name, n in queries.items()}
             print_json({"dry_run": True, "model_id": explainer.model_id, **asdict(quote), **money})
         else:
             console().print(f"Nothing was sent. {quote}", soft_wrap=True)

@@ -172,7 +172,7 @@ def subsets(
         console().print(str(found))
     if out is not None:
         (found.to_html if out.suffix.lower() == ".html" else found.to_json)(out)
-    if len(found) and not any(s.state == "found" for s in found):
+    if found.entries and not any(s.state == "found" for s in found.entries):
         raise typer.Exit(NOTHING_FOUND)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from acex._version import __version__
-from acex.arrays import FloatArray, Rows
+from acex.arrays import Rows
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, Pool
@@ -262,10 +262,6 @@ class Planner:
         )
         steps = () if so_far is None else so_far.steps
         return replace(Explanation.of(plan, steps, Ending("failed", error=error)), n_queries=sent)
-
-    def coordinates(self, X: FloatArray) -> FloatArray:
-        """Points, (n, d), in coordinates in which rows near each other share answers, (n, D)."""
-        return self.reference.quantiles.coordinates(X)
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_pools": {}}  # read again where it is needed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acex.audit.feature_subsets import WORDS, FeatureSubsets
+from acex.audit.feature_subsets import FeatureSubsets
 from acex.engine.explanation import Explanation
 from acex.show.report.html import Child, Markup, document, packaged, scrolling, table, tag
 from acex.show.sentences import one_sentence
@@ -71,8 +71,8 @@ def feature_subsets_page(subsets: FeatureSubsets) -> str:
     """A page with small sets of features, and whether changing these alone is enough."""
     title = "What can be done with few features"
     lines = [
-        (" and ".join(s.features), WORDS[s.state], s.change, "" if s.cost is None else f"{s.cost:.3g}", s.asked)
-        for s in subsets
+        (" and ".join(s.features), s.words, s.change, "" if s.cost is None else f"{s.cost:.3g}", s.asked)
+        for s in subsets.entries
     ]
     drawn = table(("features", "alone?", "change", "cost", "rows asked"), lines, class_="lines")
     note = tag("p", NOTE, class_="note")
