@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 
 import acex
-from acex.audit.groups import Groups, difference, estimate, grouping, holm, p_value, wilson
+from acex.audit.groups import Groups, estimate, grouping, holm, p_value, wilson
 from acex.engine.row_result import RowResult
 from acex.show.plots import groups_record
 
@@ -67,7 +67,7 @@ def test_intervals_are_those_of_whole_bootstrap_samples(measure: str) -> None:
     values = rng.gamma(2.0, size=31)
     take: Any = np.median if measure == "cost" else np.mean
     draws = take(rng.choice(values, size=(20_000, 31)), axis=1)
-    value, low, high = estimate(measure, values, rng)
+    value, low, high = estimate(measure, rng, values)
     assert value == take(values)
     np.testing.assert_allclose([low, high], np.quantile(draws, [0.025, 0.975]), rtol=0.05)
 
@@ -84,13 +84,13 @@ def test_p_values_are_those_of_random_permutations(measure: str) -> None:
     seen = abs(take(x) - take(y))
     shuffled = rng.permuted(np.tile(np.concatenate([x, y]), (20_000, 1)), axis=1)
     apart = np.abs(take(shuffled[:, : len(x)], axis=1) - take(shuffled[:, len(x) :], axis=1))
-    assert p_value(measure, x, y, rng) == pytest.approx((apart >= seen - 1e-12).mean(), abs=0.03)
+    assert p_value(measure, rng, x, y) == pytest.approx((apart >= seen - 1e-12).mean(), abs=0.03)
 
 
 def test_one_value_of_a_group_has_no_p_value_but_one_of_its_share() -> None:
     rng, one, more = np.random.default_rng(0), np.array([1.0]), np.array([1.0, 0.0, 1.0])
-    assert all(math.isnan(p_value(measure, one, more, rng)) for measure in ("cost", "changes", "queries"))
-    assert p_value("found", one, more, rng) == 1.0
+    assert all(math.isnan(p_value(measure, rng, one, more)) for measure in ("cost", "changes", "queries"))
+    assert p_value("found", rng, one, more) == 1.0
 
 
 def test_adjusted_p_values_are_holm_s() -> None:
@@ -193,9 +193,9 @@ def test_intervals_cover_what_is_true(measure: str, n: int) -> None:
         if measure == "found":
             _, low, high = wilson(int(x.sum()), n)
         else:
-            _, low, high = estimate(measure, x, rng)
+            _, low, high = estimate(measure, rng, x)
         one += low <= true <= high
-        _, low, high = difference(measure, x, y, rng)
+        _, low, high = estimate(measure, rng, x, y)
         two += low <= 0 <= high
     assert 0.925 <= one / 1500 <= 0.975
     assert 0.925 <= two / 1500 <= 0.985
@@ -208,7 +208,7 @@ def test_p_values_of_groups_that_do_not_differ_are_spread_evenly() -> None:
         draw: Any = {"cost": lambda m: rng.gamma(4.0, size=m), "changes": lambda m: 1.0 + rng.poisson(1.5, size=m)}[
             measure
         ]
-        p = np.array([p_value(measure, draw(40), draw(60), rng) for _ in range(600)])
+        p = np.array([p_value(measure, rng, draw(40), draw(60)) for _ in range(600)])
         for level in (0.05, 0.2, 0.5):
             assert abs((p <= level).mean() - level) < 4 * math.sqrt(level * (1 - level) / 600)
 

@@ -272,7 +272,7 @@ class Explanations(Sequence[Explanation]):
 
         def row(i: int) -> RowToTurn:
             plan, problem = planner.plan(self._rows.iloc[[i]], options)
-            return RowToTurn(plan, problem, plan.labels_by_name.get(results[i].label_before, results[i].label_before))
+            return plan, problem, plan.labels_by_name.get(results[i].label_before, results[i].label_before)
 
         box = planner.box(budget, options.target)
         return find_common_changes(results, row, self._space, box, count=count, seed=options.seed)
