@@ -135,6 +135,7 @@ def test_a_command_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "income" in done.stdout and "yes" in done.stdout
     assert "income" in Path("subsets.html").read_text(encoding="utf-8")
     written = json.loads(run(*words, "--budget", 12, "--max-features", 1, "--json").stdout)["feature_subsets"]
+    assert {line["cost"] is None for line in written if line["state"] != "found"} == {True}
     assert written[0]["features"] == ["income"] and written[0]["counterfactual"]["income"] >= 4500
     assert run(*words, "--freeze", "income", "--budget", 6, "--max-features", 1).exit_code == 1
     assert run(*words, "--max-features", 9).exit_code == 2

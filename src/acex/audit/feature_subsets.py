@@ -99,16 +99,15 @@ class FeatureSubsets:
             identity = None if e is None else e.plan.identity
             lines.append({**line, "asked": entry.asked, "counterfactual": found, "explanation": identity})
         document = {"summary": self.summary, "n_queries": self.n_queries, "budget": self.budget}
-        text = json.dumps(document | {"feature_subsets": lines}, ensure_ascii=False, default=as_json)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return self._saved(json.dumps(document | {"feature_subsets": lines}, ensure_ascii=False, default=as_json), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The feature subsets as a single HTML page, also written to `path` if given."""
         from acex.show.report import feature_subsets_page
 
-        text = feature_subsets_page(self)
+        return self._saved(feature_subsets_page(self), path)
+
+    def _saved(self, text: str, path: str | Path | None) -> str:
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -173,15 +172,10 @@ def _max_p_hit(entry: FeatureSubset) -> float:
 
 
 def _summary(entries: Sequence[FeatureSubset], paid: int, budget: int) -> str:
-    alone = [e for e in entries if len(e.features) == 1]
-    found = [e.features[0] for e in alone if e.state == "found"]
-    more = sum(e.state == "found" for e in entries) - len(found)
+    found = [e.features for e in entries if e.state == "found"]
+    alone = [features[0] for features in found if len(features) == 1]
     unasked = sum(e.state == "not asked" for e in entries)
-    words = (
-        f"{joined_words(found)} is enough alone"
-        if found
-        else f"none of {len(alone)} features was found to be enough alone"
-    )
-    together = f", and {more} sets of several" if more else ""
+    words = f"{joined_words(alone)} is enough alone" if alone else "No feature was found to be enough alone"
+    together = f", and {len(found) - len(alone)} sets of several" if len(found) > len(alone) else ""
     rest = f"; {unasked} sets were not asked for" if unasked else ""
     return f"{words[0].upper()}{words[1:]}{together}{rest} ({paid} of at most {budget} rows sent)."
