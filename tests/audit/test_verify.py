@@ -228,7 +228,7 @@ def nested(depth: int, key: str | None) -> Any:
     return value
 
 
-STRANGE = st.one_of(
+STRANGE: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from([None, True, -1, 0, 10**30, 10**5000, 1.5, float("nan"), float("inf"), "", "x", "=1+1", "1e999"]),
     st.sampled_from([[], {}, [[]], [None], {"x": 1}, [1, 2, 3], {"name": "a", "kind": "number"}]),
     st.builds(nested, st.integers(400, 900), st.sampled_from([None, "features", "x"])),

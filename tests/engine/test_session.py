@@ -521,7 +521,8 @@ def test_only_the_nearest_are_taken_and_a_bounded_number(monkeypatch: pytest.Mon
     e = one.explain(LOW[0], budget=3)
     known = seen[0]
     assert known is not None and len(known.X) == MOST_KNOWN and e.n_queries == 3
-    distance = np.linalg.norm(one._planner.coordinates(rows)[0] - one._planner.coordinates(LOW[0][None])[0], axis=1)
+    coordinates = one._planner.reference.quantiles.coordinates
+    distance = np.linalg.norm(coordinates(rows) - coordinates(LOW[0][None]), axis=1)
     np.testing.assert_array_equal(known.X, rows[np.argsort(distance)[:MOST_KNOWN]])
     np.testing.assert_array_equal(known.is_hit, model(known.X) == "high")
 

@@ -129,8 +129,10 @@ def grouping(by: By, rows: pd.DataFrame, *, redact: Collection[str] = ()) -> pd.
                 f"{listed(rows.columns)}. Columns that the model does not see can be given as values: by=table['sex']."
             )
         by = rows[wanted]
-    values = by if isinstance(by, pd.DataFrame) else pd.Series(by).to_frame()
-    columns = {"group" if name == 0 else str(name): values[name] for name in values.columns}
+    if not isinstance(by, pd.DataFrame):
+        by = pd.Series(by)
+        by = by.to_frame("group" if by.name is None else by.name)
+    columns = {str(name): by[name] for name in by.columns}
     if hidden := [name for name in columns if name in redact]:
         raise ValueError(f"by: {listed(hidden)} is redacted, and its groups would show its values.")
     if wrong := [len(column) for column in columns.values() if len(column) != len(rows)]:

@@ -84,7 +84,7 @@ def batch(
     ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, None if dry_run else ledger)
     many = explainer.explain_many(
-        prepared.factual if prepared.ids is None else prepared.factual.set_axis(prepared.ids, axis=0),
+        prepared.factual if prepared.ids is None else prepared.factual.set_axis(list(prepared.ids), axis=0),
         budget_total=budget_total,
         n_jobs=1 if dry_run else jobs,
         executor=None if executor is None else acex.DaskExecutor(executor),

@@ -59,7 +59,7 @@ class BeliefNetwork:
 
     def log_odds(self, x: FloatArray) -> FloatArray:
         """Outputs of the network, (n, f) -> (n, outputs)."""
-        h = np.clip((x - self.centre) / self.spread, -MAX_INPUT, MAX_INPUT).astype(np.float32)
+        h: FloatArray = np.clip((x - self.centre) / self.spread, -MAX_INPUT, MAX_INPUT).astype(np.float32)
         for W, b in self.layers[:-1]:
             h = h @ W + b
             h = h * expit(h)
