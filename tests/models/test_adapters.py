@@ -322,7 +322,7 @@ def test_the_extra_for_a_booster_is_named(name: str, tmp_path: Path, monkeypatch
     for missing in ("xgboost", "lightgbm", "catboost"):
         monkeypatch.setitem(sys.modules, missing, None)
     (tmp_path / name).write_bytes(b"")
-    with pytest.raises(MissingExtra, match="install"):
+    with pytest.raises(MissingExtra, match=r"acex\[models\]"):
         load_model(tmp_path / name)
 
 

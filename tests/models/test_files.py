@@ -127,7 +127,7 @@ def test_an_onnx_model_without_labels_gives_numbers_and_says_so(tmp_path: Path) 
     regressor = RandomForestRegressor(3).fit(X, X[:, 0])
     loaded = load_model(saved_onnx(tmp_path / "m.onnx", regressor, X[:1].astype(np.float32)))
     assert_allclose(np.ravel(as_numeric(loaded)(X)), regressor.predict(X), atol=1e-5)
-    with pytest.raises(TypeError, match="labels"):
+    with pytest.raises(TypeError, match="ONNX .*no output for labels"):
         as_predict(loaded)
 
 
@@ -244,7 +244,7 @@ def test_garbage_is_no_model(name: str, tmp_path: Path) -> None:
 def test_a_missing_extra_is_named(name: str, needs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / name).write_bytes(b"")
     monkeypatch.setitem(sys.modules, needs, None)
-    with pytest.raises(MissingExtra, match="install") as caught:
+    with pytest.raises(MissingExtra, match=r"acex\[files\]") as caught:
         load_model(tmp_path / name)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 

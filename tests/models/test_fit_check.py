@@ -74,21 +74,21 @@ def test_columns_that_fit_are_let_pass(model: Any, data: Any, labels: Any) -> No
 )
 @pytest.mark.parametrize("labels", [OUTCOME, None])
 def test_the_outcome_left_among_the_columns_is_named(model: Any, labels: Any) -> None:
-    with pytest.raises(ValueError, match="data"):
+    with pytest.raises(ValueError, match="data also has 'y'"):
         refuse_misfit(model, NUMBERS.assign(y=OUTCOME), labels)
 
 
 def test_the_outcome_is_named_even_where_the_model_would_ignore_it() -> None:
     """It would ignore every change of it, and each would be paid for."""
-    with pytest.raises(ValueError, match="data"):
+    with pytest.raises(ValueError, match="data also has 'y', 'note'"):
         refuse_misfit(by_name(), MIXED.assign(y=OUTCOME, note="none"), None)
 
 
 def test_for_a_function_a_column_that_equals_the_labels_is_the_outcome() -> None:
-    with pytest.raises(ValueError, match="data"):
+    with pytest.raises(ValueError, match="'y' of data equals the outcomes"):
         acex.Explainer(no_query, NUMBERS.assign(y=OUTCOME), outcomes=OUTCOME)
     codes = (OUTCOME == "good").astype(float).to_numpy()
-    with pytest.raises(ValueError, match="data"):
+    with pytest.raises(ValueError, match="number 3 .*of data equals the outcomes"):
         acex.Explainer(no_query, np.column_stack([NUMBERS, codes]), outcomes=codes)
 
 
@@ -148,7 +148,7 @@ def test_where_there_are_no_names_the_number_of_columns_tells(data: Any) -> None
 
 def test_without_names_too_the_outcome_is_named() -> None:
     codes = (OUTCOME == "good").astype(int)
-    with pytest.raises(ValueError, match="data"):
+    with pytest.raises(ValueError, match="number 3 .*of data equals the outcomes"):
         refuse_misfit(fitted(NUMBERS.to_numpy()), np.column_stack([NUMBERS, codes]), codes)
 
 
