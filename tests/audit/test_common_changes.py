@@ -76,7 +76,7 @@ def test_a_small_budget_is_a_cap_and_answers_are_kept(tmp_path: Path) -> None:
     assert bank.asked - before == first.queries <= 10
     again = many.common_changes(budget=10)
     assert again.queries <= 10
-    with pytest.raises(ValueError, match="budget: .*got 0"):
+    with pytest.raises(ValueError, match=r"budget: .*got 0"):
         many.common_changes(budget=0)
 
 

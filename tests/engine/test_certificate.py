@@ -360,7 +360,7 @@ def test_a_column_that_is_left_out_leaves_only_a_salted_hash(tmp_path: Path) -> 
     back = acex.Explanation.from_json(one)
     assert back.plan.space.names == ["age", "debt"] and back.costs == e.costs
     assert [c.holds for c in verify(document).checks if c.promise == "cost"] == [None]
-    with pytest.raises(ValueError, match="^model: columns are redacted"):
+    with pytest.raises(ValueError, match=r"^model: columns are redacted"):
         verify(document, model=model)
 
 

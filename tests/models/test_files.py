@@ -127,7 +127,7 @@ def test_an_onnx_model_without_labels_gives_numbers_and_says_so(tmp_path: Path) 
     regressor = RandomForestRegressor(3).fit(X, X[:, 0])
     loaded = load_model(saved_onnx(tmp_path / "m.onnx", regressor, X[:1].astype(np.float32)))
     assert_allclose(np.ravel(as_numeric(loaded)(X)), regressor.predict(X), atol=1e-5)
-    with pytest.raises(TypeError, match="ONNX .*no output for labels"):
+    with pytest.raises(TypeError, match=r"ONNX .*no output for labels"):
         as_predict(loaded)
 
 

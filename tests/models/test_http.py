@@ -664,7 +664,7 @@ def test_what_is_missing_is_sent_as_null() -> None:
     with serving(labels) as server:
         asking(server.url).predict(rows)
         assert server.bodies[0]["rows"] == [[1.0, None, 3.0], [2.0, 2, None]]
-        with pytest.raises(ModelFailed, match="'input-0': .*missing values"):
+        with pytest.raises(ModelFailed, match=r"'input-0': .*missing values"):
             HttpModel(f"{server.url}/v2/models/m/infer", protocol="v2").predict(np.array([[np.nan]]))
 
 

@@ -51,7 +51,7 @@ def test_anything_with_predict_will_do() -> None:
 
 @pytest.mark.parametrize("model", [LinearRegression(), make_pipeline(StandardScaler(), LinearRegression())])
 def test_a_regressor_is_refused_with_advice(model: Any) -> None:
-    with pytest.raises(TypeError, match="labels"):
+    with pytest.raises(TypeError, match=r"(LinearRegression|Pipeline|Regressor\w*) .*not labels"):
         as_predict(model)
 
 
@@ -154,7 +154,7 @@ class WithProbabilities(SVC):  # type: ignore[misc]
 def test_probabilities_of_another_shape_are_none(answer: Any) -> None:
     client = Billed(LogisticRegression().fit(X, ["no", "no", "yes", "yes"]))
     client.predict_proba = lambda rows: np.array(answer)  # type: ignore[method-assign]
-    with pytest.raises(ModelFailed, match="labels"):
+    with pytest.raises(ModelFailed, match=r"probabilities of shape .*2 labels"):
         as_predict(client, scores=True)(X[:1])
 
 
@@ -268,7 +268,7 @@ def test_a_function_of_one_row_of_an_array_is_told_too() -> None:
 )
 def test_a_constraint_of_one_row_is_told_before_anything_is_asked(constraint: Any) -> None:
     asked: list[Any] = []
-    with pytest.raises(ValueError, match="rules: .*function of one row"):
+    with pytest.raises(ValueError, match=r"rules: .*function of one row"):
         acex.explain(asked.append, FRAME.iloc[0], data=FRAME, rules=[constraint])
     assert asked == []
 
