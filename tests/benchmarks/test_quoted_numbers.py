@@ -192,7 +192,7 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     (
         "docs/benchmark.md",
         "costs it on cmc (J {:.1f}, where `nearest` has {:.1f})",
-        lambda: by_data("J").loc["cmc", ["growing-spheres", "nearest"]].tolist(),
+        lambda: [by_data("J")[name]["cmc"] for name in ("growing-spheres", "nearest")],
     ),
     (
         "docs/benchmark.md",

@@ -174,12 +174,11 @@ class DaskExecutor:
         if isinstance(self._where, Client):
             return nullcontext(self._where)
         try:
-            client: Client = Client(
-                self._where.replace("dask://", "tcp://"), timeout=self.timeout, set_as_default=False
-            )
+            address = self._where.replace("dask://", "tcp://")
+            connected: AbstractContextManager[Client] = Client(address, timeout=self.timeout, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ExecutorFailed(f"No Dask scheduler answers at {self._where} ({error}).") from error
-        return client
+        return connected
 
     def _check(self, client: Client, ledger_file: Path | None) -> None:
         """Raise unless scheduler and workers have this acex and can open the ledger."""
