@@ -5,7 +5,7 @@
 Each experiment draws data, a model with two conditions that approves few, and two groups of 20 rejected
 rows. In the first three the groups are drawn at random: any difference comes from the order of work.
 
-    drawn   as `explain_many(by=...)` works: the order is drawn, each group spread evenly over it
+    drawn   as `explain_many` works: the order is drawn
     first   group x first, then group y
     alone   the same with Explainer(share_answers=False): nothing is shared, but a row queried before is free
     other   the order is drawn, and the rows of group y really are further from approval
@@ -48,7 +48,7 @@ def measure(job: Job) -> list[Line]:
     options: Any = {"target": "yes", "budget": BUDGET, "n_jobs": 1, "seed": job.seed, "progress": False}
     explainer = acex.Explainer(model, data, share_answers=job.method != "alone")
     if job.method in ("drawn", "other"):
-        groups = explainer.explain_many(rows, by=names, **options).summary().groups
+        groups = explainer.explain_many(rows, **options).summary(by=names).groups
         assert groups is not None
     else:
         lines = [

@@ -7,7 +7,7 @@ them, and a test compares the two.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from acex.arrays import Rows
 from acex.audit.feature_subsets import FeatureSubsets, find_feature_subsets
-from acex.audit.groups import By
 from acex.batch.explanations import Explanations
 from acex.engine import progress as progress_bars
 from acex.engine.blackbox import prices_of
@@ -344,8 +343,6 @@ class Explainer:
         strategy: Strategy | str = "feasible",
         queries_per_round: int = 1,
         seed: int | None = None,
-        ids: Sequence[Any] | None = None,
-        by: By | None = None,
         budget_total: int | None = None,
         n_jobs: int = -1,
         executor: Executor | None = None,
@@ -355,11 +352,8 @@ class Explainer:
 
         Args:
             X: the rows: a DataFrame, a 2-D array or a list of mappings.
-            ids: names of the rows, in tables, reports and the ledger; by default the index of X.
-            by: groups for `summary` to compare: a column of X, several, or values, one per row. Rows are then explained
-                in an order in which no group comes first, because rows learn from those before them.
             budget_total: how many rows may be sent to the model for all of them together, in this run and those that
-                it continues. A hard cap; rows without a counterfactual come first.
+                it continues. A hard cap, shared equally.
             n_jobs: processes on this machine; -1 for one per core, 1 for this process alone.
             executor: who does the work instead, such as `acex.DaskExecutor("tcp://host:8786")`.
             progress: a progress bar on stderr; by default when that is a terminal.
@@ -384,9 +378,7 @@ class Explainer:
             raise ValueError(f"budget_total: expected None or a whole number of at least 1, got {budget_total!r}.")
         if budget_total is not None or not isinstance(chosen, InProcess):
             self._share_ledger()
-        return Explanations(
-            self._planner, X, options, chosen, budget_total=budget_total, progress=progress, ids=ids, by=by
-        )
+        return Explanations(self._planner, X, options, chosen, budget_total=budget_total, progress=progress)
 
     def _share_ledger(self) -> None:
         """Move answers in memory to a temporary file that processes can share; it is deleted with its ledger."""

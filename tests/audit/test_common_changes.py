@@ -55,7 +55,7 @@ def test_common_changes_turn_as_many_rows_as_they_say() -> None:
     assert 1 <= len(common.changes) <= 3 and common.rows == 16
     rows = DATA[Bank()(DATA) == "rejected"].head(16)
     best = common.changes[0]
-    assert best.turned > 0 and best.tried >= best.fitting >= best.turned
+    assert best.turned > 0 and best.tried >= best.turned
     moved = rows.copy()
     for move in best.moves:
         moved[move.feature] = move.to if move.by is None else moved[move.feature] + move.by
@@ -76,7 +76,7 @@ def test_a_small_budget_is_a_cap_and_answers_are_kept(tmp_path: Path) -> None:
     assert bank.asked - before == first.queries <= 10
     again = many.common_changes(budget=10)
     assert again.queries <= 10
-    with pytest.raises(ValueError, match="budget"):
+    with pytest.raises(ValueError, match=r"budget: .*got 0"):
         many.common_changes(budget=0)
 
 
@@ -132,7 +132,7 @@ def test_the_share_of_a_change_is_the_one_that_is_known_by_hand() -> None:
     order = np.random.default_rng([0, 0x6C]).permutation(range(20)).tolist()
     fresh = [400 + 10 * i for i in order[10:]]
     true = sum(score + move.by >= 600 for score in fresh)
-    assert (change.tried, change.fitting, change.turned) == (10, 10, true)
+    assert (change.tried, change.turned) == (10, true)
     # The best of what was common: 0.9 of the counterfactuals go no further.
     far = sorted(changed["score"][1] - changed["score"][0] for changed in many.frame()["changes"])
     assert move.by >= np.quantile(far, 0.9) and turned_by_hand(move.by) >= 18

@@ -41,21 +41,26 @@ def explainer(asked: Any = decide, **settings: Any) -> acex.Explainer:
 
 def test_each_set_is_found_not_found_or_not_asked_for_and_says_so() -> None:
     subsets = explainer().feature_subsets(X, target="yes", freeze=["age"], budget=60, queries_each=10)
-    assert [e.features for e in subsets if len(e.features) == 1 and e.state == "found"] == [("income",)]
-    assert subsets["job"].state == "impossible" and subsets["debt"].state in ("not found", "impossible")
-    assert subsets[("job", "debt")].state == "found"
+    states = {e.features: e.state for e in subsets.entries}
+    assert states.pop(("debt",)) in ("not found", "impossible")
+    # A pair with income adds nothing, and age is frozen.
+    assert states == {("income",): "found", ("job",): "impossible", ("debt", "job"): "found"}
     assert subsets.n_queries <= 60
-    with pytest.raises(KeyError, match="age"):
-        subsets["age"]  # frozen
-    for entry in subsets:
+    for entry in subsets.entries:
         if entry.explanation is not None:  # nothing else was ever changed
             asked = entry.explanation.trace
             others = [name for name in DATA.columns if name not in entry.features]
             assert (asked[others] == asked[others].iloc[0]).all(axis=None)
             assert entry.explanation.label_after in (None, "yes")
-    assert subsets.frame()["state"].tolist() == [e.state for e in subsets]
+    assert subsets.frame()["state"].tolist() == [e.state for e in subsets.entries]
     assert "income is enough alone" in str(subsets).lower()
-    assert "asked and not found" in subsets.to_html() or "every plausible value" in subsets.to_html()
+    assert "all 1 plausible changes were asked" in subsets.to_html()
+
+
+def test_a_feature_without_a_plausible_change_is_not_called_asked() -> None:
+    subsets = explainer().feature_subsets(X, target="yes", rules=["job == 'cook'"], budget=30, max_features=1)
+    [job] = [e for e in subsets.entries if e.features == ("job",)]
+    assert (job.state, job.asked, job.words) == ("impossible", 0, "no: no plausible change")
 
 
 def test_the_budget_is_for_all_sets_and_the_rest_is_not_asked() -> None:
@@ -68,13 +73,13 @@ def test_the_budget_is_for_all_sets_and_the_rest_is_not_asked() -> None:
     subsets = explainer(seller).feature_subsets(X, target="yes", budget=7, queries_each=4)
     assert len(bill) == len(set(bill)) == subsets.n_queries <= 7
     assert "not asked" in subsets.frame()["state"].tolist()
-    assert [e.asked for e in subsets if e.state == "not asked"][-1] == 0
+    assert [e.asked for e in subsets.entries if e.state == "not asked"][-1] == 0
     assert "were not asked for" in subsets.summary
 
 
 def test_a_row_that_is_already_as_wanted_has_none() -> None:
     subsets = explainer().feature_subsets(X | {"income": 5000}, target="yes")
-    assert len(subsets) == 0 and subsets.n_queries == 1 and "Nothing to change" in str(subsets)
+    assert subsets.entries == () and subsets.n_queries == 1 and "Nothing to change" in str(subsets)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +135,7 @@ def test_a_command_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "income" in done.stdout and "yes" in done.stdout
     assert "income" in Path("subsets.html").read_text(encoding="utf-8")
     written = json.loads(run(*words, "--budget", 12, "--max-features", 1, "--json").stdout)["feature_subsets"]
+    assert {line["cost"] is None for line in written if line["state"] != "found"} == {True}
     assert written[0]["features"] == ["income"] and written[0]["counterfactual"]["income"] >= 4500
     assert run(*words, "--freeze", "income", "--budget", 6, "--max-features", 1).exit_code == 1
     assert run(*words, "--max-features", 9).exit_code == 2

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import acex
-from acex.audit.verify import Check, Verified, verify
+from acex.audit.verify import Check, Verified, n_queries, verify
 from acex.engine.certificate import certified, parsed
 from toys import high as label
 
@@ -202,10 +205,67 @@ def test_what_cannot_be_recomputed_is_listed_as_stated() -> None:
         ("positions", [99]),
     ],
 )
-def test_a_malformed_document_fails_without_a_traceback(name: str, value: Any) -> None:
+def test_a_malformed_document_cannot_be_read(name: str, value: Any) -> None:
     document = json.loads(text("label")) | {name: value}
     del document["certificate"]
-    assert not verify(parsed(certified(document))).holds
+    with pytest.raises(ValueError, match="cannot be read as an explanation"):
+        verify(parsed(certified(document)))
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of all nodes of a document."""
+    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [path, *(place for key, child in children for place in places(child, (*path, key)))]
+
+
+def nested(depth: int, key: str | None) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value] if key is None else {key: value}
+    return value
+
+
+STRANGE: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from([None, True, -1, 0, 10**30, 10**5000, 1.5, float("nan"), float("inf"), "", "x", "=1+1", "1e999"]),
+    st.sampled_from([[], {}, [[]], [None], {"x": 1}, [1, 2, 3], {"name": "a", "kind": "number"}]),
+    st.builds(nested, st.integers(400, 900), st.sampled_from([None, "features", "x"])),
+)
+CHANGES = st.lists(st.tuples(st.integers(0, 10**6), st.one_of(STRANGE, st.just("delete"))), min_size=1, max_size=2)
+
+
+@given(st.sampled_from(["label", "between", "noise"]), CHANGES)
+@settings(max_examples=200, deadline=None)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_any_document_is_verified_or_raises_a_value_error(case: str, changes: list[tuple[int, Any]]) -> None:
+    document = json.loads(text(case))
+    everywhere = places(document)
+    for place, new in changes:
+        path, parent = everywhere[place % len(everywhere)], document
+        try:
+            for key in path[:-1]:
+                parent = parent[key]
+            if new == "delete" and path:
+                del parent[path[-1]]
+            elif path:
+                parent[path[-1]] = new
+            else:
+                document = new
+        except (LookupError, TypeError):  # the first change took the second place away
+            continue
+    with suppress(ValueError, RecursionError):  # then `verify` gets what no file can hold
+        document = parsed(json.dumps(document))
+    n_queries(document)
+    try:
+        verified = verify(document)
+    except ValueError:
+        return
+    assert isinstance(verified, Verified) and isinstance(verified.holds, bool)
+
+
+def test_deep_nesting_cannot_be_read() -> None:
+    for depth in (400, 900, 20_000):
+        with pytest.raises(ValueError, match="cannot be read as an explanation"):
+            verify(json.loads(text("label")) | {"settings": nested(depth, "settings")})
 
 
 def test_numbers_that_another_machine_rounds_otherwise_are_the_same_and_others_are_not() -> None:

@@ -137,9 +137,7 @@ def test_another_version_is_reported_at_once(
 ) -> None:
     monkeypatch.setattr("acex.batch.executors.__version__", "9.9")
     many = explainer(str(tmp_path / "ledger.db"), Seller(bill)).explain_many(LOW, executor=acex.DaskExecutor(client))
-    with pytest.raises(
-        acex.ExecutorFailed, match=r"The (scheduler|worker tcp://\S+) has acex 0\..*, and this is acex 9\.9"
-    ):
+    with pytest.raises(acex.ExecutorFailed, match=r"has acex 0\..*, and this is acex 9\.9"):
         many.frame()
     assert bill.lines() == []
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import acex
+from acex.batch.results import write_parquet
 from acex.ledger.maintenance import check
 from acex.spreadsheets import read_csv, write_xlsx
 
@@ -25,15 +26,16 @@ DATA = pd.DataFrame(
     }
 )
 IDS = ["A-1", "=2+3", "C\x1b3", "D-4"]
+ROWS = DATA.iloc[[3, 7, 11, 39]].set_axis(IDS)
 
 
 def model(rows: pd.DataFrame) -> list[str]:
     return ["yes" if income > 2000 else "no" for income in rows["income"]]
 
 
-def explained(rows: pd.DataFrame = DATA.iloc[[3, 7, 11, 39]], **options: Any) -> acex.Explanations:
+def explained(rows: pd.DataFrame = ROWS, **options: Any) -> acex.Explanations:
     explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=options.pop("ledger", None))
-    options = {"target": "yes", "budget": 12, "n_jobs": 1, "ids": IDS, **options}
+    options = {"target": "yes", "budget": 12, "n_jobs": 1, **options}
     return explainer.explain_many(rows, **options)
 
 
@@ -55,35 +57,19 @@ def test_the_table_has_for_every_feature_what_it_is_what_it_would_be_and_the_ste
             assert step == pytest.approx(steps.get(name, 0.0))
 
 
-def test_counterfactuals_have_the_columns_and_dtypes_of_the_data() -> None:
-    many = explained()
-    found = many.counterfactuals()
-    assert found.index.tolist() == IDS[:3]
-    pd.testing.assert_series_equal(found.dtypes, DATA.dtypes)
-    assert model(found) == ["yes"] * 3
-    for i in range(3):
-        assert found.iloc[i].tolist() == many[i].counterfactual.tolist()
-    beyond = explained(DATA.iloc[[3]].assign(debt=np.float32(1.01)), ids=["B"], freeze=["debt"]).counterfactuals()
-    assert beyond["debt"].tolist() == [np.float32(1.01)]
-    none = explained(DATA.iloc[[39]], ids=["Z"]).counterfactuals()
-    assert none.empty
-    pd.testing.assert_series_equal(none.dtypes, DATA.dtypes)
-
-
 def test_rows_of_an_array_have_tables_too() -> None:
     X = np.random.default_rng(0).normal(size=(50, 2))
     explainer = acex.Explainer(lambda rows: (rows[:, 0] > 1).astype(int), X)
     many = explainer.explain_many(X[X[:, 0] < 0][:3], budget=8, n_jobs=1)
     assert many.table()["x1 before"].tolist() == X[X[:, 0] < 0][:3, 1].tolist()
-    assert many.counterfactuals().columns.tolist() == ["x0", "x1"]
 
 
 def test_every_file_holds_the_table_and_no_formula(tmp_path: Path) -> None:
     many = explained()
     table = many.table()
-    many.to_csv(tmp_path / "t.csv")
-    many.to_xlsx(tmp_path / "t.xlsx")
-    many.to_parquet(tmp_path / "t.parquet")
+    many.save(tmp_path / "t.csv")
+    many.save(tmp_path / "t.xlsx")
+    many.save(tmp_path / "t.parquet")
     text = (tmp_path / "t.csv").read_text(encoding="utf-8")
     cells = [cell for line in text.splitlines() for cell in line.split(",")]
     assert not [cell for cell in cells if cell.lstrip('"').startswith(("=", "@", "\x1b"))]
@@ -115,21 +101,27 @@ def test_without_openpyxl_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tm
     for name in ("openpyxl", "openpyxl.workbook"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(acex.MissingExtra, match=r"acex\[xlsx\]"):
-        explained(DATA.iloc[[39]], ids=["Z"]).to_xlsx(tmp_path / "t.xlsx")
+        explained(DATA.iloc[[39]]).save(tmp_path / "t.xlsx")
 
 
-@pytest.mark.parametrize(
-    ("ids", "words"),
-    [(["a"], "got 1"), (["a", "b", None, "c"], "row 2 is missing"), (["a", "1", 1, "c"], "1 is repeated")],
-)
-def test_ids_that_do_not_tell_rows_apart_are_refused(ids: list[Any], words: str) -> None:
-    with pytest.raises(ValueError, match=f"ids: .*{words}"):
-        explained(ids=ids)
+def test_a_file_of_another_kind_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    many = explained()
+    with pytest.raises(ValueError, match=r"'t\.ods'"):
+        many.save("t.ods")
+    assert "0 done" in repr(many)
+
+
+def test_values_of_several_types_are_texts_in_a_parquet_file(tmp_path: Path) -> None:
+    table = pd.DataFrame({"mixed": [1, "a", None], "whole": [1, 2, None]}, dtype=object)
+    write_parquet(table, tmp_path / "t.parquet")
+    back = pd.read_parquet(tmp_path / "t.parquet")
+    assert back["mixed"].tolist()[:2] == ["1", "a"] and back["mixed"].isna().tolist() == [False, False, True]
+    assert back["whole"].tolist()[:2] == [1, 2]
 
 
 def test_names_reach_the_ledger_also_those_of_rows_that_are_the_same(tmp_path: Path) -> None:
-    rows = DATA.iloc[[3, 3, 7]]
-    many = explained(rows, ids=["ann", "bob", 12], ledger=tmp_path / "l.db")
+    rows = DATA.iloc[[3, 3, 7]].set_axis(["ann", "bob", 12])
+    many = explained(rows, ledger=tmp_path / "l.db")
     assert [e.settings["id"] for e in many] == ["ann", "bob", 12]
     with acex.Ledger(tmp_path / "l.db") as ledger:
         recorded = ledger.tables.explanations("m")
@@ -138,6 +130,6 @@ def test_names_reach_the_ledger_also_those_of_rows_that_are_the_same(tmp_path: P
 
 
 def test_rows_without_names_get_none_in_the_ledger(tmp_path: Path) -> None:
-    list(explained(DATA.iloc[[3]].reset_index(drop=True), ids=None, ledger=tmp_path / "l.db"))
+    list(explained(DATA.iloc[[3]].reset_index(drop=True), ledger=tmp_path / "l.db"))
     with acex.Ledger(tmp_path / "l.db") as ledger:
         assert ledger.tables.explanations("m")["names"].tolist() == [""]

@@ -218,7 +218,7 @@ def test_a_request_that_outlives_its_lease_is_not_sent_by_others(tmp_path: Path)
 def test_a_claim_without_a_lease_is_waited_for_as_long_as_a_lease(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db", lease=0.05)
     ledger.claim("model", [Question(canonical(frame(1.0))[0])], holder="laboratory")
-    with pytest.raises(LedgerFailed, match="laboratory"):
+    with pytest.raises(LedgerFailed, match="claimed by laboratory"):
         box_of(Sign(), ledger, budget=5).ask(frame(1.0))
 
 

@@ -134,7 +134,7 @@ def test_rows_that_wait_are_told(tmp_path: Path) -> None:
             ROW, queries_per_round=3
         )
         first = session.ask()
-        with pytest.raises(ValueError, match="answer"):
+        with pytest.raises(ValueError, match="'bank-1' has no answer"):
             load_explanation(ledger, session.identity)
         assert first is not None
         session.tell(first, model(first))

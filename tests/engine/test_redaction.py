@@ -20,6 +20,7 @@ from acex.audit.verify import verify
 from acex.engine.redaction import redacted
 from acex.show.html import index_page
 from acex.show.pages import without
+from acex.spreadsheets import write_csv
 from commands import run
 from html_pages import FIELDS
 
@@ -110,7 +111,7 @@ def everything(gone: list[str]) -> dict[str, str]:
         "index": index_page([("a.html", without(e, gone))]),
         "text": str(without(e, gone)) + " ".join(without(e, gone).sentences()),
         "batch json": many.to_json(redact=gone),
-        "csv": many.to_csv(redact=gone),
+        "csv": write_csv(many.table(redact=gone)),
         "frame": many.frame(redact=gone).to_string(max_colwidth=None),
         "summary": str(many.summary(redact=gone)) + many.summary(redact=gone).not_found.to_string(),
     }

@@ -112,7 +112,7 @@ def test_on_a_full_disk_a_process_does_not_wait_for_its_own_claim(
     monkeypatch.setattr(Database, "write", failing)
     with pytest.raises((acex.ModelFailed, LedgerFailed)):
         explain(broken, ledger)
-    with pytest.raises(LedgerFailed, match="full"):
+    with pytest.raises(LedgerFailed, match="disk is full"):
         explain(model, ledger)
     full.clear()
     monkeypatch.setattr(Ledger, "wait", lambda *_, **__: pytest.fail("it waits for its own claim"))

@@ -144,7 +144,7 @@ def test_labels_survive_being_written(label: Any) -> None:
 def test_what_is_no_label_is_refused_and_nothing_is_written(label: Any) -> None:
     ledger = MemoryLedger()
     ledger.claim(MODEL, questions(1, 2))
-    with pytest.raises(TypeError, match="finite"):
+    with pytest.raises(TypeError, match=r"finite number.*got "):
         ledger.record(MODEL, rows(1, 2), ["good", label])
     assert ledger.answers(MODEL) == []
 
@@ -506,7 +506,7 @@ def test_a_question_asked_again_keeps_its_place_and_what_it_could_see(kept: Ledg
 def test_a_question_of_an_explanation_that_changes_its_mind_is_refused(kept: Ledger) -> None:
     kept.begin("e", MODEL, factual={}, settings={})
     kept.claim(MODEL, [Question("[1]", position=0)], explanation="e")
-    with pytest.raises(LedgerFailed, match="explanation"):
+    with pytest.raises(LedgerFailed, match="question 0 of explanation e "):
         kept.claim(MODEL, [Question("[2]", position=0)], explanation="e")
     assert charged(kept) == 1
     with pytest.raises(ValueError, match="needs its position"):
@@ -555,7 +555,7 @@ def test_a_model_keeps_its_features(ledger: BaseLedger) -> None:
     ledger.register(MODEL, description="loans of 2030", features=["age", "job"])
     ledger.register(MODEL)
     ledger.register(MODEL, features=["age", "job"])
-    with pytest.raises(ValueError, match="features"):
+    with pytest.raises(ValueError, match=r"'loans-v1' .*\['age', 'job'\]"):
         ledger.register(MODEL, features=["job", "age"])
     assert ledger.account(MODEL).description == "loans of 2030"
 
@@ -649,9 +649,9 @@ def test_a_ledger_in_memory_does_not_travel() -> None:
 
 @pytest.mark.parametrize("where", ["mysql://host/db", "postgresql://host:port/db"])
 def test_a_url_of_something_else_is_refused(where: str) -> None:
-    with pytest.raises(ValueError, match="ledger"):
+    with pytest.raises(ValueError, match=r"^ledger: "):
         Ledger(where)
-    with pytest.raises(TypeError, match="ledger"):
+    with pytest.raises(TypeError, match=r"ledger .*got int"):
         Ledger(7)  # type: ignore[arg-type]
 
 

@@ -29,7 +29,7 @@ def model(rows: pd.DataFrame) -> Any:
 def filled(path: Path | str, names: tuple[str, ...] = ("ann", "bob", "cyd")) -> pd.DataFrame:
     rows = DATA[DATA["a"] < 0].sort_values("b", key=abs).head(len(names))
     explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=path)
-    explainer.explain_many(rows, ids=names, target="high", budget=7, n_jobs=1).frame()
+    explainer.explain_many(rows.set_axis(names), target="high", budget=7, n_jobs=1).frame()
     explainer.ledger.close()
     return rows
 
@@ -91,9 +91,9 @@ def test_what_stays_goes_on_and_costs_nothing_again(address: str) -> None:
     with Ledger(path) as ledger:
         purge(ledger, named=["ann"])
     explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=path)
-    again = explainer.explain_many(rows.iloc[1:], ids=["bob", "cyd"], target="high", budget=7, n_jobs=1)
+    again = explainer.explain_many(rows.iloc[1:].set_axis(["bob", "cyd"]), target="high", budget=7, n_jobs=1)
     assert sum(e.n_queries for e in again) == 0
-    fresh = explainer.explain_many(rows.iloc[:1], ids=["ann"], target="high", budget=7, n_jobs=1)
+    fresh = explainer.explain_many(rows.iloc[:1].set_axis(["ann"]), target="high", budget=7, n_jobs=1)
     assert fresh[0].outcome == "found" and fresh[0].n_queries > 0
 
 
@@ -101,7 +101,7 @@ def test_a_row_that_is_also_another_person_s_only_loses_the_name(address: str) -
     path = address
     row = DATA[DATA["a"] < 0].iloc[[0, 0]]
     explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=path)
-    explainer.explain_many(row, ids=["ann", "bob"], target="high", budget=5, n_jobs=1).frame()
+    explainer.explain_many(row.set_axis(["ann", "bob"]), target="high", budget=5, n_jobs=1).frame()
     assert isinstance(explainer.ledger, acex.Ledger)
     deleted = purge(explainer.ledger, named=["ann"])
     assert (deleted.explanations, deleted.rows, deleted.in_use) == (0, 0, 1)

@@ -199,7 +199,7 @@ def test_a_migration_that_is_killed_or_fails_has_changed_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(schema, "_create_identity", full)
-        with pytest.raises(LedgerFailed, match="full"):
+        with pytest.raises(LedgerFailed, match="disk is full"):
             Ledger(path)
     assert contents(path) == before
     with Ledger(path) as ledger:

@@ -134,7 +134,7 @@ def test_a_ledger_in_memory_says_that_a_fork_has_lost_it() -> None:
     ledger = MemoryLedger()
 
     def child() -> None:
-        with pytest.raises(LedgerFailed, match="belongs"):
+        with pytest.raises(LedgerFailed, match="memory belongs to the process"):
             ledger.claim(MODEL, questions(1))
 
     assert in_a_fork(child) == 0

@@ -317,7 +317,7 @@ def test_outputs_that_do_not_say_what_they_decide_are_refused(
 @pytest.mark.parametrize("name", ["m.pt", "m.pth", "M.PT"])
 def test_a_torch_file_is_refused_with_the_reason(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"")
-    with pytest.raises(ValueError, match="name"):
+    with pytest.raises(ValueError, match=r"(?i)m\.pth?: .*pickle"):
         load_model(tmp_path / name, allow_pickle=True)
 
 
@@ -326,7 +326,7 @@ def test_the_extra_for_a_booster_is_named(name: str, tmp_path: Path, monkeypatch
     for missing in ("xgboost", "lightgbm", "catboost"):
         monkeypatch.setitem(sys.modules, missing, None)
     (tmp_path / name).write_bytes(b"{}")
-    with pytest.raises(MissingExtra, match="install"):
+    with pytest.raises(MissingExtra, match=r"acex\[models\]"):
         load_model(tmp_path / name)
 
 

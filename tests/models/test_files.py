@@ -128,7 +128,7 @@ def test_an_onnx_model_without_labels_gives_numbers_and_says_so(tmp_path: Path) 
     regressor = RandomForestRegressor(3).fit(X, X[:, 0])
     loaded = load_model(saved_onnx(tmp_path / "m.onnx", regressor, X[:1].astype(np.float32)))
     assert_allclose(np.ravel(as_numeric(loaded)(X)), regressor.predict(X), atol=1e-5)
-    with pytest.raises(TypeError, match="labels"):
+    with pytest.raises(TypeError, match=r"ONNX .*no output for labels"):
         as_predict(loaded)
 
 
@@ -225,7 +225,7 @@ def test_the_id_of_a_file_is_the_hash_of_its_content(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spec", ["model", "model.csv", "module:", "", "m.h5"])
 def test_what_names_no_model_is_refused_with_what_would(spec: str) -> None:
-    with pytest.raises(ValueError, match="name"):
+    with pytest.raises(ValueError, match=r"is not a model: .*module:name"):
         load_model(spec)
 
 
@@ -314,7 +314,7 @@ def test_an_onnx_file_cannot_read_other_files(tmp_path: Path, monkeypatch: pytes
 def test_a_missing_extra_is_named(name: str, needs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / name).write_bytes(b"x")
     monkeypatch.setitem(sys.modules, needs, None)
-    with pytest.raises(MissingExtra, match="install") as caught:
+    with pytest.raises(MissingExtra, match=r"acex\[files\]") as caught:
         load_model(tmp_path / name)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 

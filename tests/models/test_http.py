@@ -135,7 +135,7 @@ def test_waits_double_up_to_a_minute(waits: list[float]) -> None:
 def test_a_refused_connection_is_tried_again(waits: list[float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(ModelFailed, match="reached") as caught:
+    with pytest.raises(ModelFailed, match="/score cannot be reached") as caught:
         asking(f"http://127.0.0.1:{port}/score").predict(ROWS)
     assert waits == [0.5, 1.0, 2.0, 4.0]
     assert not caught.value.charged
@@ -200,7 +200,7 @@ def test_what_may_have_been_charged_is_sent_once(deed: Deed, message: str, waits
 @pytest.mark.parametrize("deed", [drip_body, drip_headers], ids=["body", "headers"])
 def test_a_server_that_drips_is_left_at_the_timeout(deed: Deed) -> None:
     with serving(deed) as server:
-        with pytest.raises(ModelFailed, match="charged") as caught:
+        with pytest.raises(ModelFailed, match=r"0\.5 seconds.*may have been charged") as caught:
             asking(server.url, timeout=0.5).predict(ROWS)
         assert len(server.bodies) == 1
         assert caught.value.in_doubt == 5
@@ -225,7 +225,7 @@ def test_an_endless_body_is_cut_while_it_is_read(start: bytes, monkeypatch: pyte
 def test_an_endless_rejection_is_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "ANSWER_LIMIT", 1_000_000)
     with serving(pours(UNTIL_CLOSED % b"401 Unauthorized")) as server:
-        with pytest.raises(ModelFailed, match="answered") as caught:
+        with pytest.raises(ModelFailed, match="/score answered 401") as caught:
             asking(server.url).predict(ROWS)
         assert not caught.value.charged
 
@@ -392,7 +392,10 @@ def test_a_label_with_a_secret_is_refused_and_not_stored(
     monkeypatch.setenv("MY_TOKEN", f"Bearer {TOKEN}")
     with serving(says(200, json.dumps({"labels": [label]}))) as server:
         model = asking(server.url, headers_from_env={"Authorization": "MY_TOKEN"}, retries=0)
-        with acex.Ledger(tmp_path / "answers.db") as ledger, pytest.raises(ModelFailed, match="secret") as caught:
+        with (
+            acex.Ledger(tmp_path / "answers.db") as ledger,
+            pytest.raises(ModelFailed, match="headers_from_env") as caught,
+        ):
             BlackBox(acex.Model(model), ledger, 10).ask(ROWS[:1])
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert TOKEN not in f"{caught.value} {vars(caught.value)}" and TOKEN.encode() not in written
@@ -632,7 +635,7 @@ def test_what_is_missing_is_sent_as_null() -> None:
     with serving(labels) as server:
         asking(server.url).predict(rows)
         assert server.bodies[0]["rows"] == [[1.0, None, 3.0], [2.0, 2, None]]
-        with pytest.raises(ModelFailed, match="missing"):
+        with pytest.raises(ModelFailed, match=r"'input-0': .*missing values"):
             HttpModel(f"{server.url}/v2/models/m/infer", protocol="v2").predict(np.array([[np.nan]]))
 
 

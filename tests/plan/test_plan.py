@@ -157,7 +157,7 @@ def test_notes_and_endings_come_back_from_json() -> None:
     note = Note(3, 1.5, True, 0.9, 2, 10.0, 0.4)
     assert Note.from_dict(json.loads(json.dumps(note.to_dict()))) == note
     for ending in (
-        Ending("found", "settled", (3, 5), (0.7, 0.8), 1.25, (acex.Remark("a", "b"),)),
+        Ending("found", "settled", (3, 5), (0.7, 0.8), (acex.Remark("a", "b"),)),
         Ending("failed", error="no"),
     ):
         assert Ending.from_dict(json.loads(json.dumps(ending.to_dict()))) == ending

@@ -131,5 +131,5 @@ def test_what_is_wrong_with_a_range_is_said(make: Any, words: str) -> None:
 
 @pytest.mark.parametrize("wanted", [np.nan, pd.NA, ["a", None]])
 def test_a_missing_value_is_not_a_label(wanted: Any) -> None:
-    with pytest.raises(ValueError, match="target"):
+    with pytest.raises(ValueError, match="target: a missing value"):
         Target.of(wanted)

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from acex.arrays import FloatArray
 from acex.search import penalty
-from acex.search.maximise import Proposal, best_acceptable
+from acex.search.maximise import Scored, best_acceptable
 from acex.search.penalty import Penalty
 from acex.search.problem import History, Problem, Query
 from acex.search.search import Search
@@ -43,11 +43,10 @@ def test_a_round_ends_when_the_best_point_is_within_epsilon_of_the_last(
     near = last.point + np.array([step, 0.0]) * search.problem.scale.deviations
     far = PLANE.high - last.point
 
-    def maximise(*args: Any) -> Proposal | None:
+    def maximise(*args: Any) -> Scored | None:
         """The nearer point if it may be proposed."""
         candidates = np.stack([near, far])
-        found = best_acceptable(candidates, np.array([2.0, 1.0]), args[-1])
-        return None if found is None else Proposal(*found, exhaustive=False)
+        return best_acceptable(candidates, np.array([2.0, 1.0]), args[-1])
 
     monkeypatch.setattr(penalty, "maximise", maximise)
     query = search.ask()

@@ -13,8 +13,7 @@ import pytest
 import acex
 from acex.search.problem import History, Problem, Query, Stop
 from acex.search.search import STRATEGIES, as_strategy
-from acex.search.strategy import Strategy, best_cost
-from problems import answered, problem
+from acex.search.strategy import Strategy
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,6 @@ class RowByRow(Strategy):
         rows = problem.projected[np.argsort(problem.cost(problem.projected), kind="stable")]
         rows = rows[problem.admissible(rows, history.asked)]
         return Query(rows[0], "next row") if len(rows) else Stop("exhausted")
-
-    def expected_saving(self, problem: Problem, history: History) -> float:
-        return best_cost(problem, history)
 
 
 DATA = pd.DataFrame({"income": np.arange(1000, 5000, 100), "debt": np.linspace(0, 1, 40)})
@@ -93,13 +89,3 @@ def test_another_revision_or_setting_is_another_explanation(monkeypatch: pytest.
 def test_what_is_no_strategy_is_refused_with_those_there_are(said: object) -> None:
     with pytest.raises(ValueError, match="'feasible'"):
         as_strategy(said)
-
-
-@pytest.mark.parametrize("strategy", [acex.Feasible(), acex.Penalty(n0=5, sobol=64)])
-def test_one_more_query_is_worth_a_share_of_the_best_cost(strategy: Strategy) -> None:
-    p = problem()
-    history = answered(p)
-    good = history.X[history.is_hit & p.plausible(history.X)]
-    assert best_cost(p, history) == p.cost(good).min()
-    assert 0 < strategy.expected_saving(p, history) < best_cost(p, history)
-    assert strategy.expected_saving(p, history.until(1)) == np.inf  # nothing is found yet

@@ -52,7 +52,7 @@ def test_gaps_in_an_array_are_left_out_too() -> None:
 def test_a_table_without_a_whole_row_says_where_the_gaps_are() -> None:
     data = people()
     data["income"] = np.nan
-    with pytest.raises(ValueError, match="data"):
+    with pytest.raises(ValueError, match="data has a gap: income 60"):
         acex.explain(rule, people().iloc[0], data=data)
 
 
@@ -163,7 +163,7 @@ def test_what_stands_for_others_is_a_category_of_the_column() -> None:
         ValueError, match="'job': other must be one of the categories, 'clerk', 'cook', 'other', got 'x'"
     ):
         Space.infer(JOBS).adjust(other={"job": "x"})
-    with pytest.raises(ValueError, match="other"):
+    with pytest.raises(ValueError, match=r"other\['x'\]"):
         Space.infer(JOBS).adjust(other={"x": "other"})
 
 

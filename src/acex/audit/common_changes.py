@@ -10,7 +10,7 @@ AReS and GLOBE-CE the answer is about many rows; unlike these it needs only labe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
@@ -52,18 +52,15 @@ class Move(NamedTuple):
 Moves: TypeAlias = tuple[Move, ...]
 
 
-@dataclass(frozen=True)
-class CommonChange:
+class CommonChange(NamedTuple):
     """A change, and its effect on rows that had no part in its choice.
 
     Attributes:
-        tried: how many rows. fitting: those it could be applied to. turned: those that then got the label wanted.
-        cost: the median cost of those turned.
+        tried: how many rows. turned: those that then got the label wanted. cost: the median cost of those turned.
     """
 
     moves: Moves
     tried: int
-    fitting: int
     turned: int
     cost: float
 
@@ -91,9 +88,9 @@ class CommonChanges:
         return replace(self, changes=tuple(shown))
 
     def frame(self) -> pd.DataFrame:
-        """A line for each change: change, tried, fitting, turned, share, low, high, cost."""
-        columns = ["change", "tried", "fitting", "turned", "share", "low", "high", "cost"]
-        lines = [(c.words(), c.tried, c.fitting, c.turned, *c.share, c.cost) for c in self.changes]
+        """A line for each change: change, tried, turned, share, low, high, cost."""
+        columns = ["change", "tried", "turned", "share", "low", "high", "cost"]
+        lines = [(c.words(), c.tried, c.turned, *c.share, c.cost) for c in self.changes]
         return pd.DataFrame(lines, columns=pd.Index(columns))
 
     def __str__(self) -> str:
@@ -111,12 +108,7 @@ class CommonChanges:
     __repr__ = __str__
 
 
-class RowToTurn(NamedTuple):
-    """A row to be turned: its plan, and the same as a search sees it."""
-
-    plan: Plan
-    problem: Problem
-    before: Any  # its label
+RowToTurn: TypeAlias = tuple[Plan, Problem, Any]  # its plan, the same as a search sees it, and its label
 
 
 def find_common_changes(
@@ -135,20 +127,23 @@ def find_common_changes(
         return CommonChanges((), len(rows), 0)
     row = cache(row)
     first = order[: max(min(box.budget // 2 // len(options), len(order) // 2), 1)]
-    turned = {
-        moves: {i for i, cost in zip(first, _tried(moves, first, row, box), strict=False) if np.isfinite(cost)}
-        for moves in options
-    }
+    turned = {}
+    for moves in options:
+        costs = _costs(moves, first, row, box)
+        turned[moves] = {i for i, cost in zip(first, costs, strict=False) if np.isfinite(cost)}
     chosen: list[Moves] = []
-    while len(chosen) < count:
+    while len(chosen) < count:  # the change that turns most rows which no change so far turns
         known = set[int]().union(*(turned[moves] for moves in chosen))
         best = max(options, key=lambda m: (len(turned[m] - known), len(turned[m]), -len(m)))
         if best in chosen or (chosen and turned[best] <= known):
             break
         chosen.append(best)
-    rest = order[len(first) :] or first
     each = max((box.budget - box.n_queries) // len(chosen), 0)
-    measured = [_measured(moves, rest, row, box, each) for moves in chosen]
+    measured = []
+    for moves in chosen:
+        costs = _costs(moves, order[len(first) :] or first, row, box, each)
+        hits = [cost for cost in costs if np.isfinite(cost)]
+        measured.append(CommonChange(moves, len(costs), len(hits), float(np.median(hits)) if hits else np.nan))
     measured.sort(key=lambda change: (-change.share.value, change.cost))
     return CommonChanges(tuple(change for change in measured if change.tried), len(rows), box.n_queries)
 
@@ -192,49 +187,41 @@ def _move(space: Space, name: str, way: Any, steps: Sequence[Mapping[str, float]
     return Move(name, far if way else -far)
 
 
-def _tried(moves: Moves, rows: Sequence[int], row: Callable[[int], RowToTurn], box: BlackBox) -> Iterator[float]:
-    """For each row the cost if the change turns it, infinity if not, NaN if it cannot be applied.
+def _costs(
+    moves: Moves, rows: Sequence[int], row: Callable[[int], RowToTurn], box: BlackBox, budget: float = np.inf
+) -> list[float]:
+    """For each row the cost if the change turns it, else infinity, also where it cannot be applied.
 
     Ends where the budget does.
     """
+    costs: list[float] = []
+    sent = box.n_queries
     for i in rows:
         plan, problem, before = row(i)
         x = problem.factual.copy()
         for move in moves:
             j = plan.space.index(move.feature)
             x[j] = plan.space.held[j].codes(pd.Series([move.to]))[0] if move.by is None else x[j] + move.by
-        point = plan.space.snap(x[None])[0] if _within(plan.space, x) else x
-        if not _fits(problem, point):
-            yield np.nan
-            continue
-        sent = plan.space.decode(point[None])
-        if box.affordable(canonical(sent)) < 1:
-            return
-        [answer] = box.ask(sent)
-        hit = plan.target.is_hit(value_of(answer, plan.target), before)
-        yield float(problem.cost(point[None])[0]) if hit else np.inf
-
-
-def _within(space: Space, x: FloatArray) -> bool:
-    return bool((((x >= space.low) & (x <= space.high)) | space.is_gap(x)).all())
-
-
-def _fits(problem: Problem, x: FloatArray) -> bool:
-    """Is this another row than the factual, and a plausible one within the constraints?"""
-    if np.array_equal(x, problem.factual) or not _within(problem.region.space, x):
-        return False
-    return bool(problem.region.contains(x[None])[0] and problem.plausible(x[None])[0])
-
-
-def _measured(
-    moves: Moves, rows: Sequence[int], row: Callable[[int], RowToTurn], box: BlackBox, budget: int
-) -> CommonChange:
-    costs: list[float] = []
-    sent = box.n_queries
-    for cost in _tried(moves, rows, row, box):
+        cost = np.inf
+        if _is_within(plan.space, x) and _fits(problem, point := plan.space.snap(x[None])):
+            asked = plan.space.decode(point)
+            if box.affordable(canonical(asked)) < 1:
+                break
+            [answer] = box.ask(asked)
+            if plan.target.is_hit(value_of(answer, plan.target), before):
+                cost = float(problem.cost(point)[0])
         costs.append(cost)
         if box.n_queries - sent >= budget:
             break
-    hits = [cost for cost in costs if np.isfinite(cost)]
-    fitting = len(costs) - int(np.isnan(costs).sum())
-    return CommonChange(moves, len(costs), fitting, len(hits), float(np.median(hits)) if hits else np.nan)
+    return costs
+
+
+def _is_within(space: Space, x: FloatArray) -> bool:
+    return bool((((x >= space.low) & (x <= space.high)) | space.is_gap(x)).all())
+
+
+def _fits(problem: Problem, point: FloatArray) -> bool:
+    """Is this point, (1, d), another than the factual, and a plausible one within the constraints?"""
+    if np.array_equal(point[0], problem.factual) or not _is_within(problem.region.space, point[0]):
+        return False
+    return bool(problem.region.contains(point)[0] and problem.plausible(point)[0])

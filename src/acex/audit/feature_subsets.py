@@ -7,11 +7,11 @@ learns from the answers to all others.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import pandas as pd
 
@@ -21,13 +21,7 @@ from acex.engine.planner import Planner
 from acex.options import Options
 from acex.values import as_json, is_count, joined_words, printable
 
-State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]
-WORDS: dict[State, str] = {
-    "found": "yes",
-    "not found": "asked and not found",
-    "impossible": "no: every plausible value was asked",
-    "not asked": "not asked",
-}
+State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]  # in the order in which they are listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +61,19 @@ class FeatureSubset:
             return ""
         return ", ".join(f"{name} {before} → {after}" for name, before, after, *_ in changes_as_text(self.explanation))
 
+    @property
+    def words(self) -> str:
+        """The state as people write it."""
+        if self.state == "impossible":
+            return f"no: all {self.asked} plausible changes were asked" if self.asked else "no: no plausible change"
+        return {"found": "yes", "not found": "asked and not found", "not asked": "not asked"}[self.state]
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureSubsets:
     """What can be done about a decision, by small sets of features: the cheapest found first, those not asked last.
+
+    A set is left out where a part of it is enough.
 
     Attributes:
         n_queries: rows sent to the model, in all runs. budget: how many may be sent.
@@ -81,20 +84,6 @@ class FeatureSubsets:
     n_queries: int
     budget: int
     summary: str
-
-    def __iter__(self) -> Iterator[FeatureSubset]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def __getitem__(self, features: str | Sequence[str]) -> FeatureSubset:
-        """The entry of one feature, or of several, in any order."""
-        wanted = {features} if isinstance(features, str) else set(features)
-        for entry in self.entries:
-            if set(entry.features) == wanted:
-                return entry
-        raise KeyError(f"{sorted(wanted)} is not among the feature subsets.")
 
     def frame(self) -> pd.DataFrame:
         """A line for each set: features, state, cost, change, asked."""
@@ -110,22 +99,21 @@ class FeatureSubsets:
             identity = None if e is None else e.plan.identity
             lines.append({**line, "asked": entry.asked, "counterfactual": found, "explanation": identity})
         document = {"summary": self.summary, "n_queries": self.n_queries, "budget": self.budget}
-        text = json.dumps(document | {"feature_subsets": lines}, ensure_ascii=False, default=as_json)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return self._saved(json.dumps(document | {"feature_subsets": lines}, ensure_ascii=False, default=as_json), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The feature subsets as a single HTML page, also written to `path` if given."""
         from acex.show.html import feature_subsets_page
 
-        text = feature_subsets_page(self)
+        return self._saved(feature_subsets_page(self), path)
+
+    def _saved(self, text: str, path: str | Path | None) -> str:
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
     def __str__(self) -> str:
-        lines = [f"{' and '.join(e.features)}: {WORDS[e.state]}{_result(e)}" for e in self.entries]
+        lines = [f"{' and '.join(e.features)}: {e.words}{_result(e)}" for e in self.entries]
         return printable("\n".join([self.summary, *lines]))
 
     __repr__ = __str__
@@ -165,17 +153,17 @@ def find_feature_subsets(
             entries[features] = entry
             if entry.explanation is not None and entry.explanation.outcome == "already_target":
                 return FeatureSubsets((), paid, budget, entry.explanation.advice)
-    ranks: dict[State, int] = {"found": 0, "not found": 1, "impossible": 2, "not asked": 3}
-    ranked = sorted(entries.values(), key=lambda e: (ranks[e.state], e.cost or 0.0, len(e.features)))
+    states = get_args(State)
+    ranked = sorted(entries.values(), key=lambda e: (states.index(e.state), e.cost or 0.0, len(e.features)))
     return FeatureSubsets(tuple(ranked), paid, budget, _summary(ranked, paid, budget))
 
 
 def _ordered(free: Sequence[str], size: int, entries: dict[tuple[str, ...], FeatureSubset]) -> list[tuple[str, ...]]:
-    """The sets of this size: those that contain a set already found last, the most promising first."""
+    """The sets of this size, the most promising first, without those that contain a set that is enough alone."""
     done = [set(features) for features, entry in entries.items() if entry.state == "found"]
     p_hits = {features[0]: _max_p_hit(entry) for features, entry in entries.items() if len(features) == 1}
-    sets = combinations(free, size)
-    return sorted(sets, key=lambda s: (any(d <= set(s) for d in done), -sum(p_hits.get(f, 0.0) for f in s)))
+    sets = (s for s in combinations(free, size) if not any(d <= set(s) for d in done))
+    return sorted(sets, key=lambda s: -sum(p_hits.get(f, 0.0) for f in s))
 
 
 def _max_p_hit(entry: FeatureSubset) -> float:
@@ -184,15 +172,10 @@ def _max_p_hit(entry: FeatureSubset) -> float:
 
 
 def _summary(entries: Sequence[FeatureSubset], paid: int, budget: int) -> str:
-    alone = [e for e in entries if len(e.features) == 1]
-    found = [e.features[0] for e in alone if e.state == "found"]
-    more = sum(e.state == "found" for e in entries) - len(found)
+    found = [e.features for e in entries if e.state == "found"]
+    alone = [features[0] for features in found if len(features) == 1]
     unasked = sum(e.state == "not asked" for e in entries)
-    words = (
-        f"{joined_words(found)} is enough alone"
-        if found
-        else f"none of {len(alone)} features was found to be enough alone"
-    )
-    together = f", and {more} sets of several" if more else ""
+    words = f"{joined_words(alone)} is enough alone" if alone else "No feature was found to be enough alone"
+    together = f", and {len(found) - len(alone)} sets of several" if len(found) > len(alone) else ""
     rest = f"; {unasked} sets were not asked for" if unasked else ""
     return f"{words[0].upper()}{words[1:]}{together}{rest} ({paid} of at most {budget} rows sent)."

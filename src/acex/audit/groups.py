@@ -8,14 +8,14 @@ by permutation. Nothing is sent to the model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from acex.arrays import FloatArray, IntArray
+from acex.arrays import FloatArray
 from acex.engine.row_result import RowResult
 from acex.values import is_missing, listed, printable
 
@@ -123,19 +123,16 @@ def grouping(by: By, rows: pd.DataFrame, *, redact: Collection[str] = ()) -> pd.
     """
     if isinstance(by, (str, tuple, list)) and all(isinstance(name, str) for name in by):
         wanted = [by] if isinstance(by, str) else list(by)
-        known = {str(label): label for label in rows.columns}
-        unknown = [name for name in wanted if name not in known]
-        if unknown or not wanted:
+        if not wanted or (unknown := set(wanted) - set(rows.columns)):
             raise ValueError(
-                f"by: {listed(unknown or wanted)} is not a column of the rows; there are {listed(known)}. Columns that "
-                f"the model does not see can be given as values: by=table['sex']."
+                f"by: {listed(sorted(unknown) if wanted else [])} is not a column of the rows; there are "
+                f"{listed(rows.columns)}. Columns that the model does not see can be given as values: by=table['sex']."
             )
-        columns = {name: rows[known[name]] for name in wanted}
-    elif isinstance(by, pd.DataFrame):
-        columns = {str(name): by[name] for name in by.columns}
-    else:
-        values = pd.Series(by)
-        columns = {"group" if values.name is None else str(values.name): values}
+        by = rows[wanted]
+    if not isinstance(by, pd.DataFrame):
+        by = pd.Series(by)
+        by = by.to_frame("group" if by.name is None else by.name)
+    columns = {str(name): by[name] for name in by.columns}
     if hidden := [name for name in columns if name in redact]:
         raise ValueError(f"by: {listed(hidden)} is redacted, and its groups would show its values.")
     if wrong := [len(column) for column in columns.values() if len(column) != len(rows)]:
@@ -151,27 +148,13 @@ def grouping(by: By, rows: pd.DataFrame, *, redact: Collection[str] = ()) -> pd.
     return pd.Series(groups, name=title, dtype=object)
 
 
-def interleaved(groups: Sequence[Hashable], seed: int) -> IntArray:
-    """An order of rows, (n,), in which each group is spread evenly, and random within a group.
-
-    Rows learn from those before them, so no group may come first.
-    """
-    rng = np.random.default_rng([seed, 0x69])
-    names = np.array([str(group) for group in groups], dtype=object)
-    place = np.empty(len(names))
-    for name in sorted(set(names.tolist())):
-        mine = np.flatnonzero(names == name)
-        place[mine] = (rng.permutation(len(mine)) + rng.uniform(size=len(mine))) / len(mine)
-    return np.argsort(place, kind="stable")
-
-
 def _line(samples: Samples, name: str, n_rows: int, rng: np.random.Generator) -> dict[str, Any]:
     values = {measure: _of(sample, name) for measure, sample in samples.items()}
     n, found, costs = len(values["found"]), int(values["found"].sum()), values["cost"]
     line: dict[str, Any] = {"group": name, "rows": n_rows, "explained": n, "found": found}
     for measure in MEASURES:
         what = "share" if measure == "found" else measure
-        value, low, high = estimate(measure, values[measure], rng)
+        value, low, high = estimate(measure, rng, values[measure])
         line |= {what: value, f"{what}_low": low, f"{what}_high": high}
         if measure == "cost":
             q1, q3 = np.quantile(costs, [0.25, 0.75]) if len(costs) else (np.nan, np.nan)
@@ -193,7 +176,7 @@ def _differences(samples: Samples, names: Sequence[str], rng: np.random.Generato
         other = names[1] if len(names) == 2 else "all others"
         for measure in MEASURES:
             x, y = _of(samples[measure], name), _of(samples[measure], name, others=True)
-            lines.append((name, other, measure, *difference(measure, x, y, rng), p_value(measure, x, y, rng)))
+            lines.append((name, other, measure, *estimate(measure, rng, x, y), p_value(measure, rng, x, y)))
     columns = ["group", "other", "measure", "difference", "low", "high", "p"]
     frame = pd.DataFrame(lines, columns=pd.Index(columns))
     return frame.assign(p_adjusted=holm(frame["p"].to_numpy(dtype=float)))
@@ -213,19 +196,11 @@ def _features(changes: pd.Series[Any], names: Sequence[str]) -> pd.DataFrame:
 
 def _remarks(table: pd.DataFrame) -> list[str]:
     small = [f"{name} ({n})" for name, n in table["explained"].items() if n < SMALL]
-    remarks = []
-    if len(table) < 2:
-        remarks.append("there is only one group, so nothing is compared.")
+    remarks = ["there is only one group, so nothing is compared."] if len(table) < 2 else []
     if small:
-        remarks.append(
-            f"groups of fewer than {SMALL} explained rows: {', '.join(small)}. Their intervals are rough, and a "
-            f"difference may go undetected."
-        )
+        remarks.append(f"groups of fewer than {SMALL} explained rows: {', '.join(small)}. Their intervals are rough.")
     if len(table) > 1 and table["share"].max() - table["share"].min() > APART:
-        remarks.append(
-            "the shares of rows with a counterfactual differ much between groups; costs and changes are of those with "
-            "one, so they do not compare the same kinds of rows."
-        )
+        remarks.append("the shares of rows with a counterfactual differ much; costs and changes are of those with one.")
     return remarks
 
 
@@ -241,27 +216,31 @@ def wilson(k: int, n: int) -> Interval:
     return Interval(k / n, *map(float, binomtest(k, n).proportion_ci(method="wilson")))
 
 
-def estimate(measure: str, x: FloatArray, rng: np.random.Generator) -> Interval:
-    """The share, median or mean of a measure's values, with its interval."""
+def estimate(measure: str, rng: np.random.Generator, *samples: FloatArray) -> Interval:
+    """The share, median or mean of a measure's values, or its difference between two groups, with its interval."""
     if measure == "found":
-        return wilson(int(x.sum()), len(x))
-    take = _statistic(measure)
-    return Interval(float(take(x)) if len(x) else np.nan, *_bootstrap((x,), take, rng))
+        shares = [wilson(int(x.sum()), len(x)) for x in samples]
+        return shares[0] if len(shares) == 1 else _newcombe(*shares)
+    take = _statistic(measure, len(samples))
+    if min(map(len, samples)) == 0:
+        return Interval(np.nan, np.nan, np.nan)
+    if min(map(len, samples)) == 1:
+        return Interval(float(take(*samples)), np.nan, np.nan)
+    from scipy.stats import bootstrap
+
+    found = bootstrap(samples, take, method="percentile", **_resampling(rng, *samples)).confidence_interval
+    return Interval(float(take(*samples)), float(found.low), float(found.high))
 
 
-def difference(measure: str, x: FloatArray, y: FloatArray, rng: np.random.Generator) -> Interval:
-    """The difference of a measure between two groups, with its interval."""
-    if measure == "found":
-        (p, p_low, p_high), (q, q_low, q_high) = (wilson(int(v.sum()), len(v)) for v in (x, y))
-        low = p - q - np.sqrt((p - p_low) ** 2 + (q_high - q) ** 2)  # Newcombe 1998, method 10
-        high = p - q + np.sqrt((p_high - p) ** 2 + (q - q_low) ** 2)
-        return Interval(p - q, float(low), float(high))
-    take = _difference(measure)
-    value = float(take(x, y)) if len(x) and len(y) else np.nan
-    return Interval(value, *_bootstrap((x, y), take, rng))
+def _newcombe(x: Interval, y: Interval) -> Interval:
+    """The difference of two shares; Newcombe 1998, method 10."""
+    difference = x.value - y.value
+    below = np.hypot(x.value - x.low, y.high - y.value)
+    above = np.hypot(x.high - x.value, y.value - y.low)
+    return Interval(difference, float(difference - below), float(difference + above))
 
 
-def p_value(measure: str, x: FloatArray, y: FloatArray, rng: np.random.Generator) -> float:
+def p_value(measure: str, rng: np.random.Generator, x: FloatArray, y: FloatArray) -> float:
     """The p value of the difference between two groups; NaN where one has too few values.
 
     A share needs one value in each group, other measures two.
@@ -272,32 +251,20 @@ def p_value(measure: str, x: FloatArray, y: FloatArray, rng: np.random.Generator
         return np.nan
     if measure == "found":
         return float(fisher_exact(np.array([[v.sum(), len(v) - v.sum()] for v in (x, y)])).pvalue)
-    take, options = _difference(measure), _resampling(x, y, rng=rng)
-    test = permutation_test((x, y), lambda a, b, axis: np.abs(take(a, b, axis)), alternative="greater", **options)
+    take = _statistic(measure, 2)
+    test = permutation_test(
+        (x, y), lambda *v, axis: np.abs(take(*v, axis=axis)), alternative="greater", **_resampling(rng, x, y)
+    )
     return float(test.pvalue)
 
 
-def _bootstrap(samples: tuple[FloatArray, ...], statistic: Any, rng: np.random.Generator) -> tuple[float, float]:
-    """The 95% percentile interval of a statistic; NaN where a sample has fewer than two values."""
-    from scipy.stats import bootstrap
-
-    if min(map(len, samples)) < 2:
-        return np.nan, np.nan
-    options = _resampling(*samples, rng=rng)
-    low, high = bootstrap(samples, statistic, method="percentile", **options).confidence_interval
-    return float(low), float(high)
+def _statistic(measure: str, n: int) -> Any:
+    """The median or mean of one sample, or the difference of two."""
+    take = np.median if measure == "cost" else np.mean
+    return take if n == 1 else lambda x, y, axis=None: take(x, axis=axis) - take(y, axis=axis)
 
 
-def _statistic(measure: str) -> Any:
-    return np.median if measure == "cost" else np.mean
-
-
-def _difference(measure: str) -> Any:
-    take = _statistic(measure)
-    return lambda x, y, axis=None: take(x, axis=axis) - take(y, axis=axis)
-
-
-def _resampling(*samples: FloatArray, rng: np.random.Generator) -> dict[str, Any]:
+def _resampling(rng: np.random.Generator, *samples: FloatArray) -> dict[str, Any]:
     """Options of scipy's resampling; `batch` bounds the memory."""
     batch = max(AT_ONCE // sum(map(len, samples)), 1)
     return {"n_resamples": RESAMPLES, "batch": batch, "vectorized": True, "rng": rng}

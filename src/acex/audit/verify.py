@@ -73,23 +73,23 @@ def verify(
         model: is sent the row and its counterfactual once more, two queries that are paid for; None sends nothing.
         key: a file with the public key (PEM) of the expected signer.
         left_out: what was left out of the document when columns were redacted, as its owner kept it.
+
+    Raises:
+        ValueError: the document cannot be read as an explanation, or the file of the key is not a key.
     """
-    settings = document.get("settings")
-    checks = [_seal(document, key)]
     try:
         e = Explanation.from_json(json.dumps(_plain(document)))
-        checks += [*promises(e), *_record(document, e)]
-    except Exception as error:  # of a document that somebody else wrote
-        checks.append(Check("form", False, f"it is not an explanation of acex: {type(error).__name__}: {error}"))
-    else:
+        checks = [*promises(e), *_record(document, e)]
         checks += [] if left_out is None else [_left_out(e, left_out)]
-        checks += [] if model is None else _asked_again(e, model)
-    return Verified(settings.get("id") if isinstance(settings, dict) else None, tuple(checks))
+    except Exception as error:  # a document that someone else wrote can be wrong anywhere
+        raise ValueError(f"cannot be read as an explanation: {type(error).__name__}: {str(error)[:200]}") from error
+    checks = [_seal(document, key), *checks, *(() if model is None else _asked_again(e, model))]
+    return Verified(e.settings.get("id"), tuple(checks))
 
 
-def n_queries(document: Mapping[str, Any]) -> int:
+def n_queries(document: Any) -> int:
     """How many rows `verify` sends to a model."""
-    return len(document.get("positions", [])[:1]) + bool(document.get("asked"))
+    return sum(bool(document.get(name)) for name in ("positions", "asked")) if isinstance(document, Mapping) else 0
 
 
 def _seal(document: Mapping[str, Any], key: str | Path | None) -> Check:
@@ -182,32 +182,28 @@ def _labels(e: Explanation) -> Check:
 
 def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]:
     """Rules that are texts are checked again; functions cannot be."""
-    broken, unread, rules = [], [], e.plan.settings.get("rules") or []
-    for text in rules:
-        try:
-            if not Rule.of(text, e.plan.space).holds(points, x).all():
-                broken.append(text)
-        except ValueError:
-            unread.append(text)
-    if broken:
-        yield Check("rules", False, f"{listed(broken)} is broken.")
-    elif rules and not unread:
+    rules = e.plan.settings.get("rules") or []
+    if broken := [text for text in rules if not _holds(text, e, x, points)]:
+        yield Check("rules", False, f"{listed(broken)} is broken, or is not a rule over these columns.")
+    elif rules:
         yield Check("rules", True, f"{listed(rules)} holds.")
-    if unread:
-        yield Check("rules", False, f"{listed(unread)} is not a rule over these columns.")
-    left_out = e.settings.get("redacted_rules", 0)
-    if left_out:
+    if left_out := e.settings.get("redacted_rules", 0):
         yield Check("rules", None, f"{left_out} of the rules name columns that are left out.")
     if functions := e.plan.settings.get("functions"):
         words = f"not checked: rules that are functions; the document has only their fingerprint {functions}."
         yield Check("rule", None, words)
 
 
+def _holds(text: str, e: Explanation, x: FloatArray, points: FloatArray) -> bool:
+    try:
+        return bool(Rule.of(text, e.plan.space).holds(points, x).all())
+    except ValueError:
+        return False
+
+
 def _limits(e: Explanation, x: FloatArray, points: FloatArray) -> Check:
     """Frozen features, directions, ranges and allowed values."""
     space, settings = e.plan.space, e.plan.settings
-    if (points == x).all():  # every change is redacted
-        return Check("limits", True, "every value is within its limits.")
     ranges = dict(settings.get("ranges") or {})
     lists = [name for name, given in ranges.items() if space.feature(name).lists_codes or [*given] == [None]]
     values = {name: ranges.pop(name) for name in lists}  # acex 0.2 had ranges for all
@@ -215,8 +211,8 @@ def _limits(e: Explanation, x: FloatArray, points: FloatArray) -> Check:
     try:
         region = Region.of(space, x, ranges=ranges, values=values, constant=e.plan.scale.deviations == 0)
     except ValueError as error:
-        return Check("limits", False, str(error))
-    if region.contains(points).all():
+        return Check("limits", bool((points == x).all()), str(error))  # where every change is redacted, it holds
+    if region.contains(points).all() or (points == x).all():
         return Check("limits", True, "every value is within its limits.")
     broken = []
     for j, (feature, allowed) in enumerate(zip(space.features, region.allowed, strict=True)):
@@ -261,7 +257,7 @@ def _asked_again(e: Explanation, model: Any) -> Iterator[Check]:
     target = e.plan.target
     is_number = isinstance(target, Measured) and target.label is None
     given = Model.of(model)
-    if e.plan.settings["scores"] and not given.scores:
+    if e.plan.settings.get("scores") and not given.scores:
         given = Model(given.wrapped, scores=True, timeout=given.timeout)
     box = BlackBox(given, MemoryLedger(), len(places), model_id="verify", numbers=is_number)
     answers = [value_of(answer, target) for answer in box.ask(rows)]

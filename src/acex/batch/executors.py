@@ -10,13 +10,12 @@ import socket
 import tempfile
 import warnings
 from asyncio import CancelledError
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import cloudpickle
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_DEATHS = 3  # of workers at the same item
 TIMEOUT = 30.0  # seconds for a cluster to answer at the beginning
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # cores are shared among the workers
+IDLE = 300  # seconds after which a process without work ends
 RESUME = "Answers so far are in the ledger: the same call continues from there."
 
 
@@ -75,54 +76,54 @@ class JoblibExecutor:
 
     def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, as they finish; a worker that dies is replaced."""
-        from joblib import Parallel
+        from joblib import cpu_count, effective_n_jobs
+        from joblib.externals.loky import get_reusable_executor
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+        n = effective_n_jobs(self.n_jobs)
+        options = {"env": dict.fromkeys(THREADS, str(max(cpu_count() // n, 1))), "timeout": IDLE}
         with tempfile.TemporaryDirectory(prefix="acex-") as folder:
             path = Path(folder) / "job"
             path.write_bytes(_packed(job))
-            waiting = iter(items)
-            while True:
-                in_work: dict[int, Item] = {}  # by position
+
+            def submit(item: Item) -> Future[Result]:
+                future: Future[Result] = get_reusable_executor(n, **options).submit(_call, path, task, item)
+                return future
+
+            def result(future: Future[Result], item: Item) -> Result | Lost:
+                # A worker that dies breaks the pool, and with it all rows in work. They are tried again one by one:
+                # one of them may be what kills workers, and alone in a pool it cannot harm the others.
+                for n_deaths in range(MOST_DEATHS):
+                    try:
+                        return (submit(item) if n_deaths else future).result()
+                    except TerminatedWorkerError:
+                        warnings.warn("A worker process died. The rows in work are tried again.", stacklevel=2)
+                return Lost(f"the worker process died {MOST_DEATHS} times at this row; it may have run out of memory.")
+
+            try:
                 # No more in work than there are workers: a row that starts later knows more answers.
-                parallel = Parallel(
-                    self.n_jobs, backend="loky", batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
-                )
-                try:
-                    for position, result in parallel(_calls(path, task, waiting, in_work)):
-                        yield in_work.pop(position), result
-                    return
-                except TerminatedWorkerError:
-                    warnings.warn(
-                        f"A worker process died. The {len(in_work)} rows in work are tried again, one by one.",
-                        stacklevel=2,
-                    )
-                    # One of them may be what kills workers: alone in a pool it cannot harm the others.
-                    for item in in_work.values():
-                        yield item, _alone(path, task, item)
+                yield from _as_finished(submit, result, items, lambda: n)
+            except BaseException:  # also where the work is stopped: nothing more is sent
+                get_reusable_executor(n, **options).shutdown(kill_workers=True)
+                raise
 
 
-def _calls(path: Path, task: Task, waiting: Iterator[Item], in_work: dict[int, Item]) -> Iterator[Any]:
-    """What joblib is to call for each item, which is then in work."""
-    from joblib import delayed
-
-    for item in waiting:
-        in_work[item.position] = item
-        yield delayed(_numbered)(path, task, item)
-
-
-def _alone(path: Path, task: Task, item: Item) -> Result | Lost:
-    from joblib import Parallel, delayed
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    for _ in range(MOST_DEATHS - 1):
-        try:
-            # With one job joblib would stay in this process.
-            result: Result = Parallel(2, backend="loky")([delayed(_call)(path, task, item)])[0]
-            return result
-        except TerminatedWorkerError:
-            pass
-    return Lost(f"the worker process died {MOST_DEATHS} times at this row; it may have run out of memory.")
+def _as_finished(
+    submit: Callable[[Item], Future[Result]],
+    result: Callable[[Future[Result], Item], Result | Lost],
+    items: Iterable[Item],
+    room: Callable[[], int],
+) -> Results:
+    """Each item with its result, as they finish; at most `room()` are in work."""
+    waiting, in_work = iter(items), dict[Future[Result], Item]()
+    while True:
+        for item in islice(waiting, max(room() - len(in_work), 0)):
+            in_work[submit(item)] = item
+        if not in_work:
+            return
+        for future in wait(in_work, return_when=FIRST_COMPLETED).done:
+            item = in_work.pop(future)
+            yield item, result(future, item)
 
 
 class DaskExecutor:
@@ -144,7 +145,7 @@ class DaskExecutor:
             ValueError: the ledger is a file, and a worker is on another machine.
         """
         with self._connected() as client, warnings.catch_warnings():
-            _check(_workers(client, self.timeout), job.planner.ledger.path)
+            self._check(client, job.planner.ledger.path)
             packed = _packed(job)
             warnings.filterwarnings("ignore", message="Sending large graph")
             pool = client.get_executor(pure=False, retries=2)
@@ -152,42 +153,61 @@ class DaskExecutor:
                 # As a task, not as scattered data: the scheduler can compute it again when its holders have died.
                 shared = client.submit(bytes, packed, pure=False)
                 client.replicate(shared)
-                waiting = iter(items)
-                in_work: dict[Future[Result], Item] = {}
-                while True:
-                    # A few more than there are threads, so that none is idle; a row that starts later knows more.
-                    room = 2 * max(sum(client.nthreads().values()), 1) - len(in_work)
-                    for item in islice(waiting, max(room, 0)):
-                        in_work[pool.submit(_call, shared, task, item)] = item
-                    if not in_work:
-                        return
-                    for future in wait(in_work, return_when=FIRST_COMPLETED).done:
-                        yield in_work.pop(future), _result(future)
+
+                def submit(item: Item) -> Future[Result]:
+                    future: Future[Result] = pool.submit(_call, shared, task, item)
+                    return future
+
+                # A few more than there are threads, so that none is idle; a row that starts later knows more.
+                yield from _as_finished(submit, _result, items, lambda: 2 * max(sum(client.nthreads().values()), 1))
             except (Exception, CancelledError) as error:  # the client's own, and those of sockets
                 raise ExecutorFailed(f"The Dask cluster failed ({type(error).__name__}: {error}). {RESUME}") from error
             finally:
                 with suppress(Exception):  # of a scheduler that does not answer any more
                     pool.shutdown(wait=False)
 
-    @contextmanager
-    def _connected(self) -> Iterator[Client]:
+    def _connected(self) -> AbstractContextManager[Client]:
         try:
             from distributed import Client
         except ImportError:
             raise MissingExtra("DaskExecutor", "dask") from None
-        if not isinstance(self._where, str):
-            yield self._where
-            return
-        address = self._where.replace("dask://", "tcp://")
+        if isinstance(self._where, Client):
+            return nullcontext(self._where)
         try:
-            client = Client(address, timeout=self.timeout, set_as_default=False)
+            address = self._where.replace("dask://", "tcp://")
+            connected: AbstractContextManager[Client] = Client(address, timeout=self.timeout, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise ExecutorFailed(f"No Dask scheduler answers at {address} ({error}).") from error
-        with client:
-            yield client
+            raise ExecutorFailed(f"No Dask scheduler answers at {self._where} ({error}).") from error
+        return connected
+
+    def _check(self, client: Client, ledger_file: Path | None) -> None:
+        """Raise unless scheduler and workers have this acex and can open the ledger."""
+
+        def look() -> tuple[str, str]:  # inside, so that it is sent as code: there may be no acex to import
+            import socket
+
+            from acex._version import __version__
+
+            return __version__, socket.gethostname()
+
+        try:
+            client.wait_for_workers(1, timeout=self.timeout)
+            found = {client.run_on_scheduler(look), *client.run(look).values()}
+        except TimeoutError:
+            raise ExecutorFailed(f"The Dask cluster has no workers after {self.timeout:g} s.") from None
+        except ImportError as error:
+            raise ExecutorFailed(f"The Dask scheduler or a worker has no acex ({error}): install it there.") from None
+        if others := sorted({version for version, _ in found} - {__version__}):
+            raise ExecutorFailed(f"The Dask cluster has acex {', '.join(others)}, and this is acex {__version__}.")
+        hosts = {host for _, host in found} - {socket.gethostname()}
+        if ledger_file is not None and hosts:
+            raise ValueError(
+                f"ledger: {ledger_file} is a file, which workers on {', '.join(sorted(hosts))} cannot open. On a "
+                f"cluster use PostgreSQL: ledger='postgresql://user@host/database'."
+            )
 
 
-def _result(future: Future[Result]) -> Result | Lost:
+def _result(future: Future[Result], item: Item) -> Result | Lost:
     from distributed import KilledWorker
 
     try:
@@ -196,84 +216,26 @@ def _result(future: Future[Result]) -> Result | Lost:
         return Lost(f"the workers that had this row died: {error}")
 
 
-def _workers(client: Client, timeout: float) -> dict[str, tuple[str | None, str]]:
-    """Version of acex and host of the scheduler and of each worker."""
-
-    def look() -> tuple[str | None, str]:  # inside, so that it is sent as code: there may be no acex to import
-        import socket
-
-        try:
-            from acex._version import __version__
-        except ImportError:
-            return None, socket.gethostname()
-        return __version__, socket.gethostname()
-
-    def ask() -> dict[str, tuple[str | None, str]]:
-        client.wait_for_workers(1, timeout=timeout)
-        workers = {f"worker {address}": found for address, found in client.run(look).items()}
-        return {"scheduler": client.run_on_scheduler(look), **workers}
-
-    threads = ThreadPoolExecutor(1)  # the calls themselves have no time limit
-    try:
-        return threads.submit(ask).result(2 * timeout)
-    except TimeoutError:
-        raise ExecutorFailed(
-            f"The Dask cluster has no workers, or does not answer, after {timeout:g} s. Is a worker started?"
-        ) from None
-    finally:
-        threads.shutdown(wait=False)
-
-
-def _check(workers: Mapping[str, tuple[str | None, str]], ledger_file: Path | None) -> None:
-    """Raise unless scheduler and workers have this acex and can open the ledger."""
-    for name, (version, _) in workers.items():
-        if version != __version__:
-            has = "no acex" if version is None else f"acex {version}"
-            raise ExecutorFailed(
-                f"The {name} has {has}, and this is acex {__version__}: install acex=={__version__} there."
-            )
-    hosts = {host for _, host in workers.values()} - {socket.gethostname()}
-    if ledger_file is not None and hosts:
-        raise ValueError(
-            f"ledger: {ledger_file} is a file, which workers on {', '.join(sorted(hosts))} cannot open. On a cluster "
-            f"use PostgreSQL: ledger='postgresql://user@host/database'."
-        )
-
-
 # -- on a worker -----------------------------------------------------------------------------------------------
 
 
-def _numbered(path: Path, task: Task, item: Item) -> tuple[int, Result]:
-    return item.position, _call(path, task, item)
-
-
 def _call(packed: bytes | Path, task: Task, item: Item) -> Result:
-    with _unpacking:  # once, also where a worker has several threads
-        job = _unpacked(packed)
-    return task(job, item)
+    return task(_unpacked(packed), item)
 
 
 @lru_cache(maxsize=1)
-def _unpacked(packed: bytes | Path) -> Any:
+def _unpacked(packed: bytes | Path) -> Job:
     return cloudpickle.loads(packed.read_bytes() if isinstance(packed, Path) else packed)
-
-
-_unpacking = Lock()
 
 
 def _packed(job: Job) -> bytes:
     try:
         return bytes(cloudpickle.dumps(job))
     except Exception as error:  # objects raise what they like
-        for name, part in job.parts().items():
-            try:
-                cloudpickle.dumps(part)
-            except Exception as why:
-                raise TypeError(
-                    f"{name} ({type(part).__name__}) cannot be sent to another process: {why}. Use n_jobs=1, or "
-                    f"load it inside a function: model=lambda rows: load().predict(rows)."
-                ) from error
-        raise
+        raise TypeError(
+            f"the model, a rule or another option cannot be sent to another process: {error}. Use n_jobs=1, or load "
+            f"it inside a function: model=lambda rows: load().predict(rows)."
+        ) from error
 
 
 def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
@@ -281,7 +243,7 @@ def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
     from joblib import effective_n_jobs
 
     if executor is not None:
-        if not callable(getattr(executor, "run", None)):
+        if not hasattr(executor, "run"):
             raise TypeError(f"executor: expected acex.DaskExecutor(...) or the like, got {type(executor).__name__}.")
         return executor
     if not (is_count(n_jobs) or n_jobs == -1):

@@ -15,7 +15,7 @@ from acex.audit.common_changes import CommonChanges, RowToTurn, find_common_chan
 from acex.audit.groups import By, Groups, grouping
 from acex.audit.quote import Quote, quote
 from acex.batch.executors import Executor
-from acex.batch.results import found_rows, results_table, row_names, write_parquet
+from acex.batch.results import WRITERS, results_table
 from acex.batch.scheduling import BatchJob, BatchRun
 from acex.batch.summary import Summary
 from acex.engine import progress
@@ -30,8 +30,7 @@ from acex.ledger import BaseLedger
 from acex.options import Options
 from acex.plan.plan import Plan
 from acex.space.space import as_frame
-from acex.spreadsheets import write_csv, write_xlsx
-from acex.values import as_json, is_count
+from acex.values import as_json, is_count, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,14 +57,12 @@ class Explanations(Sequence[Explanation]):
         *,
         budget_total: int | None = None,
         progress: bool | None = None,
-        ids: Sequence[Any] | None = None,
-        by: By | None = None,
     ) -> None:
         self._planner, self._options, self._rows = planner, options, as_frame(X)
-        self._budget_total, self._progress, self._by = budget_total, progress, by
+        self._budget_total, self._progress = budget_total, progress
         self._space = planner.space.widened(options.ranges, options.values)
         planner.space.encode(self._rows.iloc[:0])  # raises where columns are wrong, before anything is sent
-        self._index = row_names(X, len(self._rows), ids)
+        self._index = self._rows.index
         self._ids = [as_json(name) for name in self._index]
         self._failed: dict[int, Explanation] = {}
         self._recent: dict[int, Explanation] = {}
@@ -79,8 +76,6 @@ class Explanations(Sequence[Explanation]):
             keep=self._keep,
             kept=self._kept,
             budget_total=budget_total,
-            ids=None if isinstance(self._index, pd.RangeIndex) else self._ids,
-            groups=None if by is None else grouping(by, self._rows).tolist(),
         )
         self._work = self._run(run)
 
@@ -102,10 +97,6 @@ class Explanations(Sequence[Explanation]):
             why = f"Row {self._index[position]!r} was not explained: the work was stopped before."
             return self._named(position, self._planner.failed(self._rows.iloc[[position]], self._options, why))
         return self._kept(position)
-
-    def __iter__(self) -> Iterator[Explanation]:
-        """One explanation for each row, in their order."""
-        return (self[i] for i in range(len(self)))
 
     def as_finished(self) -> Iterator[tuple[int, Explanation]]:
         """Position and explanation of each row, as they are done."""
@@ -182,35 +173,22 @@ class Explanations(Sequence[Explanation]):
         """What has to change most often, which rows have no counterfactual, and how groups compare.
 
         Args:
-            by: compare groups of rows: a column, several columns crossed, or values, one per row; by default those
-                given to `explain_many`.
+            by: compare groups of rows: a column, several columns crossed, or values, one per row.
 
         Raises:
             ValueError: a column of `by` is redacted.
         """
-        gone, by, compared = list(redact), self._by if by is None else by, None
+        gone, compared = list(redact), None
         groups = None if by is None else grouping(by, self._rows, redact=gone)
         results = self._all_results(gone)
         if groups is not None:
-            compared = Groups.of(results, groups, seed=self._options.seed, warnings=self._remarks())
+            unequal = "with budget_total rows get different numbers of queries."
+            warnings = [] if self._budget_total is None else [unequal]
+            compared = Groups.of(results, groups, seed=self._options.seed, warnings=warnings)
         return Summary.of(results, self._index, compared)
 
-    def _remarks(self) -> list[str]:
-        """What to know before groups are compared."""
-        remarks = []
-        if self._by is None:
-            learn = (
-                "rows learn from those before them"
-                if self._planner.share_answers
-                else "an answer for one row is free for the next"
-            )
-            remarks.append(f"the order of work was not randomised over groups, and {learn}. Use explain_many(by=...).")
-        if self._budget_total is not None:
-            remarks.append("with budget_total rows get different numbers of queries.")
-        return remarks
-
     def table(self, *, redact: Iterable[str] = ()) -> pd.DataFrame:
-        """A row for each factual, of plain columns, as `to_csv` and the like write it.
+        """A row for each factual, of plain columns, as `save` writes it.
 
         Columns: id, outcome, label_before, label_after, cost, n_changes, queries, reused, error; then for each feature
         NAME its value ("NAME before"), that of the counterfactual ("NAME after") and the difference in standard
@@ -219,31 +197,19 @@ class Explanations(Sequence[Explanation]):
         gone = list(redact)
         return results_table(self._all_results(gone), self._rows, self._ids, self._space, gone)
 
-    def counterfactuals(self) -> pd.DataFrame:
-        """The best counterfactual of each row that has one, by the row's name, with the data's columns and dtypes."""
-        return found_rows(self._all_results(), self._rows, self._index, self._space)
-
     # -- files ---------------------------------------------------------------------------------------------------
 
-    def to_csv(self, path: str | Path | None = None, *, redact: Iterable[str] = ()) -> str:
-        """`table()` as CSV, also written to `path` if given; no text in it is run as a formula."""
-        return write_csv(self.table(redact=redact), None if path is None else Path(path))
-
-    def to_xlsx(self, path: str | Path, *, redact: Iterable[str] = ()) -> None:
-        """Write `table()` to a workbook; no text in it is run as a formula.
+    def save(self, path: str | Path, *, redact: Iterable[str] = ()) -> None:
+        """Write `table()` to a .csv, .xlsx or .parquet file; a spreadsheet runs no text in it as a formula.
 
         Raises:
-            MissingExtra: openpyxl is not installed.
+            ValueError: the file has another suffix.
+            MissingExtra: openpyxl (.xlsx) or pyarrow (.parquet) is not installed.
         """
-        write_xlsx(self.table(redact=redact), Path(path))
-
-    def to_parquet(self, path: str | Path, *, redact: Iterable[str] = ()) -> None:
-        """Write `table()` to a Parquet file.
-
-        Raises:
-            MissingExtra: pyarrow is not installed.
-        """
-        write_parquet(self.table(redact=redact), path)
+        suffix = Path(path).suffix.lower()
+        if suffix not in WRITERS:
+            raise ValueError(f"path: expected a file {listed(WRITERS)}, got {str(path)!r}.")
+        WRITERS[suffix](self.table(redact=redact), Path(path))
 
     def to_json(
         self,
@@ -306,7 +272,7 @@ class Explanations(Sequence[Explanation]):
 
         def row(i: int) -> RowToTurn:
             plan, problem = planner.plan(self._rows.iloc[[i]], options)
-            return RowToTurn(plan, problem, plan.labels_by_name.get(results[i].label_before, results[i].label_before))
+            return plan, problem, plan.labels_by_name.get(results[i].label_before, results[i].label_before)
 
         box = planner.box(budget, options.target)
         return find_common_changes(results, row, self._space, box, count=count, seed=options.seed)

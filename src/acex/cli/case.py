@@ -258,6 +258,8 @@ class Case:
             raise ValueError(f"--id-column: {self.x} has no {self.id_column!r}. Use --drop {self.id_column} instead.")
         if whole[self.id_column].isna().any():
             raise ValueError(f"--id-column {self.id_column}: the name of a row is missing.")
+        if (twice := whole[self.id_column].map(str).duplicated()).any():
+            raise ValueError(f"--id-column {self.id_column}: {whole[self.id_column][twice].iloc[0]!r} is repeated.")
         return whole[self.id_column].tolist()
 
     def _directions(self, space: acex.Space) -> dict[str, Direction]:

@@ -156,7 +156,7 @@ def subsets(
         console().print(str(found))
     if out is not None:
         (found.to_html if out.suffix.lower() == ".html" else found.to_json)(out)
-    if len(found) and not any(s.state == "found" for s in found):
+    if found.entries and not any(s.state == "found" for s in found.entries):
         raise typer.Exit(NOTHING_FOUND)
 
 
@@ -203,9 +203,7 @@ def batch(
     ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, None if dry_run else ledger)
     many = explainer.explain_many(
-        prepared.factual,
-        by=prepared.whole[names] if names else None,
-        ids=prepared.ids,
+        prepared.factual if prepared.ids is None else prepared.factual.set_axis(list(prepared.ids), axis=0),
         budget_total=budget_total,
         n_jobs=1 if dry_run else jobs,
         executor=None if executor is None else acex.DaskExecutor(executor),
@@ -214,7 +212,8 @@ def batch(
     if dry_run:
         quote = many.quote(price_per_row, ledger)
         if as_json:
-            money = {"expected_money": quote.expected_money, "most_money": quote.most_money}
+            queries = {"expected_money": quote.expected_queries, "most_money": quote.most_queries}
+            money = {name: quote.money(n) for name, n in queries.items()}
             print_json({"dry_run": True, "model_id": explainer.model_id, **asdict(quote), **money})
         else:
             console().print(f"Nothing was sent. {quote}", soft_wrap=True)
@@ -225,7 +224,7 @@ def batch(
         done = int((many.frame()["outcome"] != "unfinished").sum())
         raise stopped(explainer.ledger, f" after {done} of {len(many)} rows") from None
     # Stdout first: a full disk must not lose what was paid for.
-    summary = many.summary(redact=seal.columns)
+    summary = many.summary(by=prepared.whole[names] if names else None, redact=seal.columns)
     common = None if common_changes is None else many.common_changes(budget=common_changes).without(seal.columns)
     if as_json:
         document = {"queries": summary.queries, "rows": records(frame.reset_index(names="row"))}
@@ -247,7 +246,7 @@ def batch(
     if out is not None and out.suffix.lower() == ".json":
         many.to_json(out, left_out=left_out, **seal.options)
     elif out is not None:
-        getattr(many, f"to_{out.suffix[1:].lower()}")(out, redact=seal.columns)
+        many.save(out, redact=seal.columns)
     if many.errors:
         position, why = next(iter(many.errors.items()))
         again = " The same command tries such rows again." if ledger and why.startswith("ModelFailed") else ""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from acex._version import __version__
-from acex.arrays import FloatArray, Rows
+from acex.arrays import Rows
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, Pool
@@ -31,7 +31,6 @@ from acex.plan.target import Measured, OneOf, Target
 from acex.search.problem import Hint, Problem
 from acex.space.plausibility import Plausibility
 from acex.space.rules import as_rules
-from acex.space.scale import Metric
 from acex.space.space import Space, as_frame
 from acex.values import Label, Remark, fingerprint, is_missing
 
@@ -266,10 +265,6 @@ class Planner:
         )
         steps = () if so_far is None else so_far.steps
         return replace(Explanation.of(plan, steps, Ending("failed", error=error)), n_queries=sent)
-
-    def coordinates(self, X: FloatArray) -> tuple[FloatArray, Metric]:
-        """Points, (n, d), in coordinates in which rows near each other share answers, (n, D)."""
-        return self.reference.quantiles.coordinates(X), self.reference.scale.metric
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_pools": {}}  # read again where it is needed

@@ -435,14 +435,11 @@ class Session:
         has_robustness = self._strategy.margin is not None or (
             self._end is not None and not self.plan.settings["scores"]
         )
-        # What one more query saves only matters where a total budget is shared out, and takes as long as a query.
-        is_shared = self.box.budget < self.plan.budget
         return Ending(
             "found" if len(chosen) else outcome,
             stopped_by,
             tuple(chosen.tolist()),
             tuple(search.robustness.tolist()) if has_robustness else (),
-            search.expected_saving if is_shared else np.inf,
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
             rarest_values=tuple(rarest_values(self.problem, x) for x in search.history.X[chosen]),
             needed=self._needed(search),

@@ -186,7 +186,6 @@ class Ending:
         rarest_values: of each, a remark on the pair of values that is rarest in the data; None where none is rare.
         needed: for each, its changes by feature: "needed" and how that was checked, or "not checked".
         votes: with noise, for each (answers for it, all its answers, probability that it is a hit).
-        expected_saving: cost that one more query is expected to save, for batches with a total budget; else infinite.
         improvement_odds: the chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where unknown.
         remarks: what a reader should know.
         error: what went wrong, of an explanation that failed.
@@ -196,7 +195,6 @@ class Ending:
     stopped_by: StoppedBy = "budget"
     counterfactuals: tuple[int, ...] = ()
     robustness: tuple[float, ...] = ()
-    expected_saving: float = inf
     remarks: tuple[Remark, ...] = ()
     error: str | None = None
     rarest_values: tuple[Remark | None, ...] = ()
@@ -223,8 +221,7 @@ class Ending:
 
     def to_dict(self) -> dict[str, Any]:
         """In plain values, as JSON holds them."""
-        saving = None if self.expected_saving == inf else self.expected_saving
-        return asdict(self) | {"expected_saving": saving}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Ending:
@@ -236,12 +233,11 @@ class Ending:
         known["votes"] = tuple(tuple(votes) for votes in known.get("votes", ()))
         known["remarks"] = tuple(Remark.of(remark) for remark in known.get("remarks", ()))
         known["rarest_values"] = tuple(Remark.of(r) if r else None for r in known.get("rarest_values", ()))
-        return cls(**known | {"expected_saving": inf if (s := known.get("expected_saving")) is None else s})
+        return cls(**known)
 
 
 FORMER_NAMES = {  # of versions 0.1 and 0.2
     "steadiness": "robustness",
-    "worth": "expected_saving",
     "warnings": "remarks",
     "least_usual": "rarest_values",
     "closer": "improvement_odds",

@@ -57,14 +57,9 @@ class BeliefNetwork:
             arrays |= {f"W{i}": W, f"b{i}": b}
         return {prefix + name: array for name, array in arrays.items()}
 
-    def scaled(self, x: FloatArray) -> FloatArray:
-        """Inputs of the first layer, (n, f), in single precision."""
-        out: FloatArray = np.clip((x - self.centre) / self.spread, -MAX_INPUT, MAX_INPUT).astype(np.float32)
-        return out
-
     def log_odds(self, x: FloatArray) -> FloatArray:
         """Outputs of the network, (n, f) -> (n, outputs)."""
-        h = self.scaled(x)
+        h: FloatArray = np.clip((x - self.centre) / self.spread, -MAX_INPUT, MAX_INPUT).astype(np.float32)
         for W, b in self.layers[:-1]:
             h = h @ W + b
             h = h * expit(h)

@@ -34,16 +34,8 @@ NAMES = (
     # Misses
     *("to_miss", "step_to_miss", "in_miss", "in_second_miss", "in_miss_ranks"),
     # Hits
-    *(
-        "to_hit",
-        "hit_or_miss",
-        "step_to_hit",
-        "holds_hit",
-        "holds_second_hit",
-        "holds_hit_ranks",
-        "along_hit",
-        "off_hit",
-    ),
+    *("to_hit", "hit_or_miss", "step_to_hit"),
+    *("holds_hit", "holds_second_hit", "holds_hit_ranks", "along_hit", "off_hit"),
     # The best hit
     *("log_saving", "holds_best", "like_best", "undone", "best_rank"),
     # All evidence
@@ -51,17 +43,8 @@ NAMES = (
     # Known outcomes
     *("hint", "hint_rank", "hint_share", "hint_success"),
     # The state of the search
-    *(
-        "has_hit",
-        "has_hint",
-        "is_learnt",
-        "is_scored",
-        "log_asked",
-        "log_hits",
-        "log_misses",
-        "log_known",
-        "known_rate",
-    ),
+    *("has_hit", "has_hint", "is_learnt", "is_scored"),
+    *("log_asked", "log_hits", "log_misses", "log_known", "known_rate"),
     *("since_hit", "log_features", "dependence", "log_rows", "share_nominal"),
 )
 SAME_COST = 0.4  # evidence whose log cost differs by this has weight 1/e

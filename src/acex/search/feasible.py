@@ -21,7 +21,6 @@ are different (see `Problem`) from what earlier rounds have found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -36,7 +35,7 @@ from acex.search.maximise import best_position
 from acex.search.problem import History, Problem, Query, Stop
 from acex.search.reverts import Reverts
 from acex.search.stopping import Forecast
-from acex.search.strategy import Strategy, best_cost, best_counterfactuals
+from acex.search.strategy import Strategy, best_counterfactuals
 from acex.values import is_finite
 
 PATIENCE, PATIENCE_GROWTH = 0.3, 1.08  # log cost that a certain first hit may cost more, and its growth per miss
@@ -77,7 +76,6 @@ class Feasible(Strategy):
 
     name: ClassVar[str] = "feasible"
     revision: ClassVar[int] = 4
-    finds_several: ClassVar[bool] = True
     uses_hints: ClassVar[bool] = True
     limits_changes: ClassVar[bool] = True
     default_per_category: ClassVar[float | None] = 1.0  # at most four small changes of numbers (docs/decisions.md)
@@ -132,21 +130,10 @@ class Feasible(Strategy):
                 return next_
         return Stop("settled")
 
-    def expected_saving(self, problem: Problem, history: History) -> float:
-        """The largest expected saving among the candidates."""
-        round_ = self._next_round(problem, history)
-        if not round_.success.any():
-            return np.inf
-        gain = round_.scored.saving * round_.scored.probability
-        return float(gain.max(initial=0.0)) * best_cost(problem, history)
-
     def improvement_odds(self, problem: Problem, history: History) -> tuple[float, ...]:
         """See `stopping`; empty before the first counterfactual."""
-        round_ = self._next_round(problem, history)
+        round_ = _Round(problem, self, history, 0, 0)
         return round_.forecast.improvement_odds if round_.success.any() else ()
-
-    def _next_round(self, problem: Problem, history: History) -> _Round:
-        return history.cached((self, problem), lambda: _Round(problem, self, history, 0, 0))
 
 
 def _found(problem: Problem, history: History, count: int) -> tuple[frozenset[int], ...]:
@@ -283,7 +270,9 @@ class _Round:
     # -- after the first hit ---------------------------------------------------------------------------------
 
     def _cheaper_hit(self) -> Query | Stop:
-        if len(self.scored.points) == 0 or self._has_settled():
+        if len(self.scored.points) == 0:
+            return Stop("settled")
+        if self.settings.effort == "settle" and self.forecast.saves_soon < self.settings.tolerance:
             return Stop("settled")
         expected = self.scored.probability * self.scored.saving
         since = len(self.history.queries) - 1 - int(np.flatnonzero(self.success)[-1])
@@ -294,9 +283,6 @@ class _Round:
             return Stop("settled")
         probability = float(self.scored.probability[chosen])
         return Query(self.scored.points.X[chosen], "refine", max_p_hit=probability, p_hit=probability)
-
-    def _has_settled(self) -> bool:
-        return self.settings.effort == "settle" and self.forecast.saves_soon < self.settings.tolerance
 
     def _unlike_hits(self) -> FloatArray:
         """The share of each candidate's changes that none of the best hits makes, (n,)."""
@@ -352,9 +338,8 @@ class _Round:
         p_success[likeliest] = probability[likeliest] * self.belief.robustness(points.X[likeliest])
         return p_success
 
-    @property
-    def _is_admissible(self) -> Callable[[FloatArray], BoolArray]:
-        return lambda X: self.problem.admissible(X, self.history.redundant)
+    def _is_admissible(self, X: FloatArray) -> BoolArray:
+        return self.problem.admissible(X, self.history.redundant)
 
 
 def _with_cost(points: Points, max_cost: float = np.inf) -> Points:

@@ -38,6 +38,7 @@ NODES_AT_ONCE = 64
 MAX_LEAF_CLIMBS = 3  # number of best leaves whose relaxed features are optimised
 
 Accept: TypeAlias = Callable[[FloatArray], BoolArray]
+Scored: TypeAlias = tuple[FloatArray, float]  # a point, (d,), and its score
 
 
 class Score(Protocol):
@@ -61,15 +62,6 @@ class Score(Protocol):
         """The points that these distances are measured from, (e, d)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Proposal:
-    """The best acceptable point found, (d,); `exhaustive`: no better one exists."""
-
-    point: FloatArray
-    score: float
-    exhaustive: bool
-
-
 def relaxed_features(region: Region) -> BoolArray:
     """Which features are optimised as real numbers, (d,)."""
     out = np.zeros(len(region.space), dtype=bool)
@@ -80,7 +72,7 @@ def relaxed_features(region: Region) -> BoolArray:
     return out
 
 
-def maximise(score: Score, cost: CostFunction, region: Region, starts: FloatArray, accept: Accept) -> Proposal | None:
+def maximise(score: Score, cost: CostFunction, region: Region, starts: FloatArray, accept: Accept) -> Scored | None:
     """The best acceptable point reached from the starts, (s, d); None when nothing acceptable scores."""
     relaxed = relaxed_features(region)
     starts = region.snap(starts)
@@ -91,8 +83,7 @@ def maximise(score: Score, cost: CostFunction, region: Region, starts: FloatArra
         return branch_and_bound(score, cost, region, relaxed, starts, best, known, accept)
     ends = along_climbs(score, cost, region, starts[best], relaxed)
     candidates, scores = np.vstack([starts, ends]), np.concatenate([scores, score(ends)])
-    found = best_acceptable(candidates, scores, accept)
-    return None if found is None else Proposal(*found, exhaustive=False)
+    return best_acceptable(candidates, scores, accept)
 
 
 # -- L-BFGS-B ------------------------------------------------------------------------------------------
@@ -165,10 +156,8 @@ def best_position(candidates: FloatArray, scores: FloatArray, accept: Accept, ab
     return None
 
 
-def best_acceptable(
-    candidates: FloatArray, scores: FloatArray, accept: Accept, above: float = 0.0
-) -> tuple[FloatArray, float] | None:
-    """The candidate at `best_position`, (d,), with its score."""
+def best_acceptable(candidates: FloatArray, scores: FloatArray, accept: Accept, above: float = 0.0) -> Scored | None:
+    """The candidate at `best_position` with its score."""
     best = best_position(candidates, scores, accept, above)
     return None if best is None else (candidates[best], float(scores[best]))
 
@@ -205,15 +194,14 @@ def branch_and_bound(
     relaxed: BoolArray,
     starts: FloatArray,
     best_starts: IntArray,
-    known: tuple[FloatArray, float] | None,
+    known: Scored | None,
     accept: Accept,
-) -> Proposal | None:
+) -> Scored | None:
     """The best acceptable point, given the best one known so far and its score.
 
     While the tree is searched, relaxed features have the values of the factual and of the best starts; at the best
     leaves they are optimised. Of a feature with very many categories, only those in the evidence or in a start, (s, d),
-    are tried: the score does not distinguish the others. The proposal is exhaustive if no feature is relaxed, no
-    category was left out and no node remains.
+    are tried: the score does not distinguish the others.
     """
     levels = _levels(score, cost, region, relaxed, starts)
     base = region.snap(np.vstack([cost.factual, starts[best_starts]]))
@@ -244,15 +232,13 @@ def branch_and_bound(
             found = best_acceptable(X, scores, accept, above=best_score)
             if found is not None:
                 best, best_score = found
-    finished = all(-bound <= best_score for bound, *_ in heap)
     if leaves:
         chosen = np.array([x for _, x in heapq.nsmallest(MAX_LEAF_CLIMBS, leaves, key=lambda leaf: leaf[0])])
         ends = along_climbs(score, cost, region, chosen, relaxed)
         found = best_acceptable(ends, score(ends), accept, above=best_score)
         if found is not None:
             best, best_score = found
-    complete = not relaxed.any() and not any(region.space.features[level.feature].has_many for level in levels)
-    return None if best is None else Proposal(best, best_score, exhaustive=finished and complete)
+    return None if best is None else (best, best_score)
 
 
 def _levels(score: Score, cost: CostFunction, region: Region, relaxed: BoolArray, starts: FloatArray) -> list[_Level]:

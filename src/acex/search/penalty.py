@@ -23,7 +23,7 @@ from acex.search.acquisition import Improvement, expected_improvement, improveme
 from acex.search.kernel import KernelName
 from acex.search.maximise import maximise
 from acex.search.problem import History, Problem, Query, Stop
-from acex.search.strategy import Strategy, best_cost
+from acex.search.strategy import Strategy
 from acex.search.surrogate import JointPosterior, Posterior, fit
 from acex.space.cost import CostFunction
 from acex.space.plausibility import Kind
@@ -35,7 +35,6 @@ BOUNDARY_BAND = 0.2  # Sobol points whose posterior is within this of one half a
 BOUNDARY_SHARE = 0.05  # least share of the Sobol points on the boundary, however certain the surrogate is
 PCA_FEATURES = 64  # from this number of features on, starts are drawn along principal components (R21)
 MAX_IDLE_ROUNDS = 2  # the search ends after this many rounds without a closer counterfactual (R3)
-SAVING_SHARE = 0.25  # share of the best cost that one more query may save: a guess
 UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many queries
 
 
@@ -117,10 +116,6 @@ class Penalty(Strategy):
         if surrogate.best_hit is not None:
             return Stop("settled")
         return _unasked_reference_row(surrogate, last.round + 1) or Stop("exhausted")
-
-    def expected_saving(self, problem: Problem, history: History) -> float:
-        """A fixed share of the best cost, so that rows with expensive counterfactuals come first; not in the paper."""
-        return SAVING_SHARE * best_cost(problem, history)
 
 
 def _hopeless(history: History) -> bool:
@@ -312,13 +307,14 @@ def _rest_of_round(surrogate: _Surrogate, round_: int, penalty: float, rng: np.r
     while penalty < settings.lambda_max:
         found = maximise(surrogate.improvement(penalty), problem.cost, problem.region, starts, accept)
         if found is not None:
-            step = problem.scale.metric.from_one(problem.scale.coordinates(found.point[None]), surrogate.Z[last])
+            point = found[0]
+            step = problem.scale.metric.from_one(problem.scale.coordinates(point[None]), surrogate.Z[last])
             if is_iterate and step <= settings.epsilon:
                 break  # |x_k - x_(k-1)| <= epsilon: the round has converged without a query (R2)
-            return Query(found.point, "acquire", round_, penalty, max_p_hit)
+            return Query(point, "acquire", round_, penalty, max_p_hit)
         penalty = penalty**settings.growth  # no improvement at this penalty, so no query (R19)
-    point = _closest_boundary_point(surrogate, rng)
-    return None if point is None else Query(point, "boundary", round_, settings.lambda_max, max_p_hit)
+    closest = _closest_boundary_point(surrogate, rng)
+    return None if closest is None else Query(closest, "boundary", round_, settings.lambda_max, max_p_hit)
 
 
 def _starts(surrogate: _Surrogate, rng: np.random.Generator) -> FloatArray:

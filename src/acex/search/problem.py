@@ -5,8 +5,8 @@ d   features     m   reference rows     n   points
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -101,17 +101,6 @@ class History:
         known = () if self.known is None else (k for k, hit in self.known.answers.items() if not hit)
         return self.asked.union(known)
 
-    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """The result of `compute`, computed once per key and kept with the history."""
-        if key not in self._cache:
-            self._cache[key] = compute()
-        result: T = self._cache[key]
-        return result
-
-    @cached_property
-    def _cache(self) -> dict[Hashable, Any]:
-        return {}
-
     def with_answer(self, query: Query, hit: bool, odds: float | None = None) -> History:
         """The history with one more answer."""
         more = () if odds is None else (odds,)
@@ -140,6 +129,8 @@ class Problem:
     # the odds of a history are distances beyond the near end of the range. None: they are log odds.
     width: float | None = None
     taken_sets: tuple[frozenset[int], ...] = ()  # main features of earlier counterfactuals; a new one must differ
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    _judged: dict[bytes, bool] = field(default_factory=dict, init=False, repr=False)  # plausibility, by key
 
     @property
     def factual(self) -> FloatArray:
@@ -183,10 +174,6 @@ class Problem:
         return result
 
     @cached_property
-    def _cache(self) -> dict[Any, Any]:
-        return {}
-
-    @cached_property
     def principal_moves(self) -> FloatArray:
         """Steps along the reference's principal components, one standard deviation long, (k, d)."""
         use = np.flatnonzero(self.region.movable & ~self.scale.is_nominal)
@@ -210,10 +197,6 @@ class Problem:
     def _least(self) -> float:
         """The score that a plausible point exceeds."""
         return -np.inf if self.density is None else self.density.least(self.factual)
-
-    @cached_property
-    def _judged(self) -> dict[bytes, bool]:
-        return {}
 
     def admissible(self, X: FloatArray, asked: Collection[bytes]) -> BoolArray:
         """Which points may be asked: in the region, plausible, different, and not among those asked, (n,)."""

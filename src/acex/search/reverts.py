@@ -86,7 +86,7 @@ class Reverts:
                 marks.append("needed (plausibility)")
             elif not self._robust_enough[i]:
                 marks.append("needed (margin)")
-            elif not self._is_different(i):
+            elif not self.problem.is_different(x[None], self._others[self.of[i]])[0]:
                 marks.append("needed (alternatives)")
             else:
                 marks.append("not checked")
@@ -117,7 +117,7 @@ class Reverts:
         n_checked = probability * n_reverted
         # Queries proposed together may exceed the budget, hence the clip.
         n_checked[n_reverted == 1] += np.clip(self._left(budget) / self.open.sum(), 0, 1)
-        best = best_position(X, n_checked, self._is_admissible, above=-1.0)
+        best = best_position(X, n_checked, lambda X: self.problem.admissible(X, self.history.redundant), above=-1.0)
         assert best is not None  # an open point is admissible
         p_hit = float(probability[best])
         return Query(X[best], "undo", self.history.queries[-1].round, max_p_hit=p_hit, p_hit=p_hit)
@@ -133,9 +133,6 @@ class Reverts:
             X[n:, j] = self.problem.factual[j]
         good = np.asarray((self.problem.factual != X).any(axis=1)) & self.problem.is_different(X, self._others[i])
         return X[1:] if good[1:].all() else X[1 : 1 + int(good[1:].argmin())]
-
-    def _is_admissible(self, X: FloatArray) -> BoolArray:
-        return self.problem.admissible(X, self.history.redundant)
 
     def is_due(self, budget: float) -> bool:
         """Is what is left of the budget reserved for the open points?"""
@@ -163,10 +160,6 @@ class Reverts:
         X = np.vstack([self.X, self.history.X[self.chosen]])
         robustness = np.minimum(Belief(self.problem, self.history).robustness(X), self.margin)
         return np.asarray(robustness[: len(self.X)] >= robustness[len(self.X) :][self.of])
-
-    def _is_different(self, i: int) -> bool:
-        """Is point i still different from the other counterfactuals?"""
-        return bool(self.problem.is_different(self.X[i : i + 1], self._others[self.of[i]])[0])
 
     @cached_property
     def _others(self) -> list[list[frozenset[int]]]:

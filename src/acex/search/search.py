@@ -122,11 +122,6 @@ class Search:
         return self.history if self.tally is None else self.tally.history
 
     @cached_property
-    def expected_saving(self) -> float:
-        """Cost that one more query is expected to save; infinite before the first counterfactual."""
-        return self.strategy.expected_saving(self.problem, self.merged_history)
-
-    @cached_property
     def improvement_odds(self) -> tuple[float, ...]:
         """Probabilities that a counterfactual at least 10%, 25%, 50% cheaper exists; empty if not estimated."""
         return self.strategy.improvement_odds(self.problem, self.merged_history)

@@ -25,7 +25,6 @@ class Strategy(ABC):
 
     name: ClassVar[str]
     revision: ClassVar[int]  # increased whenever the same history leads to another query
-    finds_several: ClassVar[bool] = False  # supports count > 1
     uses_hints: ClassVar[bool] = False  # reads `Problem.hint`
     limits_changes: ClassVar[bool] = False  # supports max_changes, a fixed cost per change and a smallest step
     default_per_category: ClassVar[float | None] = None  # cost of a changed category; None: 1 / its deviation (paper)
@@ -55,17 +54,6 @@ class Strategy(ABC):
     def improvement_odds(self, problem: Problem, history: History) -> tuple[float, ...]:
         """Probabilities that a counterfactual at least 10%, 25%, 50% cheaper exists; empty if not estimated."""
         return ()
-
-    @abstractmethod
-    def expected_saving(self, problem: Problem, history: History) -> float:
-        """Cost that one more query is expected to save; infinite before the first counterfactual."""
-
-
-def best_cost(problem: Problem, history: History) -> float:
-    """Least cost of a counterfactual in the history; infinite without one."""
-    hits = history.X[history.is_hit]
-    hits = hits[problem.plausible(hits) & problem.region.contains(hits)]
-    return float(problem.cost(hits).min(initial=np.inf))
 
 
 def ranked_counterfactuals(problem: Problem, history: History, margin: float | None = None) -> IntArray:

@@ -14,7 +14,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from acex.audit.feature_subsets import WORDS, FeatureSubsets
+from acex.audit.feature_subsets import FeatureSubsets
 from acex.engine.explanation import Explanation, changes_as_text, labels_as_text
 from acex.show.sentences import one_sentence
 from acex.space.feature import Feature
@@ -88,8 +88,8 @@ def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
 def feature_subsets_page(subsets: FeatureSubsets) -> str:
     """A page with small sets of features, and whether changing these alone is enough."""
     lines = [
-        (" and ".join(s.features), WORDS[s.state], s.change, "" if s.cost is None else f"{s.cost:.3g}", s.asked)
-        for s in subsets
+        (" and ".join(s.features), s.words, s.change, "" if s.cost is None else f"{s.cost:.3g}", s.asked)
+        for s in subsets.entries
     ]
     title = "What can be done with few features"
     return render("feature_subsets.html", title=title, summary=subsets.summary, lines=lines)
