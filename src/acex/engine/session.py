@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from acex.engine.pool import Lessons, points_of
 from acex.engine.rarity import affinity, rarest_values
 from acex.engine.recorded import contradictions, value_of
 from acex.errors import LedgerFailed, OutOfStep
-from acex.ledger import Answer, Ask, Question, as_vote, canonical, without_vote
+from acex.ledger import Answer, Ask, Question, as_vote, canonical, canonical_text, row_values, without_vote
 from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
@@ -35,7 +35,7 @@ from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
 from acex.space.space import Space
-from acex.values import Label, Remark, plain
+from acex.values import Label, Remark
 
 MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
 
@@ -230,13 +230,14 @@ class Session:
         if queries and len(queries) > (left := self.box.remaining):
             # Where the budget ended it once it stays ended, also if others have paid for the next row since.
             ended = left == 0 and self._past.ended_at(len(self.steps))
-            queries = [] if ended else queries[: self.box.affordable(self._keys(self.space.decode(_points(queries))))]
+            rows = row_values(self.space.decode(_points(queries)))
+            queries = [] if ended else queries[: self.box.affordable(self._keys(rows))]
             self._end = None if queries else ("budget_spent", "budget")
         return queries
 
-    def _keys(self, rows: Rows) -> list[str]:
-        """The keys of rows in the ledger: one that was asked before is a vote."""
-        keys = canonical(rows)
+    def _keys(self, rows: Iterable[Iterable[Any]]) -> list[str]:
+        """The keys of rows in the ledger, from their values: one that was asked before is a vote."""
+        keys = [canonical_text(row) for row in rows]
         if self.plan.noise is None:
             return keys
         times = Counter(self._asked)
@@ -285,7 +286,8 @@ class Session:
         """
         problem, X = self.problem, _points(queries)
         rows, position = self.space.decode(X), len(self.steps)
-        forms, inside = self._keys(rows), problem.region.contains(X)
+        values = row_values(rows)
+        forms, inside = self._keys(values), problem.region.contains(X)
         if not inside.all() and queries[0].purpose != "factual":
             self._refuse_forbidden([form for form, ok in zip(forms, inside, strict=True) if not ok])
         first = self._past.asks[position].note["first"] if position in self._past.asks else position
@@ -300,7 +302,7 @@ class Session:
             Question(form, query.purpose, position + i, seen, note.to_dict())
             for i, (form, query, note) in enumerate(zip(forms, queries, notes, strict=True))
         ]
-        return _Round(queries, rows, forms, questions, notes)
+        return _Round(queries, rows, values, forms, questions, notes)
 
     def _refuse_forbidden(self, forms: list[str]) -> None:
         """Rows that an earlier run was about to ask may be forbidden by now: a rule is more than its code."""
@@ -317,9 +319,9 @@ class Session:
         round_.answers.update({answer.row: answer for answer in answers})
         if round_.unanswered:
             return []
-        rows, before = round_.rows, len(self.steps)
-        for i, row in enumerate(rows.itertuples(index=False) if isinstance(rows, pd.DataFrame) else rows):
-            self._tell(round_, i, dict(zip(self.space.names, map(plain, row), strict=True)))
+        before = len(self.steps)
+        for i, row in enumerate(round_.values):
+            self._tell(round_, i, dict(zip(self.space.names, row, strict=True)))
         self._round = None
         return self.steps[before:]
 
@@ -491,6 +493,7 @@ class _Round:
 
     queries: list[Query]
     rows: Rows  # as the model takes them
+    values: list[tuple[Any, ...]]  # of each row
     forms: list[str]  # their keys in the ledger
     questions: list[Question]
     notes: list[Note]

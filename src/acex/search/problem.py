@@ -169,11 +169,7 @@ class Problem:
 
     def in_reference(self, X: FloatArray) -> BoolArray:
         """Which points are unchanged rows of the reference, (n,)."""
-        return np.array([key(x) in self._reference_keys for x in X], dtype=bool)
-
-    @cached_property
-    def _reference_keys(self) -> frozenset[bytes]:
-        return frozenset(map(key, self.reference))
+        return np.array([(self.reference == x).all(axis=1).any() for x in X], dtype=bool)
 
     def cached(self, compute: Callable[[Problem], T]) -> T:
         """The result of `compute(self)`, computed once and kept with the problem."""

@@ -95,12 +95,13 @@ class Column:
 
     def codes(self, values: pd.Series[Any]) -> FloatArray:
         """The codes of values, as they are held here, (n,); they may lie beyond the feature's ends."""
-        missing = values.isna().to_numpy(dtype=bool)
+        missing = np.asarray(values.array.isna(), dtype=bool)
         if missing.any() and self.feature.gaps:
             x = np.full(len(values), self.feature.gap)
             x[~missing] = self.codes(values[~missing])
             return x
-        _refuse_missing(self.feature.name, values)
+        if missing.any():
+            _refuse_missing(self.feature.name, values)
         x = self.feature.encode(values)
         return self.nearest(x) if self.number_dtype.kind == "f" else x
 

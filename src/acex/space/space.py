@@ -386,9 +386,14 @@ class Space:
                 out[:, j] = np.where(x == column.feature.gap, np.nan, x) if is_plain else column.decode(x, None)
             return out
         columns = [column.decode(x, column.dtype) for column, x in zip(self.held, X.T, strict=True)]
-        frame = pd.DataFrame(dict(enumerate(columns)))
-        frame.columns = index_of(self.columns or self.names, nested=self.nested)
+        # Arrays need not be aligned; an array of objects would be looked through for another dtype.
+        frame = pd.DataFrame({j: c if c.dtype == object else c.array for j, c in enumerate(columns)})
+        frame.columns = self._index
         return frame
+
+    @cached_property
+    def _index(self) -> pd.Index[Any]:
+        return index_of(self.columns or self.names, nested=self.nested)
 
     def snap(self, X: FloatArray) -> FloatArray:
         """The nearest points whose every value the feature can hold, (n, d).
