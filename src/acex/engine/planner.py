@@ -27,7 +27,7 @@ from acex.options import BY_NAME, Options
 from acex.plan.fingerprint import fingerprint_of
 from acex.plan.plan import Plan
 from acex.plan.step import Ending
-from acex.plan.target import Measured, OneOf, Target
+from acex.plan.target import Labels, Measured, Target
 from acex.search.problem import Hint, Problem
 from acex.space.columns import as_frame
 from acex.space.plausibility import Plausibility
@@ -111,7 +111,7 @@ class Planner:
             reference.refuse_outcomes_that_are_no_numbers()
         if model.labels is not None:
             target.refuse_foreign(model.labels)
-        if isinstance(target, OneOf):
+        if isinstance(target, Labels) and target.labels:
             reference.refuse_foreign_outcomes(target.labels, all_words=False)
         elif isinstance(target, Measured) and target.label is not None:
             reference.refuse_foreign_outcomes([target.label], all_words=False)
@@ -230,7 +230,7 @@ class Planner:
     def _learn(self, target: Target, before: Label) -> Hint | None:
         """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
         refuse_other_kind(self.imported, before)
-        if isinstance(target, OneOf):
+        if isinstance(target, Labels) and target.labels:
             refuse_lookalike(before, target.labels)
             self.reference.refuse_foreign_outcomes([*target.labels, before])
         target.refuse_start(before)

@@ -1,8 +1,8 @@
 """A fingerprint of a function among the rules, the same in every process: part of an explanation's identity.
 
-It covers the code, and the values that the code uses: defaults, closure and globals. Plain values and functions count by
-their content, what an installed library defines by its name. Anything else, such as an object of a class of one's own,
-has no fingerprint, and the explanation cannot be resumed. A fingerprint need not be perfect: the session calls the
+It covers the code, and the values that the code uses: defaults, closure and globals. Plain values and functions count
+by their content, what an installed library defines by its name. Anything else, such as an object of a class of one's
+own, has no fingerprint, and the explanation cannot be resumed. A fingerprint need not be perfect: the session calls the
 function before it sends a row.
 """
 
