@@ -116,31 +116,16 @@ def judged(step: Step, before: Sequence[Step], target: Target) -> Step:
 
 
 def steps_written(
-    rows: Sequence[Mapping[str, Any]], queries: Sequence[Mapping[str, Any]], affinities: Mapping[int, float | None]
+    rows: Sequence[Mapping[str, Any]], queries: Sequence[Mapping[str, Any]], affinities: Mapping[int, float]
 ) -> list[Step]:
-    """The steps that the JSON form of an explanation holds, in this version or an earlier one."""
-    return [
-        Step(
-            position=i,
-            row=row,
-            purpose=query["purpose"],
-            label=query["label"],
-            hit=query["hit"],
-            best=inf if query["best"] is None else query["best"],
-            paid=query.get("paid", 0),
-            at=query.get("at"),
-            seen=0,
-            scores=query.get("scores"),
-            note=Note(
-                i,
-                query["cost"],
-                query.get("counts", query["hit"]),
-                affinities.get(i),
-                reference=query.get("reference"),
-            ),
-        )
-        for i, (row, query) in enumerate(zip(rows, queries, strict=True))
-    ]
+    """The steps that the JSON form of an explanation holds."""
+    steps = []
+    for i, (row, query) in enumerate(zip(rows, queries, strict=True)):
+        note = Note(i, query["cost"], query["counts"], affinities.get(i), reference=query["reference"])
+        best = inf if query["best"] is None else query["best"]
+        answer = {name: query[name] for name in ("purpose", "label", "hit", "paid", "at", "scores")}
+        steps.append(Step(position=i, row=row, best=best, seen=0, note=note, **answer))
+    return steps
 
 
 def factual_label(steps: Sequence[Step], target: Target) -> Label:
