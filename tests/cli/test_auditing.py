@@ -125,7 +125,7 @@ def test_the_row_of_an_explanation_keeps_its_name_in_file_page_ledger_and_file_n
     assert json.loads(Path("why.json").read_text())["settings"]["id"] == 100
     assert "100" not in bill()[0]  # the model does not see it
     told_row = json.loads(run("verify", "why.json", "--json").stdout)["explanations"][0]["row"]
-    assert told_row == "100"
+    assert told_row == 100
     Path("pages").mkdir()
     assert run("report", "l.db", "--id", "100", "--out", "pages").exit_code == 0
     assert [path.name for path in Path("pages").iterdir()] == ["100.html"]

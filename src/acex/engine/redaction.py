@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from acex.engine.certificate import canonical_form, parsed
+from acex.engine.certificate import canonical_form
 from acex.values import Remark, did_you_mean, joined_words, listed
 
 LEFT_OUT = "the message is redacted."
@@ -100,8 +100,7 @@ def saved(text: str, path: str | Path | None, private: Mapping[str, Any], left_o
 
 def hash_of(salt: str, column: Any) -> str:
     """The hash in place of a column that was left out."""
-    form = canonical_form(parsed(json.dumps(column)))
-    return hashlib.sha256(f"{salt}\n{form}".encode("ascii")).hexdigest()
+    return hashlib.sha256(f"{salt}\n{canonical_form(column)}".encode("ascii")).hexdigest()
 
 
 def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
