@@ -376,7 +376,6 @@ class Explanation:
             "costs": self.costs,
             "affinities": self.affinities,
             "robustness": self.robustness,
-            "rarest_values": [None if remark is None else remark.to_dict() for remark in self.ending.rarest_values],
             "needed": self.ending.needed,
             "votes": self.ending.votes,
             "improvement_odds": self.improvement_odds,
@@ -446,7 +445,7 @@ def asked_rows(explanation: Explanation) -> pd.DataFrame:
 
 def single(explanation: Explanation, i: int) -> Explanation:
     """The explanation as if counterfactual number i were its only one."""
-    by_counterfactual = ("counterfactuals", "robustness", "rarest_values", "needed", "votes")
+    by_counterfactual = ("counterfactuals", "robustness", "needed", "votes")
     own = {name: getattr(explanation.ending, name)[i : i + 1] for name in by_counterfactual}
     return replace(explanation, ending=replace(explanation.ending, **own))
 

@@ -64,7 +64,6 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
         "factual": _without(document["factual"], gone),
         "counterfactuals": [_without(row, gone) for row in document["counterfactuals"]],
         "changes": [change for change in document["changes"] if change["feature"] not in gone],
-        "rarest_values": [remark if _may_stay(remark, gone) else None for remark in document["rarest_values"]],
         "needed": [_without(marks, gone) for marks in document["needed"]],
         "remarks": [note, *(remark for remark in document["remarks"] if _may_stay(remark, gone))],
         "asked": [_at(row, kept) for row in document["asked"]],
@@ -122,9 +121,9 @@ def _names(rule: str, column: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", rule) is not None
 
 
-def _may_stay(remark: Mapping[str, Any] | None, gone: Sequence[str]) -> bool:
+def _may_stay(remark: Mapping[str, Any], gone: Sequence[str]) -> bool:
     """Does a remark mention none of these columns? One without that information (version 0.2) may mention all."""
-    return remark is None or not (set(remark["columns"]) & set(gone) or remark["code"] == "unspecified")
+    return not (set(remark["columns"]) & set(gone) or remark["code"] == "unspecified")
 
 
 def _without(row: Mapping[str, Any], gone: Sequence[str]) -> dict[str, Any]:

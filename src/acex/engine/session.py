@@ -23,7 +23,6 @@ from acex.arrays import FloatArray, Rows, one_blas_thread
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, points_of
-from acex.engine.rarity import affinity, rarest_values
 from acex.engine.recorded import contradictions, value_of
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger import Answer, Ask, Question, as_vote, canonical, canonical_text, row_values, without_vote
@@ -292,7 +291,8 @@ class Session:
             self._refuse_forbidden([form for form, ok in zip(forms, inside, strict=True) if not ok])
         first = self._past.asks[position].note["first"] if position in self._past.asks else position
         counts = problem.plausible(X) & inside
-        columns = (queries, problem.cost(X), counts, affinity(problem, X), problem.in_reference(X))
+        affinity = np.ones(len(X)) if problem.density is None else problem.density.affinity(X)
+        columns = (queries, problem.cost(X), counts, affinity, problem.in_reference(X))
         notes = [
             Note(first, float(cost), bool(ok), float(like), q.round, q.penalty, q.max_p_hit, bool(known), q.p_hit)
             for q, cost, ok, like, known in zip(*columns, strict=True)
@@ -446,7 +446,6 @@ class Session:
             tuple(search.robustness.tolist()) if has_robustness else (),
             search.expected_saving if is_shared else np.inf,
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
-            rarest_values=tuple(rarest_values(self.problem, x) for x in search.history.X[chosen]),
             needed=self._needed(search),
             votes=tuple(search.votes),
             improvement_odds=search.improvement_odds if self._end and len(chosen) else (),

@@ -168,7 +168,6 @@ class Ending:
     Attributes:
         counterfactuals: positions of the steps that are the answer, best first.
         robustness: the surrogate's P(hit) close to each; with a margin, or where there are no scores.
-        rarest_values: of each, a remark on the pair of values that is rarest in the data; None where none is rare.
         needed: for each, its changes by feature: "needed" and how that was checked, or "not checked".
         votes: with noise, for each (answers for it, all its answers, probability that it is a hit).
         expected_saving: cost that one more query is expected to save, for batches with a total budget; else infinite.
@@ -184,7 +183,6 @@ class Ending:
     expected_saving: float = inf
     remarks: tuple[Remark, ...] = ()
     error: str | None = None
-    rarest_values: tuple[Remark | None, ...] = ()
     needed: tuple[Mapping[str, str], ...] = ()
     votes: tuple[tuple[int, int, float], ...] = ()
     improvement_odds: tuple[float, ...] = ()
@@ -220,7 +218,6 @@ class Ending:
             known[name] = tuple(known.get(name, ()))
         known["votes"] = tuple(tuple(votes) for votes in known.get("votes", ()))
         known["remarks"] = tuple(Remark.of(remark) for remark in known.get("remarks", ()))
-        known["rarest_values"] = tuple(Remark.of(r) if r else None for r in known.get("rarest_values", ()))
         return cls(**known | {"expected_saving": inf if (s := known.get("expected_saving")) is None else s})
 
 
@@ -228,6 +225,5 @@ FORMER_NAMES = {  # of versions 0.1 and 0.2
     "steadiness": "robustness",
     "worth": "expected_saving",
     "warnings": "remarks",
-    "least_usual": "rarest_values",
     "closer": "improvement_odds",
 }

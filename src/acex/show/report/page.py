@@ -348,10 +348,8 @@ def _plausibility(explanation: Explanation) -> str:
     affinity = (
         f"{explanation.affinities[0]:.2f}, where 1 is a typical row" if explanation.affinities else "not recorded"
     )
-    rare = next(iter(explanation.ending.rarest_values), None)
-    least_usual = f" Least usual: {rare}." if rare else ""
     proof = "This does not prove that such a person or thing exists."
-    return f"It passed the plausibility filter ({how}): affinity {affinity}. {proof}{least_usual}"
+    return f"It passed the plausibility filter ({how}): affinity {affinity}. {proof}"
 
 
 def _robustness(explanation: Explanation) -> str:
