@@ -366,6 +366,6 @@ def _measured(described: Mapping[str, Any]) -> Measured:
         )
     limits = given[key]
     try:
-        return Between(*limits, label=label) if key == Between.key else MEASURED[key](limits, label=label)
+        return MEASURED[key](*(limits if key == Between.key else [limits]), label=label)
     except TypeError:
         raise ValueError(f"target: {key} cannot be {limits!r}; expected as in {{'between': [100, 120]}}.") from None
