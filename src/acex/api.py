@@ -20,9 +20,8 @@ from acex.batch.explanations import Explanations
 from acex.engine.blackbox import prices_of
 from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
-from acex.engine.progress import progress_bar
 from acex.engine.reference import Reference
-from acex.engine.session import Session
+from acex.engine.session import Session, progress_bar
 from acex.ledger import BaseLedger, MemoryLedger, canonical, open_ledger
 from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
@@ -167,7 +166,7 @@ class Explainer:
         if wrapped.labels is not None:
             reference.refuse_foreign_outcomes(wrapped.labels)
         model_id = wrapped.identity(is_shared=ledger is not None)
-        opened = open_ledger(ledger)
+        opened = MemoryLedger() if ledger is None else open_ledger(ledger)
         opened.register(model_id, description=wrapped.kind, features=reference.space.names)
         prices = prices_of(wrapped)
         if prices is not None and prices.money is not None:

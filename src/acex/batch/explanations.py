@@ -21,11 +21,11 @@ from acex.batch.summary import Summary
 from acex.engine.certificate import certified
 from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
-from acex.engine.progress import progress_bar
 from acex.engine.recorded import load_explanation
 from acex.engine.redaction import left_out as checked_columns
 from acex.engine.redaction import redacted, saved
 from acex.engine.row_result import NOT_DONE, RowResult, frame_of
+from acex.engine.session import progress_bar
 from acex.ledger import BaseLedger
 from acex.options import Options
 from acex.plan.plan import Plan

@@ -89,7 +89,7 @@ class Planner:
         space = self.space.widened(options.ranges, options.values).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.cost_or_default.weights
         )
-        rules, functions = as_rules(options.rules, space)
+        rules, functions = as_rules(options.rules, space) if options.rules else ((), ())
         return options, space, (*rules, *functions)
 
     def _check_target(self, target: Target) -> None:

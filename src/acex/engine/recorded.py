@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 from math import inf
@@ -11,12 +10,12 @@ from math import inf
 import numpy as np
 
 from acex.engine.explanation import Explanation
-from acex.ledger import Answer, Ask, BaseLedger, without_vote
+from acex.engine.session import contradictions, value_of
+from acex.ledger import Ask, BaseLedger, without_vote
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Step, in_order
-from acex.plan.target import Target
 from acex.space.space import Space
-from acex.values import Label, Remark
+from acex.values import Remark
 
 
 def load_explanation(ledger: BaseLedger, explanation: str) -> Explanation:
@@ -59,34 +58,6 @@ def load_explanation(ledger: BaseLedger, explanation: str) -> Explanation:
         ),
         metadata=times | ({"id": ", ".join(record.names)} if record.names else {}),
     )
-
-
-def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tuple[Remark, ...]:
-    """A warning where a model gave rows another label later; `asked` are the canonical rows of one explanation."""
-    rows = ledger.contradicted(model)
-    if not rows:
-        return ()
-    times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    text = (
-        f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
-        f"first one stands; see BaseLedger.contradictions."
-    )
-    return (Remark("contradiction", text, is_warning=True),)
-
-
-def value_of(answer: Answer, target: Target) -> Label:
-    """What of an answer is judged.
-
-    Raises:
-        ValueError: the answer does not tell it.
-    """
-    value = target.value(answer.label, answer.scores)
-    if value is None:
-        raise ValueError(
-            f"The row {answer.row} was answered {answer.label!r} before, without the probabilities that the target is "
-            f"about. Begin with another model_id, so that they are asked for."
-        )
-    return value
 
 
 def _step(ask: Ask, plan: Plan) -> Step:

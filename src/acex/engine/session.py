@@ -10,7 +10,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,12 +23,12 @@ from acex.arrays import FloatArray, Rows, one_blas_thread
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, points_of
-from acex.engine.recorded import contradictions, value_of
 from acex.errors import LedgerFailed, OutOfStep
-from acex.ledger import Answer, Ask, Question, as_vote, canonical, canonical_text, row_values, without_vote
+from acex.ledger import Answer, Ask, BaseLedger, Question, as_vote, canonical, canonical_text, row_values, without_vote
 from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
+from acex.plan.target import Target
 from acex.search.hints import excluded_hits
 from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search
@@ -545,3 +545,47 @@ class _Past:
 
 def _points(queries: Sequence[Query]) -> FloatArray:
     return np.array([query.point for query in queries])
+
+
+def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tuple[Remark, ...]:
+    """A warning where a model gave rows another label later; `asked` are the canonical rows of one explanation."""
+    rows = ledger.contradicted(model)
+    if not rows:
+        return ()
+    times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    text = (
+        f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
+        f"first one stands; see BaseLedger.contradictions."
+    )
+    return (Remark("contradiction", text, is_warning=True),)
+
+
+def value_of(answer: Answer, target: Target) -> Label:
+    """What of an answer is judged.
+
+    Raises:
+        ValueError: the answer does not tell it.
+    """
+    value = target.value(answer.label, answer.scores)
+    if value is None:
+        raise ValueError(
+            f"The row {answer.row} was answered {answer.label!r} before, without the probabilities that the target is "
+            f"about. Begin with another model_id, so that they are asked for."
+        )
+    return value
+
+
+@contextmanager
+def progress_bar(wanted: bool | None, title: str, total: int) -> Iterator[Callable[[int, str], None]]:
+    """A function that shows how many are done, and a text; it does nothing where no bar is shown."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if wanted is False or (wanted is None and not console.is_terminal):
+        yield lambda done, text: None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    with Progress(TextColumn(title), *columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda done, text: progress.update(task, completed=done, description=text)
