@@ -18,8 +18,8 @@ from acex.arrays import FloatArray
 from acex.engine.blackbox import BlackBox
 from acex.engine.certificate import canonical_form, faults, parsed, signer
 from acex.engine.explanation import Explanation, asked_rows
-from acex.engine.recorded import value_of
 from acex.engine.redaction import hash_of
+from acex.engine.session import value_of
 from acex.ledger import MemoryLedger
 from acex.models.model import Model
 from acex.plan.step import Outcome, factual_label, in_order, leading
