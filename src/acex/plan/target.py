@@ -1,7 +1,7 @@
 """What is wanted of the model's answer. A new kind of target is one class.
 
-A target says whether an answer is a *hit*, how far it is from being one, and in words what it wants. What is wanted may
-depend on the label that the factual has: `before`. Most targets are about labels; `Measured` ones are about a number:
+A target says whether an answer is a *hit*, how far it is from being one, and describes itself in words. It may depend
+on the label that the factual has: `before`. Most targets are about labels; `Measured` ones are about a number:
 what a regressor gives, or the probability of a label.
 """
 
