@@ -8,10 +8,12 @@ import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 import acex
+from toys import bank, people, rejected
 
 SOURCE = Path(acex.__file__).parent
 ORDER = ["_version", "errors", "arrays", "values", "spreadsheets", "space", "search", "plan", "options"]
@@ -154,6 +156,47 @@ FOR_SOME = {
 )
 def test_what_only_some_need_is_left_until_it_is_used(code: str, left: set[str]) -> None:
     assert loaded_after(code) & left == set()
+
+
+MOST_FILES = 45
+
+
+def test_an_explanation_without_a_ledger_runs_through_few_files() -> None:
+    rows, explain = people(), acex.explain
+    called = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(str(SOURCE)):
+            called.add(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        explain(bank, rejected(rows), rows, budget=15)
+    finally:
+        sys.setprofile(None)
+    assert 0 < len(called) <= MOST_FILES, sorted(called)
+
+
+# Modules without a test file of their own; each is covered by tests of what uses it.
+NO_TEST_FILE = {
+    *("acex.arrays", "acex.errors", "acex.engine.row_result"),
+    *("acex.cli.case", "acex.cli.models", "acex.cli.studios", "acex.cli.tables"),
+    *("acex.datasets.bundled", "acex.datasets.dataset", "acex.datasets.published"),
+    *("acex.ledger.memory", "acex.ledger.row_keys", "acex.ledger.views", "acex.space.kinds"),
+    *("acex.search.belief_inputs", "acex.search.candidates", "acex.search.evidence", "acex.search.kernel"),
+    *("acex.search.stopping", "acex.show.pages", "acex.show.text"),
+    *("acex.studio.batches", "acex.studio.demo", "acex.studio.exports", "acex.studio.searches"),
+    *("acex.studio.serializers", "acex.studio.workspace"),
+}
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES) - {*FACE, "acex._version"}))
+def test_a_module_has_a_test_file_of_its_name(module: str) -> None:
+    _, *rooms, name = module.split(".")
+    folder, names = Path(__file__).parent.joinpath(*rooms[:1]), [*rooms[1:], name]  # one file for all of show.plots
+    tests = [path for name in names for path in (*folder.glob(f"test_{name}.py"), *folder.glob(f"test_{name}_*.py"))]
+    is_package = MODULES[module].name == "__init__.py"
+    assert is_package or bool(tests) != (module in NO_TEST_FILE)
 
 
 def test_every_public_name_can_be_had() -> None:

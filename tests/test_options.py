@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import acex
-from acex.options import BY_NAME, DECLARED, GROUPS, RENAMED, Options
+from acex.options import BY_NAME, DECLARED, GROUPS, RENAMED, Options, RowOptions
 from toys import bank, people, rejected
 
 ROOT = Path(__file__).parents[1]
@@ -35,22 +35,23 @@ def declared_parameters(function: Callable[..., Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("function", "other"),
-    [
-        (acex.explain, {}),
-        (acex.Explainer.explain, {"seed": None}),  # None: that of the explainer
-        (acex.Explainer.explain_many, {"seed": None}),
-        (acex.Explainer.search, {"seed": None}),
-        (acex.Explainer.feature_subsets, {"seed": None, "budget": 100}),
-    ],
+    [(acex.explain, {}), (acex.Explainer.explain, {"seed": None})],  # None: that of the explainer
     ids=lambda value: getattr(value, "__qualname__", ""),
 )
 def test_signatures_have_the_options_of_a_row(function: Callable[..., Any], other: dict[str, Any]) -> None:
-    names = [
-        declared.name for declared in ROW if (function, declared.name) != (acex.Explainer.feature_subsets, "count")
-    ]
+    names = [declared.name for declared in ROW]
     found = {name: default for name, default in declared_parameters(function).items() if name in names}
     assert found == {name: BY_NAME[name].default for name in names} | other
     assert list(found) == names
+
+
+def test_other_methods_take_the_same_options() -> None:
+    assert list(RowOptions.__annotations__) == [declared.name for declared in ROW]
+    written = {name: hint.__forward_arg__ for name, hint in RowOptions.__annotations__.items()}
+    assert acex.Explainer.explain.__annotations__.items() >= written.items()
+    for name in ("search", "feature_subsets", "explain_many"):
+        with pytest.raises(TypeError, match="budget_per_row"):
+            getattr(EXPLAINER, name)(PEOPLE.iloc[0], budget_per_row=3)
 
 
 @pytest.mark.parametrize("owner", BY_OWNER)

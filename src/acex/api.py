@@ -1,37 +1,35 @@
 """The public interface: `explain` for one row, `Explainer` for several rows of one model.
 
-The options of a row are written out in every signature, for readers, editors and type checkers; `acex.options` declares
-them, and a test compares the two.
+The options of a row are written out where people meet them first, in `explain` and `Explainer.explain`; other methods
+take the same ones as `RowOptions`. `acex.options` declares them, and a test compares the three.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from acex.arrays import Rows
 from acex.audit.feature_subsets import FeatureSubsets, find_feature_subsets
 from acex.batch.explanations import Explanations
-from acex.engine import progress as progress_bars
 from acex.engine.blackbox import prices_of
 from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
 from acex.engine.reference import Reference
-from acex.engine.session import Session
+from acex.engine.session import Session, progress_bar
 from acex.ledger import BaseLedger, MemoryLedger, canonical, open_ledger
 from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
-from acex.options import Options, suggests_names
+from acex.options import Columns, Options, RowOptions, Rules, suggests_names
 from acex.search.strategy import Strategy
 from acex.space.cost import Cost
 from acex.space.feature import Direction
 from acex.space.mining import MinedRule, mine
 from acex.space.plausibility import Plausibility
-from acex.space.rules import RuleFunction
 from acex.space.space import Space, drop_incomplete
 from acex.values import Remark, is_count
 
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from acex.batch.executors import Executor
 
 Callback: TypeAlias = Callable[[Explanation], object]
-Columns: TypeAlias = Iterable[str | int]
-Rules: TypeAlias = str | RuleFunction | Iterable[str | RuleFunction]
 DEFAULT = Plausibility()
 
 
@@ -168,7 +164,7 @@ class Explainer:
         if wrapped.labels is not None:
             reference.refuse_foreign_outcomes(wrapped.labels)
         model_id = wrapped.identity(is_shared=ledger is not None)
-        opened = open_ledger(ledger)
+        opened = MemoryLedger() if ledger is None else open_ledger(ledger)
         opened.register(model_id, description=wrapped.kind, features=reference.space.names)
         prices = prices_of(wrapped)
         if prices is not None and prices.money is not None:
@@ -223,82 +219,51 @@ class Explainer:
         return self._explain(x, self._options(locals()), callback, progress)
 
     def _options(self, arguments: Mapping[str, Any]) -> Options:
-        seed = arguments["seed"]
+        seed = arguments.get("seed")
         return Options.of({**arguments, "seed": self.seed if seed is None else seed})
 
     def _explain(self, x: Rows, options: Options, callback: Callback | None, progress: bool | None) -> Explanation:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback: expected a function of the explanation so far, got {callback!r}.")
         session = self._planner.session(x, options)
-        with progress_bars.of_queries(progress, session.plan.budget) as show:
+        with progress_bar(progress, "asking", session.plan.budget) as show:
 
             def note(session: Session) -> None:
-                show(session)
+                best = session.best_cost
+                show(session.box.n_queries, "no counterfactual yet" if best is None else f"best cost {best:.3g}")
                 if callback is not None:
                     callback(session.explanation())
 
             return session.run(note)
 
     @suggests_names
-    def search(
-        self,
-        x: Rows,
-        *,
-        target: Any = None,
-        budget: int = 60,
-        time_limit: float | None = None,
-        count: int = 1,
-        freeze: Columns = (),
-        ranges: Mapping[Any, Any] | None = None,
-        values: Mapping[Any, Any] | None = None,
-        directions: Mapping[Any, Direction] | None = None,
-        rules: Rules = (),
-        max_changes: int | None = None,
-        cost: Cost | None = None,
-        strategy: Strategy | str = "feasible",
-        queries_per_round: int = 1,
-        seed: int | None = None,
-    ) -> Session:
+    def search(self, x: Rows, **options: Unpack[RowOptions]) -> Session:
         """The queries of an explanation, step by step, or for code that asks the model itself.
 
         `for step in explainer.search(x)` queries the model; `ask` returns rows and `tell` takes their labels. Its
-        `plan` is what the explanation would be; nothing is sent or recorded before the first query. The arguments are
-        those of `acex.explain`.
+        `plan` is what the explanation would be; nothing is sent or recorded before the first query.
+
+        Args:
+            options: those of `acex.explain` about one row, from `target` to `seed`.
         """
-        return self._planner.session(x, self._options(locals()))
+        return self._planner.session(x, self._options(options))
 
     @suggests_names
     def feature_subsets(
-        self,
-        x: Rows,
-        *,
-        max_features: int = 2,
-        queries_each: int = 6,
-        target: Any = None,
-        budget: int = 100,
-        time_limit: float | None = None,
-        freeze: Columns = (),
-        ranges: Mapping[Any, Any] | None = None,
-        values: Mapping[Any, Any] | None = None,
-        directions: Mapping[Any, Direction] | None = None,
-        rules: Rules = (),
-        max_changes: int | None = None,
-        cost: Cost | None = None,
-        strategy: Strategy | str = "feasible",
-        queries_per_round: int = 1,
-        seed: int | None = None,
+        self, x: Rows, *, max_features: int = 2, queries_each: int = 6, **options: Unpack[RowOptions]
     ) -> FeatureSubsets:
         """For each feature, and each small set of features, whether changing these alone is enough.
 
         Args:
             max_features: how many features a set has at most (1 to 3).
             queries_each: how many rows may be sent for one set.
-            budget: how many rows may be sent for all sets together.
-
-        The other arguments are those of `acex.explain`.
+            options: those of `acex.explain` about one row, except `count`; the budget, by default 100, is that of all
+                sets together.
         """
-        options = self._options(locals())
-        return find_feature_subsets(self._planner, x, options, max_features=max_features, queries_each=queries_each)
+        if "count" in options:
+            raise TypeError("Explainer.feature_subsets: unknown argument 'count'.")
+        checked = self._options({"budget": 100, **options})
+        return find_feature_subsets(self._planner, x, checked, max_features=max_features, queries_each=queries_each)
 
     def mine_rules(self, data: Rows | None = None) -> list[MinedRule]:
         """Rules that all rows of the reference satisfy, or all of `data`, the most surprising first.
@@ -329,24 +294,11 @@ class Explainer:
         self,
         X: Rows,
         *,
-        target: Any = None,
-        budget: int = 60,
-        time_limit: float | None = None,
-        count: int = 1,
-        freeze: Columns = (),
-        ranges: Mapping[Any, Any] | None = None,
-        values: Mapping[Any, Any] | None = None,
-        directions: Mapping[Any, Direction] | None = None,
-        rules: Rules = (),
-        max_changes: int | None = None,
-        cost: Cost | None = None,
-        strategy: Strategy | str = "feasible",
-        queries_per_round: int = 1,
-        seed: int | None = None,
         budget_total: int | None = None,
         n_jobs: int = -1,
         executor: Executor | None = None,
         progress: bool | None = None,
+        **options: Unpack[RowOptions],
     ) -> Explanations:
         """The explanations of many rows, which learn from each other; the work is done as they are read.
 
@@ -357,8 +309,7 @@ class Explainer:
             n_jobs: processes on this machine; -1 for one per core, 1 for this process alone.
             executor: who does the work instead, such as `acex.DaskExecutor("tcp://host:8786")`.
             progress: a progress bar on stderr; by default when that is a terminal.
-
-        The other arguments are those of `acex.explain`, the same for all rows.
+            options: those of `acex.explain` about one row, from `target` to `seed`, the same for all rows.
 
         Example:
             >>> import acex
@@ -371,14 +322,14 @@ class Explainer:
         """
         from acex.batch.executors import InProcess, executor_for
 
-        options = self._options(locals())
-        self._planner.check(options)  # what is wrong for every row is reported before any is sent
+        checked = self._options(options)
+        self._planner.check(checked)  # what is wrong for every row is reported before any is sent
         chosen = executor_for(n_jobs, executor)
         if not (budget_total is None or is_count(budget_total)):
             raise ValueError(f"budget_total: expected None or a whole number of at least 1, got {budget_total!r}.")
         if budget_total is not None or not isinstance(chosen, InProcess):
             self._share_ledger()
-        return Explanations(self._planner, X, options, chosen, budget_total=budget_total, progress=progress)
+        return Explanations(self._planner, X, checked, chosen, budget_total=budget_total, progress=progress)
 
     def _share_ledger(self) -> None:
         """Move answers in memory to a temporary file that processes can share; it is deleted with its ledger."""

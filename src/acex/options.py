@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from math import isinf
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar
 
 from acex.values import as_json, did_you_mean, is_count, is_finite, is_missing
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # `acex --help` reads the declarations and nothing else
     from acex.space.rules import RuleFunction
     from acex.space.space import Space
 
+Columns: TypeAlias = Iterable[str | int]
+Rules: TypeAlias = "str | RuleFunction | Iterable[str | RuleFunction]"
 Owner: TypeAlias = Literal["row", "cost", "strategy", "model", "data"]
 Kind: TypeAlias = Literal["number", "count", "text", "switch", "texts", "columns", "by column", "object"]
 
@@ -131,6 +133,25 @@ def _strategy(name: str, value: Any) -> Strategy:
     from acex.search.search import as_strategy
 
     return as_strategy(value)
+
+
+class RowOptions(TypedDict, total=False):
+    """The options of a row as arguments; `acex.explain` describes them."""
+
+    target: Any
+    budget: int
+    time_limit: float | None
+    count: int
+    freeze: Columns
+    ranges: Mapping[Any, Any] | None
+    values: Mapping[Any, Any] | None
+    directions: Mapping[Any, Direction] | None
+    rules: Rules
+    max_changes: int | None
+    cost: Cost | None
+    strategy: Strategy | str
+    queries_per_round: int
+    seed: int | None
 
 
 # -- the options of a row ----------------------------------------------------------------------------------------
@@ -320,7 +341,9 @@ T = TypeVar("T")
 
 def suggests_names(function: Callable[P, T]) -> Callable[P, T]:
     """The function, with a suggestion in the error about an unknown argument."""
-    known = list(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    takes_options = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    known = [*parameters, *(RowOptions.__annotations__ if takes_options else ())]
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -73,6 +73,8 @@ def is_count(value: Any, least: int = 1) -> bool:
 
 def is_missing(value: Any) -> bool:
     """Is this None, NaN, NaT or pandas' NA?"""
+    if value is None or isinstance(value, (str, int)):  # most values, and pandas takes long
+        return value is None
     import pandas as pd
 
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))

@@ -21,7 +21,6 @@ import acex
 from acex import Explanation, NoCounterfactual, Nominal, Penalty, Plausibility, Space
 from acex.engine.explanation import asked_rows
 from acex.ledger import canonical
-from acex.values import readable, readable_pair
 from strategies import arrays, frames
 
 QUICK = Penalty(n0=5, sobol=64)
@@ -352,34 +351,3 @@ def test_html_is_escaped() -> None:
     assert "<script>" not in e._repr_html_()
     assert "<i>" not in e._repr_html_() and "<b>" not in e._repr_html_()
     assert "&lt;script&gt;" in e._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (3.0, "3"),
-        (0.123456, "0.1235"),
-        (np.float32(0.5), "0.5"),
-        (12345.678, "12346"),
-        (1e-12, "1e-12"),
-        (7, "7"),
-        ("cook", "cook"),
-        (True, "True"),
-    ],
-)
-def test_values_are_written_as_people_write_them(value: Any, text: str) -> None:
-    assert readable(value) == text
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "texts"),
-    [
-        (0.5, 0.75, ("0.5", "0.75")),
-        (0.123456, 0.123461, ("0.123456", "0.123461")),
-        (12345.6, 12345.8, ("12345.6", "12345.8")),
-        (1 / 3, np.nextafter(1 / 3, 1), ("0.3333333333333333", "0.3333333333333334")),
-        ("a", "b", ("a", "b")),
-    ],
-)
-def test_a_change_is_written_with_the_digits_it_takes_to_see_it(before: Any, after: Any, texts: Any) -> None:
-    assert readable_pair(before, after) == texts

@@ -260,3 +260,23 @@ def test_the_report_says_the_models_own_probability_or_else_how_steady_it_seems(
     assert acex.Explanation.from_json(e.to_json()).probabilities == (p,)
     labels = acex.explain(approves, COOK, data=rows, target="yes", budget=10)
     assert labels.probabilities == () and "The search estimates" in labels.to_html()
+
+
+# -- an unusual row -------------------------------------------------------------------------------------------------
+
+
+def about_the_row(plausibility: acex.Plausibility | None = None, **odd: object) -> list[str]:
+    """The columns of the remarks on a usual person with some values replaced."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 70, 600)
+    data = pd.DataFrame({"age": age, "years": (rng.random(600) * (age - 17)).astype(int), "tall": rng.normal(size=600)})
+    explainer = acex.Explainer(lambda rows: rows["age"] > 30, data, plausibility=plausibility)
+    session = explainer.search({"age": 40, "years": 10, "tall": 0.1} | odd, budget=2)
+    return [name for remark in session.plan.remarks if remark.code == "unusual_row" for name in remark.columns]
+
+
+def test_an_unusual_row_gets_a_remark_that_names_what_is_unusual() -> None:
+    joint = acex.Plausibility(kind="joint")
+    assert about_the_row(joint) == []
+    assert {"age", "years"} & set(about_the_row(joint, age=30, years=40))
+    assert about_the_row(acex.Plausibility(kind="lof"), age=30, years=40) == about_the_row(None, age=30, years=40) == []

@@ -359,7 +359,6 @@ def test_explanations_that_differ_in_anything_do_not_collide(path: Path) -> None
         {"queries_per_round": 2},
         *({"rules": [lambda rows, limit=limit: rows[:, 2] < limit]} for limit in limits),
         *({"rules": [below(limit)]} for limit in limits),
-        *({"rules": [Below(limit)]} for limit in limits),
         {"rules": [lambda rows: (rows[:, 2] < 1) | np.array([v > 5 for v in rows[:, 1]])]},
     ]
     one = explainer(path, share_answers=False)
@@ -373,14 +372,6 @@ def test_explanations_that_differ_in_anything_do_not_collide(path: Path) -> None
 
 def below(limit: float) -> Any:
     return lambda rows: rows[:, 2] < limit
-
-
-class Below:
-    def __init__(self, limit: float) -> None:
-        self.limit = limit
-
-    def __call__(self, rows: FloatArray) -> Any:
-        return rows[:, 2] < self.limit
 
 
 def identify(file: str, names: Any) -> None:

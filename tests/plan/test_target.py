@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from acex.plan.target import AnyOther, AtLeast, AtMost, Between, Measured, OneOf, Relative, Target
+from acex.plan.target import AtLeast, AtMost, Between, Labels, Measured, Relative, Target
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from acex.plan.target import AnyOther, AtLeast, AtMost, Between, Measured, OneOf
 )
 def test_one_label_several_or_any_other(said: Any, wanted: Any) -> None:
     target = Target.of(said)
-    assert target == (AnyOther() if wanted is None else OneOf(wanted))
+    assert target == Labels(wanted or ())
     assert Target.of(target.described) == target
 
 

@@ -217,14 +217,6 @@ def test_reliability_follows_margin_and_plausibility() -> None:
     assert "not recorded" in reliability(replace(found(), steps=unknown))["Is it realistic?"]
 
 
-def test_a_rare_pair_of_values_is_named() -> None:
-    rare = Remark("rarest_values", "age 30 with income 90", ("age", "income"))
-    assert (
-        "Least usual: age 30 with income 90."
-        in reliability(ended(found(), rarest_values=(rare, None)))["Is it realistic?"]
-    )
-
-
 def test_long_tables_are_folded_and_complete() -> None:
     names = [f"feature number {j} with a long long name" for j in range(40)]
     rng = np.random.default_rng(1)

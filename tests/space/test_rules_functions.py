@@ -146,7 +146,8 @@ def test_a_rule_that_is_taken_for_another_is_found_out_before_anything_is_sent(
 
 
 def test_a_rule_that_has_not_changed_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
-    explain(Rule(NOWHERE), tmp_path, "before", 8)
-    e = explain(Rule(NOWHERE), tmp_path, "now", 12)
+    rule = partial(outside, start=NOWHERE)
+    explain(rule, tmp_path, "before", 8)
+    e = explain(rule, tmp_path, "now", 12)
     assert (e.n_reused, e.n_queries) == (8, 4)
     assert len(Bill(tmp_path / "now").lines()) == 4

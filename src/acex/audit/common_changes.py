@@ -21,8 +21,8 @@ import pandas as pd
 from acex.arrays import FloatArray
 from acex.audit.groups import Interval, wilson
 from acex.engine.blackbox import BlackBox
-from acex.engine.recorded import value_of
 from acex.engine.row_result import RowResult
+from acex.engine.session import value_of
 from acex.ledger import canonical
 from acex.plan.plan import Plan
 from acex.search.problem import Problem

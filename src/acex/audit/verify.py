@@ -18,8 +18,8 @@ from acex.arrays import FloatArray
 from acex.engine.blackbox import BlackBox
 from acex.engine.certificate import canonical_form, faults, parsed, signer
 from acex.engine.explanation import Explanation, asked_rows
-from acex.engine.recorded import value_of
 from acex.engine.redaction import hash_of
+from acex.engine.session import value_of
 from acex.ledger import MemoryLedger
 from acex.models.model import Model
 from acex.plan.step import Outcome, factual_label, in_order, leading
@@ -36,7 +36,7 @@ OUTCOMES: dict[str, Outcome] = {  # without a counterfactual, by what stopped th
     "settled": "unlikely",
     "exhausted": "exhausted",
 }
-STATED = ("stopped_by", "affinities", "robustness", "improvement_odds", "rarest_values", "needed", "votes", "remarks")
+STATED = ("stopped_by", "affinities", "robustness", "improvement_odds", "needed", "votes", "remarks")
 
 
 class Check(NamedTuple):
@@ -78,7 +78,7 @@ def verify(
         ValueError: the document cannot be read as an explanation, or the file of the key is not a key.
     """
     try:
-        e = Explanation.from_json(json.dumps(_plain(document)))
+        e = Explanation.from_json(json.dumps(document))
         checks = [*promises(e), *_record(document, e)]
         checks += [] if left_out is None else [_left_out(e, left_out)]
     except Exception as error:  # a document that someone else wrote can be wrong anywhere
@@ -281,7 +281,7 @@ def _is_as_before(now: Label, was: Label) -> bool:
 def _left_out(e: Explanation, left_out: Mapping[str, Any]) -> Check:
     hashes: Mapping[str, str] = e.settings.get("redacted", {})
     try:
-        wrong = [name for name, mark in hashes.items() if hash_of(**_plain(left_out[name])) != mark]
+        wrong = [name for name, mark in hashes.items() if hash_of(**left_out[name]) != mark]
     except (LookupError, TypeError) as error:
         return Check("left out", False, f"what was left out cannot be read: {type(error).__name__}: {error}")
     if wrong or not hashes:
@@ -289,8 +289,3 @@ def _left_out(e: Explanation, left_out: Mapping[str, Any]) -> Check:
             "left out", False, f"{listed(wrong)} is not what was left out." if wrong else "nothing was left out."
         )
     return Check("left out", True, f"{listed(hashes)} is what was left out.")
-
-
-def _plain(document: Any) -> Any:
-    """The document with numbers as numbers."""
-    return json.loads(canonical_form(document))

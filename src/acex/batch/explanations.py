@@ -18,7 +18,6 @@ from acex.batch.executors import Executor
 from acex.batch.results import WRITERS, results_table
 from acex.batch.scheduling import BatchJob, BatchRun
 from acex.batch.summary import Summary
-from acex.engine import progress
 from acex.engine.certificate import certified
 from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
@@ -26,6 +25,7 @@ from acex.engine.recorded import load_explanation
 from acex.engine.redaction import left_out as checked_columns
 from acex.engine.redaction import redacted, saved
 from acex.engine.row_result import NOT_DONE, RowResult, frame_of
+from acex.engine.session import progress_bar
 from acex.ledger import BaseLedger
 from acex.options import Options
 from acex.plan.plan import Plan
@@ -111,9 +111,11 @@ class Explanations(Sequence[Explanation]):
         return {i: result.error for i, result in sorted(self._results.items()) if result.error is not None}
 
     def _run(self, run: BatchRun) -> Iterator[None]:
-        with progress.of_rows(self._progress, len(self)) as show:
-            for position, explanation, paid in run:
-                show(explanation, paid)
+        with progress_bar(self._progress, "explaining", len(self)) as show:
+            found = queries = 0
+            for n, (position, explanation, paid) in enumerate(run, start=1):
+                found, queries = found + (explanation.outcome == "found"), queries + paid
+                show(n, f"{found} found, {queries / n:.1f} queries a row")
                 self._keep(position, explanation)
                 self._results[position] = RowResult.of(explanation, paid)
                 self._finished.append(position)

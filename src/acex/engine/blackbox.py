@@ -75,11 +75,6 @@ class BlackBox:
         """How many rows may still be sent."""
         return max(self.budget - self.paid, 0)
 
-    def knows(self, rows: Rows) -> bool:
-        """Is there an answer to each of these rows?"""
-        keys = canonical(rows)
-        return self.ledger.known(self.model_id, keys).keys() >= set(keys)
-
     def affordable(self, keys: Sequence[str]) -> int:
         """How many of these rows, from the first on, may be asked: those already paid for cost nothing."""
         free = self.ledger.free(self.model_id, keys)

@@ -1,10 +1,9 @@
 """A checksum over a document, and a signature over the checksum.
 
-The checksum is the SHA-256 of the document's canonical form: JSON with sorted keys, without spaces, texts in ASCII, and
-every number as it is written in the file, so that a changed digit is detected where the number stays the same, too.
-Another program may indent and reorder it, but not rewrite numbers. The checksum detects accidents and careless
-changes. Someone who changes a document on purpose can compute it again: only the signature protects against that, and
-only for a reader who knows the signer's public key from elsewhere.
+The checksum is the SHA-256 of the document's canonical form: JSON with sorted keys, without spaces, texts in ASCII,
+numbers as Python writes them. Another program may indent and reorder the document. The checksum detects accidents and
+careless changes. Someone who changes a document on purpose can compute it again: only the signature protects against
+that, and only for a reader who knows the signer's public key from elsewhere.
 """
 
 from __future__ import annotations
@@ -22,32 +21,18 @@ VERSION = 1
 SIGNED = b"acex certificate 1\n"  # signed before the checksum, so that no signature of something else is valid here
 
 
-class Number(str):
-    """A number as it is written."""
-
-
 def parsed(text: str) -> Any:
-    """The document in a JSON text, with numbers as they are written.
+    """The document in a JSON text.
 
     Raises:
         ValueError: it is not JSON, or an object has two values of one name, of which programs read different ones.
     """
-    return json.loads(text, parse_float=Number, parse_int=Number, parse_constant=_refused, object_pairs_hook=_once)
+    return json.loads(text, parse_constant=_refused, object_pairs_hook=_once)
 
 
 def canonical_form(document: Any) -> str:
     """The canonical form of a document from `parsed`."""
-    match document:
-        case Number():
-            return str(document)
-        case str():
-            return json.dumps(document)
-        case dict():
-            pairs = (f"{json.dumps(key)}:{canonical_form(document[key])}" for key in sorted(document))
-            return f"{{{','.join(pairs)}}}"
-        case list():
-            return f"[{','.join(canonical_form(item) for item in document)}]"
-    return json.dumps(document)
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
 
 
 def sum_of(document: Mapping[str, Any]) -> str:
@@ -81,7 +66,7 @@ def faults(document: Mapping[str, Any], key: str | Path | None = None) -> list[s
     certificate = document.get("certificate")
     if not isinstance(certificate, dict):
         return ["no certificate: acex before 0.2.0 wrote it, or the certificate was removed."]
-    if certificate.get("version") != str(VERSION):
+    if certificate.get("version") != VERSION:
         return [f"certificate of version {certificate.get('version')}; this acex reads version {VERSION}."]
     strange = sorted(certificate.keys() - {"version", "sha256", "signature", "public_key"})
     found = [f"unknown field {strange[0]!r} in the certificate."] if strange else []

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from acex.show.sentences import Templates
 
 QUERY_COLUMNS = ("purpose", "label", "hit", "cost", "best")
-FORMAT = 2  # of the JSON form; 1 was written by acex 0.1 and 0.2
+FORMAT = 2  # of the JSON form
 ADVICE = {
     "already_target": "Nothing to change: the row is already {label}.",
     "budget_spent": "The budget was spent before a hit. Raise budget, {outcomes}unfreeze features, or relax ranges, "
@@ -375,7 +375,6 @@ class Explanation:
             "costs": self.costs,
             "affinities": self.affinities,
             "robustness": self.robustness,
-            "rarest_values": [None if remark is None else remark.to_dict() for remark in self.ending.rarest_values],
             "needed": self.ending.needed,
             "votes": self.ending.votes,
             "improvement_odds": self.improvement_odds,
@@ -424,13 +423,17 @@ class Explanation:
 
     @classmethod
     def from_json(cls, source: str | Path) -> Explanation:
-        """The explanation from JSON text or from a file, written by this version or by 0.1 or 0.2."""
+        """The explanation from JSON text or from a file that `to_json` wrote.
+
+        Raises:
+            ValueError: it is something else; acex 0.1 and 0.2 wrote format 1, which is no longer read.
+        """
         text = str(source)
         if not text.lstrip().startswith("{"):
             text = Path(source).read_text(encoding="utf-8")
         data = json.loads(text)
-        if data.get("format") not in (1, FORMAT) or "rows" in data:
-            raise ValueError(f"expected an explanation of format 1 or {FORMAT}, got {data.get('format')!r}.")
+        if data.get("format") != FORMAT or "rows" in data:
+            raise ValueError(f"expected an explanation of format {FORMAT}, got format {data.get('format')!r}.")
         return _from_dict(data)
 
 
@@ -441,7 +444,7 @@ def asked_rows(explanation: Explanation) -> pd.DataFrame:
 
 def single(explanation: Explanation, i: int) -> Explanation:
     """The explanation as if counterfactual number i were its only one."""
-    by_counterfactual = ("counterfactuals", "robustness", "rarest_values", "needed", "votes")
+    by_counterfactual = ("counterfactuals", "robustness", "needed", "votes")
     own = {name: getattr(explanation.ending, name)[i : i + 1] for name in by_counterfactual}
     return replace(explanation, ending=replace(explanation.ending, **own))
 
@@ -488,17 +491,13 @@ def _plain(value: Any) -> Any:
 
 
 def _from_dict(data: Mapping[str, Any]) -> Explanation:
-    """The explanation that `to_json` wrote, in this version or an earlier one."""
+    """The explanation that `to_dict` wrote."""
     space = Space.from_dict(data["space"])
     plan = Plan.from_record(data["settings"], data["factual"], space, data["deviations"])
     asked = [dict(zip(space.names, row, strict=True)) for row in data["asked"]]
-    # Version 0.1.0 wrote the counterfactuals, but not where they stand among the rows asked.
-    positions = data.get("positions") or [asked.index(row) for row in data["counterfactuals"]]
-    affinities = dict(zip(positions, data["affinities"] or [None] * len(positions), strict=True))
+    affinities = dict(zip(data["positions"], data["affinities"], strict=False))  # empty where they were not recorded
     steps = steps_written(asked, data["queries"], affinities)
-    ending = Ending.from_dict({**data, "counterfactuals": positions, "remarks": ()})
-    remarks = [Remark.of(remark) for remark in data.get("remarks", data.get("warnings", ()))]
-    explanation = Explanation.of(plan, steps, ending)
-    # Version 0.1.0 did not say for which rows it had paid.
-    counts = {"n_queries": data["n_queries"], "n_reused": data["n_reused"]}
-    return replace(explanation, remarks=tuple(remarks), **counts)
+    ending = Ending.from_dict({**data, "counterfactuals": data["positions"], "remarks": ()})
+    remarks = tuple(Remark.of(remark) for remark in data["remarks"])
+    counts = {"n_queries": data["n_queries"], "n_reused": data["n_reused"]}  # rows without an answer are not in `asked`
+    return replace(Explanation.of(plan, steps, ending), remarks=remarks, **counts)

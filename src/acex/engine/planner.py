@@ -17,7 +17,6 @@ from acex.arrays import Rows
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, Pool
-from acex.engine.rarity import unusual_row
 from acex.engine.reference import Reference
 from acex.engine.session import Session
 from acex.ledger import BaseLedger
@@ -27,14 +26,15 @@ from acex.options import BY_NAME, Options
 from acex.plan.fingerprint import fingerprint_of
 from acex.plan.plan import Plan
 from acex.plan.step import Ending
-from acex.plan.target import Measured, OneOf, Target
+from acex.plan.target import Labels, Measured, Target
 from acex.search.problem import Hint, Problem
-from acex.space.plausibility import Plausibility
+from acex.space.plausibility import Joint, Plausibility
 from acex.space.rules import as_rules
 from acex.space.space import Space, as_frame
-from acex.values import Label, Remark, fingerprint, is_missing
+from acex.values import Label, Remark, fingerprint, is_missing, joined_words
 
 MOST_POOLS = 4  # kinds of explanations whose pool is kept
+STRANGEST, OFF = 3, 2.0  # features named in a remark, and how many deviations they are off at least
 CANNOT_RESUME = Remark(
     "cannot_resume",
     "A rule uses something whose content cannot be recorded, so a later run cannot tell whether it is still the same "
@@ -87,7 +87,7 @@ class Planner:
         space = self.space.widened(options.ranges, options.values).adjust(
             freeze=options.freeze, directions=options.directions, weights=options.cost_or_default.weights
         )
-        rules, functions = as_rules(options.rules, space)
+        rules, functions = as_rules(options.rules, space) if options.rules else ((), ())
         return options, space, (*rules, *functions)
 
     def _check_target(self, target: Target) -> None:
@@ -109,7 +109,7 @@ class Planner:
             reference.refuse_outcomes_that_are_no_numbers()
         if model.labels is not None:
             target.refuse_foreign(model.labels)
-        if isinstance(target, OneOf):
+        if isinstance(target, Labels) and target.labels:
             reference.refuse_foreign_outcomes(target.labels, all_words=False)
         elif isinstance(target, Measured) and target.label is not None:
             reference.refuse_foreign_outcomes([target.label], all_words=False)
@@ -232,7 +232,7 @@ class Planner:
         """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
         target = plan.target
         refuse_other_kind("the imported label", self.imported, before)
-        if isinstance(target, OneOf):
+        if isinstance(target, Labels) and target.labels:
             refuse_other_kind("target", target.labels, before)
             self.reference.refuse_foreign_outcomes([*target.labels, before])
         target.refuse_start(before)
@@ -268,6 +268,19 @@ class Planner:
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_pools": {}}  # read again where it is needed
+
+
+def unusual_row(problem: Problem) -> tuple[Remark, ...]:
+    """A remark where the factual itself is less usual than the filter requires, with what is unusual about it."""
+    density = problem.density
+    if not isinstance(density, Joint) or density.least(problem.factual) == density.settings.threshold:
+        return ()
+    off, features = density.model.off(problem.factual[None])[0], density.model.basis.features
+    strangest = [features[i] for i in np.argsort(-off, kind="stable")[:STRANGEST] if off[i] >= OFF]
+    names = [problem.region.space.names[j] for j in strangest]
+    where = f", most of all in {joined_words(names)}" if names else ""
+    text = f"The row itself is unusual among the data{where}; a counterfactual may be as unusual."
+    return (Remark("unusual_row", text, tuple(names)),)
 
 
 @cache

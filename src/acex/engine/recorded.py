@@ -3,101 +3,61 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 from math import inf
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from acex.arrays import FloatArray
 from acex.engine.explanation import Explanation
-from acex.ledger import Answer, Ask, BaseLedger, Record, without_vote
+from acex.engine.session import contradictions, value_of
+from acex.ledger import Ask, BaseLedger, without_vote
 from acex.plan.plan import Plan
-from acex.plan.step import Ending, Note, Outcome, Step, in_order
-from acex.plan.target import Target
+from acex.plan.step import Ending, Note, Step, in_order
 from acex.space.space import Space
-from acex.values import Label, Remark
-
-OLDER = Remark(
-    "older_record",
-    "An older version of acex recorded this explanation without the features' ranges, standard deviations and "
-    "constraints: ranges are those of the rows asked, and steps are unknown. Explain the row again with "
-    "the same ledger to record them; the answers are reused.",
-    is_warning=True,
-)
-ENDED_OLDER = Remark(
-    "older_result",
-    "An older version of acex recorded only the outcome of this explanation: the cheapest counterfactual is shown, and "
-    "whether there were others is unknown.",
-    is_warning=True,
-)
+from acex.values import Remark
 
 
 def load_explanation(ledger: BaseLedger, explanation: str) -> Explanation:
-    """The explanation with this identity as it stands in the ledger; its remarks say what the record lacks.
-
-    `n_queries` is what all its runs have paid for.
+    """The explanation with this identity as it stands in the ledger; `n_queries` is what all its runs have paid for.
 
     Raises:
-        ValueError: there is no such explanation, or not even its first row has an answer.
+        ValueError: there is no such explanation, not even its first row has an answer, or acex 0.1 recorded it.
     """
     record = ledger.explanation(explanation)
     everything = ledger.asks(explanation)
     asks = list(takewhile(lambda ask: ask.answer is not None, everything))
     if not asks:
         raise ValueError(f"explanation {explanation} of {record.model!r} has no answer yet, not even for its own row.")
+    if record.space is None:
+        raise ValueError(
+            f"explanation {explanation} of {record.model!r} was recorded by acex 0.1 without its features. Explain the "
+            f"row again with the same ledger; the answers are reused."
+        )
     # A result is that of an earlier, smaller budget when more was asked since.
     result = record.result if record.result is not None and record.result["asked"] == len(asks) else None
-    plan, older = _plan(ledger, record, asks)
+    space, deviations = Space.from_dict(record.space), np.array(record.space["deviations"])
+    factual = dict(zip(space.names, json.loads(asks[0].row), strict=True))
+    plan = Plan.from_record(record.settings, factual, space, deviations)
     if result is not None:
         budget = result.get("budget", result.get("settings", {}).get("budget", plan.budget))
         plan = replace(plan, settings={**plan.settings, "budget": budget})
     steps = in_order((_step(ask, plan) for ask in asks), plan.target)
+    ending = Ending.so_far(steps, plan.target)
+    if result is not None:
+        ending = Ending.from_dict({"outcome": ending.outcome, **result})
     times = {"explanation": explanation, "started_at": record.started_at, "finished_at": record.finished_at}
-    called = record.names
     return Explanation.of(
         plan,
         steps,
-        _ending(record, result, Ending.so_far(steps, plan.target)),
+        ending,
         unanswered=sum(ask.paid for ask in everything[len(asks) :]),
         remarks=(
-            *older,
-            *_unfinished(record, result, len(everything) - len(asks)),
+            *([_unfinished(len(everything) - len(asks))] if result is None else ()),
             *contradictions(ledger, record.model, [ask.row for ask in asks]),
         ),
-        metadata=times | ({"id": ", ".join(called)} if called else {}),
+        metadata=times | ({"id": ", ".join(record.names)} if record.names else {}),
     )
-
-
-def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tuple[Remark, ...]:
-    """A warning where a model gave rows another label later; `asked` are the canonical rows of one explanation."""
-    rows = ledger.contradicted(model)
-    if not rows:
-        return ()
-    times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    text = (
-        f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
-        f"first one stands; see BaseLedger.contradictions."
-    )
-    return (Remark("contradiction", text, is_warning=True),)
-
-
-def value_of(answer: Answer, target: Target) -> Label:
-    """What of an answer is judged.
-
-    Raises:
-        ValueError: the answer does not tell it.
-    """
-    value = target.value(answer.label, answer.scores)
-    if value is None:
-        raise ValueError(
-            f"The row {answer.row} was answered {answer.label!r} before, without the probabilities that the target is "
-            f"about. Begin with another model_id, so that they are asked for."
-        )
-    return value
 
 
 def _step(ask: Ask, plan: Plan) -> Step:
@@ -118,34 +78,6 @@ def _step(ask: Ask, plan: Plan) -> Step:
     )
 
 
-def _plan(ledger: BaseLedger, record: Record, asks: Sequence[Ask]) -> tuple[Plan, tuple[Remark, ...]]:
-    """The plan as recorded; of an older record with a space of what its rows show, no scale, and a warning."""
-    deviations: FloatArray
-    older: tuple[Remark, ...] = ()
-    if record.space is not None:
-        space, deviations = Space.from_dict(record.space), np.array(record.space["deviations"])
-    else:
-        values = [json.loads(without_vote(ask.row)) for ask in asks]
-        names = ledger.account(record.model).features or [f"x{j}" for j in range(len(values[0]))]
-        space = Space.infer(pd.DataFrame(values, columns=names), grid=False)
-        deviations, older = np.zeros(len(space)), (OLDER,)
-    factual = dict(zip(space.names, json.loads(asks[0].row), strict=True))
-    return Plan.from_record(record.settings, factual, space, deviations), older
-
-
-def _ending(record: Record, result: dict[str, Any] | None, so_far: Ending) -> Ending:
-    """How it ended; before it has, or where an older acex did not say more than the outcome, how it stands."""
-    ends: dict[str | None, Outcome] = {"unlikely": "unlikely", "exhausted": "exhausted", "time_spent": "time_spent"}
-    outcome = so_far.outcome if so_far.outcome != "budget_spent" else ends.get(record.outcome, "budget_spent")
-    if result is None:
-        return replace(so_far, outcome=outcome, stopped_by="budget")
-    return Ending.from_dict({"outcome": outcome, **result})
-
-
-def _unfinished(record: Record, result: dict[str, Any] | None, n_waiting: int) -> tuple[Remark, ...]:
-    if result is not None:
-        return ()
-    if record.finished_at is not None and record.result is None:
-        return (ENDED_OLDER,)
+def _unfinished(n_waiting: int) -> Remark:
     waiting = f", and {n_waiting} of its rows wait for a label" if n_waiting else ""
-    return (Remark("unfinished", f"This explanation has not ended{waiting}; this is its state so far."),)
+    return Remark("unfinished", f"This explanation has not ended{waiting}; this is its state so far.")

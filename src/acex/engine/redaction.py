@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from acex.engine.certificate import canonical_form, parsed
+from acex.engine.certificate import canonical_form
 from acex.values import Remark, did_you_mean, joined_words, listed
 
 LEFT_OUT = "the message is redacted."
@@ -64,7 +64,6 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
         "factual": _without(document["factual"], gone),
         "counterfactuals": [_without(row, gone) for row in document["counterfactuals"]],
         "changes": [change for change in document["changes"] if change["feature"] not in gone],
-        "rarest_values": [remark if _may_stay(remark, gone) else None for remark in document["rarest_values"]],
         "needed": [_without(marks, gone) for marks in document["needed"]],
         "remarks": [note, *(remark for remark in document["remarks"] if _may_stay(remark, gone))],
         "asked": [_at(row, kept) for row in document["asked"]],
@@ -100,8 +99,7 @@ def saved(text: str, path: str | Path | None, private: Mapping[str, Any], left_o
 
 def hash_of(salt: str, column: Any) -> str:
     """The hash in place of a column that was left out."""
-    form = canonical_form(parsed(json.dumps(column)))
-    return hashlib.sha256(f"{salt}\n{form}".encode("ascii")).hexdigest()
+    return hashlib.sha256(f"{salt}\n{canonical_form(column)}".encode("ascii")).hexdigest()
 
 
 def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
@@ -123,9 +121,9 @@ def _names(rule: str, column: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", rule) is not None
 
 
-def _may_stay(remark: Mapping[str, Any] | None, gone: Sequence[str]) -> bool:
+def _may_stay(remark: Mapping[str, Any], gone: Sequence[str]) -> bool:
     """Does a remark mention none of these columns? One without that information (version 0.2) may mention all."""
-    return remark is None or not (set(remark["columns"]) & set(gone) or remark["code"] == "unspecified")
+    return not (set(remark["columns"]) & set(gone) or remark["code"] == "unspecified")
 
 
 def _without(row: Mapping[str, Any], gone: Sequence[str]) -> dict[str, Any]:

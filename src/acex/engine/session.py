@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,19 +23,18 @@ from acex.arrays import FloatArray, Rows, one_blas_thread
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, points_of
-from acex.engine.rarity import affinity, rarest_values
-from acex.engine.recorded import contradictions, value_of
 from acex.errors import LedgerFailed, OutOfStep
-from acex.ledger import Answer, Ask, Question, as_vote, canonical, without_vote
+from acex.ledger import Answer, Ask, BaseLedger, Question, as_vote, canonical, canonical_text, row_values, without_vote
 from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
+from acex.plan.target import Target
 from acex.search.hints import excluded_hits
 from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search
 from acex.search.strategy import Strategy
 from acex.space.space import Space
-from acex.values import Label, Remark, plain
+from acex.values import Label, Remark
 
 MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
 
@@ -230,13 +229,14 @@ class Session:
         if queries and len(queries) > (left := self.box.remaining):
             # Where the budget ended it once it stays ended, also if others have paid for the next row since.
             ended = left == 0 and self._past.ended_at(len(self.steps))
-            queries = [] if ended else queries[: self.box.affordable(self._keys(self.space.decode(_points(queries))))]
+            rows = row_values(self.space.decode(_points(queries)))
+            queries = [] if ended else queries[: self.box.affordable(self._keys(rows))]
             self._end = None if queries else ("budget_spent", "budget")
         return queries
 
-    def _keys(self, rows: Rows) -> list[str]:
-        """The keys of rows in the ledger: one that was asked before is a vote."""
-        keys = canonical(rows)
+    def _keys(self, rows: Iterable[Iterable[Any]]) -> list[str]:
+        """The keys of rows in the ledger, from their values: one that was asked before is a vote."""
+        keys = [canonical_text(row) for row in rows]
         if self.plan.noise is None:
             return keys
         times = Counter(self._asked)
@@ -285,12 +285,14 @@ class Session:
         """
         problem, X = self.problem, _points(queries)
         rows, position = self.space.decode(X), len(self.steps)
-        forms, inside = self._keys(rows), problem.region.contains(X)
+        values = row_values(rows)
+        forms, inside = self._keys(values), problem.region.contains(X)
         if not inside.all() and queries[0].purpose != "factual":
             self._refuse_forbidden([form for form, ok in zip(forms, inside, strict=True) if not ok])
         first = self._past.asks[position].note["first"] if position in self._past.asks else position
         counts = problem.plausible(X) & inside
-        columns = (queries, problem.cost(X), counts, affinity(problem, X), problem.in_reference(X))
+        affinity = np.ones(len(X)) if problem.density is None else problem.density.affinity(X)
+        columns = (queries, problem.cost(X), counts, affinity, problem.in_reference(X))
         notes = [
             Note(first, float(cost), bool(ok), float(like), q.round, q.penalty, q.max_p_hit, bool(known), q.p_hit)
             for q, cost, ok, like, known in zip(*columns, strict=True)
@@ -300,7 +302,7 @@ class Session:
             Question(form, query.purpose, position + i, seen, note.to_dict())
             for i, (form, query, note) in enumerate(zip(forms, queries, notes, strict=True))
         ]
-        return _Round(queries, rows, forms, questions, notes)
+        return _Round(queries, rows, values, forms, questions, notes)
 
     def _refuse_forbidden(self, forms: list[str]) -> None:
         """Rows that an earlier run was about to ask may be forbidden by now: a rule is more than its code."""
@@ -317,9 +319,9 @@ class Session:
         round_.answers.update({answer.row: answer for answer in answers})
         if round_.unanswered:
             return []
-        rows, before = round_.rows, len(self.steps)
-        for i, row in enumerate(rows.itertuples(index=False) if isinstance(rows, pd.DataFrame) else rows):
-            self._tell(round_, i, dict(zip(self.space.names, map(plain, row), strict=True)))
+        before = len(self.steps)
+        for i, row in enumerate(round_.values):
+            self._tell(round_, i, dict(zip(self.space.names, row, strict=True)))
         self._round = None
         return self.steps[before:]
 
@@ -441,7 +443,6 @@ class Session:
             tuple(chosen.tolist()),
             tuple(search.robustness.tolist()) if has_robustness else (),
             self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
-            rarest_values=tuple(rarest_values(self.problem, x) for x in search.history.X[chosen]),
             needed=self._needed(search),
             votes=tuple(search.votes),
             improvement_odds=search.improvement_odds if self._end and len(chosen) else (),
@@ -488,6 +489,7 @@ class _Round:
 
     queries: list[Query]
     rows: Rows  # as the model takes them
+    values: list[tuple[Any, ...]]  # of each row
     forms: list[str]  # their keys in the ledger
     questions: list[Question]
     notes: list[Note]
@@ -540,3 +542,47 @@ class _Past:
 
 def _points(queries: Sequence[Query]) -> FloatArray:
     return np.array([query.point for query in queries])
+
+
+def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tuple[Remark, ...]:
+    """A warning where a model gave rows another label later; `asked` are the canonical rows of one explanation."""
+    rows = ledger.contradicted(model)
+    if not rows:
+        return ()
+    times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    text = (
+        f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
+        f"first one stands; see BaseLedger.contradictions."
+    )
+    return (Remark("contradiction", text, is_warning=True),)
+
+
+def value_of(answer: Answer, target: Target) -> Label:
+    """What of an answer is judged.
+
+    Raises:
+        ValueError: the answer does not tell it.
+    """
+    value = target.value(answer.label, answer.scores)
+    if value is None:
+        raise ValueError(
+            f"The row {answer.row} was answered {answer.label!r} before, without the probabilities that the target is "
+            f"about. Begin with another model_id, so that they are asked for."
+        )
+    return value
+
+
+@contextmanager
+def progress_bar(wanted: bool | None, title: str, total: int) -> Iterator[Callable[[int, str], None]]:
+    """A function that shows how many are done, and a text; it does nothing where no bar is shown."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if wanted is False or (wanted is None and not console.is_terminal):
+        yield lambda done, text: None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    with Progress(TextColumn(title), *columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda done, text: progress.update(task, completed=done, description=text)

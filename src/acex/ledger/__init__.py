@@ -9,7 +9,17 @@ import os
 
 from acex.ledger.base import Account, Answer, Ask, Asked, BaseLedger, Claim, Question, Record, model_key
 from acex.ledger.memory import MemoryLedger
-from acex.ledger.row_keys import Scores, as_vote, canonical, is_vote, label_text, query_id, without_vote
+from acex.ledger.row_keys import (
+    Scores,
+    as_vote,
+    canonical,
+    canonical_text,
+    is_vote,
+    label_text,
+    query_id,
+    row_values,
+    without_vote,
+)
 
 __all__ = [
     "Account",
@@ -24,11 +34,13 @@ __all__ = [
     "Scores",
     "as_vote",
     "canonical",
+    "canonical_text",
     "is_vote",
     "label_text",
     "model_key",
     "open_ledger",
     "query_id",
+    "row_values",
     "without_vote",
 ]
 

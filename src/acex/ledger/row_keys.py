@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -19,11 +20,21 @@ Scores: TypeAlias = list[tuple[PlainLabel, float]]
 
 def canonical(rows: Rows) -> list[str]:
     """The canonical text of each row: equal for equal values on every machine and in every version."""
+    return [canonical_text(row) for row in row_values(rows)]
+
+
+def canonical_text(values: Iterable[Any]) -> str:
+    """The canonical text of one row."""
+    return json.dumps([_plain(value) for value in values], ensure_ascii=True)
+
+
+def row_values(rows: Rows) -> list[tuple[Any, ...]]:
+    """The values of each row; those of NumPy as Python has them."""
     if isinstance(rows, pd.DataFrame):
-        columns = [rows[c].tolist() for c in rows.columns]
+        columns = [column.tolist() for _, column in rows.items()]
     else:
         columns = [column.tolist() for column in np.asarray(rows).T]
-    return [json.dumps([_plain(v) for v in row], ensure_ascii=True) for row in zip(*columns, strict=True)]
+    return [tuple(map(plain, row)) for row in zip(*columns, strict=True)]
 
 
 def _plain(value: Any) -> Any:

@@ -72,7 +72,8 @@ class Plan:
     @cached_property
     def noise(self) -> Noise | None:
         """For a model that contradicts itself; None for others."""
-        return Noise.of(self.settings.get("noise", 0), self.settings.get("confirm", 3))
+        noise = self.settings.get("noise")
+        return Noise.of(noise, self.settings["confirm"]) if noise else None
 
     @cached_property
     def identity(self) -> str:

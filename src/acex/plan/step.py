@@ -116,31 +116,16 @@ def judged(step: Step, before: Sequence[Step], target: Target) -> Step:
 
 
 def steps_written(
-    rows: Sequence[Mapping[str, Any]], queries: Sequence[Mapping[str, Any]], affinities: Mapping[int, float | None]
+    rows: Sequence[Mapping[str, Any]], queries: Sequence[Mapping[str, Any]], affinities: Mapping[int, float]
 ) -> list[Step]:
-    """The steps that the JSON form of an explanation holds, in this version or an earlier one."""
-    return [
-        Step(
-            position=i,
-            row=row,
-            purpose=query["purpose"],
-            label=query["label"],
-            hit=query["hit"],
-            best=inf if query["best"] is None else query["best"],
-            paid=query.get("paid", 0),
-            at=query.get("at"),
-            seen=0,
-            scores=query.get("scores"),
-            note=Note(
-                i,
-                query["cost"],
-                query.get("counts", query["hit"]),
-                affinities.get(i),
-                reference=query.get("reference"),
-            ),
-        )
-        for i, (row, query) in enumerate(zip(rows, queries, strict=True))
-    ]
+    """The steps that the JSON form of an explanation holds."""
+    steps = []
+    for i, (row, query) in enumerate(zip(rows, queries, strict=True)):
+        note = Note(i, query["cost"], query["counts"], affinities.get(i), reference=query["reference"])
+        best = inf if query["best"] is None else query["best"]
+        answer = {name: query[name] for name in ("purpose", "label", "hit", "paid", "at", "scores")}
+        steps.append(Step(position=i, row=row, best=best, seen=0, note=note, **answer))
+    return steps
 
 
 def factual_label(steps: Sequence[Step], target: Target) -> Label:
@@ -183,7 +168,6 @@ class Ending:
     Attributes:
         counterfactuals: positions of the steps that are the answer, best first.
         robustness: the surrogate's P(hit) close to each; with a margin, or where there are no scores.
-        rarest_values: of each, a remark on the pair of values that is rarest in the data; None where none is rare.
         needed: for each, its changes by feature: "needed" and how that was checked, or "not checked".
         votes: with noise, for each (answers for it, all its answers, probability that it is a hit).
         improvement_odds: the chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where unknown.
@@ -197,7 +181,6 @@ class Ending:
     robustness: tuple[float, ...] = ()
     remarks: tuple[Remark, ...] = ()
     error: str | None = None
-    rarest_values: tuple[Remark | None, ...] = ()
     needed: tuple[Mapping[str, str], ...] = ()
     votes: tuple[tuple[int, int, float], ...] = ()
     improvement_odds: tuple[float, ...] = ()
@@ -232,13 +215,11 @@ class Ending:
             known[name] = tuple(known.get(name, ()))
         known["votes"] = tuple(tuple(votes) for votes in known.get("votes", ()))
         known["remarks"] = tuple(Remark.of(remark) for remark in known.get("remarks", ()))
-        known["rarest_values"] = tuple(Remark.of(r) if r else None for r in known.get("rarest_values", ()))
         return cls(**known)
 
 
 FORMER_NAMES = {  # of versions 0.1 and 0.2
     "steadiness": "robustness",
     "warnings": "remarks",
-    "least_usual": "rarest_values",
     "closer": "improvement_odds",
 }

@@ -1,7 +1,7 @@
 """What is wanted of the model's answer. A new kind of target is one class.
 
-A target says whether an answer is a *hit*, how far it is from being one, and in words what it wants. What is wanted may
-depend on the label that the factual has: `before`. Most targets are about labels; `Measured` ones are about a number:
+A target says whether an answer is a *hit*, how far it is from being one, and describes itself in words. It may depend
+on the label that the factual has: `before`. Most targets are about labels; `Measured` ones are about a number:
 what a regressor gives, or the probability of a label.
 """
 
@@ -31,7 +31,7 @@ class Target(ABC):
         if isinstance(wanted, Target):
             return wanted
         if wanted is None:
-            return AnyOther()
+            return Labels()
         if isinstance(wanted, Mapping):
             return _measured(wanted)
         several = isinstance(wanted, (Sequence, Set, np.ndarray)) and not isinstance(wanted, (str, bytes))
@@ -40,7 +40,7 @@ class Target(ABC):
             raise ValueError("target: a missing value is not a label; use None for any other than the one x has.")
         if not labels:
             raise ValueError("target is empty: name a label, or None for any other than the one x has.")
-        return OneOf(tuple(dict.fromkeys(labels)))
+        return Labels(tuple(dict.fromkeys(labels)))
 
     @property
     @abstractmethod
@@ -120,55 +120,30 @@ class Target(ABC):
 
 
 @dataclass(frozen=True)
-class AnyOther(Target):
-    """Any label but the factual's."""
+class Labels(Target):
+    """One of these labels; without any, every label but the factual's."""
 
-    @property
-    def described(self) -> None:
-        return None
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return ("any other",)
-
-    def is_hit(self, label: Label, before: Label) -> bool:
-        return label != before
-
-    def is_met(self, before: Label) -> bool:
-        return False
-
-    def same_hits(self, before: Label) -> Hashable:
-        return (None, before)
-
-    def refuse_foreign(self, known: Sequence[Label]) -> None:
-        """There is always another."""
-
-
-@dataclass(frozen=True)
-class OneOf(Target):
-    """One of some labels."""
-
-    labels: tuple[Label, ...]
+    labels: tuple[Label, ...] = ()
 
     @property
     def described(self) -> Any:
-        return self.labels[0] if len(self.labels) == 1 else list(self.labels)
+        return list(self.labels) if len(self.labels) > 1 else next(iter(self.labels), None)
 
     @property
     def words(self) -> tuple[str, ...]:
-        return tuple(str(label) for label in self.labels)
+        return tuple(map(str, self.labels)) or ("any other",)
 
-    def named(self, words: Mapping[Label, Label]) -> OneOf:
-        return OneOf(tuple(words.get(label, label) for label in self.labels))
+    def named(self, words: Mapping[Label, Label]) -> Labels:
+        return Labels(tuple(words.get(label, label) for label in self.labels))
 
     def is_hit(self, label: Label, before: Label) -> bool:
-        return label in self.labels
+        return label in self.labels if self.labels else label != before
 
     def is_met(self, before: Label) -> bool:
         return before in self.labels
 
     def same_hits(self, before: Label) -> Hashable:
-        return self.labels
+        return self.labels or (None, before)
 
     def refuse_foreign(self, known: Sequence[Label]) -> None:
         for label in self.labels:
@@ -178,40 +153,52 @@ class OneOf(Target):
 
 
 class Measured(Target):
-    """A number is wanted: the model's answer, or the probability of the label `label`."""
+    """A number is wanted: the model's answer, or the probability of the label `label`.
+
+    The subclasses are dataclasses of one or two numbers and the label.
+    """
 
     key: ClassVar[str]  # in files
     label: Label | None  # the label whose probability is meant; None: the answer itself
 
-    def probability(self, scores: Scores | None, before: Label) -> float | None:
-        """None: what is wanted is a number, which the answer is itself."""
-        return None
+    def __post_init__(self) -> None:
+        """Numbers as floats, so that 100 and 100.0 are one target."""
+        kind = type(self).__name__
+        for name, number in self._numbers.items():
+            if isinstance(number, (bool, np.bool_)) or not is_finite(number):
+                raise ValueError(f"{kind}: {name} must be a finite number, got {number!r}.")
+            object.__setattr__(self, name, float(number))
+        label = plain(self.label)
+        if not (label is None or isinstance(label, (str, bool, int, float))):
+            raise ValueError(f"{kind}: label must be one of the model's, got {label!r}.")
+        object.__setattr__(self, "label", label)
 
     @property
-    @abstractmethod
-    def _limits(self) -> Any:
-        """The limits as JSON holds them."""
+    def _numbers(self) -> dict[str, float]:
+        return {name: value for name, value in vars(self).items() if name != "label"}
 
     @abstractmethod
     def limits(self, before: float) -> tuple[float, float]:
         """The least and the greatest number that is a hit; infinite where there is no limit."""
 
     @property
-    def described(self) -> dict[str, Any]:
-        return {self.key: self._limits} | ({} if self.label is None else {"label": self.label})
-
-    @property
     @abstractmethod
-    def _words(self) -> str:
+    def _range(self) -> str:
         """The range, for people."""
 
     @property
-    def words(self) -> tuple[str, ...]:
-        return (self._words if self.label is None else f"{self.label} with a probability of {self._words}",)
+    def described(self) -> dict[str, Any]:
+        numbers = list(self._numbers.values())
+        limits = numbers if len(numbers) > 1 else numbers[0]
+        return {self.key: limits} | ({} if self.label is None else {"label": self.label})
 
     @property
     def range_text(self) -> str:
-        return self.words[0]
+        return self._range if self.label is None else f"{self.label} with a probability of {self._range}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (self.range_text,)
 
     def named(self, words: Mapping[Label, Label]) -> Target:
         return self if self.label not in words else Target.of(self.described | {"label": words[self.label]})
@@ -249,6 +236,10 @@ class Measured(Target):
                 f"one use acex.{type(self).__name__}(..., label={known[0]!r}), with scores=True."
             )
 
+    def probability(self, scores: Scores | None, before: Label) -> float | None:
+        """None: what is wanted is a number, which the answer is itself."""
+        return None
+
     def width(self, before: Label) -> float:
         low, high = self.limits(_number(before))
         return high - low
@@ -278,19 +269,15 @@ class Between(Measured):
     low: float
     high: float
     label: Label | None = None
-    key: ClassVar[str] = "between"
+    key = "between"
 
     def __post_init__(self) -> None:
-        _check(self, low=self.low, high=self.high)
+        super().__post_init__()
         if self.low > self.high:
             raise ValueError(f"Between({self.low!r}, {self.high!r}): the first number must not be above the second.")
 
     @property
-    def _limits(self) -> list[float]:
-        return [self.low, self.high]
-
-    @property
-    def _words(self) -> str:
+    def _range(self) -> str:
         return f"{readable(self.low)} to {readable(self.high)}"
 
     def limits(self, before: float) -> tuple[float, float]:
@@ -303,17 +290,10 @@ class AtLeast(Measured):
 
     least: float
     label: Label | None = None
-    key: ClassVar[str] = "at_least"
-
-    def __post_init__(self) -> None:
-        _check(self, least=self.least)
+    key = "at_least"
 
     @property
-    def _limits(self) -> float:
-        return self.least
-
-    @property
-    def _words(self) -> str:
+    def _range(self) -> str:
         return f"at least {readable(self.least)}"
 
     def limits(self, before: float) -> tuple[float, float]:
@@ -326,17 +306,10 @@ class AtMost(Measured):
 
     most: float
     label: Label | None = None
-    key: ClassVar[str] = "at_most"
-
-    def __post_init__(self) -> None:
-        _check(self, most=self.most)
+    key = "at_most"
 
     @property
-    def _limits(self) -> float:
-        return self.most
-
-    @property
-    def _words(self) -> str:
+    def _range(self) -> str:
         return f"at most {readable(self.most)}"
 
     def limits(self, before: float) -> tuple[float, float]:
@@ -352,19 +325,15 @@ class Relative(Measured):
 
     change: float
     label: Label | None = None
-    key: ClassVar[str] = "relative"
+    key = "relative"
 
     def __post_init__(self) -> None:
-        _check(self, change=self.change)
+        super().__post_init__()
         if self.change == 0:
             raise ValueError("Relative(0): expected a change, such as Relative(0.1) for 10 % more.")
 
     @property
-    def _limits(self) -> float:
-        return self.change
-
-    @property
-    def _words(self) -> str:
+    def _range(self) -> str:
         return f"at least {readable(100 * abs(self.change))} % {'more' if self.change > 0 else 'less'} than now"
 
     def limits(self, before: float) -> tuple[float, float]:
@@ -374,21 +343,9 @@ class Relative(Measured):
     def refuse_start(self, before: Label) -> None:
         if _number(before) == 0:
             raise ValueError(
-                f"target {self._words}: undefined, because the model's answer for x is 0. Use the number itself, "
+                f"target {self._range}: undefined, because the model's answer for x is 0. Use the number itself, "
                 f"such as acex.AtLeast(1)."
             )
-
-
-def _check(target: Measured, **numbers: Any) -> None:
-    """Numbers as floats, so that 100 and 100.0 are one target; what is no number is refused."""
-    for name, number in numbers.items():
-        if isinstance(number, (bool, np.bool_)) or not is_finite(number):
-            raise ValueError(f"{type(target).__name__}: {name} must be a finite number, got {number!r}.")
-        object.__setattr__(target, name, float(number))
-    label = plain(target.label)
-    if not (label is None or isinstance(label, (str, bool, int, float))):
-        raise ValueError(f"{type(target).__name__}: label must be one of the model's, got {label!r}.")
-    object.__setattr__(target, "label", label)
 
 
 def _number(label: Label) -> float:
@@ -408,8 +365,7 @@ def _measured(described: Mapping[str, Any]) -> Measured:
             f"target must have one of {listed(MEASURED)}, as in {{'between': [100, 120]}}, got {described!r}."
         )
     limits = given[key]
-    numbers = limits if key == Between.key and isinstance(limits, Sequence) and len(limits) == 2 else [limits]
     try:
-        return MEASURED[key](*numbers, label=label)
+        return MEASURED[key](*(limits if key == Between.key else [limits]), label=label)
     except TypeError:
         raise ValueError(f"target: {key} cannot be {limits!r}; expected as in {{'between': [100, 120]}}.") from None

@@ -236,12 +236,15 @@ class Evidence:
     @cached_property
     def by_distance(self) -> Posterior:
         """The posterior with a prior mean by the distance to the factual."""
-        return self._fit(self.context.distance_prior(self.points.Z, self.depth))
+        prior = self.context.distance_prior
+        return self.history.cached((self.problem, "by_distance"), lambda: self._fit(prior(self.points.Z, self.depth)))
 
     @cached_property
     def by_hint(self) -> Posterior | None:
         """The posterior with a prior mean by known outcomes; None without outcomes."""
-        return None if self.problem.hint is None else self._fit(self.points.hinted_prior)
+        if self.problem.hint is None:
+            return None
+        return self.history.cached((self.problem, "by_hint"), lambda: self._fit(self.points.hinted_prior))
 
     @cached_property
     def for_hint(self) -> float:

@@ -159,6 +159,7 @@ class _Round:
         self, problem: Problem, settings: Feasible, history: History, start: int, seed: int, budget: float = np.inf
     ) -> None:
         self.problem, self.settings, self.history, self.start, self.budget = problem, settings, history, start, budget
+        self.seed = seed
         self.context = problem.cached(SearchContext)
         self.rng = np.random.default_rng([seed, len(history.queries)])
         self.success = self._successes()
@@ -209,7 +210,10 @@ class _Round:
     @cached_property
     def forecast(self) -> Forecast:
         """How likely something cheaper is; used after the first success."""
-        return Forecast.of(self.belief.evidence, self.scored.probability, self.scored.saving)
+        key = (self.problem, self.settings, self.start, self.seed)
+        return self.history.cached(
+            key, lambda: Forecast.of(self.belief.evidence, self.scored.probability, self.scored.saving)
+        )
 
     # -- before the first hit ------------------------------------------------------------------------------
 

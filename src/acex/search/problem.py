@@ -5,7 +5,7 @@ d   features     m   reference rows     n   points
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -101,6 +101,17 @@ class History:
         known = () if self.known is None else (k for k, hit in self.known.answers.items() if not hit)
         return self.asked.union(known)
 
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """The result of `compute`, computed once per key and kept with the history."""
+        if key not in self._cache:
+            self._cache[key] = compute()
+        result: T = self._cache[key]
+        return result
+
+    @cached_property
+    def _cache(self) -> dict[Hashable, Any]:
+        return {}
+
     def with_answer(self, query: Query, hit: bool, odds: float | None = None) -> History:
         """The history with one more answer."""
         more = () if odds is None else (odds,)
@@ -160,11 +171,7 @@ class Problem:
 
     def in_reference(self, X: FloatArray) -> BoolArray:
         """Which points are unchanged rows of the reference, (n,)."""
-        return np.array([key(x) in self._reference_keys for x in X], dtype=bool)
-
-    @cached_property
-    def _reference_keys(self) -> frozenset[bytes]:
-        return frozenset(map(key, self.reference))
+        return np.array([(self.reference == x).all(axis=1).any() for x in X], dtype=bool)
 
     def cached(self, compute: Callable[[Problem], T]) -> T:
         """The result of `compute(self)`, computed once and kept with the problem."""

@@ -278,7 +278,6 @@ def _reliability(explanation: Explanation) -> dict[str, Any]:
         "is_reference_row": is_reference_row(explanation),
         "plausibility": "off" if settings.get("plausibility", {}) is None else kind,
         "affinity": next(iter(explanation.affinities), None),
-        "rarest_values": next(iter(ending.rarest_values), None),
         "probability": next(iter(explanation.probabilities), None),
         "robustness": f"{explanation.robustness[0]:.0%}" if explanation.robustness else None,
         "margin": None if is_missing(margin) else margin,

@@ -87,7 +87,7 @@ class Numeric(Feature):
             strange = [v for v in values.tolist() if not isinstance(v, (Real, Decimal))]
             if strange:
                 raise ValueError(f"{self.name!r}: expected a number, got {plain(strange[0])!r}.")
-        x = np.asarray(values.astype("float64"), dtype=np.float64)
+        x = values.to_numpy(dtype=np.float64)
         refuse(self.name, values, ~np.isfinite(x), "is not finite.")
         refuse(self.name, values, self.is_whole & (x != np.rint(x)), "is not a whole number.")
         return x
@@ -96,7 +96,8 @@ class Numeric(Feature):
         return self.number(code)
 
     def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
-        return pd.Series(x.astype(self.number)).astype(dtype or self.number)
+        column: pd.Series[Any] = pd.Series(x.astype(self.number))
+        return column if dtype is None or dtype == column.dtype else column.astype(dtype)
 
     def limit(self, value: Any) -> float:
         if not isinstance(value, (Real, Decimal)) or isinstance(value, bool):

@@ -60,7 +60,7 @@ class Region:
             max_changes: how many features may change.
             middle: a usual value of each feature, (d,); by default the middle of its range.
         """
-        texts, functions = as_rules(rules, space)
+        texts, functions = as_rules(rules, space) if rules else ((), ())
         pairs, lists = space.by_index("ranges", ranges), space.by_index("values", values)
         listed = frozenset(lists) | {j for j, feature in enumerate(space.features) if feature.lists_codes}
         allowed = []

@@ -97,12 +97,13 @@ class Column:
 
     def codes(self, values: pd.Series[Any]) -> FloatArray:
         """The codes of values, as they are held here, (n,); they may lie beyond the feature's ends."""
-        missing = values.isna().to_numpy(dtype=bool)
+        missing = np.asarray(values.array.isna(), dtype=bool)
         if missing.any() and self.feature.gaps:
             x = np.full(len(values), self.feature.gap)
             x[~missing] = self.codes(values[~missing])
             return x
-        _refuse_missing(self.feature.name, values)
+        if missing.any():
+            _refuse_missing(self.feature.name, values)
         x = self.feature.encode(values)
         return self.nearest(x) if self.number_dtype.kind == "f" else x
 
@@ -452,9 +453,14 @@ class Space:
                 out[:, j] = np.where(x == column.feature.gap, np.nan, x) if is_plain else column.decode(x, None)
             return out
         columns = [column.decode(x, column.dtype) for column, x in zip(self.held, X.T, strict=True)]
-        frame = pd.DataFrame(dict(enumerate(columns)))
-        frame.columns = pd.Index(self.columns or self.names)
+        # Arrays need not be aligned; an array of objects would be looked through for another dtype.
+        frame = pd.DataFrame({j: c if c.dtype == object else c.array for j, c in enumerate(columns)})
+        frame.columns = self._index
         return frame
+
+    @cached_property
+    def _index(self) -> pd.Index[Any]:
+        return pd.Index(self.columns or self.names)
 
     def snap(self, X: FloatArray) -> FloatArray:
         """The nearest points whose every value the feature can hold, (n, d).

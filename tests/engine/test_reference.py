@@ -1,0 +1,40 @@
+"""What is computed from known rows once for all explanations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from acex import Plausibility
+from acex.engine.reference import VISIBLE, Reference
+from acex.space.cost import Cost
+from acex.space.space import Space
+
+DATA = pd.DataFrame({"income": [*np.linspace(0, 1, 99), 1e6], "job": ["cook", "clerk"] * 50})
+
+
+def reference(outcomes: list[str] | None = None) -> Reference:
+    return Reference.of(DATA, outcomes, Space.infer(DATA), Plausibility())
+
+
+def test_a_few_very_large_values_do_not_make_small_steps_invisible() -> None:
+    r = reference()
+    region = r.problem(r.space, r.points[0], kind="joint", cost=Cost()).region
+    assert r.scale.deviations[0] > 1e4
+    seen = region.snap(np.array([[0.5, 0.0]]))  # far below VISIBLE standard deviations
+    assert seen[0, 0] == pytest.approx(0.5) and VISIBLE * r.scale.deviations[0] > 100
+
+
+def test_outcomes_have_to_be_labels_of_the_model() -> None:
+    r = reference(["good", "bad"] * 50)
+    r.refuse_foreign_outcomes(["good", "bad"])
+    with pytest.raises(ValueError, match="outcomes"):
+        r.refuse_foreign_outcomes(["yes", "no"])
+    with pytest.raises(ValueError, match="outcomes"):
+        r.refuse_outcomes_that_are_no_numbers()
+
+
+def test_the_identity_depends_on_rows_and_outcomes() -> None:
+    assert reference().identity == reference().identity
+    assert len({reference().identity, reference(["a", "b"] * 50).identity, reference(["b", "a"] * 50).identity}) == 3
