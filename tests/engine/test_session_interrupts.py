@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.ensemble  # noqa: F401 (a signal during the first import would leave it half loaded)
 
 import acex
 from acex.errors import LedgerFailed
@@ -175,6 +176,7 @@ def send_signals(n: int, ledger: BaseLedger, monkeypatch: pytest.MonkeyPatch, se
         return np.where(rows.sum(axis=1) > 0, "high", "low")
 
     explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=ledger)
+    explainer.explain(DATA[0], budget=4)  # without signals: the rest is imported here
     # Python drops an interrupt that comes inside a finalizer, such as those of SQLAlchemy.
     dropped: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", dropped.append)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import Connection, Transaction, create_engine, inspect
 
 from acex.errors import LedgerFailed
 from acex.ledger.sql import Ledger
@@ -347,3 +347,34 @@ def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there_is_a_clear_error() -> None:
     with pytest.raises(LedgerFailed, match="postgresql"):
         Ledger("postgresql://me:secret@127.0.0.1:9/none")
+
+
+# -- interrupts --------------------------------------------------------------------------------------------
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_inside_sqlalchemy_leaves_no_transaction_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as caught:
+            for name in ("commit", "rollback", "close"):
+                patch.setattr(Transaction, name, interrupted)
+            patch.setattr(Connection, "close", interrupted)
+            ledger.claim(MODEL, questions(1))
+        other = sqlite3.connect(tmp_path / "ledger.db", timeout=0)  # while the traceback lives
+        other.execute("BEGIN IMMEDIATE")
+        other.close()
+        assert caught.value is not None and ledger.claim(MODEL, questions(1))[0].state == "mine"
+
+
+def test_a_thread_ends_a_transaction_that_it_could_not_end_before(address: str) -> None:
+    with Ledger(address) as ledger:
+        left = ledger.database.write()
+        ledger._account(left.__enter__(), MODEL)  # an interrupt came before the block of `with` began
+        assert ledger.claim(MODEL, questions(1))[0].state == "mine"
+        del left
+        assert ledger.claim(MODEL, questions(2))[0].state == "mine"

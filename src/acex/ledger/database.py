@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, func, make_url, select
+from sqlalchemy import URL, Connection, Engine, NullPool, Table, create_engine, event, func, make_url, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -48,6 +48,9 @@ class Database:
         self._engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
         self._lock: AdvisoryLock | None = None
         self._turn = threading.Lock()
+        # Connections by thread: none is shared, so that a thread can close its own after an interrupt.
+        self._idle: dict[int, Connection] = {}
+        self._in_use: dict[int, Any] = {}
         self._inherited: list[object] = []
         forkable.add(self)
         try:
@@ -127,7 +130,8 @@ class Database:
         if self._lock is not None:
             self._lock.close()
         self._lock = None
-        self._engine.dispose()
+        while self._idle:
+            self._idle.popitem()[1].close()
 
     # -- clock and owners ----------------------------------------------------------------------------------------
 
@@ -156,17 +160,51 @@ class Database:
 
     @contextmanager
     def _transaction(self, writes: bool) -> Iterator[Connection]:
-        with self._faults(), self._engine.connect() as plain:
-            connection = plain.execution_options(acex_writes=writes)
-            with connection.begin() as transaction:
-                yield connection
-                if not writes:
-                    transaction.rollback()
+        me = threading.get_ident()
+        with self._faults():
+            connection = self._connection(me).execution_options(acex_writes=writes)
+            raw = self._in_use[me]
+            try:
+                with connection.begin() as transaction:
+                    yield connection
+                    if not writes:
+                        transaction.rollback()
+                self._idle[me] = connection
+            finally:
+                # An interrupt may come at any point of SQLAlchemy. A transaction that it leaves open would keep others
+                # from writing; closing the connection ends it.
+                if self._idle.get(me) is not connection:
+                    raw.close()
+                if self._in_use.get(me) is raw:
+                    del self._in_use[me]
+
+    def _connection(self, me: int) -> Connection:
+        """The connection of this thread, which is in use from now on."""
+        left = self._in_use.pop(me, None)
+        connection = self._idle.pop(me, None)
+        if left is not None:  # an interrupt came before the block of `with` began
+            left.rollback()
+            connection = None
+        if connection is not None and not self.is_sqlite and not self._is_connected(connection):
+            connection = None
+        if connection is None:
+            connection = self._engine.connect()
+            connection.detach()
+        self._in_use[me] = connection.connection.dbapi_connection
+        return connection
+
+    def _is_connected(self, connection: Connection) -> bool:
+        """Does the server still serve it? It may have restarted since the last transaction."""
+        with suppress(SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error):
+            raw: Any = connection.connection.dbapi_connection
+            return self._engine.dialect.do_ping(raw)
+        return False
 
     def leave_to_parent(self) -> None:
         """In a forked process: open new connections. Those of the parent must not even be closed here."""
-        self._inherited += [self._engine.pool, self._lock]  # kept, since garbage collection would close connections
-        self._engine.dispose(close=False)
+        # Kept, since garbage collection would close them.
+        self._inherited += [self._idle, self._in_use, self._lock]
+        self._idle, self._in_use = {}, {}
         if self._lock is not None:
             self._lock.leave_to_parent()
         self._lock, self._turn = None, threading.Lock()
@@ -233,8 +271,8 @@ def as_url(where: str | os.PathLike[str]) -> URL:
 
 
 def _sqlite_engine(url: URL) -> Engine:
-    # A thread that queues for the writer's turn holds a connection: there may be as many as there are threads.
-    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}, max_overflow=-1)
+    arguments = {"check_same_thread": False, "timeout": BUSY_SECONDS}
+    engine = create_engine(url, connect_args=arguments, poolclass=NullPool)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -242,9 +280,8 @@ def _sqlite_engine(url: URL) -> Engine:
 
 def _postgres_engine(url: URL) -> Engine:
     try:
-        # A server may restart between two questions, hence pre-ping. Each statement must see what was committed while
-        # it waited for a lock, whatever the server's default.
-        return create_engine(url, pool_pre_ping=True, isolation_level="READ COMMITTED")
+        # Each statement must see what was committed while it waited for a lock, whatever the server's default.
+        return create_engine(url, poolclass=NullPool, isolation_level="READ COMMITTED")
     except ModuleNotFoundError as error:
         raise ImportError(
             f"A ledger on PostgreSQL needs {error.name}: install it with pip install 'acex[postgres]'."
