@@ -20,6 +20,7 @@ import pytest
 from sqlalchemy import Connection, Transaction, create_engine, inspect
 
 from acex.errors import LedgerFailed
+from acex.ledger.database import state_folder
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, Bill, ask, postgres, processes, questions, rows, true_label
 
@@ -360,11 +361,12 @@ def test_an_interrupt_inside_sqlalchemy_leaves_no_transaction_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as caught:
+        with monkeypatch.context() as patch:
             for name in ("commit", "rollback", "close"):
                 patch.setattr(Transaction, name, interrupted)
             patch.setattr(Connection, "close", interrupted)
-            ledger.claim(MODEL, questions(1))
+            with pytest.raises(KeyboardInterrupt) as caught:
+                ledger.claim(MODEL, questions(1))
         other = sqlite3.connect(tmp_path / "ledger.db", timeout=0)  # while the traceback lives
         other.execute("BEGIN IMMEDIATE")
         other.close()
@@ -378,3 +380,14 @@ def test_a_thread_ends_a_transaction_that_it_could_not_end_before(address: str) 
         assert ledger.claim(MODEL, questions(1))[0].state == "mine"
         del left
         assert ledger.claim(MODEL, questions(2))[0].state == "mine"
+
+
+def test_the_state_folder_is_where_the_user_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACEX_STATE", "/a")
+    monkeypatch.setenv("XDG_STATE_HOME", "/b")
+    monkeypatch.setenv("HOME", "/c")
+    assert state_folder() == Path("/a")
+    monkeypatch.delenv("ACEX_STATE")
+    assert state_folder() == Path("/b/acex")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert state_folder() == Path("/c/.local/state/acex")

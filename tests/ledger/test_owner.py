@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acex.ledger.journal import Journal
+from acex.ledger.owner import create_locked, has_locked
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, processes, questions, rows
 
@@ -67,13 +67,11 @@ def test_several_ledgers_of_one_process_are_different_owners(address: str) -> No
 
 
 def test_an_owner_without_a_file_is_dead(tmp_path: Path) -> None:
-    journal, other = Journal(tmp_path / "o-", "id"), Journal(tmp_path / "o-", "id")
-    journal.reserve(16)
-    owner = str(journal.owner)
-    assert other.is_alive(owner)
-    assert not other.is_alive("0123456789abcdef")
-    journal.close()
-    assert not other.is_alive(owner)
+    owner, file = create_locked(tmp_path / "o-")
+    assert has_locked(tmp_path / f"o-{owner}")
+    assert not has_locked(tmp_path / "o-0123456789abcdef")
+    file.close()
+    assert not has_locked(tmp_path / f"o-{owner}")
 
 
 def test_owners_that_an_older_acex_wrote_are_dead(address: str) -> None:

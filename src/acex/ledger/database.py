@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from acex.errors import LedgerFailed
-from acex.ledger.journal import Journal, state_folder
+from acex.ledger.journal import Journal
 from acex.ledger.owner import AdvisoryLock, forkable
 from acex.ledger.schema import identity, migrate, newest_version, version_of
 
@@ -85,7 +85,10 @@ class Database:
             ledger = connection.scalars(select(identity.c.id)).one()
         if self.path is not None:
             return Journal(Path(f"{self.path}-answers-"), ledger)
-        return Journal(state_folder() / f"{ledger}-", ledger, makes_folder=True)
+        folder = state_folder()
+        with suppress(OSError):  # a claim reports it
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Journal(folder / f"{ledger}-", ledger)
 
     # -- transactions --------------------------------------------------------------------------------------------
 
@@ -268,6 +271,15 @@ def as_url(where: str | os.PathLike[str]) -> URL:
     if url.drivername == "sqlite" and url.database:
         return as_url(url.database)
     raise ValueError(f"ledger: expected a path or a URL of sqlite or postgresql, got {url.drivername}.")
+
+
+def state_folder() -> Path:
+    """Where journals of servers are kept: `ACEX_STATE`, or a folder by the XDG rules."""
+    try:
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        return Path(os.environ.get("ACEX_STATE") or Path(base) / "acex")
+    except RuntimeError as error:
+        raise LedgerFailed(f"{error} Set ACEX_STATE to a folder for the journal.") from None
 
 
 def _sqlite_engine(url: URL) -> Engine:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
 
 from acex.ledger.database import Database
+from acex.ledger.owner import has_locked
 from acex.ledger.row_keys import iso
 from acex.ledger.schema import (
     answers,
@@ -140,7 +141,7 @@ def check(where: str | os.PathLike[str]) -> list[str]:
             findings = [f"model {model!r}: the answer to {row} is missing" for model, row in connection.execute(lost)]
         journal = database.journal()
         for path, entries in journal.others():
-            if entries and not journal.is_alive(path.name.removeprefix(journal.prefix.name)):
+            if entries and not has_locked(path):
                 findings.append(f"{path.name}: answers of a process that died wait to be recorded; open the ledger.")
         return findings
     finally:

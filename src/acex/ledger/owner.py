@@ -7,10 +7,14 @@ advisory lock as well, which other machines can see.
 from __future__ import annotations
 
 import os
+import stat
 import sys
+import uuid
 import weakref
 from contextlib import suppress
-from typing import Any, Protocol
+from io import FileIO
+from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -51,7 +55,7 @@ class AdvisoryLock:
             os.dup2(null.fileno(), connection.fileno())
 
 
-def lock(file: Any) -> bool:
+def lock(file: FileIO) -> bool:
     """Lock the file until it is closed or the process ends; False if another holds it."""
     try:
         if sys.platform == "win32":
@@ -68,17 +72,43 @@ def lock(file: Any) -> bool:
     return True
 
 
+def create_locked(prefix: Path) -> tuple[str, FileIO]:
+    """A new owner: its id, and the file `prefix` + id, which is locked for as long as it is open."""
+    while True:
+        owner = uuid.uuid4().hex[:16]
+        path = Path(f"{prefix}{owner}")
+        file = FileIO(path, "x+", opener=lambda name, flags: os.open(name, flags, 0o600))
+        if lock(file) and path.exists():  # no one else took it for one left behind
+            return owner, file
+        file.close()
+
+
+def open_regular(path: Path, mode: str) -> FileIO:
+    """A file; OSError if it is not a regular one. Opening a FIFO must not wait for a writer."""
+    file = FileIO(path, mode, opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path} is not a regular file")
+    return file
+
+
+def has_locked(path: Path) -> bool:
+    """Does the owner of this file live?"""
+    try:
+        with open_regular(path, "r+") as file:
+            return not lock(file)
+    except PermissionError:  # another user's: the lease decides
+        return True
+    except OSError:
+        return False
+
+
 def _key(owner: str) -> int:
     return int.from_bytes(bytes.fromhex(owner), signed=True)
 
 
-class Forkable(Protocol):
-    """What has files or connections that a forked process must leave to its parent."""
-
-    def leave_to_parent(self) -> None: ...
-
-
-forkable: weakref.WeakSet[Forkable] = weakref.WeakSet()
+# What has files or connections that a forked process must leave to its parent: objects with `leave_to_parent`.
+forkable: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def _after_fork() -> None:

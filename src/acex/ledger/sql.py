@@ -17,6 +17,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, func, select
@@ -38,7 +39,7 @@ from acex.ledger.base import (
 )
 from acex.ledger.database import Database
 from acex.ledger.journal import Entry
-from acex.ledger.owner import AdvisoryLock
+from acex.ledger.owner import AdvisoryLock, has_locked
 from acex.ledger.row_keys import Scores, iso, plain_label, query_id
 from acex.ledger.schema import answers, asks, contradictions, explanations, models, names, queries, spaces
 from acex.ledger.views import Tables
@@ -46,7 +47,6 @@ from acex.values import as_json, fingerprint
 
 LEASE_SECONDS = 120.0  # longer than most endpoints take to answer or to fail
 AT_ONCE = 500  # values in one statement; databases have a limit
-ANSWER_BYTES = 512  # of an answer in the journal, without its row
 
 # Statements of every question: building one takes longer than running it.
 _ACCOUNT = select(models).where(models.c.id == bindparam("model"))
@@ -178,8 +178,7 @@ class Ledger(BaseLedger):
             mine = {key: q for key, q, state in zip(ids, questions, states, strict=True) if state == "mine"}
             if mine:
                 _save(connection, account.charged(len(mine), price))
-                # Space for their answers, or they are not asked.
-                self._journal.reserve(sum(2 * len(question.row) + ANSWER_BYTES for question in mine.values()))
+                self._open_journal()
                 if holder is None:
                     self.database.hold(str(self._journal.owner))
             claimed: dict[str, Any] = {
@@ -260,6 +259,16 @@ class Ledger(BaseLedger):
             waiting = self._in_flight(connection, known.values(), self.database.now(connection))
         return {known[key].line.row: known[key].line.lease_ends is not None for key in waiting}
 
+    def _open_journal(self) -> None:
+        """A place for answers, or nothing is asked."""
+        try:
+            self._journal.open()
+        except OSError as error:
+            raise LedgerFailed(
+                f"no space for a journal of answers, so nothing was asked ({error}). Free some space, or make the "
+                f"folder writable; for a ledger on a server ACEX_STATE can name another folder."
+            ) from error
+
     def _me(self) -> str:
         """Who claims here: host, process, id of the owner, thread."""
         owner = self._journal.owner or "-"
@@ -287,7 +296,7 @@ class Ledger(BaseLedger):
             others = {str(t.ident) for t in threading.enumerate() if t is not threading.current_thread()}
             return thread in others
         if self.database.is_sqlite:
-            return bool(owner) and self._journal.is_alive(owner)
+            return bool(owner) and has_locked(Path(f"{self._journal.prefix}{owner}"))
         return AdvisoryLock.is_alive(connection, owner) if owner else False
 
     # -- answers -------------------------------------------------------------------------------------------------
@@ -410,7 +419,7 @@ class Ledger(BaseLedger):
                 continue
             number += 1
             valid[key] = Answer(row, label, None if entry.scores is None else entry.scores[i], number)
-            lines.append(self._answer_line(model, key, valid[key], entry.told_by))
+            lines.append(self._answer_line(model, key, valid[key], entry.recorded_by))
             new = {"id": key, "model_id": model, "row": row, "purpose": purpose, "attempts": 0, "sequence": number}
             asked.append({**new, "reserved": None})
             reserved += Decimal((known[key].line.reserved if key in known else None) or 0)
@@ -422,18 +431,18 @@ class Ledger(BaseLedger):
         for key, text in different:
             same = (contradictions.c.query_id == key, contradictions.c.label == text)
             if connection.execute(select(contradictions.c.id).where(*same)).first() is None:
-                other = {"query_id": key, "label": text, "told_by": entry.told_by, "told_at": _now()}
+                other = {"query_id": key, "label": text, "told_by": entry.recorded_by, "told_at": _now()}
                 connection.execute(contradictions.insert(), other)
         return [valid[key] for key in ids], len(lines)
 
-    def _answer_line(self, model: str, key: str, answer: Answer, told_by: str | None = None) -> dict[str, Any]:
+    def _answer_line(self, model: str, key: str, answer: Answer, recorded_by: str | None = None) -> dict[str, Any]:
         return {
             "model_id": model,
             "sequence": answer.sequence,
             "query_id": key,
             "label": json.dumps(answer.label),
             "scores": None if answer.scores is None else json.dumps(answer.scores, default=as_json),
-            "recorded_by": told_by or self._me(),
+            "recorded_by": recorded_by or self._me(),
             "recorded_at": _now(),
         }
 
