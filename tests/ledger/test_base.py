@@ -210,9 +210,9 @@ def test_what_others_have_taken_over_is_not_renewed(kept: Ledger, clock: Clock) 
     assert states(other, 1) == ["mine"]
     clock.forward(kept.lease - 1)
     kept._renew([query_id(MODEL, "[1]")], me)
-    assert kept.free(MODEL, rows(1)) == {"[1]"}
+    assert kept.in_flight(MODEL, rows(1)) == {"[1]": True}
     clock.forward(2)
-    assert kept.free(MODEL, rows(1)) == set()
+    assert kept.in_flight(MODEL, rows(1)) == {}
 
 
 def test_a_thread_does_not_wait_for_its_own_claim(ledger: BaseLedger) -> None:
@@ -516,14 +516,14 @@ def test_a_question_of_an_explanation_that_changes_its_mind_is_refused(kept: Led
     assert states(kept, 2) == ["mine"]  # none of the three left a claim
 
 
-def test_rows_that_are_answered_or_awaited_are_free(kept: Ledger, clock: Clock) -> None:
+def test_rows_in_flight_are_those_that_others_are_asking(kept: Ledger, clock: Clock) -> None:
     kept.import_answers(MODEL, rows(1), ["good"])
     other = Elsewhere(kept)
     other.claim(MODEL, questions(2), holder="laboratory")
     other.claim(MODEL, questions(3))
-    assert kept.free(MODEL, rows(1, 2, 3, 4)) == set(rows(1, 2, 3))
+    assert kept.in_flight(MODEL, rows(1, 2, 3, 4)) == {"[2]": False, "[3]": True}
     clock.forward(kept.lease)
-    assert kept.free(MODEL, rows(1, 2, 3, 4)) == set(rows(1, 2))
+    assert kept.in_flight(MODEL, rows(1, 2, 3, 4)) == {"[2]": False}
 
 
 def test_what_an_explanation_paid_and_could_see_at_its_end_is_remembered(kept: Ledger, clock: Clock) -> None:

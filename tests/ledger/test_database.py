@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Transaction, create_engine, inspect
 
 from acex.errors import LedgerFailed
 from acex.ledger.database import state_folder
+from acex.ledger.schema import models
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, Bill, ask, postgres, processes, questions, rows, true_label
 
@@ -376,7 +377,9 @@ def test_an_interrupt_inside_sqlalchemy_leaves_no_transaction_open(
 def test_a_thread_ends_a_transaction_that_it_could_not_end_before(address: str) -> None:
     with Ledger(address) as ledger:
         left = ledger.database.write()
-        ledger._account(left.__enter__(), MODEL)  # an interrupt came before the block of `with` began
+        left.__enter__().execute(
+            models.update().values(description="x")
+        )  # an interrupt came before the block of `with` began
         assert ledger.claim(MODEL, questions(1))[0].state == "mine"
         del left
         assert ledger.claim(MODEL, questions(2))[0].state == "mine"

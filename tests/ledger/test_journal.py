@@ -19,8 +19,9 @@ from sqlalchemy.exc import OperationalError
 
 import acex
 from acex.errors import LedgerFailed
+from acex.ledger.base import Entry
 from acex.ledger.database import Database
-from acex.ledger.journal import ALLOCATED, Entry, Journal
+from acex.ledger.journal import ALLOCATED, Journal
 from acex.ledger.maintenance import check
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, Bill, ask, postgres, processes, questions, rows, run, true_label
@@ -102,7 +103,7 @@ def test_an_interrupt_while_recording_loses_nothing(tmp_path: Path, monkeypatch:
     ledger = Ledger(tmp_path / "ledger.db")
     states(ledger, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "_write_answers", interrupted)
+        patch.setattr(Ledger, "_add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ledger.record(MODEL, rows(1), ["good"])
     assert states(ledger, 1) == ["answered"]
@@ -111,17 +112,16 @@ def test_an_interrupt_while_recording_loses_nothing(tmp_path: Path, monkeypatch:
 def test_a_backend_of_postgres_that_ends_while_recording_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with postgres() as address, Ledger(address) as ledger, Ledger(address) as other:
         states(ledger, 1)
-        account = Ledger._account
+        add = Ledger._add
 
-        def ended(self: Ledger, connection: Any, model: str) -> Any:
-            found = account(self, connection, model)
-            process = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        def ended(self: Ledger, found: Any, entry: Entry) -> int:
+            process = found.connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
             with other.database.read() as another:
                 another.exec_driver_sql(f"SELECT pg_terminate_backend({process}, 10000)")
-            return found
+            return add(self, found, entry)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_account", ended)
+            patch.setattr(Ledger, "_add", ended)
             with pytest.raises(LedgerFailed):
                 ledger.record(MODEL, rows(1), ["good"])
         assert states(ledger, 1) == ["answered"]
@@ -134,7 +134,7 @@ def answer_and_die(address: str, number: int) -> None:
     """Killed when the answer is in the journal, before the ledger has it."""
     ledger = Ledger(address)
     ledger.claim(MODEL, questions(number))
-    Ledger._write_answers = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment, method-assign]
+    Ledger._add = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment, method-assign]
     ledger.record(MODEL, rows(number), ["good"])
 
 

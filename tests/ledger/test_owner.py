@@ -80,7 +80,7 @@ def test_owners_that_an_older_acex_wrote_are_dead(address: str) -> None:
         for older in ("host pid 1 0a1b2c3d.4026531836 token started 77", "host pid 1 machine token"):
             with ledger.database.write() as connection:
                 connection.exec_driver_sql(f"UPDATE queries SET claimed_by = '{older}', lease_ends = 1e12")
-            assert ledger.free(MODEL, rows(1)) == set()
+            assert ledger.in_flight(MODEL, rows(1)) == {}
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0])

@@ -82,7 +82,8 @@ class BlackBox:
 
     def affordable(self, keys: Sequence[str]) -> int:
         """How many of these rows, from the first on, may be asked: those already paid for cost nothing."""
-        free = self.ledger.free(self.model_id, keys)
+        # In this order: a row that is answered between the two is in both.
+        free = {*self.ledger.in_flight(self.model_id, keys), *self.ledger.known(self.model_id, keys)}
         left = self.remaining
         for i, key in enumerate(keys):
             if key in free:

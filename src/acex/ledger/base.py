@@ -33,21 +33,23 @@ The key of a model is its name, or name@version (`model_key`). The key of a row 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from acex.errors import BudgetSpent
-from acex.ledger.row_keys import PlainLabel, Scores, label_text
+from acex.ledger.row_keys import PlainLabel, Scores, label_text, now_text, plain_label
 from acex.values import is_count, is_finite, listed
 
 State: TypeAlias = Literal["mine", "answered", "in_flight"]
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.25  # seconds between two looks for an answer of someone else
+CHUNK = 10_000  # rows that are imported in one transaction
 LARGEST = 2**63 - 1  # the largest integer that a database stores
 
 
@@ -78,6 +80,17 @@ class Question:
     position: int | None = None
     seen: int | None = None
     note: Any = None
+
+
+class Entry(NamedTuple):
+    """Answers of a model that arrived together."""
+
+    model: str
+    rows: Sequence[str]
+    labels: Sequence[PlainLabel]
+    scores: Sequence[Scores | None] | None
+    recorded_by: str
+    used: str | None = None  # money, a decimal; None: all that was reserved
 
 
 class Claim(NamedTuple):
@@ -171,10 +184,6 @@ class Account:
             )
         return replace(self, n_charged=self.n_charged + rows, money_used=used)
 
-    def with_money_freed(self, money: Decimal) -> Account:
-        """The account when this much of what was reserved was not spent."""
-        return replace(self, money_used=self.money_used - money)
-
     def with_features(self, features: Sequence[str] | None, description: str) -> Account:
         """The account with these features.
 
@@ -212,6 +221,40 @@ class Account:
         return replace(self, row_budget=int(total // each), price_per_row=price)
 
 
+@dataclass
+class RowState:
+    """What a ledger knows about a row of a model."""
+
+    answers: list[Answer] = field(default_factory=list)  # in order
+    attempts: int = 0  # how often it was sent, or may have been; 0: imported or released
+    claimed_by: str | None = None
+    claimed_at: str | None = None
+    lease_ends: float | None = None  # on the ledger's clock; None: no lease
+    reserved: Decimal = Decimal(0)  # money, until the answer is recorded
+    explanation: str | None = None  # on whose behalf it was last claimed
+    purpose: str = "asked"
+
+
+class OpenModel(ABC):
+    """A model in a transaction: its account and rows. Changes are stored when the transaction ends."""
+
+    account: Account
+    rows: dict[str, RowState]  # by canonical text: at least those that the transaction was opened for, if known
+
+    @property
+    @abstractmethod
+    def now(self) -> float:
+        """Seconds on the clock of leases."""
+
+    @abstractmethod
+    def append(self, answers: Sequence[Answer], recorded_by: str) -> None:
+        """Add the next answers of the model."""
+
+    @abstractmethod
+    def contradict(self, row: str, label: PlainLabel, recorded_by: str) -> None:
+        """Store a label that differs from the recorded one."""
+
+
 def model_key(name: str, version: str | None = None) -> str:
     """The key of a model in every ledger."""
     return name if version is None else f"{name}@{version}"
@@ -242,7 +285,13 @@ def claim_states(rows: Sequence[str], answered: Set[str], in_flight: Set[str], m
     return states
 
 
-def refuse_new_labels(model: str, labels: Sequence[PlainLabel], known: Sequence[PlainLabel]) -> None:
+def is_other_thread(claimed_by: str) -> bool:
+    """Does another thread of this process, whose id is the last word, still live? One that claims is not asking."""
+    others = (thread.ident for thread in threading.enumerate() if thread is not threading.current_thread())
+    return claimed_by.split()[-1] in map(str, others)
+
+
+def refuse_new_labels(model: str, labels: Iterable[PlainLabel], known: Sequence[PlainLabel]) -> None:
     """Raise if the model cannot have given one of these labels.
 
     A second label of the same kind after the first is accepted, and any number after a number with a fraction.
@@ -280,15 +329,33 @@ class BaseLedger(ABC):
     def close(self) -> None:
         """Close files and connections. Every other call has stored its result when it returns."""
 
+    # -- storage -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _open(
+        self, model: str, rows: Sequence[str] | None = (), *, writes: bool = True
+    ) -> AbstractContextManager[OpenModel]:
+        """A transaction on a model with these rows; None: with all that are claimed."""
+
+    @abstractmethod
+    def _me(self) -> str:
+        """Who claims here: this thread of this process."""
+
+    @abstractmethod
+    def _is_alive(self, found: OpenModel, claimed_by: str) -> bool:
+        """Is the claimant alive, and another thread than this one?"""
+
     # -- models and budgets --------------------------------------------------------------------------------------
 
-    @abstractmethod
     def account(self, model: str) -> Account:
         """What is known about a model; an empty account for an unknown one."""
+        with self._open(model, writes=False) as found:
+            return found.account
 
-    @abstractmethod
     def update(self, model: str, change: Callable[[Account], Account]) -> None:
         """Replace the account of a model; no one else changes it meanwhile."""
+        with self._open(model) as found:
+            found.account = change(found.account)
 
     def register(
         self, name: str, *, version: str | None = None, description: str = "", features: Sequence[str] | None = None
@@ -324,7 +391,6 @@ class BaseLedger(ABC):
 
     # -- claims --------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def claim(
         self,
         model: str,
@@ -349,12 +415,72 @@ class BaseLedger(ABC):
             OutOfStep: the explanation has asked another row at one of these positions.
             In both cases nothing was claimed.
         """
+        self._before_claim()
+        rows = [question.row for question in questions]
+        with self._open(model, rows) as found:
+            self._check_questions(found, questions, explanation)
+            known = {row: found.rows[row] for row in rows if row in found.rows}
+            answered = {row for row, state in known.items() if state.answers}
+            states = claim_states(rows, answered, self._in_flight(found, known), most)
+            mine = {question.row: question for question, s in zip(questions, states, strict=True) if s == "mine"}
+            if mine:
+                found.account = found.account.charged(len(mine), price)
+                claimant, moment = holder or self._claimant(), now_text()
+                ends = None if holder is not None else found.now + self.lease
+            for row, question in mine.items():
+                state = known[row] = found.rows.setdefault(row, RowState())
+                state.attempts += 1
+                state.claimed_by, state.claimed_at, state.lease_ends = claimant, moment, ends
+                state.reserved, state.purpose, state.explanation = price or Decimal(0), question.purpose, explanation
+            self._store_questions(found, questions, explanation, set(mine))
+        claims = []
+        for question, outcome in zip(questions, states, strict=True):
+            state = known[question.row]
+            held_by = None if outcome == "answered" else state.claimed_by
+            answer = answer_seen(state.answers, question.seen)
+            claims.append(Claim(question.row, outcome, answer, state.attempts, held_by))
+        return claims
+
+    # What only a ledger that outlives the process has to do.
+
+    def _before_claim(self) -> None:  # noqa: B027
+        """Store answers of this process that could not be stored before."""
+
+    def _check_questions(  # noqa: B027
+        self, found: OpenModel, questions: Sequence[Question], explanation: str | None
+    ) -> None:
+        """Refuse questions that do not fit their explanation, and look for answers that were left elsewhere."""
+
+    def _store_questions(  # noqa: B027
+        self, found: OpenModel, questions: Sequence[Question], explanation: str | None, mine: set[str]
+    ) -> None:
+        """Store the questions of an explanation; each row that is mine is paid for once."""
+
+    def _unpay(self, found: OpenModel, row: str) -> None:  # noqa: B027
+        """Take back that an explanation has paid for this row."""
+
+    def _claimant(self) -> str:
+        """Who claims here, from now on visible to others as alive."""
+        return self._me()
+
+    def _in_flight(self, found: OpenModel, rows: Mapping[str, RowState]) -> set[str]:
+        """The rows whose answer is still to be expected from the one who claimed them."""
+        is_alive: dict[str, bool] = {}
+        out = set()
+        for row, state in rows.items():
+            if state.answers or state.claimed_by is None:
+                continue
+            ends, claimed_by = state.lease_ends, state.claimed_by
+            if ends is not None and claimed_by not in is_alive:
+                is_alive[claimed_by] = self._is_alive(found, claimed_by)
+            if ends is None or (ends > found.now and is_alive[claimed_by]):
+                out.add(row)
+        return out
 
     @abstractmethod
     def holding(self, model: str, rows: Sequence[str]) -> AbstractContextManager[None]:
         """Renew my claims of these rows for as long as the block runs."""
 
-    @abstractmethod
     def record(
         self,
         model: str,
@@ -376,22 +502,68 @@ class BaseLedger(ABC):
                 before it claims anything else, or the ledger does when it is next opened.
             TypeError: a label is not text, a finite number or a truth value.
         """
+        if not len(rows) == len(labels) == len(rows if scores is None else scores):
+            raise ValueError(f"expected a label for each of {len(rows)} rows, got {len(labels)}.")
+        plain = [plain_label(label) for label in labels]
+        return self._store(Entry(model, rows, plain, scores, self._me(), None if used is None else str(used)))
 
-    @abstractmethod
+    def _store(self, entry: Entry) -> list[Answer]:
+        """The answers that are valid now, one a row."""
+        with self._open(entry.model, entry.rows) as found:
+            self._add(found, entry)
+            return [found.rows[row].answers[-1] for row in entry.rows]
+
+    def _add(self, found: OpenModel, entry: Entry, purpose: str = "asked") -> int:
+        """How many of these answers were new; adding the same ones again changes nothing."""
+        new: dict[str, Answer] = {}
+        reserved, last = Decimal(0), found.account.last_sequence
+        for row, label, given in zip(entry.rows, entry.labels, entry.scores or [None] * len(entry.rows), strict=True):
+            state = found.rows.setdefault(row, RowState(purpose=purpose))
+            known = state.answers[-1] if state.answers else new.get(row)
+            if known is None:
+                new[row] = Answer(row, label, given, last + len(new) + 1)
+                reserved += state.reserved
+            elif known.label != label:  # 1 and 1.0 are equal
+                found.contradict(row, label, entry.recorded_by)
+        if new:
+            found.append(list(new.values()), entry.recorded_by)
+            for row in new:
+                found.rows[row].reserved = Decimal(0)
+            freed = Decimal(0) if entry.used is None else reserved - Decimal(entry.used)
+            found.account = replace(found.account, money_used=found.account.money_used - freed)
+        return len(new)
+
     def release(self, model: str, rows: Sequence[str]) -> int:
         """How many of my claims were given back, for requests that certainly cost nothing; budgets have them again."""
+        with self._open(model, rows) as found:
+            known = {row: found.rows[row] for row in rows if row in found.rows}
+            own = {row: state for row, state in known.items() if not state.answers and state.claimed_by == self._me()}
+            for row, state in own.items():
+                account = found.account.charged(-1)
+                found.account = replace(account, money_used=account.money_used - state.reserved)
+                self._unpay(found, row)
+                state.attempts -= 1
+                state.claimed_by, state.lease_ends, state.reserved = None, None, Decimal(0)
+            return len(own)
 
-    @abstractmethod
     def abandon(self, model: str, rows: Sequence[str] | None = None) -> int:
         """How many claims were ended without an answer: the next to want such a row asks it again.
 
         For requests that failed after they may have been charged. They stay counted, and a late answer is recorded.
         All claims of the model by default.
         """
+        with self._open(model, rows) as found:
+            known = [found.rows[row] for row in (found.rows if rows is None else rows) if row in found.rows]
+            claimed = [state for state in known if not state.answers and state.claimed_by is not None]
+            for state in claimed:
+                state.claimed_by = state.lease_ends = None
+            return len(claimed)
 
-    @abstractmethod
     def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:
         """The rows that someone else is asking, each with whether its claim has a lease."""
+        with self._open(model, rows, writes=False) as found:
+            waiting = self._in_flight(found, {row: found.rows[row] for row in rows if row in found.rows})
+            return {row: found.rows[row].lease_ends is not None for row in waiting}
 
     def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
         """True as soon as none of the rows is in flight: each is answered, or may be claimed.
@@ -408,16 +580,12 @@ class BaseLedger(ABC):
             pause = min(2 * pause, LONGEST_PAUSE)
         return True
 
-    def free(self, model: str, rows: Sequence[str]) -> set[str]:
-        """The rows that cost nothing to claim: answered, or in flight."""
-        # In this order: a row that is answered between the two is in both.
-        return {*self.in_flight(model, rows), *self.known(model, rows)}
-
     # -- answers -------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def known(self, model: str, rows: Sequence[str]) -> dict[str, Answer]:
         """The newest answers to these rows, by row."""
+        with self._open(model, rows, writes=False) as found:
+            return {row: s.answers[-1] for row in rows if (s := found.rows.get(row)) is not None and s.answers}
 
     @abstractmethod
     def answers(
@@ -431,7 +599,6 @@ class BaseLedger(ABC):
             newest: at most this many, the latest; the time does not grow with the ledger.
         """
 
-    @abstractmethod
     def import_answers(
         self, model: str, rows: Sequence[str], labels: Sequence[Any], *, new_labels: bool = False
     ) -> int:
@@ -443,14 +610,34 @@ class BaseLedger(ABC):
         Raises:
             ValueError: there are such labels. Nothing was imported.
         """
+        plain = [plain_label(label) for label in labels]
+        if not new_labels:
+            refuse_new_labels(model, set(plain), self._labels(model))
+        n_new = 0
+        for start in range(0, len(rows), CHUNK):
+            some = rows[start : start + CHUNK]
+            with self._open(model, some) as found:
+                entry = Entry(model, some, plain[start : start + CHUNK], None, self._me())
+                n_new += self._add(found, entry, purpose="imported")
+        return n_new
 
     @abstractmethod
+    def _labels(self, model: str) -> Sequence[PlainLabel]:
+        """The labels that the model has given."""
+
     def correct(self, model: str, row: str, label: Any, *, scores: Scores | None = None) -> Answer:
         """A new answer to a row that has one. Questions that saw the old answer see it again when replayed.
 
         Raises:
             ValueError: the row has no answer.
         """
+        value = plain_label(label)
+        with self._open(model, [row]) as found:
+            if row not in found.rows or not found.rows[row].answers:
+                raise ValueError(f"Row {row} of model {model!r} has no answer to correct.")
+            answer = Answer(row, value, scores, found.account.last_sequence + 1)
+            found.append([answer], self._me())
+            return answer
 
     @abstractmethod
     def contradicted(self, model: str) -> set[str]:

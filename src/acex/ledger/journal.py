@@ -16,30 +16,19 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
 
+from acex.ledger.base import Entry
 from acex.ledger.owner import create_locked, forkable, lock, open_regular
-from acex.ledger.row_keys import PlainLabel, Scores, plain_label
+from acex.ledger.row_keys import plain_label
 from acex.values import as_json
 
 ALLOCATED = 2**16  # bytes of an empty journal: enough for some hundred rows
 _flush = getattr(os, "fdatasync", os.fsync)
-
-
-class Entry(NamedTuple):
-    """Answers of a model that arrived together."""
-
-    model: str
-    rows: Sequence[str]
-    labels: Sequence[PlainLabel]
-    scores: Sequence[Scores | None] | None
-    recorded_by: str
-    used: str | None = None  # money, a decimal; None: all that was reserved
 
 
 class Journal:

@@ -11,14 +11,14 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
+from functools import cached_property, partial
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select
 
@@ -29,18 +29,17 @@ from acex.ledger.base import (
     Ask,
     Asked,
     BaseLedger,
-    Claim,
+    Entry,
+    OpenModel,
     Question,
     Record,
-    State,
+    RowState,
     answer_seen,
-    claim_states,
-    refuse_new_labels,
+    is_other_thread,
 )
 from acex.ledger.database import Database
-from acex.ledger.journal import Entry
 from acex.ledger.owner import AdvisoryLock, has_locked
-from acex.ledger.row_keys import Scores, iso, plain_label, query_id
+from acex.ledger.row_keys import PlainLabel, now_text, query_id
 from acex.ledger.schema import answers, asks, contradictions, explanations, models, names, queries, spaces
 from acex.ledger.views import Tables
 from acex.values import as_json, fingerprint
@@ -51,34 +50,96 @@ AT_ONCE = 500  # values in one statement; databases have a limit
 # Statements of every question: building one takes longer than running it.
 _ACCOUNT = select(models).where(models.c.id == bindparam("model"))
 _LOCKED_ACCOUNT = _ACCOUNT.with_for_update()
-_QUERIES = (
-    select(queries, answers.c.sequence.label("number"), answers.c.label, answers.c.scores, answers.c.recorded_at)
+_ROWS = (
+    select(queries, answers.c.sequence.label("number"), answers.c.label, answers.c.scores)
     .select_from(queries.outerjoin(answers, answers.c.query_id == queries.c.id))
-    .where(queries.c.id.in_(bindparam("ids", expanding=True)))
     .order_by(answers.c.sequence)
 )
+_ROWS_BY_ID = _ROWS.where(queries.c.id.in_(bindparam("ids", expanding=True)))
+_CLAIMED_ROWS = _ROWS.where(queries.c.sequence.is_(None), queries.c.claimed_by.is_not(None))
 _ANSWERS = (
     select(queries.c.row, answers.c.label, answers.c.scores, answers.c.sequence)
     .join(queries, queries.c.id == answers.c.query_id)
     .order_by(answers.c.sequence.desc())
 )
-_UPDATE_QUERY = queries.update().where(queries.c.id == bindparam("_id"))
 _UPDATE_MODEL = models.update().where(models.c.id == bindparam("_id"))
 _EXPLANATION = select(explanations).where(explanations.c.id == bindparam("explanation"))
-_ASKS = select(asks).where(asks.c.explanation_id == bindparam("explanation")).order_by(asks.c.position)
+_ASKS = (
+    select(asks, queries.c.row, answers.c.sequence, answers.c.label, answers.c.scores, answers.c.recorded_at)
+    .select_from(asks.outerjoin(queries, queries.c.id == asks.c.query_id))
+    .outerjoin(answers, answers.c.query_id == asks.c.query_id)
+    .where(asks.c.explanation_id == bindparam("explanation"))
+    .order_by(asks.c.position, answers.c.sequence)
+)
 _PAID = select(func.coalesce(func.sum(asks.c.paid), 0)).where(asks.c.explanation_id == bindparam("explanation"))
 
 
-class _Query(NamedTuple):
-    """A row of the table `queries` with its answers in order."""
+class _SqlModel(OpenModel):
+    """A model in a transaction of a database."""
 
-    line: Row[Any]
-    answers: list[Answer]
-    moments: dict[int, str]  # when each of them was recorded, by number
+    def __init__(self, database: Database, connection: Connection, account: Account) -> None:
+        self.connection, self.account, self.rows = connection, account, {}
+        self._database = database
+        self._stored, self._stored_rows = account, dict[str, RowState]()
+        self._answers: list[dict[str, Any]] = []
+        self._contradictions: list[dict[str, Any]] = []
 
-    @property
-    def is_claimed(self) -> bool:
-        return not self.answers and self.line.claimed_by is not None
+    @cached_property
+    def now(self) -> float:
+        return self._database.now(self.connection)
+
+    def key(self, row: str) -> str:
+        return query_id(self.account.id, row)
+
+    def load(self, rows: Sequence[str] | None) -> None:
+        """Read the state of these rows, or of all that are claimed."""
+        if rows is None:
+            self._take(self.connection.execute(_CLAIMED_ROWS.where(queries.c.model_id == self.account.id)))
+        for some in in_chunks([self.key(row) for row in rows or () if row not in self.rows]):
+            self._take(self.connection.execute(_ROWS_BY_ID, {"ids": list(some)}))
+
+    def _take(self, lines: Iterable[Row[Any]]) -> None:
+        for line in lines:
+            state = self.rows.get(line.row)
+            if state is None:
+                claim = (line.attempts, line.claimed_by, line.claimed_at, line.lease_ends)
+                state = RowState([], *claim, Decimal(line.reserved or 0), line.explanation_id, line.purpose)
+                self.rows[line.row] = state
+            if line.number is not None:
+                state.answers.append(_answer(line.row, line.label, line.scores, line.number))
+            self._stored_rows[line.row] = replace(state, answers=list(state.answers))
+
+    def append(self, answers: Sequence[Answer], recorded_by: str) -> None:
+        moment = now_text()
+        for answer in answers:
+            self.rows[answer.row].answers.append(answer)
+            line = {"model_id": self.account.id, "sequence": answer.sequence, "query_id": self.key(answer.row)}
+            scores = None if answer.scores is None else json.dumps(answer.scores, default=as_json)
+            more = {"label": json.dumps(answer.label), "scores": scores}
+            self._answers.append({**line, **more, "recorded_by": recorded_by, "recorded_at": moment})
+        self.account = replace(self.account, last_sequence=answers[-1].sequence)
+
+    def contradict(self, row: str, label: PlainLabel, recorded_by: str) -> None:
+        line = {"query_id": self.key(row), "label": json.dumps(label), "told_by": recorded_by, "told_at": now_text()}
+        self._contradictions.append(line)
+
+    def store(self) -> None:
+        """Write what was changed."""
+        if self.account != self._stored:
+            _save(self.connection, self.account)
+        lines = []
+        for row, state in self.rows.items():
+            if state != self._stored_rows.get(row):
+                lines.append({"id": self.key(row), "model_id": self.account.id, "row": row, **_line(state)})
+                self._stored_rows[row] = replace(state, answers=list(state.answers))
+        self._database.upsert(self.connection, queries, lines, replaced=lines[0].keys() - {"id"} if lines else ())
+        if self._answers:
+            self.connection.execute(answers.insert(), self._answers)
+        for line in self._contradictions:
+            same = (contradictions.c.query_id == line["query_id"], contradictions.c.label == line["label"])
+            if self.connection.execute(select(contradictions.c.id).where(*same)).first() is None:
+                self.connection.execute(contradictions.insert(), line)
+        self._stored, self._answers, self._contradictions = self.account, [], []
 
 
 class Ledger(BaseLedger):
@@ -110,9 +171,8 @@ class Ledger(BaseLedger):
         self._journal = self.database.journal()
         with suppress(LedgerFailed):  # it may be read-only; a claim of such a row tries again
             for path, entries in self._journal.others():
-                if entries:
-                    with self.database.write() as connection:
-                        self._write_all(connection, entries)
+                for entry in entries:
+                    super()._store(entry)
                 self._journal.remove(path)
 
     def __repr__(self) -> str:
@@ -124,83 +184,68 @@ class Ledger(BaseLedger):
     def close(self) -> None:
         """Close files and connections. What could not be recorded is tried once more, or stays in the journal."""
         with suppress(LedgerFailed):
-            self._record_pending()
+            self._before_claim()
         self._journal.close()
         self.database.close()
 
     # -- models and budgets --------------------------------------------------------------------------------------
 
-    def account(self, model: str) -> Account:
-        with self.database.read() as connection:
-            found = connection.execute(_ACCOUNT, {"model": model}).first()
-        return Account(model, model) if found is None else _account_of(found)
+    # -- storage -------------------------------------------------------------------------------------------------
 
-    def update(self, model: str, change: Callable[[Account], Account]) -> None:
-        with self.database.write() as connection:
-            _save(connection, change(self._account(connection, model)))
-
-    def _account(self, connection: Connection, model: str) -> Account:
-        """The model's account, locked until the transaction ends; created if it is new."""
-        found = connection.execute(_LOCKED_ACCOUNT, {"model": model}).first()
-        if found is None:
-            new = {"id": model, "name": model, "description": "", "n_charged": 0, "last_sequence": 0}
-            self.database.upsert(connection, models, [{**new, "created_at": _now()}])
-            found = connection.execute(_LOCKED_ACCOUNT, {"model": model}).one()
-        return _account_of(found)
+    @contextmanager
+    def _open(self, model: str, rows: Sequence[str] | None = (), *, writes: bool = True) -> Iterator[_SqlModel]:
+        with self.database.write() if writes else self.database.read() as connection:
+            line = connection.execute(_LOCKED_ACCOUNT if writes else _ACCOUNT, {"model": model}).first()
+            if line is None and writes:
+                new = {"id": model, "name": model, "description": "", "n_charged": 0, "last_sequence": 0}
+                self.database.upsert(connection, models, [{**new, "created_at": now_text()}])
+                line = connection.execute(_LOCKED_ACCOUNT, {"model": model}).one()
+            found = _SqlModel(self.database, connection, Account(model, model) if line is None else _account_of(line))
+            found.load(rows)
+            yield found
+            if writes:
+                found.store()
 
     # -- claims --------------------------------------------------------------------------------------------------
 
-    def claim(
-        self,
-        model: str,
-        questions: Sequence[Question],
-        *,
-        explanation: str | None = None,
-        most: int | None = None,
-        price: Decimal | None = None,
-        holder: str | None = None,
-    ) -> list[Claim]:
-        self._record_pending()  # no row is asked again whose answer this process knows
-        ids = [query_id(model, question.row) for question in questions]
-        with self.database.write() as connection:
-            account = self._account(connection, model)
-            now = self.database.now(connection)
-            if explanation is not None:
-                _check_asks(connection, explanation, model, questions, ids)
-            known = _queries(connection, ids)
-            in_flight = self._in_flight(connection, known.values(), now)
-            if any(not q.answers and q.line.attempts and key not in in_flight for key, q in known.items()):
-                # Sent without an answer: the process that sent it may have left the answer in its journal.
-                left = [entry for _, entries in self._journal.others() for entry in entries if entry.model == model]
-                self._write_all(connection, left)
-                account, known = self._account(connection, model), _queries(connection, ids)
-            states = claim_states(ids, {key for key, query in known.items() if query.answers}, in_flight, most)
-            mine = {key: q for key, q, state in zip(ids, questions, states, strict=True) if state == "mine"}
-            if mine:
-                _save(connection, account.charged(len(mine), price))
-                self._open_journal()
-                if holder is None:
-                    self.database.hold(str(self._journal.owner))
-            claimed: dict[str, Any] = {
-                "claimed_by": holder or self._me(),
-                "claimed_at": _now(),
-                "lease_ends": None if holder is not None else now + self.lease,
-                "explanation_id": explanation,
-                "reserved": None if price is None else str(price),
-            }
-            lines = [
-                {"id": key, "model_id": model, "row": q.row, "purpose": q.purpose, "attempts": 1, **claimed}
-                for key, q in mine.items()
-            ]
-            self.database.upsert(connection, queries, lines, replaced=("purpose", *claimed), added=("attempts",))
-            if explanation is not None:
-                # A question that is asked again after a crash keeps its place and counts its payments.
-                asked = _ask_lines(explanation, questions, ids, set(mine))
-                self.database.upsert(connection, asks, asked, added=("paid",))
-        return [
-            _claim(question, state, known.get(key), key in mine, claimed["claimed_by"])
-            for key, question, state in zip(ids, questions, states, strict=True)
-        ]
+    def _before_claim(self) -> None:
+        for entry in list(self._journal.pending):
+            super()._store(entry)
+            self._journal.done(entry)
+
+    def _check_questions(self, found: OpenModel, questions: Sequence[Question], explanation: str | None) -> None:
+        assert isinstance(found, _SqlModel)
+        if explanation is not None:
+            _check_asks(found, explanation, questions)
+        sent = {row: state for row, state in found.rows.items() if state.attempts and not state.answers}
+        if len(self._in_flight(found, sent)) < len(sent):
+            # Sent without an answer: the process that sent it may have left the answer in its journal.
+            for _, entries in self._journal.others():
+                for entry in entries:
+                    if entry.model == found.account.id:
+                        found.load(entry.rows)
+                        self._add(found, entry)
+
+    def _store_questions(
+        self, found: OpenModel, questions: Sequence[Question], explanation: str | None, mine: set[str]
+    ) -> None:
+        assert isinstance(found, _SqlModel)
+        if explanation is None:
+            return
+        lines = []
+        for question in questions:
+            line = {"explanation_id": explanation, "position": question.position, "query_id": found.key(question.row)}
+            more = {"purpose": question.purpose, "seen": question.seen or 0, "paid": int(question.row in mine)}
+            lines.append({**line, **more, "note": json.dumps(question.note, default=as_json)})
+            mine.discard(question.row)
+        found.store()
+        # A question that is asked again after a crash keeps its place and counts its payments.
+        self.database.upsert(found.connection, asks, lines, added=("paid",))
+
+    def _unpay(self, found: OpenModel, row: str) -> None:
+        assert isinstance(found, _SqlModel)
+        paid = (asks.c.explanation_id == found.rows[row].explanation, asks.c.query_id == found.key(row))
+        found.connection.execute(asks.update().where(*paid, asks.c.paid > 0).values(paid=asks.c.paid - 1))
 
     @contextmanager
     def holding(self, model: str, rows: Sequence[str]) -> Iterator[None]:
@@ -229,38 +274,11 @@ class Ledger(BaseLedger):
                 connection.execute(update.values(lease_ends=self.database.now(connection) + self.lease))
             self.database.hold(str(self._journal.owner))
 
-    def release(self, model: str, rows: Sequence[str]) -> int:
-        with self.database.write() as connection:
-            account, me = self._account(connection, model), self._me()
-            known = _queries(connection, [query_id(model, row) for row in rows])
-            own = [query.line for query in known.values() if query.is_claimed and query.line.claimed_by == me]
-            for line in own:
-                freed = {"claimed_by": None, "lease_ends": None, "reserved": None, "attempts": line.attempts - 1}
-                connection.execute(_UPDATE_QUERY, {"_id": line.id, **freed})
-                ask = (asks.c.explanation_id == line.explanation_id, asks.c.query_id == line.id, asks.c.paid > 0)
-                connection.execute(asks.update().where(*ask).values(paid=asks.c.paid - 1))
-                account = account.charged(-1).with_money_freed(Decimal(line.reserved or 0))
-            _save(connection, account)
-        return len(own)
+    def _me(self) -> str:
+        owner = self._journal.owner or "-"
+        return f"{socket.gethostname()} pid {os.getpid()} {owner} thread {threading.get_ident()}"
 
-    def abandon(self, model: str, rows: Sequence[str] | None = None) -> int:
-        claimed = (queries.c.model_id == model, queries.c.sequence.is_(None), queries.c.claimed_by.is_not(None))
-        update = queries.update().where(*claimed).values(claimed_by=None, lease_ends=None)
-        with self.database.write() as connection:
-            self._account(connection, model)
-            if rows is None:
-                return connection.execute(update).rowcount
-            ids = [query_id(model, row) for row in rows]
-            return sum(connection.execute(update.where(queries.c.id.in_(chunk))).rowcount for chunk in in_chunks(ids))
-
-    def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:
-        with self.database.read() as connection:
-            known = _queries(connection, [query_id(model, row) for row in rows])
-            waiting = self._in_flight(connection, known.values(), self.database.now(connection))
-        return {known[key].line.row: known[key].line.lease_ends is not None for key in waiting}
-
-    def _open_journal(self) -> None:
-        """A place for answers, or nothing is asked."""
+    def _claimant(self) -> str:
         try:
             self._journal.open()
         except OSError as error:
@@ -268,97 +286,45 @@ class Ledger(BaseLedger):
                 f"no space for a journal of answers, so nothing was asked ({error}). Free some space, or make the "
                 f"folder writable; for a ledger on a server ACEX_STATE can name another folder."
             ) from error
+        self.database.hold(str(self._journal.owner))
+        return self._me()
 
-    def _me(self) -> str:
-        """Who claims here: host, process, id of the owner, thread."""
-        owner = self._journal.owner or "-"
-        return f"{socket.gethostname()} pid {os.getpid()} {owner} thread {threading.current_thread().ident}"
-
-    def _in_flight(self, connection: Connection, found: Iterable[_Query], now: float) -> set[str]:
-        """The keys of rows whose answer is still to be expected from the one who claimed them."""
-        is_alive: dict[str, bool] = {}
-        out = set()
-        for query in found:
-            if not query.is_claimed:
-                continue
-            ends, claimed_by = query.line.lease_ends, query.line.claimed_by
-            if ends is not None and claimed_by not in is_alive:
-                is_alive[claimed_by] = self._is_alive(connection, claimed_by)
-            if ends is None or (ends > now and is_alive[claimed_by]):
-                out.add(query.line.id)
-        return out
-
-    def _is_alive(self, connection: Connection, claimed_by: str) -> bool:
+    def _is_alive(self, found: OpenModel, claimed_by: str) -> bool:
+        assert isinstance(found, _SqlModel)
         words = claimed_by.split()
-        owner, thread = (words[3], words[5]) if len(words) == 6 else ("", "")
-        if owner and owner == self._journal.owner:
-            # A thread that claims is not waiting for an answer of its own.
-            others = {str(t.ident) for t in threading.enumerate() if t is not threading.current_thread()}
-            return thread in others
+        owner = words[3] if len(words) == 6 else ""
+        if not owner or owner == self._journal.owner:
+            return bool(owner) and is_other_thread(claimed_by)
         if self.database.is_sqlite:
-            return bool(owner) and has_locked(Path(f"{self._journal.prefix}{owner}"))
-        return AdvisoryLock.is_alive(connection, owner) if owner else False
+            return has_locked(Path(f"{self._journal.prefix}{owner}"))
+        return AdvisoryLock.is_alive(found.connection, owner)
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def record(
-        self,
-        model: str,
-        rows: Sequence[str],
-        labels: Sequence[Any],
-        *,
-        scores: Sequence[Scores | None] | None = None,
-        used: Decimal | None = None,
-    ) -> list[Answer]:
-        entry = self._entry(model, rows, labels, scores, used)
+    def _store(self, entry: Entry) -> list[Answer]:
         self._journal.write(entry)
         try:
-            with self.database.write() as connection:
-                recorded, _ = self._write_answers(connection, entry)
+            recorded = super()._store(entry)
         except LedgerFailed as failure:
-            failure.answers = dict(zip(rows, labels, strict=True))
+            failure.answers = dict(zip(entry.rows, entry.labels, strict=True))
             raise
         self._journal.done(entry)
         return recorded
 
-    def import_answers(
-        self, model: str, rows: Sequence[str], labels: Sequence[Any], *, new_labels: bool = False
-    ) -> int:
-        entry = self._entry(model, rows, labels, None)
-        with self.database.write() as connection:
-            if not new_labels:
-                given = select(answers.c.label).distinct().where(answers.c.model_id == model)
-                refuse_new_labels(model, entry.labels, [json.loads(label) for label in connection.scalars(given)])
-            _, n_new = self._write_answers(connection, entry, purpose="imported")
-        return n_new
-
-    def correct(self, model: str, row: str, label: Any, *, scores: Scores | None = None) -> Answer:
-        key = query_id(model, row)
-        [value] = self._entry(model, [row], [label], [scores]).labels
-        with self.database.write() as connection:
-            number = self._account(connection, model).last_sequence + 1
-            query = _queries(connection, [key]).get(key)
-            if query is None or not query.answers:
-                raise ValueError(f"Row {row} of model {model!r} has no answer to correct.")
-            answer = Answer(row, value, scores, number)
-            connection.execute(answers.insert(), self._answer_line(model, key, answer))
-            connection.execute(_UPDATE_QUERY, {"_id": key, "sequence": number})
-            connection.execute(_UPDATE_MODEL, {"_id": model, "last_sequence": number})
-        return answer
-
-    def known(self, model: str, rows: Sequence[str]) -> dict[str, Answer]:
+    def _labels(self, model: str) -> list[PlainLabel]:
+        given = select(answers.c.label).distinct().where(answers.c.model_id == model)
         with self.database.read() as connection:
-            found = _queries(connection, [query_id(model, row) for row in rows]).values()
-        return {query.line.row: query.answers[-1] for query in found if query.answers}
+            return [json.loads(label) for label in connection.scalars(given)]
 
     def find(self, keys: Sequence[str]) -> dict[str, Asked]:
         """The rows with these keys (`query_id`), of any model; unknown keys are left out."""
+        found = {}
         with self.database.read() as connection:
-            found = _queries(connection, keys)
-        return {
-            key: Asked(query.line.model_id, query.line.row, answer_seen(query.answers, None))
-            for key, query in found.items()
-        }
+            for some in in_chunks(keys):
+                for line in connection.execute(_ROWS_BY_ID, {"ids": list(some)}):  # the newest answer comes last
+                    answer = None if line.number is None else _answer(line.row, line.label, line.scores, line.number)
+                    found[line.id] = Asked(line.model_id, line.row, answer)
+        return found
 
     def answers(
         self, model: str, *, after: int = 0, up_to: int | None = None, newest: int | None = None
@@ -375,77 +341,6 @@ class Ledger(BaseLedger):
         with self.database.read() as connection:
             return set(connection.scalars(of_model))
 
-    def _entry(
-        self,
-        model: str,
-        rows: Sequence[str],
-        labels: Sequence[Any],
-        scores: Sequence[Scores | None] | None,
-        used: Decimal | None = None,
-    ) -> Entry:
-        if not len(rows) == len(labels) == len(rows if scores is None else scores):
-            raise ValueError(f"expected a label for each of {len(rows)} rows, got {len(labels)}.")
-        plain = [plain_label(label) for label in labels]
-        return Entry(model, rows, plain, scores, self._me(), None if used is None else str(used))
-
-    def _record_pending(self) -> None:
-        """Store answers of this process that the database did not take before."""
-        for entry in list(self._journal.pending):
-            with self.database.write() as connection:
-                self._write_answers(connection, entry)
-            self._journal.done(entry)
-
-    def _write_all(self, connection: Connection, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self._write_answers(connection, entry)
-
-    def _write_answers(
-        self, connection: Connection, entry: Entry, *, purpose: str = "asked"
-    ) -> tuple[list[Answer], int]:
-        """The valid answers, and how many of them are new; writing the same entry again changes nothing."""
-        model = entry.model
-        account = self._account(connection, model)
-        ids = [query_id(model, row) for row in entry.rows]
-        known = _queries(connection, ids)
-        valid = {key: query.answers[-1] for key, query in known.items() if query.answers}
-        number, reserved = account.last_sequence, Decimal(0)
-        lines: list[dict[str, Any]] = []
-        asked: list[dict[str, Any]] = []
-        different: list[tuple[str, str]] = []
-        for i, (key, row, label) in enumerate(zip(ids, entry.rows, entry.labels, strict=True)):
-            if key in valid:
-                if valid[key].label != label:  # 1 and 1.0 are equal
-                    different.append((key, json.dumps(label)))
-                continue
-            number += 1
-            valid[key] = Answer(row, label, None if entry.scores is None else entry.scores[i], number)
-            lines.append(self._answer_line(model, key, valid[key], entry.recorded_by))
-            new = {"id": key, "model_id": model, "row": row, "purpose": purpose, "attempts": 0, "sequence": number}
-            asked.append({**new, "reserved": None})
-            reserved += Decimal((known[key].line.reserved if key in known else None) or 0)
-        self.database.upsert(connection, queries, asked, replaced=("sequence", "reserved"))
-        if lines:
-            connection.execute(answers.insert(), lines)
-            freed = Decimal(0) if entry.used is None else reserved - Decimal(entry.used)
-            _save(connection, replace(account.with_money_freed(freed), last_sequence=number))
-        for key, text in different:
-            same = (contradictions.c.query_id == key, contradictions.c.label == text)
-            if connection.execute(select(contradictions.c.id).where(*same)).first() is None:
-                other = {"query_id": key, "label": text, "told_by": entry.recorded_by, "told_at": _now()}
-                connection.execute(contradictions.insert(), other)
-        return [valid[key] for key in ids], len(lines)
-
-    def _answer_line(self, model: str, key: str, answer: Answer, recorded_by: str | None = None) -> dict[str, Any]:
-        return {
-            "model_id": model,
-            "sequence": answer.sequence,
-            "query_id": key,
-            "label": json.dumps(answer.label),
-            "scores": None if answer.scores is None else json.dumps(answer.scores, default=as_json),
-            "recorded_by": recorded_by or self._me(),
-            "recorded_at": _now(),
-        }
-
     # -- explanations --------------------------------------------------------------------------------------------
 
     def begin(
@@ -457,14 +352,14 @@ class Ledger(BaseLedger):
         settings: Mapping[str, Any],
         space: Mapping[str, Any] | None = None,
     ) -> list[Ask]:
-        with self.database.write() as connection:
-            self._account(connection, model)
+        with self._open(model) as found:
+            connection = found.connection
             line = {
                 "id": explanation,
                 "model_id": model,
                 "factual": json.dumps(factual, default=as_json),
                 "settings": json.dumps(settings, default=as_json),
-                "started_at": _now(),
+                "started_at": now_text(),
             }
             if space is not None:
                 description = json.dumps(space, default=as_json)
@@ -497,17 +392,17 @@ class Ledger(BaseLedger):
 
     def asks(self, explanation: str) -> list[Ask]:
         with self.database.read() as connection:
-            asked = connection.execute(_ASKS, {"explanation": explanation}).all()
-            found = _queries(connection, [ask.query_id for ask in asked])
-            if not found.keys() >= {ask.query_id for ask in asked}:
-                raise LedgerFailed(f"rows of explanation {explanation} are missing. See acex ledger check.")
+            lines = connection.execute(_ASKS, {"explanation": explanation}).all()
         out = []
-        for ask in asked:
-            query = found[ask.query_id]
-            answer = answer_seen(query.answers, ask.seen)
-            moment = None if answer is None else query.moments[answer.sequence]
-            note = json.loads(ask.note)
-            out.append(Ask(ask.position, query.line.row, ask.purpose, ask.seen, note, ask.paid, answer, moment))
+        for position, group in groupby(lines, lambda line: int(line.position)):
+            same = list(group)
+            ask = same[0]
+            if ask.row is None:
+                raise LedgerFailed(f"rows of explanation {explanation} are missing. See acex ledger check.")
+            given = [_answer(ask.row, line.label, line.scores, line.sequence) for line in same if line.sequence]
+            answer = answer_seen(given, ask.seen)
+            moment = None if answer is None else same[given.index(answer)].recorded_at
+            out.append(Ask(position, ask.row, ask.purpose, ask.seen, json.loads(ask.note), ask.paid, answer, moment))
         return out
 
     def paid(self, explanation: str) -> int:
@@ -521,10 +416,10 @@ class Ledger(BaseLedger):
             line = connection.execute(_EXPLANATION, {"explanation": explanation}).first()
             if line is None:
                 raise ValueError(f"{explanation!r} is not an explanation of this ledger: it was not begun.")
-            account = self._account(connection, line.model_id)
+            account = connection.execute(_ACCOUNT, {"model": line.model_id}).one()
             values = {
                 "outcome": outcome,
-                "finished_at": _now(),
+                "finished_at": now_text(),
                 "result": None if result is None else json.dumps(result, default=as_json),
                 "seen_at_end": account.last_sequence if seen is None else seen,
             }
@@ -534,10 +429,6 @@ class Ledger(BaseLedger):
         lines = [{"explanation_id": explanation, "name": name} for name in row_names]
         with self.database.write() as connection:
             self.database.upsert(connection, names, lines)
-
-
-def _now() -> str:
-    return iso(datetime.now(UTC))
 
 
 def _account_of(line: Row[Any]) -> Account:
@@ -555,29 +446,23 @@ def _save(connection: Connection, account: Account) -> None:
     connection.execute(_UPDATE_MODEL, {"_id": account.id, **values})
 
 
-def _claim(question: Question, state: State, query: _Query | None, is_mine: bool, me: str) -> Claim:
-    """`query` is what was known before."""
-    attempts = (0 if query is None else query.line.attempts) + is_mine
-    held_by = me if is_mine or query is None else query.line.claimed_by
-    answer = None if query is None else answer_seen(query.answers, question.seen)
-    return Claim(question.row, state, answer, attempts, None if state == "answered" else held_by)
+def _line(state: RowState) -> dict[str, Any]:
+    """The state of a row as the table `queries` stores it."""
+    return {
+        "attempts": state.attempts,
+        "claimed_by": state.claimed_by,
+        "claimed_at": state.claimed_at,
+        "lease_ends": state.lease_ends,
+        "reserved": str(state.reserved) if state.reserved else None,
+        "explanation_id": state.explanation,
+        "purpose": state.purpose,
+        "sequence": state.answers[-1].sequence if state.answers else None,
+    }
 
 
 def _answer(row: str, label: str, scores: str | None, sequence: int) -> Answer:
     given = None if scores is None else [(name, p) for name, p in json.loads(scores)]
     return Answer(row, json.loads(label), given, sequence)
-
-
-def _queries(connection: Connection, ids: Sequence[str]) -> dict[str, _Query]:
-    """The queries with these keys, by key."""
-    found: dict[str, _Query] = {}
-    for chunk in in_chunks(ids):
-        for line in connection.execute(_QUERIES, {"ids": list(chunk)}):
-            query = found.setdefault(line.id, _Query(line, [], {}))
-            if line.number is not None:
-                query.answers.append(_answer(line.row, line.label, line.scores, line.number))
-                query.moments[line.number] = line.recorded_at
-    return found
 
 
 def in_chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -586,33 +471,20 @@ def in_chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
         yield items[start : start + AT_ONCE]
 
 
-def _check_asks(
-    connection: Connection, explanation: str, model: str, questions: Sequence[Question], ids: Sequence[str]
-) -> None:
+def _check_asks(found: _SqlModel, explanation: str, questions: Sequence[Question]) -> None:
     """Raise unless each question is new to the explanation, or was the same row before."""
-    of_model = connection.scalar(select(explanations.c.model_id).where(explanations.c.id == explanation))
-    if of_model != model:
-        raise ValueError(f"Explanation {explanation!r} of model {model!r} was not begun: call ledger.begin first.")
-    wanted = {question.position: key for question, key in zip(questions, ids, strict=True)}
+    of_model = found.connection.scalar(select(explanations.c.model_id).where(explanations.c.id == explanation))
+    if of_model != found.account.id:
+        raise ValueError(
+            f"Explanation {explanation!r} of model {found.account.id!r} was not begun: call ledger.begin first."
+        )
+    wanted = {question.position: found.key(question.row) for question in questions}
     if None in wanted:
         raise ValueError("A question of an explanation needs its position.")
     here = (asks.c.explanation_id == explanation, asks.c.position.in_(wanted))
-    for position, key in connection.execute(select(asks.c.position, asks.c.query_id).where(*here)):
+    for position, key in found.connection.execute(select(asks.c.position, asks.c.query_id).where(*here)):
         if wanted[position] != key:
             raise OutOfStep(
                 f"question {position} of explanation {explanation} was another row before. Is the same explanation "
                 f"running elsewhere? Nothing was claimed."
             )
-
-
-def _ask_lines(
-    explanation: str, questions: Sequence[Question], ids: Sequence[str], unpaid: set[str]
-) -> list[dict[str, Any]]:
-    """What the table `asks` stores; the first question for an unpaid row pays."""
-    lines = []
-    for key, question in zip(ids, questions, strict=True):
-        line = {"explanation_id": explanation, "position": question.position, "query_id": key}
-        more = {"purpose": question.purpose, "seen": question.seen or 0, "paid": int(key in unpaid)}
-        lines.append({**line, **more, "note": json.dumps(question.note, default=as_json)})
-        unpaid.discard(key)
-    return lines
