@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from sqlalchemy import event
 
 from acex.errors import BudgetSpent, LedgerFailed
 from acex.ledger import BaseLedger, MemoryLedger, Question, label_text, model_key, query_id, schema
@@ -404,6 +405,15 @@ def test_imported_answers_are_evidence_for_free(ledger: BaseLedger) -> None:
         assert (line["charged"], line["answered"], line["imported"], line["contradictions"]) == (0, 1200, 1200, 0)
     assert ledger.import_answers(MODEL, rows(0, 5000, 5000), [1, 0, 1]) == 1
     assert ledger.contradicted(MODEL) == {"[0]", "[5000]"}
+
+
+def test_an_import_runs_statements_for_many_rows_at_a_time(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.db") as ledger:
+        statements: list[str] = []
+        event.listen(ledger.database._engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
+        ledger.import_answers(MODEL, rows(*range(20_500)), ["good"] * 20_500)
+        assert len(statements) < 100 and statements.count("BEGIN IMMEDIATE") == 3
+        assert ledger.account(MODEL).last_sequence == 20_500
 
 
 def test_a_correction_is_another_answer_and_who_saw_the_old_one_sees_it_again(ledger: BaseLedger) -> None:

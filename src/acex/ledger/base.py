@@ -612,7 +612,7 @@ class BaseLedger(ABC):
         """
         plain = [plain_label(label) for label in labels]
         if not new_labels:
-            refuse_new_labels(model, set(plain), self._labels(model))
+            refuse_new_labels(model, {label_text(label): label for label in plain}.values(), self._labels(model))
         n_new = 0
         for start in range(0, len(rows), CHUNK):
             some = rows[start : start + CHUNK]

@@ -81,6 +81,7 @@ class _SqlModel(OpenModel):
         self.connection, self.account, self.rows = connection, account, {}
         self._database = database
         self._stored, self._stored_rows = account, dict[str, RowState]()
+        self._keys: dict[str, str] = {}
         self._answers: list[dict[str, Any]] = []
         self._contradictions: list[dict[str, Any]] = []
 
@@ -89,7 +90,11 @@ class _SqlModel(OpenModel):
         return self._database.now(self.connection)
 
     def key(self, row: str) -> str:
-        return query_id(self.account.id, row)
+        """The key of a row, computed once: for an import it takes a third of the time."""
+        key = self._keys.get(row)
+        if key is None:
+            key = self._keys[row] = query_id(self.account.id, row)
+        return key
 
     def load(self, rows: Sequence[str] | None) -> None:
         """Read the state of these rows, or of all that are claimed."""
