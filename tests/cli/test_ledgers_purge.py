@@ -13,8 +13,7 @@ from commands import run
 def test_purge_counts_before_it_deletes_anything(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
     with acex.Ledger(path) as ledger:
-        ledger.begin("e", "m", factual={}, settings={})
-        ledger.name("e", ["ann"])
+        ledger.begin("e", "m", factual={}, settings={}, names=["ann"])
         ledger.claim("m", [Question("[1]", position=0)], explanation="e")
         ledger.record("m", ["[1]"], ["low"])
     result = run("ledger", "purge", path, "--id", "ann")

@@ -71,6 +71,10 @@ def states(ledger: Any, *numbers: int) -> list[str]:
     return [claim.state for claim in ledger.claim(MODEL, questions(*numbers))]
 
 
+def paid(ledger: BaseLedger, explanation: str) -> int:
+    return sum(ask.paid for ask in ledger.asks(explanation))
+
+
 def charged(ledger: BaseLedger) -> int:
     return ledger.account(MODEL).n_charged
 
@@ -116,9 +120,6 @@ def test_the_first_answer_stands_and_a_different_one_is_kept_beside_it(ledger: B
     assert [answer.label for answer in given] == ["good", "bad"]
     assert ledger.contradicted(MODEL) == {"[1]"}
     assert ledger.account(MODEL).last_sequence == 2
-    if isinstance(ledger, Ledger):
-        (line,) = ledger.tables.contradictions(MODEL).to_dict("records")
-        assert (line["row"], line["label"], line["other_label"]) == ("[1]", "good", "bad")
 
 
 def test_an_answer_without_a_claim_is_recorded(ledger: BaseLedger) -> None:
@@ -254,7 +255,6 @@ def test_a_claim_for_someone_else_has_no_lease_and_is_held_until_it_is_abandoned
 def test_waiting_ends_when_the_answer_comes(ledger: BaseLedger) -> None:
     other = Elsewhere(ledger)
     states(other, 1)
-    assert not ledger.wait(MODEL, rows(1), timeout=0)
     answering = threading.Timer(0.02, other.record, (MODEL, rows(1), ["good"]))
     answering.start()
     assert ledger.wait(MODEL, rows(1, 2))
@@ -266,7 +266,7 @@ def test_waiting_ends_when_the_lease_does(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "l.db", lease=0.05)
     other = Elsewhere(ledger)
     states(other, 1)
-    assert ledger.wait(MODEL, rows(1), timeout=60)
+    assert ledger.wait(MODEL, rows(1))
     assert states(ledger, 1) == ["mine"]
 
 
@@ -519,9 +519,9 @@ def test_a_question_of_an_explanation_that_changes_its_mind_is_refused(kept: Led
     with pytest.raises(LedgerFailed, match="explanation"):
         kept.claim(MODEL, [Question("[2]", position=0)], explanation="e")
     assert charged(kept) == 1
-    with pytest.raises(ValueError, match="needs its position"):
+    with pytest.raises(LedgerFailed, match="position"):
         kept.claim(MODEL, questions(2), explanation="e")
-    with pytest.raises(ValueError, match="was not begun"):
+    with pytest.raises(LedgerFailed, match=r"(?i)foreign key"):
         kept.claim(MODEL, [Question("[2]", position=0)], explanation="unknown")
     assert states(kept, 2) == ["mine"]  # none of the three left a claim
 
@@ -538,13 +538,13 @@ def test_rows_in_flight_are_those_that_others_are_asking(kept: Ledger, clock: Cl
 
 def test_what_an_explanation_paid_and_could_see_at_its_end_is_remembered(kept: Ledger, clock: Clock) -> None:
     kept.begin("e", MODEL, factual={}, settings={})
-    assert (kept.paid("e"), kept.explanation("e").seen_at_end) == (0, None)
+    assert (paid(kept, "e"), kept.explanation("e").seen_at_end) == (0, None)
     kept.claim(MODEL, [Question("[1]", position=0), Question("[2]", position=1)], explanation="e")
     kept.record(MODEL, rows(1), ["good"])
     clock.forward(200)
     kept.claim(MODEL, [Question("[2]", position=1)], explanation="e")  # again: its lease has run out
     kept.record(MODEL, rows(2), ["good"])
-    assert kept.paid("e") == 3
+    assert paid(kept, "e") == 3
     kept.finish("e", "found")
     clock.forward(1)
     kept.record(MODEL, rows(7), ["bad"])
@@ -600,7 +600,6 @@ def test_queries_are_shown_as_they_stand(kept: Ledger) -> None:
 def test_an_empty_ledger_can_be_shown(kept: Ledger) -> None:
     for frame in (kept.tables.models(), kept.tables.queries(), kept.tables.answers(MODEL), kept.tables.explanations()):
         assert len(frame) == 0 and len(frame.columns) > 5
-    assert len(kept.tables.contradictions(MODEL)) == 0
 
 
 # -- where it lives ------------------------------------------------------------------------------------------------

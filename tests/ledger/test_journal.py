@@ -174,7 +174,7 @@ def test_an_answer_that_was_recorded_and_comes_again_changes_nothing(tmp_path: P
     for _ in range(2):
         with Ledger(tmp_path / "ledger.db") as ledger:
             assert len(ledger.answers(MODEL)) == 2
-            assert ledger.tables.contradictions(MODEL)["row"].tolist() == ["[2]"]
+            assert ledger.contradicted(MODEL) == {"[2]"}
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
 
 

@@ -30,7 +30,7 @@ def test_the_claims_of_a_killed_process_are_free_at_once(address: str) -> None:
     with Ledger(address, lease=1e6) as ledger:
         assert ledger.claim(MODEL, questions(1))[0].state == "in_flight"
         os.kill(child.pid, signal.SIGKILL)  # a zombie until `join`
-        assert ledger.wait(MODEL, rows(1), timeout=60)
+        assert ledger.wait(MODEL, rows(1))
         assert ledger.claim(MODEL, questions(1))[0].state == "mine"
     child.join()
 
@@ -42,7 +42,7 @@ def test_a_forked_child_that_outlives_its_parent_does_not_hold_its_claims(addres
     child.join(60)
     assert claimed.is_set() and child.exitcode == -signal.SIGKILL
     with Ledger(address, lease=1e6) as ledger:
-        assert ledger.wait(MODEL, rows(1), timeout=60)
+        assert ledger.wait(MODEL, rows(1))
         assert ledger.claim(MODEL, questions(1))[0].state == "mine"
 
 

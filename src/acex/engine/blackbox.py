@@ -68,7 +68,9 @@ class BlackBox:
     @property
     def paid(self) -> int:
         """How many rows were sent; for an explanation, by all runs of it together."""
-        return self.n_queries if self.explanation is None else self.ledger.paid(self.explanation)
+        if self.explanation is None:
+            return self.n_queries
+        return sum(ask.paid for ask in self.ledger.asks(self.explanation))
 
     @property
     def remaining(self) -> int:

@@ -80,7 +80,7 @@ def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tupl
     times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     text = (
         f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
-        f"first one stands; see BaseLedger.contradictions."
+        f"first one stands; see Ledger.contradicted."
     )
     return (Remark("contradiction", text, is_warning=True),)
 

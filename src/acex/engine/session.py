@@ -82,6 +82,7 @@ class Session:
         self._round: _Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
         self._asked: list[str] = []  # the canonical row of each step
+        self._names: tuple[str, ...] = ()  # what the factual is called
 
     @property
     def problem(self) -> Problem:
@@ -95,9 +96,8 @@ class Session:
 
     def begin(self, names: Sequence[str] = ()) -> None:
         """Record the explanation in its ledger, with the names of its row, before anything is sent for it."""
-        past = self._past
-        if names and past.is_recorded:
-            self.box.ledger.name(self.identity, names)
+        self._names = tuple(names)
+        _ = self._past
 
     @cached_property
     def _past(self) -> _Past:
@@ -115,6 +115,7 @@ class Session:
             factual=plan.factual,
             settings={**plan.settings, **self._metadata, **form},
             space=plan.described_space(),
+            names=self._names,
         )
         return _Past(self.box, asks)
 

@@ -36,7 +36,7 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -231,7 +231,7 @@ class RowState:
     claimed_at: str | None = None
     lease_ends: float | None = None  # on the ledger's clock; None: no lease
     reserved: Decimal = Decimal(0)  # money, until the answer is recorded
-    explanation: str | None = None  # on whose behalf it was last claimed
+    explanation_id: str | None = None  # on whose behalf it was last claimed
     purpose: str = "asked"
 
 
@@ -266,23 +266,6 @@ def answer_seen(answers: Sequence[Answer], seen: int | None) -> Answer | None:
         return None
     before = answers if seen is None else [answer for answer in answers if answer.sequence <= seen]
     return before[-1] if before else answers[0]
-
-
-def claim_states(rows: Sequence[str], answered: Set[str], in_flight: Set[str], most: int | None) -> list[State]:
-    """The state of each claimed row; one that occurs twice is mine once.
-
-    Raises:
-        BudgetSpent: more than `most` rows would be mine.
-    """
-    mine: set[str] = set()
-    states: list[State] = []
-    for row in rows:
-        states.append("answered" if row in answered else "in_flight" if row in mine or row in in_flight else "mine")
-        if states[-1] == "mine":
-            mine.add(row)
-    if most is not None and len(mine) > most:
-        raise BudgetSpent(f"{len(mine)} rows to ask, but only {most} more may be sent.")
-    return states
 
 
 def is_other_thread(claimed_by: str) -> bool:
@@ -420,9 +403,17 @@ class BaseLedger(ABC):
         with self._open(model, rows) as found:
             self._check_questions(found, questions, explanation)
             known = {row: found.rows[row] for row in rows if row in found.rows}
-            answered = {row for row, state in known.items() if state.answers}
-            states = claim_states(rows, answered, self._in_flight(found, known), most)
-            mine = {question.row: question for question, s in zip(questions, states, strict=True) if s == "mine"}
+            in_flight = self._in_flight(found, known)
+            mine: dict[str, Question] = {}
+            states: list[State] = []  # a row that occurs twice is mine once
+            for question in questions:
+                row, is_new = question.row, question.row not in mine and question.row not in in_flight
+                is_answered = row in known and bool(known[row].answers)
+                states.append("answered" if is_answered else "mine" if is_new else "in_flight")
+                if states[-1] == "mine":
+                    mine[row] = question
+            if most is not None and len(mine) > most:
+                raise BudgetSpent(f"{len(mine)} rows to ask, but only {most} more may be sent.")
             if mine:
                 found.account = found.account.charged(len(mine), price)
                 claimant, moment = holder or self._claimant(), now_text()
@@ -431,7 +422,7 @@ class BaseLedger(ABC):
                 state = known[row] = found.rows.setdefault(row, RowState())
                 state.attempts += 1
                 state.claimed_by, state.claimed_at, state.lease_ends = claimant, moment, ends
-                state.reserved, state.purpose, state.explanation = price or Decimal(0), question.purpose, explanation
+                state.reserved, state.purpose, state.explanation_id = price or Decimal(0), question.purpose, explanation
             self._store_questions(found, questions, explanation, set(mine))
         claims = []
         for question, outcome in zip(questions, states, strict=True):
@@ -565,16 +556,14 @@ class BaseLedger(ABC):
             waiting = self._in_flight(found, {row: found.rows[row] for row in rows if row in found.rows})
             return {row: found.rows[row].lease_ends is not None for row in waiting}
 
-    def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
+    def wait(self, model: str, rows: Sequence[str]) -> bool:
         """True as soon as none of the rows is in flight: each is answered, or may be claimed.
 
-        False after `timeout` seconds. The default waits for as long as claims are renewed, and one lease for claims
-        that have none.
+        Waits for as long as claims are renewed. False after one lease if a claim has no lease.
         """
-        ends = time.monotonic() + (self.lease if timeout is None else timeout)
-        pause = SHORTEST_PAUSE
+        ends, pause = time.monotonic() + (0 if self.is_memory else self.lease), SHORTEST_PAUSE
         while waiting := self.in_flight(model, rows):
-            if (timeout is not None or not all(waiting.values())) and time.monotonic() >= ends:
+            if not all(waiting.values()) and time.monotonic() >= ends:
                 return False
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -653,11 +642,13 @@ class BaseLedger(ABC):
         factual: Mapping[str, Any],
         settings: Mapping[str, Any],
         space: Mapping[str, Any] | None = None,
+        names: Iterable[str] = (),
     ) -> list[Ask]:
         """What this explanation has asked so far; empty if it is new. See `asks`.
 
         Args:
             space: what the rows hold, in plain values; stored once for all explanations that share it.
+            names: what the explained row is called, such as the number of an applicant; known names stay.
         """
         raise NotImplementedError
 
@@ -669,16 +660,8 @@ class BaseLedger(ABC):
         """
         raise NotImplementedError
 
-    def name(self, explanation: str, row_names: Iterable[str]) -> None:
-        """Store what the row of an explanation is called, such as the number of an applicant; known names stay."""
-        raise NotImplementedError
-
     def asks(self, explanation: str) -> list[Ask]:
         """The questions of an explanation in order, with the answers there are."""
-        raise NotImplementedError
-
-    def paid(self, explanation: str) -> int:
-        """How many rows all runs of an explanation have paid for."""
         raise NotImplementedError
 
     def finish(

@@ -174,10 +174,9 @@ class Database:
                         transaction.rollback()
                 self._idle[me] = connection
             finally:
-                # An interrupt may come at any point of SQLAlchemy. A transaction that it leaves open would keep others
-                # from writing; closing the connection ends it.
+                # An interrupt may come at any point of SQLAlchemy. What it leaves open would keep others from writing.
                 if self._idle.get(me) is not connection:
-                    raw.close()
+                    self._end(raw)
                 if self._in_use.get(me) is raw:
                     del self._in_use[me]
 
@@ -195,6 +194,12 @@ class Database:
             connection.detach()
         self._in_use[me] = connection.connection.dbapi_connection
         return connection
+
+    def _end(self, raw: Any) -> None:
+        """End a transaction, and close its connection."""
+        with suppress(self._engine.dialect.loaded_dbapi.Error):
+            raw.rollback()  # SQLite does not close a connection, and end its transaction, while a cursor is alive
+            raw.close()
 
     def _is_connected(self, connection: Connection) -> bool:
         """Does the server still serve it? It may have restarted since the last transaction."""

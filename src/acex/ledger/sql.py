@@ -20,7 +20,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, select
+from sqlalchemy import Connection, Row, bindparam, select
 
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger.base import (
@@ -40,7 +40,8 @@ from acex.ledger.base import (
 from acex.ledger.database import Database
 from acex.ledger.owner import AdvisoryLock, has_locked
 from acex.ledger.row_keys import PlainLabel, now_text, query_id
-from acex.ledger.schema import answers, asks, contradictions, explanations, models, names, queries, spaces
+from acex.ledger.schema import answers, asks, contradictions, explanations, models, queries, spaces
+from acex.ledger.schema import names as row_names
 from acex.ledger.views import Tables
 from acex.values import as_json, fingerprint
 
@@ -71,7 +72,6 @@ _ASKS = (
     .where(asks.c.explanation_id == bindparam("explanation"))
     .order_by(asks.c.position, answers.c.sequence)
 )
-_PAID = select(func.coalesce(func.sum(asks.c.paid), 0)).where(asks.c.explanation_id == bindparam("explanation"))
 
 
 class _SqlModel(OpenModel):
@@ -249,7 +249,7 @@ class Ledger(BaseLedger):
 
     def _unpay(self, found: OpenModel, row: str) -> None:
         assert isinstance(found, _SqlModel)
-        paid = (asks.c.explanation_id == found.rows[row].explanation, asks.c.query_id == found.key(row))
+        paid = (asks.c.explanation_id == found.rows[row].explanation_id, asks.c.query_id == found.key(row))
         found.connection.execute(asks.update().where(*paid, asks.c.paid > 0).values(paid=asks.c.paid - 1))
 
     @contextmanager
@@ -356,6 +356,7 @@ class Ledger(BaseLedger):
         factual: Mapping[str, Any],
         settings: Mapping[str, Any],
         space: Mapping[str, Any] | None = None,
+        names: Iterable[str] = (),
     ) -> list[Ask]:
         with self._open(model) as found:
             connection = found.connection
@@ -373,6 +374,8 @@ class Ledger(BaseLedger):
                 self.database.upsert(connection, spaces, [known])
             # An explanation that acex 0.1 began has no space yet.
             self.database.upsert(connection, explanations, [line], replaced=line.keys() & {"space_id"})
+            called = [{"explanation_id": explanation, "name": name} for name in names]
+            self.database.upsert(connection, row_names, called)
         return self.asks(explanation)
 
     def explanation(self, explanation: str) -> Record:
@@ -381,8 +384,10 @@ class Ledger(BaseLedger):
             if line is None:
                 raise ValueError(f"{explanation!r} is not an explanation of this ledger.")
             space = connection.scalar(select(spaces.c.description).where(spaces.c.id == line.space_id))
-            called = select(names.c.name).where(names.c.explanation_id == explanation).order_by(names.c.name)
-            row_names = tuple(connection.scalars(called))
+            called = (
+                select(row_names.c.name).where(row_names.c.explanation_id == explanation).order_by(row_names.c.name)
+            )
+            names = tuple(connection.scalars(called))
         return Record(
             line.model_id,
             json.loads(line.settings),
@@ -392,7 +397,7 @@ class Ledger(BaseLedger):
             line.outcome,
             None if line.result is None else json.loads(line.result),
             line.seen_at_end,
-            row_names,
+            names,
         )
 
     def asks(self, explanation: str) -> list[Ask]:
@@ -410,10 +415,6 @@ class Ledger(BaseLedger):
             out.append(Ask(position, ask.row, ask.purpose, ask.seen, json.loads(ask.note), ask.paid, answer, moment))
         return out
 
-    def paid(self, explanation: str) -> int:
-        with self.database.read() as connection:
-            return int(connection.scalar(_PAID, {"explanation": explanation}) or 0)
-
     def finish(
         self, explanation: str, outcome: str, result: Mapping[str, Any] | None = None, *, seen: int | None = None
     ) -> None:
@@ -429,11 +430,6 @@ class Ledger(BaseLedger):
                 "seen_at_end": account.last_sequence if seen is None else seen,
             }
             connection.execute(explanations.update().where(explanations.c.id == explanation).values(**values))
-
-    def name(self, explanation: str, row_names: Iterable[str]) -> None:
-        lines = [{"explanation_id": explanation, "name": name} for name in row_names]
-        with self.database.write() as connection:
-            self.database.upsert(connection, names, lines)
 
 
 def _account_of(line: Row[Any]) -> Account:
@@ -453,16 +449,9 @@ def _save(connection: Connection, account: Account) -> None:
 
 def _line(state: RowState) -> dict[str, Any]:
     """The state of a row as the table `queries` stores it."""
-    return {
-        "attempts": state.attempts,
-        "claimed_by": state.claimed_by,
-        "claimed_at": state.claimed_at,
-        "lease_ends": state.lease_ends,
-        "reserved": str(state.reserved) if state.reserved else None,
-        "explanation_id": state.explanation,
-        "purpose": state.purpose,
-        "sequence": state.answers[-1].sequence if state.answers else None,
-    }
+    line = {name: value for name, value in vars(state).items() if name != "answers"}
+    line["reserved"] = str(state.reserved) if state.reserved else None
+    return {**line, "sequence": state.answers[-1].sequence if state.answers else None}
 
 
 def _answer(row: str, label: str, scores: str | None, sequence: int) -> Answer:
@@ -478,14 +467,7 @@ def in_chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _check_asks(found: _SqlModel, explanation: str, questions: Sequence[Question]) -> None:
     """Raise unless each question is new to the explanation, or was the same row before."""
-    of_model = found.connection.scalar(select(explanations.c.model_id).where(explanations.c.id == explanation))
-    if of_model != found.account.id:
-        raise ValueError(
-            f"Explanation {explanation!r} of model {found.account.id!r} was not begun: call ledger.begin first."
-        )
     wanted = {question.position: found.key(question.row) for question in questions}
-    if None in wanted:
-        raise ValueError("A question of an explanation needs its position.")
     here = (asks.c.explanation_id == explanation, asks.c.position.in_(wanted))
     for position, key in found.connection.execute(select(asks.c.position, asks.c.query_id).where(*here)):
         if wanted[position] != key:
