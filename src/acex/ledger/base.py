@@ -44,7 +44,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from acex.errors import BudgetSpent
-from acex.ledger.row_keys import PlainLabel, Scores, label_text, now_text, plain_label
+from acex.ledger.row_keys import PlainLabel, Scores, now_text, plain_label
 from acex.values import is_count, is_finite, listed
 
 State: TypeAlias = Literal["mine", "answered", "in_flight"]
@@ -184,42 +184,6 @@ class Account:
             )
         return replace(self, n_charged=self.n_charged + rows, money_used=used)
 
-    def with_features(self, features: Sequence[str] | None, description: str) -> Account:
-        """The account with these features.
-
-        Raises:
-            ValueError: it has others, so that equal rows would not mean the same.
-        """
-        wanted = self.features if features is None else tuple(map(str, features))
-        if self.features not in (None, wanted):
-            raise ValueError(
-                f"Model {self.id!r} has the features {list(self.features or ())}, not {list(wanted or ())}. Use the "
-                f"same columns in the same order, or another name or version of the model."
-            )
-        return replace(self, features=wanted, description=description or self.description)
-
-    def with_budget(self, rows: int | None, money: float | None, price_per_row: float | None) -> Account:
-        """The account with another budget; see `BaseLedger.budget`."""
-        if price_per_row is not None and not (is_finite(price_per_row) and price_per_row > 0):
-            raise ValueError(f"price_per_row must be a positive number, got {price_per_row!r}.")
-        if (rows is None) == (money is None):
-            raise ValueError(f"budget takes rows or money, one of them; got rows={rows!r}, money={money!r}.")
-        if rows is not None and not (is_count(rows, least=0) and rows <= LARGEST):
-            raise ValueError(f"rows must be a whole number from 0 to {LARGEST:.1g}, got {rows!r}.")
-        if money is not None and not (is_finite(money) and money >= 0):
-            raise ValueError(f"money must be a number, 0 or more, got {money!r}.")
-        price = self.price_per_row if price_per_row is None else float(price_per_row)
-        if money is None:
-            return replace(self, row_budget=None if rows is None else int(rows), price_per_row=price)
-        # Decimals as people write them: 0.3 buys three rows at 0.1, which is false for binary fractions.
-        total = Decimal(str(money))
-        if price is None:
-            return replace(self, money_budget=total)
-        each = Decimal(str(price))
-        if total > LARGEST * each:
-            raise ValueError(f"{money!r} at {price!r} a row buys more than {LARGEST:.1g} rows: that is no limit.")
-        return replace(self, row_budget=int(total // each), price_per_row=price)
-
 
 @dataclass
 class RowState:
@@ -254,6 +218,14 @@ class OpenModel(ABC):
     def contradict(self, row: str, label: PlainLabel, recorded_by: str) -> None:
         """Store a label that differs from the recorded one."""
 
+    # Explanations are not stored in memory.
+
+    def store_questions(self, questions: Sequence[Question], explanation: str, mine: set[str]) -> None:  # noqa: B027
+        """Store the questions of an explanation; each row that is mine is paid for once."""
+
+    def unpay(self, row: str) -> None:  # noqa: B027
+        """Take back that an explanation has paid for this row."""
+
 
 def model_key(name: str, version: str | None = None) -> str:
     """The key of a model in every ledger."""
@@ -272,27 +244,6 @@ def is_other_thread(claimed_by: str) -> bool:
     """Does another thread of this process, whose id is the last word, still live? One that claims is not asking."""
     others = (thread.ident for thread in threading.enumerate() if thread is not threading.current_thread())
     return claimed_by.split()[-1] in map(str, others)
-
-
-def refuse_new_labels(model: str, labels: Iterable[PlainLabel], known: Sequence[PlainLabel]) -> None:
-    """Raise if the model cannot have given one of these labels.
-
-    A second label of the same kind after the first is accepted, and any number after a number with a fraction.
-    """
-
-    def kind(label: PlainLabel) -> type:
-        return float if isinstance(label, int) and not isinstance(label, bool) else type(label)
-
-    known = list({label_text(label): label for label in known}.values())
-    for label in labels:
-        alike = [other for other in known if kind(other) is kind(label)]
-        is_measured = any(isinstance(other, float) and other % 1 for other in alike)
-        if not (label in known or is_measured or len(known) == len(alike) <= 1):
-            raise ValueError(
-                f"{label!r} is not a label that model {model!r} has given so far; these are "
-                f"{listed(sorted(known, key=str))}. Nothing was imported. To accept it, pass new_labels=True "
-                f"(--new-labels)."
-            )
 
 
 class BaseLedger(ABC):
@@ -349,7 +300,21 @@ class BaseLedger(ABC):
             ValueError: the model is known with other features.
         """
         key = model_key(name, version)
-        self.update(key, lambda a: replace(a.with_features(features, description), name=name, version=version))
+        wanted = None if features is None else tuple(map(str, features))
+        with self._open(key) as found:
+            known = found.account
+            if None not in (known.features, wanted) and known.features != wanted:  # equal rows would not mean the same
+                raise ValueError(
+                    f"Model {key!r} has the features {list(known.features or ())}, not {list(wanted or ())}. Use the "
+                    f"same columns in the same order, or another name or version of the model."
+                )
+            found.account = replace(
+                known,
+                name=name,
+                version=version,
+                features=wanted or known.features,
+                description=description or known.description,
+            )
         return key
 
     def budget(
@@ -360,7 +325,24 @@ class BaseLedger(ABC):
         What was sent before counts. The last call applies. With a price per row, money is converted to rows. Without
         one, claims must name the most that a row may cost.
         """
-        self.update(model, lambda account: account.with_budget(rows, money, price_per_row))
+        if price_per_row is not None and not (is_finite(price_per_row) and price_per_row > 0):
+            raise ValueError(f"price_per_row must be a positive number, got {price_per_row!r}.")
+        if (rows is None) == (money is None):
+            raise ValueError(f"budget takes rows or money, one of them; got rows={rows!r}, money={money!r}.")
+        if rows is not None and not is_count(rows, least=0):
+            raise ValueError(f"rows must be a whole number, 0 or more, got {rows!r}.")
+        if money is not None and not (is_finite(money) and money >= 0):
+            raise ValueError(f"money must be a number, 0 or more, got {money!r}.")
+        with self._open(model) as found:
+            price = found.account.price_per_row if price_per_row is None else float(price_per_row)
+            if money is not None and price is None:
+                found.account = replace(found.account, money_budget=Decimal(str(money)))
+                return
+            # Decimals as people write them: 0.3 buys three rows at 0.1, which is false for binary fractions.
+            limit = int(rows if money is None else Decimal(str(money)) / Decimal(str(price)))
+            if limit > LARGEST:
+                raise ValueError(f"the budget is more than {LARGEST:.1g} rows, which is no limit.")
+            found.account = replace(found.account, row_budget=limit, price_per_row=price)
 
     def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
         """Count rows that are about to be sent again, as an audit does; a negative number gives them back.
@@ -423,7 +405,8 @@ class BaseLedger(ABC):
                 state.attempts += 1
                 state.claimed_by, state.claimed_at, state.lease_ends = claimant, moment, ends
                 state.reserved, state.purpose, state.explanation_id = price or Decimal(0), question.purpose, explanation
-            self._store_questions(found, questions, explanation, set(mine))
+            if explanation is not None:
+                found.store_questions(questions, explanation, set(mine))
         claims = []
         for question, outcome in zip(questions, states, strict=True):
             state = known[question.row]
@@ -432,8 +415,6 @@ class BaseLedger(ABC):
             claims.append(Claim(question.row, outcome, answer, state.attempts, held_by))
         return claims
 
-    # What only a ledger that outlives the process has to do.
-
     def _before_claim(self) -> None:  # noqa: B027
         """Store answers of this process that could not be stored before."""
 
@@ -441,14 +422,6 @@ class BaseLedger(ABC):
         self, found: OpenModel, questions: Sequence[Question], explanation: str | None
     ) -> None:
         """Refuse questions that do not fit their explanation, and look for answers that were left elsewhere."""
-
-    def _store_questions(  # noqa: B027
-        self, found: OpenModel, questions: Sequence[Question], explanation: str | None, mine: set[str]
-    ) -> None:
-        """Store the questions of an explanation; each row that is mine is paid for once."""
-
-    def _unpay(self, found: OpenModel, row: str) -> None:  # noqa: B027
-        """Take back that an explanation has paid for this row."""
 
     def _claimant(self) -> str:
         """Who claims here, from now on visible to others as alive."""
@@ -532,7 +505,7 @@ class BaseLedger(ABC):
             for row, state in own.items():
                 account = found.account.charged(-1)
                 found.account = replace(account, money_used=account.money_used - state.reserved)
-                self._unpay(found, row)
+                found.unpay(row)
                 state.attempts -= 1
                 state.claimed_by, state.lease_ends, state.reserved = None, None, Decimal(0)
             return len(own)
@@ -594,14 +567,21 @@ class BaseLedger(ABC):
         """How many rows were new, of answers that the model gave elsewhere. They cost nothing.
 
         Args:
-            new_labels: also accept labels that the model has not given so far.
+            new_labels: also accept labels that the model has not given so far, once it has given two.
 
         Raises:
             ValueError: there are such labels. Nothing was imported.
         """
         plain = [plain_label(label) for label in labels]
         if not new_labels:
-            refuse_new_labels(model, {label_text(label): label for label in plain}.values(), self._labels(model))
+            known = self._labels(model)
+            measures = any(isinstance(label, float) and label % 1 for label in known)  # then any number may come
+            for label in dict.fromkeys(plain) if len(known) > 1 else ():
+                if label not in known and not (measures and isinstance(label, int | float)):
+                    raise ValueError(
+                        f"{label!r} is not a label that model {model!r} has given so far; these are {listed(known)}. "
+                        f"Nothing was imported. To accept it, pass new_labels=True (--new-labels)."
+                    )
         n_new = 0
         for start in range(0, len(rows), CHUNK):
             some = rows[start : start + CHUNK]
@@ -612,7 +592,7 @@ class BaseLedger(ABC):
 
     @abstractmethod
     def _labels(self, model: str) -> Sequence[PlainLabel]:
-        """The labels that the model has given."""
+        """The labels that the model has given, each once."""
 
     def correct(self, model: str, row: str, label: Any, *, scores: Scores | None = None) -> Answer:
         """A new answer to a row that has one. Questions that saw the old answer see it again when replayed.

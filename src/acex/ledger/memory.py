@@ -104,7 +104,7 @@ class MemoryLedger(BaseLedger):
             return wanted if newest is None else wanted[max(len(wanted) - newest, 0) :]
 
     def _labels(self, model: str) -> list[PlainLabel]:
-        return [answer.label for answer in self.answers(model)]
+        return list(dict.fromkeys(answer.label for answer in self.answers(model)))
 
     def contradicted(self, model: str) -> set[str]:
         with self._open(model) as found:

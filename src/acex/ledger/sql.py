@@ -128,6 +128,21 @@ class _SqlModel(OpenModel):
         line = {"query_id": self.key(row), "label": json.dumps(label), "told_by": recorded_by, "told_at": now_text()}
         self._contradictions.append(line)
 
+    def store_questions(self, questions: Sequence[Question], explanation: str, mine: set[str]) -> None:
+        lines = []
+        for question in questions:
+            line = {"explanation_id": explanation, "position": question.position, "query_id": self.key(question.row)}
+            more = {"purpose": question.purpose, "seen": question.seen or 0, "paid": int(question.row in mine)}
+            lines.append({**line, **more, "note": json.dumps(question.note, default=as_json)})
+            mine.discard(question.row)
+        self.store()
+        # A question that is asked again after a crash keeps its place and counts its payments.
+        self._database.upsert(self.connection, asks, lines, added=("paid",))
+
+    def unpay(self, row: str) -> None:
+        paid = (asks.c.explanation_id == self.rows[row].explanation_id, asks.c.query_id == self.key(row))
+        self.connection.execute(asks.update().where(*paid, asks.c.paid > 0).values(paid=asks.c.paid - 1))
+
     def store(self) -> None:
         """Write what was changed."""
         if self.account != self._stored:
@@ -230,27 +245,6 @@ class Ledger(BaseLedger):
                     if entry.model == found.account.id:
                         found.load(entry.rows)
                         self._add(found, entry)
-
-    def _store_questions(
-        self, found: OpenModel, questions: Sequence[Question], explanation: str | None, mine: set[str]
-    ) -> None:
-        assert isinstance(found, _SqlModel)
-        if explanation is None:
-            return
-        lines = []
-        for question in questions:
-            line = {"explanation_id": explanation, "position": question.position, "query_id": found.key(question.row)}
-            more = {"purpose": question.purpose, "seen": question.seen or 0, "paid": int(question.row in mine)}
-            lines.append({**line, **more, "note": json.dumps(question.note, default=as_json)})
-            mine.discard(question.row)
-        found.store()
-        # A question that is asked again after a crash keeps its place and counts its payments.
-        self.database.upsert(found.connection, asks, lines, added=("paid",))
-
-    def _unpay(self, found: OpenModel, row: str) -> None:
-        assert isinstance(found, _SqlModel)
-        paid = (asks.c.explanation_id == found.rows[row].explanation_id, asks.c.query_id == found.key(row))
-        found.connection.execute(asks.update().where(*paid, asks.c.paid > 0).values(paid=asks.c.paid - 1))
 
     @contextmanager
     def holding(self, model: str, rows: Sequence[str]) -> Iterator[None]:
