@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from acex.errors import LedgerFailed
 from acex.ledger.journal import Journal
-from acex.ledger.owner import AdvisoryLock, forkable
+from acex.ledger.owner import forkable
 from acex.ledger.schema import identity, migrate, newest_version, version_of
 
 BUSY_SECONDS = 60.0  # how long to queue for SQLite's one writer; transactions here take milliseconds
@@ -46,8 +46,6 @@ class Database:
     def __init__(self, where: str | os.PathLike[str], *, checked: bool = True) -> None:
         self.url = as_url(where)
         self._engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
-        self._lock: AdvisoryLock | None = None
-        self._turn = threading.Lock()
         # Connections by thread: none is shared, so that a thread can close its own after an interrupt.
         self._idle: dict[int, Connection] = {}
         self._in_use: dict[int, Any] = {}
@@ -130,13 +128,10 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; the next use opens new ones."""
-        if self._lock is not None:
-            self._lock.close()
-        self._lock = None
         while self._idle:
             self._idle.popitem()[1].close()
 
-    # -- clock and owners ----------------------------------------------------------------------------------------
+    # -- clock ---------------------------------------------------------------------------------------------------
 
     def now(self, connection: Connection) -> float:
         """Seconds on the clock of leases, the same for every process that uses this database.
@@ -147,17 +142,6 @@ class Database:
         if self.is_sqlite:
             return time.monotonic()
         return float(connection.scalar(select(func.extract("epoch", func.clock_timestamp()))) or 0)
-
-    def hold(self, owner: str) -> None:
-        """Let others see that this owner lives, until `close` or the end of the process.
-
-        In SQLite the lock on the owner's file does that already.
-        """
-        if self.is_sqlite:
-            return
-        with self._turn, self._faults():  # the thread that renews claims may come at the same time
-            if not (self._lock and self._lock.owner == owner and self._lock.is_held()):
-                self._lock = AdvisoryLock(self._engine, owner)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -211,11 +195,8 @@ class Database:
     def leave_to_parent(self) -> None:
         """In a forked process: open new connections. Those of the parent must not even be closed here."""
         # Kept, since garbage collection would close them.
-        self._inherited += [self._idle, self._in_use, self._lock]
+        self._inherited += [self._idle, self._in_use]
         self._idle, self._in_use = {}, {}
-        if self._lock is not None:
-            self._lock.leave_to_parent()
-        self._lock, self._turn = None, threading.Lock()
 
     def _prepare(self) -> None:
         with self.read() as connection:  # first, since the file may be read-only or of another program

@@ -1,7 +1,6 @@
-"""Whether the process that claimed a row still lives: locks that the operating system or the server releases.
+"""Whether the process that claimed a row still lives: locks on files, which the operating system releases.
 
-An owner is an open ledger that claims rows. It holds a lock on the file of its journal; for PostgreSQL it holds an
-advisory lock as well, which other machines can see.
+An owner is an open ledger that claims rows. It holds a lock on the file of its journal.
 """
 
 from __future__ import annotations
@@ -11,48 +10,9 @@ import stat
 import sys
 import uuid
 import weakref
-from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
-
-from sqlalchemy import Connection, Engine, func, select
-from sqlalchemy.exc import SQLAlchemyError
-
-
-class AdvisoryLock:
-    """A connection to PostgreSQL that holds the lock of an owner; the server releases it when the process ends."""
-
-    def __init__(self, engine: Engine, owner: str) -> None:
-        self.owner = owner
-        self._connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        self._connection.execute(select(func.pg_advisory_lock(_key(owner))))
-
-    @staticmethod
-    def is_alive(connection: Connection, owner: str) -> bool:
-        """Does the owner with this id live?"""
-        try:
-            return not connection.scalar(select(func.pg_try_advisory_xact_lock_shared(_key(owner))))
-        except ValueError:  # the id of an owner in acex 0.2
-            return False
-
-    def is_held(self) -> bool:
-        """Has the connection survived?"""
-        with suppress(SQLAlchemyError):
-            return self._connection.scalar(select(1)) == 1
-        return False
-
-    def close(self) -> None:
-        """Release the lock."""
-        with suppress(SQLAlchemyError):
-            self._connection.invalidate()
-            self._connection.close()
-
-    def leave_to_parent(self) -> None:
-        """In a forked process: let go of the socket, without the message that would end the parent's session."""
-        with suppress(Exception), open(os.devnull, "rb+") as null:
-            connection: Any = self._connection.connection.driver_connection
-            os.dup2(null.fileno(), connection.fileno())
 
 
 def lock(file: FileIO) -> bool:
@@ -101,10 +61,6 @@ def has_locked(path: Path) -> bool:
         return True
     except OSError:
         return False
-
-
-def _key(owner: str) -> int:
-    return int.from_bytes(bytes.fromhex(owner), signed=True)
 
 
 # What has files or connections that a forked process must leave to its parent: objects with `leave_to_parent`.

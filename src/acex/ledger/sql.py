@@ -38,7 +38,7 @@ from acex.ledger.base import (
     is_other_thread,
 )
 from acex.ledger.database import Database
-from acex.ledger.owner import AdvisoryLock, has_locked
+from acex.ledger.owner import has_locked
 from acex.ledger.row_keys import PlainLabel, now_text, query_id
 from acex.ledger.schema import answers, asks, contradictions, explanations, models, queries, spaces
 from acex.ledger.schema import names as row_names
@@ -193,6 +193,8 @@ class Ledger(BaseLedger):
             for path, entries in self._journal.others():
                 for entry in entries:
                     super()._store(entry)
+                if not has_locked(path):
+                    self._end_claims(path.name.removeprefix(self._journal.prefix.name))
                 self._journal.remove(path)
 
     def __repr__(self) -> str:
@@ -205,6 +207,7 @@ class Ledger(BaseLedger):
         """Close files and connections. What could not be recorded is tried once more, or stays in the journal."""
         with suppress(LedgerFailed):
             self._before_claim()
+            self._end_claims(self._journal.owner or "-")
         self._journal.close()
         self.database.close()
 
@@ -271,7 +274,6 @@ class Ledger(BaseLedger):
             for chunk in in_chunks(ids):
                 update = queries.update().where(queries.c.id.in_(chunk), *own)
                 connection.execute(update.values(lease_ends=self.database.now(connection) + self.lease))
-            self.database.hold(str(self._journal.owner))
 
     def _me(self) -> str:
         owner = self._journal.owner or "-"
@@ -285,18 +287,30 @@ class Ledger(BaseLedger):
                 f"no space for a journal of answers, so nothing was asked ({error}). Free some space, or make the "
                 f"folder writable; for a ledger on a server ACEX_STATE can name another folder."
             ) from error
-        self.database.hold(str(self._journal.owner))
         return self._me()
 
     def _is_alive(self, found: OpenModel, claimed_by: str) -> bool:
-        assert isinstance(found, _SqlModel)
         words = claimed_by.split()
         owner = words[3] if len(words) == 6 else ""
         if not owner or owner == self._journal.owner:
             return bool(owner) and is_other_thread(claimed_by)
+        path = Path(f"{self._journal.prefix}{owner}")
+        if not self.database.is_sqlite and not path.exists():
+            return True  # on another machine, or of another user: the lease decides
+        return has_locked(path)
+
+    def _end_claims(self, owner: str) -> None:
+        """End the claims of an owner whose file is about to go. Beside an SQLite file its absence is enough."""
         if self.database.is_sqlite:
-            return has_locked(Path(f"{self._journal.prefix}{owner}"))
-        return AdvisoryLock.is_alive(found.connection, owner)
+            return
+        own = (queries.c.claimed_by.contains(f" {owner} "), queries.c.sequence.is_(None))
+        with self.database.read() as connection:
+            lines = connection.execute(select(queries.c.model_id, queries.c.row).where(*own)).all()
+        for model, row in lines:
+            with self._open(model, [row]) as found:
+                state = found.rows[row]
+                if owner in (state.claimed_by or "") and not state.answers:
+                    state.claimed_by = state.lease_ends = None
 
     # -- answers -------------------------------------------------------------------------------------------------
 
