@@ -15,18 +15,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from sqlalchemy import event
 
 from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger import BaseLedger, MemoryLedger, Question, label_text, model_key, query_id, schema
+from acex.ledger import BaseLedger, MemoryLedger, Question, model_key, query_id, schema
 from acex.ledger.database import Database
 from acex.ledger.sql import Ledger
 from acex.values import fingerprint
 from ledgers import MODEL, Clock, postgres, questions, rows
-from strategies import modest
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
@@ -136,12 +135,6 @@ def test_a_label_comes_back_as_it_was(ledger: BaseLedger, label: Any) -> None:
         assert ledger.tables.answers(MODEL)["label"].tolist() == [label]
 
 
-@modest
-@given(st.one_of(st.text(), st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)))
-def test_labels_survive_being_written(label: Any) -> None:
-    assert repr(json.loads(label_text(label))) == repr(label)
-
-
 @pytest.mark.parametrize("label", [None, math.nan, math.inf, ("a",), [1], {"a": 1}, b"a"])
 def test_what_is_no_label_is_refused_and_nothing_is_written(label: Any) -> None:
     ledger = MemoryLedger()
@@ -149,20 +142,6 @@ def test_what_is_no_label_is_refused_and_nothing_is_written(label: Any) -> None:
     with pytest.raises(TypeError, match="finite"):
         ledger.record(MODEL, rows(1, 2), ["good", label])
     assert ledger.answers(MODEL) == []
-
-
-def test_numpy_labels_are_plain_ones() -> None:
-    assert [label_text(v) for v in (np.int8(1), np.float32(1), np.bool_(True), np.str_("1"))] == [
-        "1",
-        "1.0",
-        "true",
-        '"1"',
-    ]
-
-
-def test_keys_are_written_down_here_so_that_they_never_change() -> None:
-    assert query_id("loans-v1", "[1]") == "d77d450fab10c366f9f3b728b38d7727"
-    assert fingerprint({"b": 1, "a": "é"}) == fingerprint({"a": "é", "b": 1})
 
 
 # -- leases --------------------------------------------------------------------------------------------------
@@ -581,26 +560,6 @@ def test_a_version_is_part_of_the_key_and_none_is_the_name_alone(ledger: BaseLed
 # -- to be shown -------------------------------------------------------------------------------------------------
 
 
-def test_queries_are_shown_as_they_stand(kept: Ledger) -> None:
-    states(kept, 1, 2, 3)
-    kept.record(MODEL, rows(2), [1])
-    kept.record(MODEL, rows(1), ["1"])
-    shown = kept.tables.queries(MODEL).set_index("row")
-    assert shown["label"].to_dict() == {"[3]": None, "[2]": 1, "[1]": "1"}
-    assert shown.index.tolist() == ["[3]", "[2]", "[1]"]
-    assert set(shown["claimed_by"]) == {kept._me()}
-    assert kept.tables.queries(newest=1)["row"].tolist() == ["[1]"]
-    exported = kept.tables.answers(MODEL)
-    assert exported[["sequence", "row", "label"]].values.tolist() == [[1, "[2]", 1], [2, "[1]", "1"]]
-    line = kept.tables.models().iloc[0]
-    assert (line["charged"], line["answered"], line["unanswered"]) == (3, 2, 1)
-
-
-def test_an_empty_ledger_can_be_shown(kept: Ledger) -> None:
-    for frame in (kept.tables.models(), kept.tables.queries(), kept.tables.answers(MODEL), kept.tables.explanations()):
-        assert len(frame) == 0 and len(frame.columns) > 5
-
-
 # -- where it lives ------------------------------------------------------------------------------------------------
 
 
@@ -648,11 +607,6 @@ def test_a_password_is_shown_nowhere(address: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Database, "_prepare", lambda database: None)
     database = Database(address)
     assert "s3cr" not in database.name and "127.0.0.1" in database.name
-
-
-def test_a_ledger_in_memory_does_not_travel() -> None:
-    with pytest.raises(TypeError, match="in memory cannot be sent"):
-        pickle.dumps(MemoryLedger())
 
 
 @pytest.mark.parametrize("where", ["mysql://host/db", "postgresql://host:port/db"])

@@ -339,7 +339,7 @@ class BaseLedger(ABC):
                 found.account = replace(found.account, money_budget=Decimal(str(money)))
                 return
             # Decimals as people write them: 0.3 buys three rows at 0.1, which is false for binary fractions.
-            limit = int(rows if money is None else Decimal(str(money)) / Decimal(str(price)))
+            limit = int(Decimal(str(money)) / Decimal(str(price))) if rows is None else int(rows)
             if limit > LARGEST:
                 raise ValueError(f"the budget is more than {LARGEST:.1g} rows, which is no limit.")
             found.account = replace(found.account, row_budget=limit, price_per_row=price)
