@@ -36,7 +36,7 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -276,7 +276,7 @@ class BaseLedger(ABC):
         """Who claims here: this thread of this process."""
 
     @abstractmethod
-    def _is_alive(self, found: OpenModel, claimed_by: str) -> bool:
+    def _is_alive(self, claimed_by: str) -> bool:
         """Is the claimant alive, and another thread than this one?"""
 
     # -- models and budgets --------------------------------------------------------------------------------------
@@ -285,11 +285,6 @@ class BaseLedger(ABC):
         """What is known about a model; an empty account for an unknown one."""
         with self._open(model, writes=False) as found:
             return found.account
-
-    def update(self, model: str, change: Callable[[Account], Account]) -> None:
-        """Replace the account of a model; no one else changes it meanwhile."""
-        with self._open(model) as found:
-            found.account = change(found.account)
 
     def register(
         self, name: str, *, version: str | None = None, description: str = "", features: Sequence[str] | None = None
@@ -352,7 +347,8 @@ class BaseLedger(ABC):
         Raises:
             BudgetSpent: they are more than the budget allows; nothing was counted.
         """
-        self.update(model, lambda account: account.charged(rows, price))
+        with self._open(model) as found:
+            found.account = found.account.charged(rows, price)
 
     # -- claims --------------------------------------------------------------------------------------------------
 
@@ -436,7 +432,7 @@ class BaseLedger(ABC):
                 continue
             ends, claimed_by = state.lease_ends, state.claimed_by
             if ends is not None and claimed_by not in is_alive:
-                is_alive[claimed_by] = self._is_alive(found, claimed_by)
+                is_alive[claimed_by] = self._is_alive(claimed_by)
             if ends is None or (ends > found.now and is_alive[claimed_by]):
                 out.add(row)
         return out

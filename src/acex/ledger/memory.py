@@ -89,7 +89,7 @@ class MemoryLedger(BaseLedger):
     def _me(self) -> str:
         return f"thread {threading.get_ident()}"
 
-    def _is_alive(self, found: OpenModel, claimed_by: str) -> bool:
+    def _is_alive(self, claimed_by: str) -> bool:
         return is_other_thread(claimed_by)
 
     @contextmanager
@@ -114,8 +114,8 @@ class MemoryLedger(BaseLedger):
         """Copy models with budgets, charges and the newest answers to a new ledger."""
         for key in self._models:
             with self._open(key) as model:
-                account = replace(model.account, last_sequence=0)
-                other.update(key, lambda _, account=account: account)  # type: ignore[misc]
+                with other._open(key) as copy:
+                    copy.account = replace(model.account, last_sequence=0)
                 newest = [state.answers[-1] for state in model.rows.values() if state.answers]
                 rows, labels, scores, _ = zip(*newest, strict=True) if newest else ((), (), (), ())
                 other.record(key, rows, labels, scores=scores)

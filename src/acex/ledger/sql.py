@@ -289,7 +289,7 @@ class Ledger(BaseLedger):
             ) from error
         return self._me()
 
-    def _is_alive(self, found: OpenModel, claimed_by: str) -> bool:
+    def _is_alive(self, claimed_by: str) -> bool:
         words = claimed_by.split()
         owner = words[3] if len(words) == 6 else ""
         if not owner or owner == self._journal.owner:
