@@ -348,31 +348,25 @@ def test_what_only_has_the_name_of_a_journal_is_ignored(kind: str, tmp_path: Pat
 GOOD = {"ledger": "l", "model": MODEL, "rows": ["[1]"], "labels": ["good"], "scores": None, "recorded_by": "me"}
 
 
+CHANGES: list[dict[str, Any]] = [
+    {"rows": 7},
+    {"rows": [7]},
+    {"rows": ["\ud800"]},
+    {"labels": [None]},
+    {"labels": [float("nan")]},
+    {"labels": []},
+    {"scores": [[1]]},
+    {"used": "much"},
+    {"used": "NaN"},
+    {"model": None},
+    {"ledger": ["l"]},
+    {"more": 1},
+]
+
+
 @pytest.mark.parametrize(
     "line",
-    [
-        b"\xff\xfe\x80",
-        b"[" * 5000,
-        b"[]",
-        b"7",
-        *(
-            json.dumps({**GOOD, **change}).encode()
-            for change in (
-                {"rows": 7},
-                {"rows": [7]},
-                {"rows": ["\ud800"]},
-                {"labels": [None]},
-                {"labels": [float("nan")]},
-                {"labels": []},
-                {"scores": [[1]]},
-                {"used": "much"},
-                {"used": "NaN"},
-                {"model": None},
-                {"ledger": ["l"]},
-                {"more": 1},
-            )
-        ),
-    ],
+    [b"\xff\xfe\x80", b"[" * 5000, b"[]", b"7", *(json.dumps({**GOOD, **change}).encode() for change in CHANGES)],
 )
 def test_a_line_that_is_not_an_entry_is_reported_and_stays(line: bytes, tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
