@@ -36,7 +36,8 @@ import pytest
 import acex
 from acex.arrays import FloatArray
 from acex.ledger import canonical
-from acex.ledger.journal import Entry, Journal
+from acex.ledger.base import Entry
+from acex.ledger.journal import Journal
 from acex.ledger.sql import Ledger
 from ledgers import Bill
 from servers import Handler, Server

@@ -144,3 +144,15 @@ def run(target: Any, argument_lists: Sequence[tuple[Any, ...]], seconds: float =
         process.kill()  # one that hangs has no exit code of 0
         process.join()
     return [process.exitcode for process in started]
+
+
+def in_a_fork(action: Any) -> int:
+    """The exit code of a forked child that only does this."""
+    child = os.fork()
+    if child == 0:
+        try:
+            action()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

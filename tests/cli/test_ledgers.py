@@ -145,7 +145,7 @@ def test_an_audit_that_finds_drift_shows_it_and_ends_in_1() -> None:
     changed = [a for a in acex.Ledger("l.db").answers("bank-1") if a.label == "bad"]
     assert f"{len(changed)} of 8 labels changed" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-    assert len(acex.Ledger("l.db").tables.contradictions("bank-1")) == len(changed)
+    assert len(acex.Ledger("l.db").contradicted("bank-1")) == len(changed)
     found = json.loads(run(*words, "--json").stdout)
     assert found["n_changed"] == len(changed)
     assert {(line["before"], line["now"]) for line in found["changed"]} == {("bad", "good")}
@@ -166,8 +166,7 @@ def test_an_audit_keeps_to_the_budget() -> None:
 def test_purge_counts_before_it_deletes_anything(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
     with acex.Ledger(path) as ledger:
-        ledger.begin("e", "m", factual={}, settings={})
-        ledger.name("e", ["ann"])
+        ledger.begin("e", "m", factual={}, settings={}, names=["ann"])
         ledger.claim("m", [Question("[1]", position=0)], explanation="e")
         ledger.record("m", ["[1]"], ["low"])
     result = run("ledger", "purge", path, "--id", "ann")

@@ -270,7 +270,7 @@ def test_an_answer_that_could_not_be_written_is_not_asked_again(
     with Ledger(tmp_path / "ledger.db") as ledger:
         box = box_of(model, ledger, budget=5)
         with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write_answers", full)
+            patch.setattr(Ledger, "_add", full)
             with pytest.raises(LedgerFailed, match="the disk is full"):
                 box.ask(frame(1.0))
         assert labels(box.ask(frame(1.0))) == [True]

@@ -274,7 +274,7 @@ def test_a_process_that_dies_at_any_query_costs_at_most_that_query_again(address
         rows = canonical(asked_rows(e).to_numpy())
         assert Counter(bill.lines() + asked.rows) == Counter(rows) + Counter(rows[:3] + rows[4:5])
         assert ledger.tables.models()["charged"].tolist() == [12]
-        assert ledger.paid(ledger.tables.explanations()["id"][0]) == 12
+        assert ledger.tables.explanations()["paid"].tolist() == [12]
 
 
 def test_a_larger_budget_goes_on_and_a_smaller_one_changes_nothing(path: Path, no_reserve: None) -> None:

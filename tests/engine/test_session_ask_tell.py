@@ -55,7 +55,7 @@ def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Pat
     [form] = canonical(rows)
     key = query_id("laboratory", form)
     assert ledger.find([key, "strange"]) == {key: ("laboratory", form, None)}
-    assert ledger.free("laboratory", [form, "[9]"]) == {form}
+    assert ledger.in_flight("laboratory", [form, "[9]"]) == {form: False}
     assert ledger.account("laboratory").features == ("a", "b")
     assert ledger.account("unknown").features is None
     search.tell(rows, ["no"])
@@ -64,7 +64,7 @@ def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Pat
     note = ledger.asks(search.identity)[1].note
     assert note["cost"] > 0 and note["counts"] is True and isinstance(note["reference"], bool)
     ledger.abandon("laboratory")
-    assert not ledger.free("laboratory", canonical(rows))
+    assert not ledger.in_flight("laboratory", canonical(rows))
 
 
 def test_asking_again_counts_and_keeps_what_differs() -> None:

@@ -9,18 +9,20 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.ensemble  # noqa: F401 (a signal during the first import would leave it half loaded)
 
 import acex
 from acex.errors import LedgerFailed
 from acex.ledger import BaseLedger, MemoryLedger, canonical, journal
+from acex.ledger.base import Entry
 from acex.ledger.database import Database
-from acex.ledger.journal import Entry, Journal
+from acex.ledger.journal import Journal
 from acex.ledger.sql import Ledger
 
 DATA = np.random.default_rng(0).normal(size=(80, 3)).round(3)
@@ -153,14 +155,14 @@ def send_signals(n: int, ledger: BaseLedger, monkeypatch: pytest.MonkeyPatch, se
     again: list[str] = []
     rng = random.Random(n)
     if isinstance(ledger, MemoryLedger):
-        append = MemoryLedger._append
+        add = MemoryLedger._add
 
-        def noted(self: Any, model: Any, rows: Sequence[str], *rest: Any) -> int:
-            found = append(self, model, rows, *rest)
-            recorded.update(rows)
-            return found
+        def noted(self: Any, found: Any, entry: Entry, **more: Any) -> int:
+            n = add(self, found, entry, **more)
+            recorded.update(entry.rows)
+            return n
 
-        monkeypatch.setattr(MemoryLedger, "_append", noted)
+        monkeypatch.setattr(MemoryLedger, "_add", noted)
     else:
         write = Journal.write
 
@@ -175,6 +177,7 @@ def send_signals(n: int, ledger: BaseLedger, monkeypatch: pytest.MonkeyPatch, se
         return np.where(rows.sum(axis=1) > 0, "high", "low")
 
     explainer = acex.Explainer(acex.Model(model, name="m"), DATA, ledger=ledger)
+    explainer.explain(DATA[0], budget=4)  # without signals: the rest is imported here
     # Python drops an interrupt that comes inside a finalizer, such as those of SQLAlchemy.
     dropped: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", dropped.append)

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from sqlalchemy import event
 
 from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger import BaseLedger, MemoryLedger, Question, label_text, model_key, query_id, schema
+from acex.ledger import BaseLedger, MemoryLedger, Question, model_key, query_id, schema
 from acex.ledger.database import Database
 from acex.ledger.sql import Ledger
 from acex.values import fingerprint
 from ledgers import MODEL, Clock, postgres, questions, rows
-from strategies import modest
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
@@ -68,6 +68,10 @@ class Elsewhere:
 
 def states(ledger: Any, *numbers: int) -> list[str]:
     return [claim.state for claim in ledger.claim(MODEL, questions(*numbers))]
+
+
+def paid(ledger: BaseLedger, explanation: str) -> int:
+    return sum(ask.paid for ask in ledger.asks(explanation))
 
 
 def charged(ledger: BaseLedger) -> int:
@@ -115,9 +119,6 @@ def test_the_first_answer_stands_and_a_different_one_is_kept_beside_it(ledger: B
     assert [answer.label for answer in given] == ["good", "bad"]
     assert ledger.contradicted(MODEL) == {"[1]"}
     assert ledger.account(MODEL).last_sequence == 2
-    if isinstance(ledger, Ledger):
-        (line,) = ledger.tables.contradictions(MODEL).to_dict("records")
-        assert (line["row"], line["label"], line["other_label"]) == ("[1]", "good", "bad")
 
 
 def test_an_answer_without_a_claim_is_recorded(ledger: BaseLedger) -> None:
@@ -134,12 +135,6 @@ def test_a_label_comes_back_as_it_was(ledger: BaseLedger, label: Any) -> None:
         assert ledger.tables.answers(MODEL)["label"].tolist() == [label]
 
 
-@modest
-@given(st.one_of(st.text(), st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)))
-def test_labels_survive_being_written(label: Any) -> None:
-    assert repr(json.loads(label_text(label))) == repr(label)
-
-
 @pytest.mark.parametrize("label", [None, math.nan, math.inf, ("a",), [1], {"a": 1}, b"a"])
 def test_what_is_no_label_is_refused_and_nothing_is_written(label: Any) -> None:
     ledger = MemoryLedger()
@@ -147,20 +142,6 @@ def test_what_is_no_label_is_refused_and_nothing_is_written(label: Any) -> None:
     with pytest.raises(TypeError, match=r"finite number.*got "):
         ledger.record(MODEL, rows(1, 2), ["good", label])
     assert ledger.answers(MODEL) == []
-
-
-def test_numpy_labels_are_plain_ones() -> None:
-    assert [label_text(v) for v in (np.int8(1), np.float32(1), np.bool_(True), np.str_("1"))] == [
-        "1",
-        "1.0",
-        "true",
-        '"1"',
-    ]
-
-
-def test_keys_are_written_down_here_so_that_they_never_change() -> None:
-    assert query_id("loans-v1", "[1]") == "d77d450fab10c366f9f3b728b38d7727"
-    assert fingerprint({"b": 1, "a": "é"}) == fingerprint({"a": "é", "b": 1})
 
 
 # -- leases --------------------------------------------------------------------------------------------------
@@ -210,9 +191,9 @@ def test_what_others_have_taken_over_is_not_renewed(kept: Ledger, clock: Clock) 
     assert states(other, 1) == ["mine"]
     clock.forward(kept.lease - 1)
     kept._renew([query_id(MODEL, "[1]")], me)
-    assert kept.free(MODEL, rows(1)) == {"[1]"}
+    assert kept.in_flight(MODEL, rows(1)) == {"[1]": True}
     clock.forward(2)
-    assert kept.free(MODEL, rows(1)) == set()
+    assert kept.in_flight(MODEL, rows(1)) == {}
 
 
 def test_a_thread_does_not_wait_for_its_own_claim(ledger: BaseLedger) -> None:
@@ -253,7 +234,6 @@ def test_a_claim_for_someone_else_has_no_lease_and_is_held_until_it_is_abandoned
 def test_waiting_ends_when_the_answer_comes(ledger: BaseLedger) -> None:
     other = Elsewhere(ledger)
     states(other, 1)
-    assert not ledger.wait(MODEL, rows(1), timeout=0)
     answering = threading.Timer(0.02, other.record, (MODEL, rows(1), ["good"]))
     answering.start()
     assert ledger.wait(MODEL, rows(1, 2))
@@ -265,7 +245,7 @@ def test_waiting_ends_when_the_lease_does(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "l.db", lease=0.05)
     other = Elsewhere(ledger)
     states(other, 1)
-    assert ledger.wait(MODEL, rows(1), timeout=60)
+    assert ledger.wait(MODEL, rows(1))
     assert states(ledger, 1) == ["mine"]
 
 
@@ -406,6 +386,15 @@ def test_imported_answers_are_evidence_for_free(ledger: BaseLedger) -> None:
     assert ledger.contradicted(MODEL) == {"[0]", "[5000]"}
 
 
+def test_an_import_runs_statements_for_many_rows_at_a_time(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.db") as ledger:
+        statements: list[str] = []
+        event.listen(ledger.database._engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
+        ledger.import_answers(MODEL, rows(*range(20_500)), ["good"] * 20_500)
+        assert len(statements) < 100 and statements.count("BEGIN IMMEDIATE") == 3
+        assert ledger.account(MODEL).last_sequence == 20_500
+
+
 def test_a_correction_is_another_answer_and_who_saw_the_old_one_sees_it_again(ledger: BaseLedger) -> None:
     with pytest.raises(ValueError, match="no answer to correct"):
         ledger.correct(MODEL, "[1]", "bad")
@@ -440,8 +429,7 @@ def test_an_explanation_replays_the_answers_it_saw(kept: Ledger) -> None:
         (["yes", "no"], ["no"], [0.018, "No", 1, True]),
         ([0, 1], [1, 1.0, True], [0.5, 2, "1"]),
         ([True, False], [True, 1], [2, "True"]),
-        ([0.25, 3.5], [7, 1.5], ["7", True]),  # of a model that measures something
-        (["yes"], ["no"], [1]),  # a model has more than one label
+        ([0.25, 3.5], [7, 1.5], ["7"]),  # of a model that measures something
     ],
 )
 def test_labels_that_a_model_never_gave_are_not_imported_unasked(
@@ -509,32 +497,32 @@ def test_a_question_of_an_explanation_that_changes_its_mind_is_refused(kept: Led
     with pytest.raises(LedgerFailed, match="question 0 of explanation e "):
         kept.claim(MODEL, [Question("[2]", position=0)], explanation="e")
     assert charged(kept) == 1
-    with pytest.raises(ValueError, match="needs its position"):
+    with pytest.raises(LedgerFailed, match="position"):
         kept.claim(MODEL, questions(2), explanation="e")
-    with pytest.raises(ValueError, match="was not begun"):
+    with pytest.raises(LedgerFailed, match=r"(?i)foreign key"):
         kept.claim(MODEL, [Question("[2]", position=0)], explanation="unknown")
     assert states(kept, 2) == ["mine"]  # none of the three left a claim
 
 
-def test_rows_that_are_answered_or_awaited_are_free(kept: Ledger, clock: Clock) -> None:
+def test_rows_in_flight_are_those_that_others_are_asking(kept: Ledger, clock: Clock) -> None:
     kept.import_answers(MODEL, rows(1), ["good"])
     other = Elsewhere(kept)
     other.claim(MODEL, questions(2), holder="laboratory")
     other.claim(MODEL, questions(3))
-    assert kept.free(MODEL, rows(1, 2, 3, 4)) == set(rows(1, 2, 3))
+    assert kept.in_flight(MODEL, rows(1, 2, 3, 4)) == {"[2]": False, "[3]": True}
     clock.forward(kept.lease)
-    assert kept.free(MODEL, rows(1, 2, 3, 4)) == set(rows(1, 2))
+    assert kept.in_flight(MODEL, rows(1, 2, 3, 4)) == {"[2]": False}
 
 
 def test_what_an_explanation_paid_and_could_see_at_its_end_is_remembered(kept: Ledger, clock: Clock) -> None:
     kept.begin("e", MODEL, factual={}, settings={})
-    assert (kept.paid("e"), kept.explanation("e").seen_at_end) == (0, None)
+    assert (paid(kept, "e"), kept.explanation("e").seen_at_end) == (0, None)
     kept.claim(MODEL, [Question("[1]", position=0), Question("[2]", position=1)], explanation="e")
     kept.record(MODEL, rows(1), ["good"])
     clock.forward(200)
     kept.claim(MODEL, [Question("[2]", position=1)], explanation="e")  # again: its lease has run out
     kept.record(MODEL, rows(2), ["good"])
-    assert kept.paid("e") == 3
+    assert paid(kept, "e") == 3
     kept.finish("e", "found")
     clock.forward(1)
     kept.record(MODEL, rows(7), ["bad"])
@@ -570,27 +558,6 @@ def test_a_version_is_part_of_the_key_and_none_is_the_name_alone(ledger: BaseLed
 
 
 # -- to be shown -------------------------------------------------------------------------------------------------
-
-
-def test_queries_are_shown_as_they_stand(kept: Ledger) -> None:
-    states(kept, 1, 2, 3)
-    kept.record(MODEL, rows(2), [1])
-    kept.record(MODEL, rows(1), ["1"])
-    shown = kept.tables.queries(MODEL).set_index("row")
-    assert shown["label"].to_dict() == {"[3]": None, "[2]": 1, "[1]": "1"}
-    assert shown.index.tolist() == ["[3]", "[2]", "[1]"]
-    assert set(shown["claimed_by"]) == {kept._me()}
-    assert kept.tables.queries(newest=1)["row"].tolist() == ["[1]"]
-    exported = kept.tables.answers(MODEL)
-    assert exported[["sequence", "row", "label"]].values.tolist() == [[1, "[2]", 1], [2, "[1]", "1"]]
-    line = kept.tables.models().iloc[0]
-    assert (line["charged"], line["answered"], line["unanswered"]) == (3, 2, 1)
-
-
-def test_an_empty_ledger_can_be_shown(kept: Ledger) -> None:
-    for frame in (kept.tables.models(), kept.tables.queries(), kept.tables.answers(MODEL), kept.tables.explanations()):
-        assert len(frame) == 0 and len(frame.columns) > 5
-    assert len(kept.tables.contradictions(MODEL)) == 0
 
 
 # -- where it lives ------------------------------------------------------------------------------------------------
@@ -640,11 +607,6 @@ def test_a_password_is_shown_nowhere(address: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Database, "_prepare", lambda database: None)
     database = Database(address)
     assert "s3cr" not in database.name and "127.0.0.1" in database.name
-
-
-def test_a_ledger_in_memory_does_not_travel() -> None:
-    with pytest.raises(TypeError, match="in memory cannot be sent"):
-        pickle.dumps(MemoryLedger())
 
 
 @pytest.mark.parametrize("where", ["mysql://host/db", "postgresql://host:port/db"])

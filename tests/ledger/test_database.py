@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import Connection, Transaction, create_engine, inspect
 
 from acex.errors import LedgerFailed
+from acex.ledger.database import state_folder
+from acex.ledger.schema import models
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, Bill, ask, postgres, processes, questions, rows, true_label
 
@@ -347,3 +349,48 @@ def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there_is_a_clear_error() -> None:
     with pytest.raises(LedgerFailed, match="postgresql"):
         Ledger("postgresql://me:secret@127.0.0.1:9/none")
+
+
+# -- interrupts --------------------------------------------------------------------------------------------
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_inside_sqlalchemy_leaves_no_transaction_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        with monkeypatch.context() as patch:
+            for name in ("commit", "rollback", "close"):
+                patch.setattr(Transaction, name, interrupted)
+            patch.setattr(Connection, "close", interrupted)
+            with pytest.raises(KeyboardInterrupt) as caught:
+                ledger.claim(MODEL, questions(1))
+        other = sqlite3.connect(tmp_path / "ledger.db", timeout=0)  # while the traceback lives
+        other.execute("BEGIN IMMEDIATE")
+        other.close()
+        assert caught.value is not None and ledger.claim(MODEL, questions(1))[0].state == "mine"
+
+
+def test_a_thread_ends_a_transaction_that_it_could_not_end_before(address: str) -> None:
+    with Ledger(address) as ledger:
+        left = ledger.database.write()
+        left.__enter__().execute(
+            models.update().values(description="x")
+        )  # an interrupt came before the block of `with` began
+        assert ledger.claim(MODEL, questions(1))[0].state == "mine"
+        del left
+        assert ledger.claim(MODEL, questions(2))[0].state == "mine"
+
+
+def test_the_state_folder_is_where_the_user_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACEX_STATE", "/a")
+    monkeypatch.setenv("XDG_STATE_HOME", "/b")
+    monkeypatch.setenv("HOME", "/c")
+    assert state_folder() == Path("/a")
+    monkeypatch.delenv("ACEX_STATE")
+    assert state_folder() == Path("/b/acex")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert state_folder() == Path("/c/.local/state/acex")

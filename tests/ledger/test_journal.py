@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -18,8 +19,9 @@ from sqlalchemy.exc import OperationalError
 
 import acex
 from acex.errors import LedgerFailed
+from acex.ledger.base import Entry
 from acex.ledger.database import Database
-from acex.ledger.journal import ALLOCATED, Entry, Journal, state_folder
+from acex.ledger.journal import ALLOCATED, Journal
 from acex.ledger.maintenance import check
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, Bill, ask, postgres, processes, questions, rows, run, true_label
@@ -101,7 +103,7 @@ def test_an_interrupt_while_recording_loses_nothing(tmp_path: Path, monkeypatch:
     ledger = Ledger(tmp_path / "ledger.db")
     states(ledger, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "_write_answers", interrupted)
+        patch.setattr(Ledger, "_add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ledger.record(MODEL, rows(1), ["good"])
     assert states(ledger, 1) == ["answered"]
@@ -110,17 +112,16 @@ def test_an_interrupt_while_recording_loses_nothing(tmp_path: Path, monkeypatch:
 def test_a_backend_of_postgres_that_ends_while_recording_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with postgres() as address, Ledger(address) as ledger, Ledger(address) as other:
         states(ledger, 1)
-        account = Ledger._account
+        add = Ledger._add
 
-        def ended(self: Ledger, connection: Any, model: str) -> Any:
-            found = account(self, connection, model)
-            process = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        def ended(self: Ledger, found: Any, entry: Entry) -> int:
+            process = found.connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
             with other.database.read() as another:
                 another.exec_driver_sql(f"SELECT pg_terminate_backend({process}, 10000)")
-            return found
+            return add(self, found, entry)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_account", ended)
+            patch.setattr(Ledger, "_add", ended)
             with pytest.raises(LedgerFailed):
                 ledger.record(MODEL, rows(1), ["good"])
         assert states(ledger, 1) == ["answered"]
@@ -133,7 +134,7 @@ def answer_and_die(address: str, number: int) -> None:
     """Killed when the answer is in the journal, before the ledger has it."""
     ledger = Ledger(address)
     ledger.claim(MODEL, questions(number))
-    Ledger._write_answers = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment, method-assign]
+    Ledger._add = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment, method-assign]
     ledger.record(MODEL, rows(number), ["good"])
 
 
@@ -173,7 +174,7 @@ def test_an_answer_that_was_recorded_and_comes_again_changes_nothing(tmp_path: P
     for _ in range(2):
         with Ledger(tmp_path / "ledger.db") as ledger:
             assert len(ledger.answers(MODEL)) == 2
-            assert ledger.tables.contradictions(MODEL)["row"].tolist() == ["[2]"]
+            assert ledger.contradicted(MODEL) == {"[2]"}
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
 
 
@@ -235,29 +236,28 @@ def test_an_entry_that_was_cut_off_was_never_answered(tmp_path: Path) -> None:
     book.write(entry(2))
     [path] = tmp_path.iterdir()
     whole = path.read_bytes().rstrip(b"\0\n")
-    for end in range(whole.index(b"\n"), len(whole)):
+    for end in range(whole.index(b"\n") + 1, len(whole)):
         path.write_bytes(whole[:end])
         assert found(tmp_path / "j-") == [entry(1)]
 
 
 def test_a_journal_stays_small_and_is_private(tmp_path: Path) -> None:
     book = journal(tmp_path / "j-")
-    book.reserve(10 * ALLOCATED)
+    book.open()
     [path] = tmp_path.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert path.stat().st_size >= 10 * ALLOCATED
     for i in range(300):
         one = entry(*range(i, i + 20))
         book.write(one)
         book.done(one)
-        assert path.stat().st_size <= 10 * ALLOCATED if i == 0 else path.stat().st_size == ALLOCATED
+        assert path.stat().st_size == ALLOCATED
     book.close()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_journal_that_is_forgotten_is_removed_unless_it_holds_an_answer(tmp_path: Path) -> None:
     book = journal(tmp_path / "j-")
-    book.reserve(1)
+    book.open()
     del book
     assert list(tmp_path.iterdir()) == []
     book = journal(tmp_path / "j-")
@@ -314,17 +314,6 @@ def test_without_room_for_answers_nothing_is_claimed(monkeypatch: pytest.MonkeyP
         assert list((tmp_path / "folder").iterdir()) == []
 
 
-def test_the_state_folder_is_where_the_user_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACEX_STATE", "/a")
-    monkeypatch.setenv("XDG_STATE_HOME", "/b")
-    monkeypatch.setenv("HOME", "/c")
-    assert state_folder() == Path("/a")
-    monkeypatch.delenv("ACEX_STATE")
-    assert state_folder() == Path("/b/acex")
-    monkeypatch.delenv("XDG_STATE_HOME")
-    assert state_folder() == Path("/c/.local/state/acex")
-
-
 def test_threads_that_record_at_once_each_find_their_answers(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
         threads = [
@@ -338,6 +327,56 @@ def test_threads_that_record_at_once_each_find_their_answers(tmp_path: Path) -> 
         assert {answer.row: answer.label for answer in ledger.answers(MODEL)} == {f"[{n}]": n // 10 for n in range(40)}
         other = journal(ledger._journal.prefix, ledger._journal._ledger)
         assert [entries for _, entries in other.others()] == [[]]
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "device"])
+def test_what_only_has_the_name_of_a_journal_is_ignored(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db-answers-0123456789abcdef"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    with Ledger(tmp_path / "ledger.db") as ledger:  # opening a FIFO would wait for a writer
+        assert states(ledger, 1) == ["mine"]
+        ledger.record(MODEL, rows(1), ["good"])
+    assert check(tmp_path / "ledger.db") == []
+    assert path.is_symlink() or path.exists()
+
+
+GOOD = {"ledger": "l", "model": MODEL, "rows": ["[1]"], "labels": ["good"], "scores": None, "recorded_by": "me"}
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"rows": 7},
+    {"rows": [7]},
+    {"rows": ["\ud800"]},
+    {"labels": [None]},
+    {"labels": [float("nan")]},
+    {"labels": []},
+    {"scores": [[1]]},
+    {"used": "much"},
+    {"used": "NaN"},
+    {"model": None},
+    {"ledger": ["l"]},
+    {"more": 1},
+]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"\xff\xfe\x80", b"[" * 5000, b"[]", b"7", *(json.dumps({**GOOD, **change}).encode() for change in CHANGES)],
+)
+def test_a_line_that_is_not_an_entry_is_reported_and_stays(line: bytes, tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        good = json.dumps({**GOOD, "ledger": ledger._journal._ledger}).encode()
+        line = line.replace(b'"ledger": "l"', f'"ledger": "{ledger._journal._ledger}"'.encode())
+    path = tmp_path / "ledger.db-answers-0123456789abcdef"
+    path.write_bytes(line + b"\n" + good + b"\n")
+    with pytest.warns(UserWarning, match=path.name), Ledger(tmp_path / "ledger.db") as ledger:
+        assert states(ledger, 1, 2) == ["answered", "mine"]
+    assert path.exists()
 
 
 # -- kills -----------------------------------------------------------------------------------------------------

@@ -127,8 +127,7 @@ def test_what_is_old_enough_goes_with_rows_without_an_explanation(address: str) 
 
 def test_rows_in_flight_are_not_taken_out(address: str) -> None:
     with Ledger(address) as ledger:
-        ledger.begin("e", "m", factual={}, settings={})
-        ledger.name("e", ["ann"])
+        ledger.begin("e", "m", factual={}, settings={}, names=["ann"])
         ledger.claim("m", [Question("[1]", position=0)], explanation="e")
         with pytest.raises(ValueError, match="1 of these rows wait for an answer"):
             purge(ledger, named=["ann"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acex.ledger.journal import Journal
+from acex.ledger.owner import create_locked, has_locked
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, processes, questions, rows
 
@@ -30,7 +30,7 @@ def test_the_claims_of_a_killed_process_are_free_at_once(address: str) -> None:
     with Ledger(address, lease=1e6) as ledger:
         assert ledger.claim(MODEL, questions(1))[0].state == "in_flight"
         os.kill(child.pid, signal.SIGKILL)  # a zombie until `join`
-        assert ledger.wait(MODEL, rows(1), timeout=60)
+        assert ledger.wait(MODEL, rows(1))
         assert ledger.claim(MODEL, questions(1))[0].state == "mine"
     child.join()
 
@@ -42,7 +42,7 @@ def test_a_forked_child_that_outlives_its_parent_does_not_hold_its_claims(addres
     child.join(60)
     assert claimed.is_set() and child.exitcode == -signal.SIGKILL
     with Ledger(address, lease=1e6) as ledger:
-        assert ledger.wait(MODEL, rows(1), timeout=60)
+        assert ledger.wait(MODEL, rows(1))
         assert ledger.claim(MODEL, questions(1))[0].state == "mine"
 
 
@@ -67,13 +67,11 @@ def test_several_ledgers_of_one_process_are_different_owners(address: str) -> No
 
 
 def test_an_owner_without_a_file_is_dead(tmp_path: Path) -> None:
-    journal, other = Journal(tmp_path / "o-", "id"), Journal(tmp_path / "o-", "id")
-    journal.reserve(16)
-    owner = str(journal.owner)
-    assert other.is_alive(owner)
-    assert not other.is_alive("0123456789abcdef")
-    journal.close()
-    assert not other.is_alive(owner)
+    owner, file = create_locked(tmp_path / "o-")
+    assert has_locked(tmp_path / f"o-{owner}")
+    assert not has_locked(tmp_path / "o-0123456789abcdef")
+    file.close()
+    assert not has_locked(tmp_path / f"o-{owner}")
 
 
 def test_owners_that_an_older_acex_wrote_are_dead(address: str) -> None:
@@ -82,7 +80,7 @@ def test_owners_that_an_older_acex_wrote_are_dead(address: str) -> None:
         for older in ("host pid 1 0a1b2c3d.4026531836 token started 77", "host pid 1 machine token"):
             with ledger.database.write() as connection:
                 connection.exec_driver_sql(f"UPDATE queries SET claimed_by = '{older}', lease_ends = 1e12")
-            assert ledger.free(MODEL, rows(1)) == set()
+            assert ledger.in_flight(MODEL, rows(1)) == {}
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0])

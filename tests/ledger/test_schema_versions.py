@@ -165,7 +165,7 @@ def test_an_older_ledger_on_any_database_becomes_one_with_names(version: int, ki
             assert columns(ledger) == new and check(ledger.database.address) == []
             assert ledger.answers(MODEL) == answers and ledger.explanation("e").seen_at_end == 2
             assert ledger.explanation("e").names == ()
-            ledger.name("e", ["ann"])
+            ledger.begin("e", MODEL, factual={}, settings={}, names=["ann"])
             assert ledger.explanation("e").names == ("ann",)
             assert purge(ledger, named=["ann"]).rows == 2 and ledger.answers(MODEL) == []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Any
 import pytest
 from joblib import Parallel, delayed
 
-from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger import MemoryLedger, Question
+from acex.errors import BudgetSpent
+from acex.ledger import Question
 from acex.ledger.sql import Ledger
-from ledgers import MODEL, Bill, ask, ask_all, postgres, processes, questions, rows, run, true_label
+from ledgers import MODEL, Bill, ask, ask_all, in_a_fork, postgres, processes, questions, rows, run, true_label
 
 EIGHT = 8
 
@@ -102,40 +101,16 @@ def test_a_ledger_goes_to_joblib_workers(address: str) -> None:
         assert Counter(found) == {"mine": 3, "in_flight": 3}
 
 
-def in_a_fork(action: Any) -> int:
-    """The exit code of a forked child that only does this."""
-    child = os.fork()
-    if child == 0:
-        try:
-            action()
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 def test_a_fork_has_connections_of_its_own(address: str) -> None:
     with Ledger(address) as ledger:
         ledger.claim(MODEL, questions(1))  # there is an open connection now
-        owner, pool = ledger._journal.owner, ledger.database._engine.pool
+        owner = ledger._journal.owner
 
         def child() -> None:
             ledger.record(MODEL, rows(1), ["good"])
             assert ledger._journal.owner != owner
-            assert ledger.database._engine.pool is not pool
 
         assert in_a_fork(child) == 0
         assert ledger.known(MODEL, rows(1))["[1]"].label == "good"
         ledger.record(MODEL, rows(2), ["bad"])  # the parent's connection still works
         assert ledger.account(MODEL).last_sequence == 2
-
-
-def test_a_ledger_in_memory_says_that_a_fork_has_lost_it() -> None:
-    ledger = MemoryLedger()
-
-    def child() -> None:
-        with pytest.raises(LedgerFailed, match="memory belongs to the process"):
-            ledger.claim(MODEL, questions(1))
-
-    assert in_a_fork(child) == 0
-    assert [c.state for c in ledger.claim(MODEL, questions(1))] == ["mine"]

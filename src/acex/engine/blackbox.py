@@ -68,7 +68,9 @@ class BlackBox:
     @property
     def paid(self) -> int:
         """How many rows were sent; for an explanation, by all runs of it together."""
-        return self.n_queries if self.explanation is None else self.ledger.paid(self.explanation)
+        if self.explanation is None:
+            return self.n_queries
+        return sum(ask.paid for ask in self.ledger.asks(self.explanation))
 
     @property
     def remaining(self) -> int:
@@ -77,7 +79,8 @@ class BlackBox:
 
     def affordable(self, keys: Sequence[str]) -> int:
         """How many of these rows, from the first on, may be asked: those already paid for cost nothing."""
-        free = self.ledger.free(self.model_id, keys)
+        # In this order: a row that is answered between the two is in both.
+        free = {*self.ledger.in_flight(self.model_id, keys), *self.ledger.known(self.model_id, keys)}
         left = self.remaining
         for i, key in enumerate(keys):
             if key in free:

@@ -81,6 +81,7 @@ class Session:
         self._round: _Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
         self._asked: list[str] = []  # the canonical row of each step
+        self._names: tuple[str, ...] = ()  # what the factual is called
 
     @property
     def problem(self) -> Problem:
@@ -94,9 +95,8 @@ class Session:
 
     def begin(self, names: Sequence[str] = ()) -> None:
         """Record the explanation in its ledger, with the names of its row, before anything is sent for it."""
-        past = self._past
-        if names and past.is_recorded:
-            self.box.ledger.name(self.identity, names)
+        self._names = tuple(names)
+        _ = self._past
 
     @cached_property
     def _past(self) -> _Past:
@@ -114,6 +114,7 @@ class Session:
             factual=plan.factual,
             settings={**plan.settings, **self._metadata, **form},
             space=plan.described_space(),
+            names=self._names,
         )
         return _Past(self.box, asks)
 
@@ -552,7 +553,7 @@ def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tupl
     times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     text = (
         f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
-        f"first one stands; see BaseLedger.contradictions."
+        f"first one stands; see Ledger.contradicted."
     )
     return (Remark("contradiction", text, is_warning=True),)
 

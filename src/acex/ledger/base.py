@@ -33,21 +33,23 @@ The key of a model is its name, or name@version (`model_key`). The key of a row 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from acex.errors import BudgetSpent
-from acex.ledger.row_keys import PlainLabel, Scores, label_text
+from acex.ledger.row_keys import PlainLabel, Scores, now_text, plain_label
 from acex.values import is_count, is_finite, listed
 
 State: TypeAlias = Literal["mine", "answered", "in_flight"]
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.25  # seconds between two looks for an answer of someone else
+CHUNK = 10_000  # rows that are imported in one transaction
 LARGEST = 2**63 - 1  # the largest integer that a database stores
 
 
@@ -78,6 +80,17 @@ class Question:
     position: int | None = None
     seen: int | None = None
     note: Any = None
+
+
+class Entry(NamedTuple):
+    """Answers of a model that arrived together."""
+
+    model: str
+    rows: Sequence[str]
+    labels: Sequence[PlainLabel]
+    scores: Sequence[Scores | None] | None
+    recorded_by: str
+    used: str | None = None  # money, a decimal; None: all that was reserved
 
 
 class Claim(NamedTuple):
@@ -171,45 +184,47 @@ class Account:
             )
         return replace(self, n_charged=self.n_charged + rows, money_used=used)
 
-    def with_money_freed(self, money: Decimal) -> Account:
-        """The account when this much of what was reserved was not spent."""
-        return replace(self, money_used=self.money_used - money)
 
-    def with_features(self, features: Sequence[str] | None, description: str) -> Account:
-        """The account with these features.
+@dataclass
+class RowState:
+    """What a ledger knows about a row of a model."""
 
-        Raises:
-            ValueError: it has others, so that equal rows would not mean the same.
-        """
-        wanted = self.features if features is None else tuple(map(str, features))
-        if self.features not in (None, wanted):
-            raise ValueError(
-                f"Model {self.id!r} has the features {list(self.features or ())}, not {list(wanted or ())}. Use the "
-                f"same columns in the same order, or another name or version of the model."
-            )
-        return replace(self, features=wanted, description=description or self.description)
+    answers: list[Answer] = field(default_factory=list)  # in order
+    attempts: int = 0  # how often it was sent, or may have been; 0: imported or released
+    claimed_by: str | None = None
+    claimed_at: str | None = None
+    lease_ends: float | None = None  # on the ledger's clock; None: no lease
+    reserved: Decimal = Decimal(0)  # money, until the answer is recorded
+    explanation_id: str | None = None  # on whose behalf it was last claimed
+    purpose: str = "asked"
 
-    def with_budget(self, rows: int | None, money: float | None, price_per_row: float | None) -> Account:
-        """The account with another budget; see `BaseLedger.budget`."""
-        if price_per_row is not None and not (is_finite(price_per_row) and price_per_row > 0):
-            raise ValueError(f"price_per_row must be a positive number, got {price_per_row!r}.")
-        if (rows is None) == (money is None):
-            raise ValueError(f"budget takes rows or money, one of them; got rows={rows!r}, money={money!r}.")
-        if rows is not None and not (is_count(rows, least=0) and rows <= LARGEST):
-            raise ValueError(f"rows must be a whole number from 0 to {LARGEST:.1g}, got {rows!r}.")
-        if money is not None and not (is_finite(money) and money >= 0):
-            raise ValueError(f"money must be a number, 0 or more, got {money!r}.")
-        price = self.price_per_row if price_per_row is None else float(price_per_row)
-        if money is None:
-            return replace(self, row_budget=None if rows is None else int(rows), price_per_row=price)
-        # Decimals as people write them: 0.3 buys three rows at 0.1, which is false for binary fractions.
-        total = Decimal(str(money))
-        if price is None:
-            return replace(self, money_budget=total)
-        each = Decimal(str(price))
-        if total > LARGEST * each:
-            raise ValueError(f"{money!r} at {price!r} a row buys more than {LARGEST:.1g} rows: that is no limit.")
-        return replace(self, row_budget=int(total // each), price_per_row=price)
+
+class OpenModel(ABC):
+    """A model in a transaction: its account and rows. Changes are stored when the transaction ends."""
+
+    account: Account
+    rows: dict[str, RowState]  # by canonical text: at least those that the transaction was opened for, if known
+
+    @property
+    @abstractmethod
+    def now(self) -> float:
+        """Seconds on the clock of leases."""
+
+    @abstractmethod
+    def append(self, answers: Sequence[Answer], recorded_by: str) -> None:
+        """Add the next answers of the model."""
+
+    @abstractmethod
+    def contradict(self, row: str, label: PlainLabel, recorded_by: str) -> None:
+        """Store a label that differs from the recorded one."""
+
+    # Explanations are not stored in memory.
+
+    def store_questions(self, questions: Sequence[Question], explanation: str, mine: set[str]) -> None:  # noqa: B027
+        """Store the questions of an explanation; each row that is mine is paid for once."""
+
+    def unpay(self, row: str) -> None:  # noqa: B027
+        """Take back that an explanation has paid for this row."""
 
 
 def model_key(name: str, version: str | None = None) -> str:
@@ -225,42 +240,10 @@ def answer_seen(answers: Sequence[Answer], seen: int | None) -> Answer | None:
     return before[-1] if before else answers[0]
 
 
-def claim_states(rows: Sequence[str], answered: Set[str], in_flight: Set[str], most: int | None) -> list[State]:
-    """The state of each claimed row; one that occurs twice is mine once.
-
-    Raises:
-        BudgetSpent: more than `most` rows would be mine.
-    """
-    mine: set[str] = set()
-    states: list[State] = []
-    for row in rows:
-        states.append("answered" if row in answered else "in_flight" if row in mine or row in in_flight else "mine")
-        if states[-1] == "mine":
-            mine.add(row)
-    if most is not None and len(mine) > most:
-        raise BudgetSpent(f"{len(mine)} rows to ask, but only {most} more may be sent.")
-    return states
-
-
-def refuse_new_labels(model: str, labels: Sequence[PlainLabel], known: Sequence[PlainLabel]) -> None:
-    """Raise if the model cannot have given one of these labels.
-
-    A second label of the same kind after the first is accepted, and any number after a number with a fraction.
-    """
-
-    def kind(label: PlainLabel) -> type:
-        return float if isinstance(label, int) and not isinstance(label, bool) else type(label)
-
-    known = list({label_text(label): label for label in known}.values())
-    for label in labels:
-        alike = [other for other in known if kind(other) is kind(label)]
-        is_measured = any(isinstance(other, float) and other % 1 for other in alike)
-        if not (label in known or is_measured or len(known) == len(alike) <= 1):
-            raise ValueError(
-                f"{label!r} is not a label that model {model!r} has given so far; these are "
-                f"{listed(sorted(known, key=str))}. Nothing was imported. To accept it, pass new_labels=True "
-                f"(--new-labels)."
-            )
+def is_other_thread(claimed_by: str) -> bool:
+    """Does another thread of this process, whose id is the last word, still live? One that claims is not asking."""
+    others = (thread.ident for thread in threading.enumerate() if thread is not threading.current_thread())
+    return claimed_by.split()[-1] in map(str, others)
 
 
 class BaseLedger(ABC):
@@ -280,15 +263,28 @@ class BaseLedger(ABC):
     def close(self) -> None:
         """Close files and connections. Every other call has stored its result when it returns."""
 
+    # -- storage -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _open(
+        self, model: str, rows: Sequence[str] | None = (), *, writes: bool = True
+    ) -> AbstractContextManager[OpenModel]:
+        """A transaction on a model with these rows; None: with all that are claimed."""
+
+    @abstractmethod
+    def _me(self) -> str:
+        """Who claims here: this thread of this process."""
+
+    @abstractmethod
+    def _is_alive(self, claimed_by: str) -> bool:
+        """Is the claimant alive, and another thread than this one?"""
+
     # -- models and budgets --------------------------------------------------------------------------------------
 
-    @abstractmethod
     def account(self, model: str) -> Account:
         """What is known about a model; an empty account for an unknown one."""
-
-    @abstractmethod
-    def update(self, model: str, change: Callable[[Account], Account]) -> None:
-        """Replace the account of a model; no one else changes it meanwhile."""
+        with self._open(model, writes=False) as found:
+            return found.account
 
     def register(
         self, name: str, *, version: str | None = None, description: str = "", features: Sequence[str] | None = None
@@ -299,7 +295,21 @@ class BaseLedger(ABC):
             ValueError: the model is known with other features.
         """
         key = model_key(name, version)
-        self.update(key, lambda a: replace(a.with_features(features, description), name=name, version=version))
+        wanted = None if features is None else tuple(map(str, features))
+        with self._open(key) as found:
+            known = found.account
+            if None not in (known.features, wanted) and known.features != wanted:  # equal rows would not mean the same
+                raise ValueError(
+                    f"Model {key!r} has the features {list(known.features or ())}, not {list(wanted or ())}. Use the "
+                    f"same columns in the same order, or another name or version of the model."
+                )
+            found.account = replace(
+                known,
+                name=name,
+                version=version,
+                features=wanted or known.features,
+                description=description or known.description,
+            )
         return key
 
     def budget(
@@ -310,7 +320,24 @@ class BaseLedger(ABC):
         What was sent before counts. The last call applies. With a price per row, money is converted to rows. Without
         one, claims must name the most that a row may cost.
         """
-        self.update(model, lambda account: account.with_budget(rows, money, price_per_row))
+        if price_per_row is not None and not (is_finite(price_per_row) and price_per_row > 0):
+            raise ValueError(f"price_per_row must be a positive number, got {price_per_row!r}.")
+        if (rows is None) == (money is None):
+            raise ValueError(f"budget takes rows or money, one of them; got rows={rows!r}, money={money!r}.")
+        if rows is not None and not is_count(rows, least=0):
+            raise ValueError(f"rows must be a whole number, 0 or more, got {rows!r}.")
+        if money is not None and not (is_finite(money) and money >= 0):
+            raise ValueError(f"money must be a number, 0 or more, got {money!r}.")
+        with self._open(model) as found:
+            price = found.account.price_per_row if price_per_row is None else float(price_per_row)
+            if money is not None and price is None:
+                found.account = replace(found.account, money_budget=Decimal(str(money)))
+                return
+            # Decimals as people write them: 0.3 buys three rows at 0.1, which is false for binary fractions.
+            limit = int(Decimal(str(money)) / Decimal(str(price))) if rows is None else int(rows)
+            if limit > LARGEST:
+                raise ValueError(f"the budget is more than {LARGEST:.1g} rows, which is no limit.")
+            found.account = replace(found.account, row_budget=limit, price_per_row=price)
 
     def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
         """Count rows that are about to be sent again, as an audit does; a negative number gives them back.
@@ -320,11 +347,11 @@ class BaseLedger(ABC):
         Raises:
             BudgetSpent: they are more than the budget allows; nothing was counted.
         """
-        self.update(model, lambda account: account.charged(rows, price))
+        with self._open(model) as found:
+            found.account = found.account.charged(rows, price)
 
     # -- claims --------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def claim(
         self,
         model: str,
@@ -349,12 +376,71 @@ class BaseLedger(ABC):
             OutOfStep: the explanation has asked another row at one of these positions.
             In both cases nothing was claimed.
         """
+        self._before_claim()
+        rows = [question.row for question in questions]
+        with self._open(model, rows) as found:
+            self._check_questions(found, questions, explanation)
+            known = {row: found.rows[row] for row in rows if row in found.rows}
+            in_flight = self._in_flight(found, known)
+            mine: dict[str, Question] = {}
+            states: list[State] = []  # a row that occurs twice is mine once
+            for question in questions:
+                row, is_new = question.row, question.row not in mine and question.row not in in_flight
+                is_answered = row in known and bool(known[row].answers)
+                states.append("answered" if is_answered else "mine" if is_new else "in_flight")
+                if states[-1] == "mine":
+                    mine[row] = question
+            if most is not None and len(mine) > most:
+                raise BudgetSpent(f"{len(mine)} rows to ask, but only {most} more may be sent.")
+            if mine:
+                found.account = found.account.charged(len(mine), price)
+                claimant, moment = holder or self._claimant(), now_text()
+                ends = None if holder is not None else found.now + self.lease
+            for row, question in mine.items():
+                state = known[row] = found.rows.setdefault(row, RowState())
+                state.attempts += 1
+                state.claimed_by, state.claimed_at, state.lease_ends = claimant, moment, ends
+                state.reserved, state.purpose, state.explanation_id = price or Decimal(0), question.purpose, explanation
+            if explanation is not None:
+                found.store_questions(questions, explanation, set(mine))
+        claims = []
+        for question, outcome in zip(questions, states, strict=True):
+            state = known[question.row]
+            held_by = None if outcome == "answered" else state.claimed_by
+            answer = answer_seen(state.answers, question.seen)
+            claims.append(Claim(question.row, outcome, answer, state.attempts, held_by))
+        return claims
+
+    def _before_claim(self) -> None:  # noqa: B027
+        """Store answers of this process that could not be stored before."""
+
+    def _check_questions(  # noqa: B027
+        self, found: OpenModel, questions: Sequence[Question], explanation: str | None
+    ) -> None:
+        """Refuse questions that do not fit their explanation, and look for answers that were left elsewhere."""
+
+    def _claimant(self) -> str:
+        """Who claims here, from now on visible to others as alive."""
+        return self._me()
+
+    def _in_flight(self, found: OpenModel, rows: Mapping[str, RowState]) -> set[str]:
+        """The rows whose answer is still to be expected from the one who claimed them."""
+        is_alive: dict[str, bool] = {}
+        out = set()
+        for row, state in rows.items():
+            if state.answers or state.claimed_by is None:
+                continue
+            ends, claimed_by = state.lease_ends, state.claimed_by
+            if ends is not None and claimed_by not in is_alive:
+                is_alive[claimed_by] = self._is_alive(claimed_by)
+            if ends is None or (ends > found.now and is_alive[claimed_by]):
+                out.add(row)
+        return out
 
     @abstractmethod
     def holding(self, model: str, rows: Sequence[str]) -> AbstractContextManager[None]:
         """Renew my claims of these rows for as long as the block runs."""
 
-    @abstractmethod
     def record(
         self,
         model: str,
@@ -376,48 +462,88 @@ class BaseLedger(ABC):
                 before it claims anything else, or the ledger does when it is next opened.
             TypeError: a label is not text, a finite number or a truth value.
         """
+        if not len(rows) == len(labels) == len(rows if scores is None else scores):
+            raise ValueError(f"expected a label for each of {len(rows)} rows, got {len(labels)}.")
+        plain = [plain_label(label) for label in labels]
+        return self._store(Entry(model, rows, plain, scores, self._me(), None if used is None else str(used)))
 
-    @abstractmethod
+    def _store(self, entry: Entry) -> list[Answer]:
+        """The answers that are valid now, one a row."""
+        with self._open(entry.model, entry.rows) as found:
+            self._add(found, entry)
+            return [found.rows[row].answers[-1] for row in entry.rows]
+
+    def _add(self, found: OpenModel, entry: Entry, purpose: str = "asked") -> int:
+        """How many of these answers were new; adding the same ones again changes nothing."""
+        new: dict[str, Answer] = {}
+        reserved, last = Decimal(0), found.account.last_sequence
+        for row, label, given in zip(entry.rows, entry.labels, entry.scores or [None] * len(entry.rows), strict=True):
+            state = found.rows.setdefault(row, RowState(purpose=purpose))
+            known = state.answers[-1] if state.answers else new.get(row)
+            if known is None:
+                new[row] = Answer(row, label, given, last + len(new) + 1)
+                reserved += state.reserved
+            elif known.label != label:  # 1 and 1.0 are equal
+                found.contradict(row, label, entry.recorded_by)
+        if new:
+            found.append(list(new.values()), entry.recorded_by)
+            for row in new:
+                found.rows[row].reserved = Decimal(0)
+            freed = Decimal(0) if entry.used is None else reserved - Decimal(entry.used)
+            found.account = replace(found.account, money_used=found.account.money_used - freed)
+        return len(new)
+
     def release(self, model: str, rows: Sequence[str]) -> int:
         """How many of my claims were given back, for requests that certainly cost nothing; budgets have them again."""
+        with self._open(model, rows) as found:
+            known = {row: found.rows[row] for row in rows if row in found.rows}
+            own = {row: state for row, state in known.items() if not state.answers and state.claimed_by == self._me()}
+            for row, state in own.items():
+                account = found.account.charged(-1)
+                found.account = replace(account, money_used=account.money_used - state.reserved)
+                found.unpay(row)
+                state.attempts -= 1
+                state.claimed_by, state.lease_ends, state.reserved = None, None, Decimal(0)
+            return len(own)
 
-    @abstractmethod
     def abandon(self, model: str, rows: Sequence[str] | None = None) -> int:
         """How many claims were ended without an answer: the next to want such a row asks it again.
 
         For requests that failed after they may have been charged. They stay counted, and a late answer is recorded.
         All claims of the model by default.
         """
+        with self._open(model, rows) as found:
+            known = [found.rows[row] for row in (found.rows if rows is None else rows) if row in found.rows]
+            claimed = [state for state in known if not state.answers and state.claimed_by is not None]
+            for state in claimed:
+                state.claimed_by = state.lease_ends = None
+            return len(claimed)
 
-    @abstractmethod
     def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:
         """The rows that someone else is asking, each with whether its claim has a lease."""
+        with self._open(model, rows, writes=False) as found:
+            waiting = self._in_flight(found, {row: found.rows[row] for row in rows if row in found.rows})
+            return {row: found.rows[row].lease_ends is not None for row in waiting}
 
-    def wait(self, model: str, rows: Sequence[str], *, timeout: float | None = None) -> bool:
+    def wait(self, model: str, rows: Sequence[str]) -> bool:
         """True as soon as none of the rows is in flight: each is answered, or may be claimed.
 
-        False after `timeout` seconds. The default waits for as long as claims are renewed, and one lease for claims
-        that have none.
+        Waits for as long as claims are renewed. False after one lease if a claim has no lease.
         """
-        ends = time.monotonic() + (self.lease if timeout is None else timeout)
-        pause = SHORTEST_PAUSE
+        ends, pause = time.monotonic() + (0 if self.is_memory else self.lease), SHORTEST_PAUSE
         while waiting := self.in_flight(model, rows):
-            if (timeout is not None or not all(waiting.values())) and time.monotonic() >= ends:
+            if not all(waiting.values()) and time.monotonic() >= ends:
                 return False
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
         return True
 
-    def free(self, model: str, rows: Sequence[str]) -> set[str]:
-        """The rows that cost nothing to claim: answered, or in flight."""
-        # In this order: a row that is answered between the two is in both.
-        return {*self.in_flight(model, rows), *self.known(model, rows)}
-
     # -- answers -------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def known(self, model: str, rows: Sequence[str]) -> dict[str, Answer]:
         """The newest answers to these rows, by row."""
+        with self._open(model, rows, writes=False) as found:
+            return {row: s.answers[-1] for row in rows if (s := found.rows.get(row)) is not None and s.answers}
 
     @abstractmethod
     def answers(
@@ -431,26 +557,52 @@ class BaseLedger(ABC):
             newest: at most this many, the latest; the time does not grow with the ledger.
         """
 
-    @abstractmethod
     def import_answers(
         self, model: str, rows: Sequence[str], labels: Sequence[Any], *, new_labels: bool = False
     ) -> int:
         """How many rows were new, of answers that the model gave elsewhere. They cost nothing.
 
         Args:
-            new_labels: also accept labels that the model has not given so far.
+            new_labels: also accept labels that the model has not given so far, once it has given two.
 
         Raises:
             ValueError: there are such labels. Nothing was imported.
         """
+        plain = [plain_label(label) for label in labels]
+        if not new_labels:
+            known = self._labels(model)
+            measures = any(isinstance(label, float) and label % 1 for label in known)  # then any number may come
+            for label in dict.fromkeys(plain) if len(known) > 1 else ():
+                if label not in known and not (measures and isinstance(label, int | float)):
+                    raise ValueError(
+                        f"{label!r} is not a label that model {model!r} has given so far; these are {listed(known)}. "
+                        f"Nothing was imported. To accept it, pass new_labels=True (--new-labels)."
+                    )
+        n_new = 0
+        for start in range(0, len(rows), CHUNK):
+            some = rows[start : start + CHUNK]
+            with self._open(model, some) as found:
+                entry = Entry(model, some, plain[start : start + CHUNK], None, self._me())
+                n_new += self._add(found, entry, purpose="imported")
+        return n_new
 
     @abstractmethod
+    def _labels(self, model: str) -> Sequence[PlainLabel]:
+        """The labels that the model has given, each once."""
+
     def correct(self, model: str, row: str, label: Any, *, scores: Scores | None = None) -> Answer:
         """A new answer to a row that has one. Questions that saw the old answer see it again when replayed.
 
         Raises:
             ValueError: the row has no answer.
         """
+        value = plain_label(label)
+        with self._open(model, [row]) as found:
+            if row not in found.rows or not found.rows[row].answers:
+                raise ValueError(f"Row {row} of model {model!r} has no answer to correct.")
+            answer = Answer(row, value, scores, found.account.last_sequence + 1)
+            found.append([answer], self._me())
+            return answer
 
     @abstractmethod
     def contradicted(self, model: str) -> set[str]:
@@ -466,11 +618,13 @@ class BaseLedger(ABC):
         factual: Mapping[str, Any],
         settings: Mapping[str, Any],
         space: Mapping[str, Any] | None = None,
+        names: Iterable[str] = (),
     ) -> list[Ask]:
         """What this explanation has asked so far; empty if it is new. See `asks`.
 
         Args:
             space: what the rows hold, in plain values; stored once for all explanations that share it.
+            names: what the explained row is called, such as the number of an applicant; known names stay.
         """
         raise NotImplementedError
 
@@ -482,16 +636,8 @@ class BaseLedger(ABC):
         """
         raise NotImplementedError
 
-    def name(self, explanation: str, row_names: Iterable[str]) -> None:
-        """Store what the row of an explanation is called, such as the number of an applicant; known names stay."""
-        raise NotImplementedError
-
     def asks(self, explanation: str) -> list[Ask]:
         """The questions of an explanation in order, with the answers there are."""
-        raise NotImplementedError
-
-    def paid(self, explanation: str) -> int:
-        """How many rows all runs of an explanation have paid for."""
         raise NotImplementedError
 
     def finish(

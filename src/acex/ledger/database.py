@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, func, make_url, select
+from sqlalchemy import URL, Connection, Engine, NullPool, Table, create_engine, event, func, make_url, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from acex.errors import LedgerFailed
-from acex.ledger.journal import Journal, state_folder
-from acex.ledger.owner import AdvisoryLock, forkable
+from acex.ledger.journal import Journal
+from acex.ledger.owner import forkable
 from acex.ledger.schema import identity, migrate, newest_version, version_of
 
 BUSY_SECONDS = 60.0  # how long to queue for SQLite's one writer; transactions here take milliseconds
@@ -46,8 +46,9 @@ class Database:
     def __init__(self, where: str | os.PathLike[str], *, checked: bool = True) -> None:
         self.url = as_url(where)
         self._engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
-        self._lock: AdvisoryLock | None = None
-        self._turn = threading.Lock()
+        # Connections by thread: none is shared, so that a thread can close its own after an interrupt.
+        self._idle: dict[int, Connection] = {}
+        self._in_use: dict[int, Any] = {}
         self._inherited: list[object] = []
         forkable.add(self)
         try:
@@ -82,7 +83,10 @@ class Database:
             ledger = connection.scalars(select(identity.c.id)).one()
         if self.path is not None:
             return Journal(Path(f"{self.path}-answers-"), ledger)
-        return Journal(state_folder() / f"{ledger}-", ledger, makes_folder=True)
+        folder = state_folder()
+        with suppress(OSError):  # a claim reports it
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Journal(folder / f"{ledger}-", ledger)
 
     # -- transactions --------------------------------------------------------------------------------------------
 
@@ -124,12 +128,10 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; the next use opens new ones."""
-        if self._lock is not None:
-            self._lock.close()
-        self._lock = None
-        self._engine.dispose()
+        while self._idle:
+            self._idle.popitem()[1].close()
 
-    # -- clock and owners ----------------------------------------------------------------------------------------
+    # -- clock ---------------------------------------------------------------------------------------------------
 
     def now(self, connection: Connection) -> float:
         """Seconds on the clock of leases, the same for every process that uses this database.
@@ -141,35 +143,60 @@ class Database:
             return time.monotonic()
         return float(connection.scalar(select(func.extract("epoch", func.clock_timestamp()))) or 0)
 
-    def hold(self, owner: str) -> None:
-        """Let others see that this owner lives, until `close` or the end of the process.
-
-        In SQLite the lock on the owner's file does that already.
-        """
-        if self.is_sqlite:
-            return
-        with self._turn, self._faults():  # the thread that renews claims may come at the same time
-            if not (self._lock and self._lock.owner == owner and self._lock.is_held()):
-                self._lock = AdvisoryLock(self._engine, owner)
-
     # -- inside --------------------------------------------------------------------------------------------------
 
     @contextmanager
     def _transaction(self, writes: bool) -> Iterator[Connection]:
-        with self._faults(), self._engine.connect() as plain:
-            connection = plain.execution_options(acex_writes=writes)
-            with connection.begin() as transaction:
-                yield connection
-                if not writes:
-                    transaction.rollback()
+        me = threading.get_ident()
+        with self._faults():
+            connection = self._connection(me).execution_options(acex_writes=writes)
+            raw = self._in_use[me]
+            try:
+                with connection.begin() as transaction:
+                    yield connection
+                    if not writes:
+                        transaction.rollback()
+                self._idle[me] = connection
+            finally:
+                # An interrupt may come at any point of SQLAlchemy. What it leaves open would keep others from writing.
+                if self._idle.get(me) is not connection:
+                    self._end(raw)
+                if self._in_use.get(me) is raw:
+                    del self._in_use[me]
+
+    def _connection(self, me: int) -> Connection:
+        """The connection of this thread, which is in use from now on."""
+        left = self._in_use.pop(me, None)
+        connection = self._idle.pop(me, None)
+        if left is not None:  # an interrupt came before the block of `with` began
+            left.rollback()
+            connection = None
+        if connection is not None and not self.is_sqlite and not self._is_connected(connection):
+            connection = None
+        if connection is None:
+            connection = self._engine.connect()
+            connection.detach()
+        self._in_use[me] = connection.connection.dbapi_connection
+        return connection
+
+    def _end(self, raw: Any) -> None:
+        """End a transaction, and close its connection."""
+        with suppress(self._engine.dialect.loaded_dbapi.Error):
+            raw.rollback()  # SQLite does not close a connection, and end its transaction, while a cursor is alive
+            raw.close()
+
+    def _is_connected(self, connection: Connection) -> bool:
+        """Does the server still serve it? It may have restarted since the last transaction."""
+        with suppress(SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error):
+            raw: Any = connection.connection.dbapi_connection
+            return self._engine.dialect.do_ping(raw)
+        return False
 
     def leave_to_parent(self) -> None:
         """In a forked process: open new connections. Those of the parent must not even be closed here."""
-        self._inherited += [self._engine.pool, self._lock]  # kept, since garbage collection would close connections
-        self._engine.dispose(close=False)
-        if self._lock is not None:
-            self._lock.leave_to_parent()
-        self._lock, self._turn = None, threading.Lock()
+        # Kept, since garbage collection would close them.
+        self._inherited += [self._idle, self._in_use]
+        self._idle, self._in_use = {}, {}
 
     def _prepare(self) -> None:
         with self.read() as connection:  # first, since the file may be read-only or of another program
@@ -232,9 +259,18 @@ def as_url(where: str | os.PathLike[str]) -> URL:
     raise ValueError(f"ledger: expected a path or a URL of sqlite or postgresql, got {url.drivername}.")
 
 
+def state_folder() -> Path:
+    """Where journals of servers are kept: `ACEX_STATE`, or a folder by the XDG rules."""
+    try:
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        return Path(os.environ.get("ACEX_STATE") or Path(base) / "acex")
+    except RuntimeError as error:
+        raise LedgerFailed(f"{error} Set ACEX_STATE to a folder for the journal.") from None
+
+
 def _sqlite_engine(url: URL) -> Engine:
-    # A thread that queues for the writer's turn holds a connection: there may be as many as there are threads.
-    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}, max_overflow=-1)
+    arguments = {"check_same_thread": False, "timeout": BUSY_SECONDS}
+    engine = create_engine(url, connect_args=arguments, poolclass=NullPool)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -242,9 +278,8 @@ def _sqlite_engine(url: URL) -> Engine:
 
 def _postgres_engine(url: URL) -> Engine:
     try:
-        # A server may restart between two questions, hence pre-ping. Each statement must see what was committed while
-        # it waited for a lock, whatever the server's default.
-        return create_engine(url, pool_pre_ping=True, isolation_level="READ COMMITTED")
+        # Each statement must see what was committed while it waited for a lock, whatever the server's default.
+        return create_engine(url, poolclass=NullPool, isolation_level="READ COMMITTED")
     except ModuleNotFoundError as error:
         raise ImportError(
             f"A ledger on PostgreSQL needs {error.name}: install it with pip install 'acex[postgres]'."

@@ -4,9 +4,8 @@ An answer that a kill, a full disk or a server restart keeps out of the database
 opened, or when the same row is claimed again. Each open ledger that claims rows has a journal: a file beside the SQLite
 file, or in the user's state folder for a server. It is locked, which shows that its owner lives.
 
-An entry is a line: CRC-32, space, JSON. Lines are written one after the other, and from the start again once all are in
-the database; a number that only rises tells old lines from new. Space is allocated before a row is sent, so that a disk
-that is full by then can still take the answer.
+An entry is a line of JSON. Once all are in the database they are overwritten with NUL bytes: a line with a NUL byte, or
+without an end, is no entry. Some space is allocated from the start, so that a full disk can still take an answer.
 """
 
 from __future__ import annotations
@@ -15,81 +14,55 @@ import glob
 import json
 import os
 import threading
-import uuid
+import warnings
 import weakref
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
 from io import FileIO
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from acex.errors import LedgerFailed
-from acex.ledger.owner import forkable, lock
-from acex.ledger.row_keys import PlainLabel, Scores
+from acex.ledger.base import Entry
+from acex.ledger.owner import create_locked, forkable, lock, open_regular
+from acex.ledger.row_keys import plain_label
 from acex.values import as_json
 
 ALLOCATED = 2**16  # bytes of an empty journal: enough for some hundred rows
 _flush = getattr(os, "fdatasync", os.fsync)
 
 
-class Entry(NamedTuple):
-    """Answers of a model that arrived together."""
-
-    model: str
-    rows: Sequence[str]
-    labels: Sequence[PlainLabel]
-    scores: Sequence[Scores | None] | None
-    told_by: str
-    used: str | None = None  # money, a decimal; None: all that was reserved
-
-
 class Journal:
-    """The journal of one open ledger.
+    """The journal of one open ledger: a file named `prefix` and the id of its owner, beside those of other owners."""
 
-    Args:
-        prefix: what the paths of all journals of a ledger begin with; the id of the owner follows.
-        ledger: the id of the ledger.
-        makes_folder: create the folder if it is missing. Not beside an SQLite file, which may have been deleted.
-    """
-
-    def __init__(self, prefix: Path, ledger: str, *, makes_folder: bool = False) -> None:
-        self.prefix, self._ledger, self._makes_folder = prefix, ledger, makes_folder
+    def __init__(self, prefix: Path, ledger: str) -> None:
+        self.prefix, self._ledger = prefix, ledger
         self._begin()
         forkable.add(self)
 
     def _begin(self) -> None:
         self.owner: str | None = None  # once the file exists
-        self._opened: FileIO | None = None
+        self._file: FileIO | None = None
         self._turn = threading.RLock()
-        self._end = self._number = 0  # where the next entry goes, and its number
+        self._end = 0  # where the next entry goes
         self.pending: list[Entry] = []  # not in the database yet
 
-    def reserve(self, size: int) -> None:
-        """Allocate this many bytes for answers.
-
-        Raises:
-            LedgerFailed: the disk is full, or the folder cannot be written.
-        """
-        try:
-            with self._file() as file:
-                missing = self._end + size - os.fstat(file.fileno()).st_size
-                if missing > 0:
-                    file.seek(0, os.SEEK_END)
-                    _write(file, bytes(missing))
-        except OSError as error:
-            raise LedgerFailed(
-                f"no space for a journal of answers, so nothing was asked ({error}). Free some space, or make the "
-                f"folder writable; for a ledger on a server ACEX_STATE can name another folder."
-            ) from error
+    def open(self) -> FileIO:
+        """The file, created and locked when it is first needed; OSError if the disk is full or cannot be written."""
+        with self._turn:
+            if self._file is None:
+                owner, file = create_locked(self.prefix)
+                self._closing = weakref.finalize(self, _close, file, Path(f"{self.prefix}{owner}"))
+                _write(file, bytes(ALLOCATED))
+                os.fsync(file.fileno())
+                self.owner, self._file = owner, file
+            return self._file
 
     def write(self, entry: Entry) -> None:
         """Keep an entry until `done`; on the disk when this returns, unless the disk fails."""
         self.pending.append(entry)  # before the disk: whatever interrupts the rest, this process knows the answer
-        with suppress(OSError), self._file() as file:  # if the disk fails, the database must take it
-            self._number += 1
-            body = json.dumps({"number": self._number, "ledger": self._ledger, **entry._asdict()}, default=as_json)
-            line = b"%08x %s\n" % (zlib.crc32(body.encode()), body.encode())
+        line = json.dumps({"ledger": self._ledger, **entry._asdict()}, default=as_json).encode() + b"\n"
+        with suppress(OSError), self._turn:  # if the disk fails, the database must take it
+            file = self.open()
             file.seek(self._end)
             _write(file, line)
             _flush(file.fileno())
@@ -97,78 +70,37 @@ class Journal:
 
     def done(self, entry: Entry) -> None:
         """Forget an entry that is in the database."""
-        with self._file() as file:
+        with self._turn:
             self.pending = [kept for kept in self.pending if kept is not entry]
-            if not self.pending and self._end:
-                file.seek(0)
-                _write(file, b"\0")  # need not reach the disk: recording an answer twice does no harm
+            if self._file is not None and not self.pending:
+                self._file.seek(0)
+                self._file.write(bytes(self._end))  # need not reach the disk: recording an answer twice does no harm
                 self._end = 0
-                if os.fstat(file.fileno()).st_size > ALLOCATED:
-                    file.truncate(ALLOCATED)
 
     def others(self) -> Iterator[tuple[Path, list[Entry]]]:
         """The journals of other owners, dead or alive, with their entries of this ledger."""
-        prefix = self.prefix
-        for path in prefix.parent.glob(f"{glob.escape(prefix.name)}*"):
-            if path.name != f"{prefix.name}{self.owner}":
-                yield path, [entry for ledger, entry in _entries(path) if ledger == self._ledger]
+        for path in self.prefix.parent.glob(f"{glob.escape(self.prefix.name)}*"):
+            if path.name != f"{self.prefix.name}{self.owner}":
+                yield path, [entry for ledger, entry in _entries(path) if entry and ledger == self._ledger]
 
     def remove(self, path: Path) -> None:
-        """Remove the journal of a dead owner, unless it has entries of another ledger."""
-        with suppress(OSError), path.open("r+b", buffering=0) as file:
+        """Remove the journal of a dead owner, unless it has something else than entries of this ledger."""
+        with suppress(OSError), open_regular(path, "r+") as file:
             if lock(file) and all(ledger == self._ledger for ledger, _ in _entries(path)):
                 path.unlink()
 
-    def is_alive(self, owner: str) -> bool:
-        """Does the owner of this journal live?"""
-        try:
-            with Path(f"{self.prefix}{owner}").open("r+b", buffering=0) as file:
-                return not lock(file)
-        except PermissionError:  # another user's: the lease decides
-            return True
-        except OSError:
-            return False
-
     def close(self) -> None:
         """Close the file; it stays if it has entries."""
-        if self._opened is not None:
+        if self._file is not None:
             self._closing()
-        self.owner = self._opened = None
+        self.owner = self._file = None
 
     def leave_to_parent(self) -> None:
         """In a forked process: entries and lock are the parent's, and the lock must not outlive it here."""
-        if self._opened is not None:
+        if self._file is not None:
             self._closing.detach()
-            self._opened.close()
+            self._file.close()
         self._begin()
-
-    @contextmanager
-    def _file(self) -> Iterator[FileIO]:
-        """The file, with no other thread writing to it meanwhile."""
-        with self._turn:
-            if self._opened is None:
-                self._open()
-            assert self._opened is not None
-            yield self._opened
-
-    def _open(self) -> None:
-        if self._makes_folder:
-            self.prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        while True:
-            owner = uuid.uuid4().hex[:16]
-            path = Path(f"{self.prefix}{owner}")
-            file = FileIO(path, "x+", opener=lambda name, flags: os.open(name, flags, 0o600))
-            if lock(file) and path.exists():  # no one else took it for one left behind
-                break
-            file.close()
-        self._closing = weakref.finalize(self, _close, file, path)
-        _write(file, bytes(ALLOCATED))
-        os.fsync(file.fileno())
-        with suppress(OSError):  # a folder cannot be opened everywhere
-            folder = os.open(path.parent, os.O_RDONLY)
-            os.fsync(folder)
-            os.close(folder)
-        self._opened, self.owner = file, owner
 
 
 def _close(file: FileIO, path: Path) -> None:
@@ -179,28 +111,27 @@ def _close(file: FileIO, path: Path) -> None:
     file.close()
 
 
-def state_folder() -> Path:
-    """Where journals of servers are kept: `ACEX_STATE`, or a folder by the XDG rules."""
+def _entries(path: Path) -> Iterator[tuple[str, Entry | None]]:
+    """The entries of a journal, each with the id of its ledger; None for a line that is not an entry."""
+    with suppress(OSError), open_regular(path, "r") as file:
+        for line in file.readall().split(b"\n")[:-1]:
+            if b"\0" not in line:
+                yield _parse(line, path)
+
+
+def _parse(line: bytes, path: Path) -> tuple[str, Entry | None]:
     try:
-        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-        return Path(os.environ.get("ACEX_STATE") or Path(base) / "acex")
-    except RuntimeError as error:
-        raise LedgerFailed(f"{error} Set ACEX_STATE to a folder for the journal.") from None
-
-
-def _entries(path: Path) -> Iterator[tuple[str, Entry]]:
-    """The complete entries of a journal, each with the id of its ledger."""
-    number = 0
-    with suppress(OSError):
-        for line in path.read_bytes().split(b"\n"):
-            checksum, _, body = line.partition(b" ")
-            entry: Any = json.loads(body) if checksum == b"%08x" % zlib.crc32(body) else {"number": 0}
-            if entry["number"] <= number:
-                return  # cut off, or written before
-            number = entry.pop("number")
-            if entry["scores"] is not None:
-                entry["scores"] = [s and [(label, p) for label, p in s] for s in entry["scores"]]
-            yield entry.pop("ledger"), Entry(**entry)
+        fields = json.loads(line)
+        ledger, entry = fields.pop("ledger"), Entry(**fields)
+        "".join([ledger, entry.model, entry.recorded_by, *entry.rows]).encode()
+        labels = [plain_label(label) for label in entry.labels]
+        scores = entry.scores and [s and [(plain_label(name), float(p)) for name, p in s] for s in entry.scores]
+        if not (len(entry.rows) == len(labels) == len(scores or labels) and Decimal(entry.used or 0).is_finite()):
+            raise ValueError(line)
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
+        warnings.warn(f"{path}: a line that is not an entry was ignored; the file stays as it is.", stacklevel=2)
+        return "", None
+    return ledger, entry._replace(labels=labels, scores=scores)
 
 
 def _write(file: FileIO, data: bytes) -> None:

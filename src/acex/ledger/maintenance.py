@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
 
 from acex.ledger.database import Database
+from acex.ledger.owner import has_locked
 from acex.ledger.row_keys import iso
 from acex.ledger.schema import (
     answers,
@@ -66,7 +67,13 @@ def purge(
         raise ValueError("purge: expected names of rows, or a time.")
     limit = "" if before is None else iso(before.astimezone(UTC))
     with ledger.database.write() as connection:
-        gone, in_use = _explanations_to_delete(connection, wanted, limit, model)
+        has_name = explanations.c.id.in_(select(names.c.explanation_id).where(names.c.name.in_(wanted)))
+        has_other = explanations.c.id.in_(select(names.c.explanation_id).where(names.c.name.not_in(wanted)))
+        is_old = func.coalesce(explanations.c.finished_at, explanations.c.started_at) < limit
+        chosen = select(explanations.c.id)
+        chosen = chosen if model is None else chosen.where(explanations.c.model_id == model)
+        gone = set(connection.scalars(chosen.where(is_old | (has_name & ~has_other))))
+        in_use = set(connection.scalars(chosen.where(~is_old, has_name, has_other)))
         of_gone: set[str] = set()
         of_kept: set[str] = set()
         for explanation, query in connection.execute(select(asks.c.explanation_id, asks.c.query_id)):
@@ -86,24 +93,6 @@ def purge(
     if not dry_run:
         ledger.database.compact()
     return Purged(len(gone), len(rows), len(of_gone & of_kept), len(in_use))
-
-
-def _explanations_to_delete(
-    connection: Connection, wanted: set[str], limit: str, model: str | None
-) -> tuple[set[str], set[str]]:
-    """The ids of explanations to delete, and of those that only lose a name."""
-    row_names: dict[str, set[str]] = {}
-    for line in connection.execute(select(names)):
-        row_names.setdefault(line.explanation_id, set()).add(line.name)
-    gone, in_use = set(), set()
-    chosen = select(explanations.c.id, func.coalesce(explanations.c.finished_at, explanations.c.started_at))
-    for key, moment in connection.execute(chosen if model is None else chosen.where(explanations.c.model_id == model)):
-        own = row_names.get(key, set())
-        if moment < limit or (own & wanted and own <= wanted):
-            gone.add(key)
-        elif own & wanted:
-            in_use.add(key)
-    return gone, in_use
 
 
 def _delete(connection: Connection, gone: set[str], rows: set[str], wanted: set[str]) -> None:
@@ -140,7 +129,7 @@ def check(where: str | os.PathLike[str]) -> list[str]:
             findings = [f"model {model!r}: the answer to {row} is missing" for model, row in connection.execute(lost)]
         journal = database.journal()
         for path, entries in journal.others():
-            if entries and not journal.is_alive(path.name.removeprefix(journal.prefix.name)):
+            if entries and not has_locked(path):
                 findings.append(f"{path.name}: answers of a process that died wait to be recorded; open the ledger.")
         return findings
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,6 +75,11 @@ def plain_label(label: Any) -> PlainLabel:
     """A label as the ledger gives it back: NumPy's types are gone."""
     value: PlainLabel = json.loads(label_text(label))
     return value
+
+
+def now_text() -> str:
+    """The time of day, in UTC."""
+    return iso(datetime.now(UTC))
 
 
 def iso(moment: datetime) -> str:

@@ -37,12 +37,6 @@ SELECT explanations.*,
   (SELECT coalesce(sum(paid), 0) FROM asks WHERE explanation_id = explanations.id) AS paid
 FROM explanations WHERE model_id = :model OR :model = '' ORDER BY started_at, id"""
 
-CONTRADICTIONS = """
-SELECT "row", answers.label, recorded_at AS answered_at, contradictions.label AS other_label, told_at, told_by
-FROM contradictions JOIN queries ON queries.id = contradictions.query_id
-  JOIN answers ON answers.query_id = queries.id AND answers.sequence = queries.sequence
-WHERE queries.model_id = :model ORDER BY contradictions.id"""
-
 
 class Tables:
     """Data frames of what a ledger holds; labels are as the model gave them, None where there is none."""
@@ -72,15 +66,11 @@ class Tables:
         frame["names"] = [", ".join(called.get_group(key)) if key in called.groups else "" for key in frame["id"]]
         return frame
 
-    def contradictions(self, model: str) -> pd.DataFrame:
-        """Rows to which the model gave another answer later: the recorded label, and the other."""
-        return self._frame(CONTRADICTIONS, model=model)
-
     def _frame(self, query: str, **values: Any) -> pd.DataFrame:
         with self._database.read() as connection:
             result = connection.execute(text(query), values)
             frame = pd.DataFrame(result.all(), columns=list(result.keys()))
-        for name in {"label", "other_label"} & set(frame.columns):
-            labels = [json.loads(label) if isinstance(label, str) else None for label in frame[name]]
-            frame[name] = pd.Series(labels, dtype=object, index=frame.index)
+        if "label" in frame:
+            labels = [json.loads(label) if isinstance(label, str) else None for label in frame["label"]]
+            frame["label"] = pd.Series(labels, dtype=object, index=frame.index)
         return frame
