@@ -443,4 +443,4 @@ def test_the_shell_keeps_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     gone = run(*command, "--missing", "keep", "--values", "c=missing", "--json")
     assert json.loads(gone.stdout)["counterfactuals"][0]["c"] is None
     assert "--missing keep" in run(*command, "--values", "c=missing").stderr
-    assert "--missing: expected drop or keep" in run(*command, "--missing", "fill").stderr
+    assert "'drop' or 'keep', got 'fill'" in run(*command, "--missing", "fill").stderr

@@ -186,7 +186,7 @@ class Categorical(Feature):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set(other=plain(self.other))
-        if isinstance(self.categories, str):
+        if isinstance(self.categories, str) or not isinstance(self.categories, Iterable):
             raise ValueError(f"{self.name!r}: expected a list of categories, got {self.categories!r}.")
         self._set(categories=tuple(plain(c) for c in self.categories))
         if not self.categories:
