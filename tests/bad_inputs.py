@@ -332,7 +332,7 @@ COMMANDS: list[tuple[tuple[str, ...], int, str]] = [
     (("batch", *DATA, *MODEL, "--where", "outcome == 'odd'"), 2, "no row of loans.csv"),
     (("explain", *DATA, *MODEL, "--x", "none.json"), 2, "none.json"),
     (("explain", *ROW, "--id-column", "ids"), 2, "--id-column: 'ids'"),
-    (("batch", "loans.csv", "--drop", "outcome", *MODEL, "--id-column", "job", "--where", "id < 110"), 2, "is repeated"),
+    (("batch", "loans.csv", "--drop", "outcome", *MODEL, "--id-column", "job", "--where", "id < 110"), 2, "repeated"),
     # what may change
     (("explain", *ROW, "--freeze", "incme"), 2, "Did you mean 'income'?"),
     (("explain", *ROW, "--freeze", ","), 2, "--freeze"),
