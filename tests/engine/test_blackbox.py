@@ -180,11 +180,11 @@ def test_labels_that_came_before_a_failure_are_kept() -> None:
     ("answer", "message"),
     [
         (["a"], "expected 2 labels, got 1"),
-        ([[0.2, 0.8], [0.6, 0.4]], r"an array of shape \(2, 2\): these look like probabilities"),
+        ([[0.2, 0.8], [0.6, 0.4]], r"an array of shape \(2, 2\), such as probabilities"),
         ([0.2, 0.8], "got 0.2, which is a score"),
         ([1.0, float("nan")], "got nan, which is not a label"),
         (pd.Series([True, None], dtype="boolean"), "got <NA>, which is not a label"),
-        ([[1], [1, 2]], "inhomogeneous"),
+        ([[1], [1, 2]], r"\[1\], which is not a label"),
         (None, "expected 2 labels, got None"),
     ],
 )

