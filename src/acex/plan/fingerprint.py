@@ -2,8 +2,8 @@
 
 It covers the code, and the values that the code uses: defaults, closure and globals. Plain values and functions count
 by their content, an object that can be called by its methods and attributes, what an installed library defines by its
-name. Anything else has no fingerprint, and the explanation cannot be resumed. A fingerprint need not be perfect: the session calls the
-function before it sends a row.
+name. Anything else has no fingerprint, and the explanation cannot be resumed. A fingerprint need not be perfect: the
+session calls the function before it sends a row.
 """
 
 from __future__ import annotations
@@ -72,10 +72,9 @@ def _parts(value: Any) -> list[Any] | None:
             (name, value.__globals__[name]) for name in sorted({*_globals_in(value.__code__)} & {*value.__globals__})
         ]
         return [value.__code__, value.__defaults__, value.__kwdefaults__, cells, used]
-    if isinstance(getattr(type(value), "__call__", None), FunctionType) and hasattr(value, "__dict__"):
-        own = vars(type(value)).items()
-        methods = [m for name, m in own if isinstance(m, FunctionType) and (name == "__call__" or name[:2] != "__")]
-        return [*methods, vars(value)]
+    methods = {name: m for name, m in vars(type(value)).items() if isinstance(m, FunctionType)}
+    if "__call__" in methods and hasattr(value, "__dict__"):
+        return [*(m for name, m in methods.items() if name == "__call__" or name[:2] != "__"), vars(value)]
     return None
 
 
