@@ -67,6 +67,7 @@ def load_explanation(ledger: BaseLedger, explanation: str) -> Explanation:
             *older,
             *_unfinished(record, result, len(everything) - len(asks)),
             *contradictions(ledger, record.model, [ask.row for ask in asks]),
+            *_corrections(ledger, record.model, asks),
         ),
         metadata=times | ({"id": ", ".join(called)} if called else {}),
     )
@@ -83,6 +84,16 @@ def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tupl
         f"first one stands; see BaseLedger.contradictions."
     )
     return (Remark("contradiction", text, is_warning=True),)
+
+
+def _corrections(ledger: BaseLedger, model: str, asks: Sequence[Ask]) -> tuple[Remark, ...]:
+    """A warning where labels that an explanation has used were corrected later."""
+    newest = ledger.known(model, [ask.row for ask in asks])
+    n = sum(ask.answer is not None and ask.answer.label != newest[ask.row].label for ask in asks)
+    if n == 0:
+        return ()
+    text = f"{n} of its labels {'was' if n == 1 else 'were'} corrected later; this explanation used the old ones."
+    return (Remark("corrected", text, is_warning=True),)
 
 
 def value_of(answer: Answer, target: Target) -> Label:
