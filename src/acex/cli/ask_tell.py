@@ -108,6 +108,8 @@ def _session(explainer: acex.Explainer, prepared: Prepared, book: acex.Ledger) -
         newest = book.known(session.plan.model_id, [ask.row for ask in asks])
         if not any(ask.answer is not None and ask.answer.label != newest[ask.row].label for ask in asks):
             session.box.budget = max(session.plan.budget - paid, 0)
+            if before:
+                say(f"labels were corrected; the search continues with the new ones (seed {options['seed']}).")
             return session
         before, paid = asks, paid + sum(ask.paid for ask in asks)
         options["seed"] = session.plan.settings["seed"] + 1
