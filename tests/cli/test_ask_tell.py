@@ -173,6 +173,16 @@ def test_the_first_label_may_not_be_the_target_in_another_spelling() -> None:
     assert tell_label(" bad ").exit_code == 0  # the second label of this model
 
 
+def test_the_first_label_can_be_corrected() -> None:
+    run(*ASK, "--out", "todo.csv")
+    assert tell_label("Bad").exit_code == 0
+    assert "--correct" in tell_label("bad").stderr
+    assert tell_label("bad", "--correct").exit_code == 0
+    result = run(*ASK, "--out", "todo.csv")
+    assert result.exit_code == 0 and "corrected" in result.stderr
+    assert len(read()) == 3 and "3 new" in tell(fill_in())
+
+
 def test_two_new_labels_in_one_file_are_compared_with_each_other() -> None:
     words = [word for word in ASK if word not in ("--target", "good")]
     run(*words, "--out", "todo.csv")
@@ -276,3 +286,16 @@ def test_both_commands_show_the_name_of_the_row_and_how_far_it_is() -> None:
     assert "best cost so far" in tell(fill_in())
     [line] = in_ledger()["explanations"]
     assert line["names"] == [name]
+
+
+def test_the_first_ask_names_columns_that_look_sensitive() -> None:
+    assert "--freeze age" in run(*ASK, "--out", "todo.csv").stderr
+    tell(fill_in())
+    assert "--freeze age" not in run(*ASK, "--out", "todo.csv").stderr
+
+
+def test_the_result_counts_the_labels_of_all_runs() -> None:
+    while "to label" in (result := run(*ASK, "--out", "todo.csv")).stderr:
+        tell(fill_in())
+        Path("todo.csv").unlink()
+    assert "9 queries" in result.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,6 +46,7 @@ def ask(
     Example: acex ask samples.csv --row 17 --ledger lab.db --model-name assay
     --queries-per-round 8 --out todo.csv
     """
+    from acex.engine.recorded import load_explanation
     from acex.ledger import query_id
     from acex.spreadsheets import write_csv
 
@@ -56,15 +56,13 @@ def ask(
     name = None if prepared.ids is None else str(plain(prepared.ids[0]))
     with acex.Ledger(case.ledger) as book:
         if out is not None:
-            _refuse_to_lose_labels(book, out, case.reading.encoding)
+            _refuse_to_lose_labels(book, out)
         session = _session(case.explainer(prepared, book), prepared, book)
         session.begin([] if name is None else [name])
         rows = session.ask()
         state = _state(book, session.identity)
-    if rows is None:
-        explanation = session.explanation()
-        if name is not None:
-            explanation = replace(explanation, metadata={**explanation.metadata, "id": name})
+        explanation = None if rows is not None else load_explanation(book, session.identity)  # with what all runs paid
+    if explanation is not None:
         if as_json:
             echo(explanation.to_json())
         else:
@@ -72,16 +70,21 @@ def ask(
         if explanation.outcome not in ("found", "already_target"):
             raise typer.Exit(NOTHING_FOUND)
         return
+    assert rows is not None
     todo: pd.DataFrame = rows.reset_index(drop=True)
     todo.insert(0, KEY, [query_id(session.plan.model_id, form) for form in session.waiting])
     todo[OWN_LABEL if LABEL in rows.columns else LABEL] = ""
-    form = {"sep": ";", "decimal": ","} if case.reading.decimal == "," else {}  # as the spreadsheet that wrote DATA
+    # As the spreadsheet that wrote DATA: with a byte order mark, those that write decimal commas read UTF-8.
+    is_german = case.reading.decimal == ","
+    text = write_csv(todo, **({"sep": ";", "decimal": ","} if is_german else {}))
     if out is not None:
-        write_csv(todo, out, **form)
+        out.write_bytes(text.encode(case.reading.encoding or ("utf-8-sig" if is_german else "utf-8")))
     if as_json:
         print_json({"explanation": session.identity, "waiting": len(todo), "rows": records(todo)})
     elif out is None:
-        echo(write_csv(todo, **form), nl=False)
+        echo(text, nl=False)
+    for remark in () if session.steps else (*prepared.remarks, *map(str, session.plan.remarks)):
+        say(remark)  # before anything is measured
     say(state)
     say(f"{counted(len(todo), 'row')} to label. Fill them in, then: acex tell {out or 'FILE'} --ledger {case.ledger}")
 
@@ -93,6 +96,7 @@ def _session(explainer: acex.Explainer, prepared: Prepared, book: acex.Ledger) -
     labels, and the search itself stays on record as it was.
     """
     from acex.engine.blackbox import HANDED_OUT
+    from acex.engine.recorded import n_corrected
     from acex.ledger import Ask, Question
 
     options, before, paid = dict(prepared.options), list[Ask](), 0
@@ -105,8 +109,7 @@ def _session(explainer: acex.Explainer, prepared: Prepared, book: acex.Ledger) -
             book.claim(session.plan.model_id, copied, explanation=session.identity, holder=HANDED_OUT)
             session = explainer.search(prepared.factual, **options)
         asks = book.asks(session.identity)
-        newest = book.known(session.plan.model_id, [ask.row for ask in asks])
-        if not any(ask.answer is not None and ask.answer.label != newest[ask.row].label for ask in asks):
+        if not n_corrected(book, session.plan.model_id, asks):
             session.box.budget = max(session.plan.budget - paid, 0)
             if before:
                 say(f"labels were corrected; the search continues with the new ones (seed {options['seed']}).")
@@ -147,11 +150,13 @@ def tell(
     a third. If any label is invalid, the whole file is rejected. Exit code 1:
     a row had another label before, which stays valid without --correct.
     """
+    from acex.engine.recorded import n_corrected
+
     filled = _read_labels(answers, encoding)
     with opened(ledger) as book:
         asked = book.find(list(filled))
         try:
-            labels = _labels(book, filled, asked, new_labels)
+            labels = _labels(book, filled, asked, new_labels=new_labels, correct=correct)
             _refuse_changed_rows(book, filled, asked)
         except ValueError as error:
             advice = " Nothing was recorded." if str(error)[-1] in ".?" else ". Nothing was recorded."
@@ -165,7 +170,8 @@ def tell(
             book.record(model, [asked[key].row for key in keys], [labels[key] for key in keys])
         waiting = int(book.tables.models()["unanswered"].sum())
         searches = [e for model in models for e in records(book.tables.explanations(model)) if not e["outcome"]]
-        states = [_state(book, search["id"]) for search in searches[-MOST_STATES:]]
+        current = [e["id"] for e in searches if not n_corrected(book, e["model_id"], book.asks(e["id"]))]
+        states = [_state(book, explanation) for explanation in current[-MOST_STATES:]]
     new = sum(a.answer is None for a in asked.values())
     corrected = f", {len(other)} corrected" if correct else ""
     recorded = f"Recorded: {counted(len(filled), 'label')}, {new} new{corrected}."
@@ -200,7 +206,12 @@ def _read_labels(path: Path, encoding: str | None = None) -> dict[str, dict[str,
 
 
 def _labels(
-    book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked], new_labels: bool
+    book: acex.Ledger,
+    filled: dict[str, dict[str, str]],
+    asked: dict[str, Asked],
+    *,
+    new_labels: bool,
+    correct: bool,
 ) -> dict[str, Any]:
     """The labels by key; numbers for a model that is queried for numbers.
 
@@ -218,7 +229,7 @@ def _labels(
             for key, text in texts.items():
                 [labels[key]] = as_numbers([as_label(_with_point(text))], 1)
             continue
-        known, names = _known_labels(book, model)
+        known, names = _known_labels(book, model, {a.row for a in asked.values()} if correct else set())
         for key, text in texts.items():
             [labels[key]] = as_labels([names.get(text, as_label(text, known))], 1)
         if not new_labels:
@@ -226,12 +237,12 @@ def _labels(
     return labels
 
 
-def _known_labels(book: acex.Ledger, model: str) -> tuple[list[Any], dict[str, Any]]:
-    """The labels that a model has given, or that were wanted of it, and labels by their class names."""
+def _known_labels(book: acex.Ledger, model: str, without: set[str]) -> tuple[list[Any], dict[str, Any]]:
+    """The labels that a model gave to rows other than `without`, or that were wanted of it; labels by class names."""
     settings = [json.loads(text) for text in book.tables.explanations(model)["settings"]]
     targets = [s["target"] if isinstance(s.get("target"), list) else [s.get("target")] for s in settings]
     named = {name: label for s in settings for label, name in s.get("class_names") or ()}
-    newest = {answer.row: answer.label for answer in book.answers(model)}  # without those that were corrected
+    newest = {answer.row: answer.label for answer in book.answers(model) if answer.row not in without}
     wanted = [label for labels in targets for label in labels if not isinstance(label, dict | None)]
     return list(dict.fromkeys([*newest.values(), *wanted, *named.values()])), named
 
@@ -243,7 +254,7 @@ def _refuse_misspelled(labels: list[Any], known: list[Any]) -> None:
     if new and (len(known) + len(new) > 2 or len(spellings) < len(known) + len(new)):
         meant = [did_you_mean(" ".join(str(label).split()), map(str, known or new[:1])) for label in new]
         given = f"labels so far are {listed(known)}" if known else "there are no labels so far"
-        accept = "To accept new labels, pass --new-labels."
+        accept = "Pass --new-labels to accept it, or --correct if the label that this row had was wrong."
         raise ValueError(f"{listed(new)} is not a known label; {given}.{next(filter(None, meant), '')} {accept}")
 
 
@@ -254,12 +265,12 @@ def _with_point(text: str) -> str:
     return text.replace(".", "").replace(",", ".") if "," in text else text
 
 
-def _refuse_to_lose_labels(book: acex.Ledger, path: Path, encoding: str | None) -> None:
+def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
     """Refuse to overwrite labels that are not recorded yet."""
     if not path.exists():
         return
     try:
-        filled = _read_labels(path, encoding)
+        filled = _read_labels(path)
     except ValueError:
         raise ValueError(f"{path} exists and was not written by acex ask; choose another file for --out.") from None
     known = book.find(list(filled))

@@ -242,7 +242,8 @@ def batch(
         print_json(document)
     else:
         console().print("\n\n".join(map(str, [summary] if common is None else [summary, common])), soft_wrap=True)
-        for remark in (*prepared.remarks, *map(str, explainer.remarks)):
+        sensitive = [remark for remark in many[0].remarks if remark.code == "sensitive"] if len(many) else []
+        for remark in (*prepared.remarks, *map(str, (*explainer.remarks, *sensitive))):
             say(remark)
     if out is not None and out.suffix.lower() == ".json":
         many.to_json(out, left_out=left_out, **seal.options)

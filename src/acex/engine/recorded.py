@@ -86,10 +86,14 @@ def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tupl
     return (Remark("contradiction", text, is_warning=True),)
 
 
-def _corrections(ledger: BaseLedger, model: str, asks: Sequence[Ask]) -> tuple[Remark, ...]:
-    """A warning where labels that an explanation has used were corrected later."""
+def n_corrected(ledger: BaseLedger, model: str, asks: Sequence[Ask]) -> int:
+    """How many of the labels that an explanation has used were corrected later."""
     newest = ledger.known(model, [ask.row for ask in asks])
-    n = sum(ask.answer is not None and ask.answer.label != newest[ask.row].label for ask in asks)
+    return sum(ask.answer is not None and ask.answer.label != newest[ask.row].label for ask in asks)
+
+
+def _corrections(ledger: BaseLedger, model: str, asks: Sequence[Ask]) -> tuple[Remark, ...]:
+    n = n_corrected(ledger, model, asks)
     if n == 0:
         return ()
     text = f"{n} of its labels {'was' if n == 1 else 'were'} corrected later; this explanation used the old ones."
