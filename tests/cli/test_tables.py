@@ -36,7 +36,7 @@ def test_a_file_in_another_encoding_is_read_with_its_name(encoding: str) -> None
     Path("orte.csv").write_text("ort;zahl\nKöln;1\nMünchen;2\n", encoding=encoding)
     assert read_table(Path("orte.csv"), encoding=encoding)["ort"].tolist() == ["Köln", "München"]
     if encoding != "utf-16":  # its byte order mark shows it
-        with pytest.raises(ValueError, match=r"orte.csv is not in utf-8.*--encoding cp1252"):
+        with pytest.raises(ValueError, match=r"orte.csv cannot be read as utf-8.*--encoding cp1252"):
             read_table(Path("orte.csv"))
     assert read_table(Path("loans.csv"), encoding="UTF8").shape == read_table(Path("loans.csv")).shape
 
@@ -48,7 +48,7 @@ def test_byte_order_marks_and_line_ends_of_spreadsheets_are_no_part_of_the_table
 
 
 def test_an_unknown_encoding_is_named() -> None:
-    with pytest.raises(ValueError, match="--encoding 'klingon'"):
+    with pytest.raises(ValueError, match=r"read as klingon.*--encoding"):
         read_table(Path("loans.csv"), encoding="klingon")
 
 

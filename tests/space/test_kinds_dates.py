@@ -140,5 +140,5 @@ def test_a_column_declared_as_text_holds_categories() -> None:
     space = Space.infer(data, text=["plz", "day"])
     assert [feature.kind for feature in space.features] == ["nominal", "nominal"]
     assert_frame_equal(space.decode(space.encode(data)), data)  # the model sees the same numbers
-    with pytest.raises(ValueError, match="text: 'zip' is not a column"):
+    with pytest.raises(ValueError, match="'zip' is not a column"):
         Space.infer(data, text=["zip"])

@@ -76,7 +76,7 @@ def ask(
     todo[OWN_LABEL if LABEL in rows.columns else LABEL] = ""
     # As the spreadsheet that wrote DATA: with a byte order mark, those that write decimal commas read UTF-8.
     is_german = case.reading.decimal == ","
-    text = write_csv(todo, **({"sep": ";", "decimal": ","} if is_german else {}))
+    text = write_csv(todo, sep=";" if is_german else ",", decimal=case.reading.decimal)
     if out is not None:
         out.write_bytes(text.encode(case.reading.encoding or ("utf-8-sig" if is_german else "utf-8")))
     if as_json:
@@ -206,18 +206,9 @@ def _read_labels(path: Path, encoding: str | None = None) -> dict[str, dict[str,
 
 
 def _labels(
-    book: acex.Ledger,
-    filled: dict[str, dict[str, str]],
-    asked: dict[str, Asked],
-    *,
-    new_labels: bool,
-    correct: bool,
+    book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked], *, new_labels: bool, correct: bool
 ) -> dict[str, Any]:
-    """The labels by key; numbers for a model that is queried for numbers.
-
-    Raises:
-        ValueError: a row was not asked, or a label is invalid, or new and probably misspelled.
-    """
+    """The labels by key; numbers for a model that is queried for numbers."""
     from acex.models.labels import as_labels, as_numbers
 
     if unknown := [key for key in filled if key not in asked]:

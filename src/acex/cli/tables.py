@@ -10,7 +10,6 @@ import lzma
 import math
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO
@@ -103,8 +102,6 @@ def read_table(
         raise ValueError(f"--decimal {decimal!r}: expected '.' or ','.")
     if not path.is_file():
         raise ValueError(f"{path}: no such file.")
-    if encoding is not None:
-        _check_encoding(encoding)
     try:
         with _opened(path) as file:
             start = file.read(START)
@@ -121,9 +118,9 @@ def read_table(
                 options = {"dtype": dict.fromkeys(text, str), **options}
                 sep = _separator(start.decode(encoding, "replace"))
                 table = read_csv(file, sep=sep, decimal=decimal, encoding=encoding, **options)
-    except UnicodeError as error:
-        hint = "name the encoding, such as --encoding cp1252 (spreadsheets on Windows), latin-1 or utf-16."
-        raise ValueError(f"{path} is not in {encoding}: {error}; {hint}") from error
+    except (UnicodeError, LookupError) as error:
+        hint = "name its encoding, such as --encoding cp1252 (spreadsheets on Windows), latin-1 or utf-16."
+        raise ValueError(f"{path} cannot be read as {encoding}: {error}; {hint}") from error
     except Exception as error:  # each parser has its own
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     if table.empty:
@@ -132,35 +129,24 @@ def read_table(
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The content of a file, decompressed if its name says so.
-
-    Raises:
-        ValueError: it is larger than `MOST_BYTES` then, or an archive of several files.
-    """
+    """The content of a file, decompressed if its name says so."""
     suffix = path.suffix.lower()
     if suffix not in COMPRESSED:
         return path.open("rb")
-    with ExitStack() as stack:
-        file: Any
-        if suffix == ".zip":
-            archive = stack.enter_context(ZipFile(path))
-            names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
-            if len(names) != 1:
-                raise ValueError(f"expected an archive of one file, got {listed(names)}")
-            file = archive.open(names[0])
-        else:
-            file = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix](path)
-        content = stack.enter_context(file).read(MOST_BYTES + 1)
+    if suffix == ".zip":
+        archive = ZipFile(path)
+        names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+        if len(names) != 1:
+            raise ValueError(f"expected an archive of one file, got {listed(names)}")
+        packed: Any = archive.open(names[0])
+    else:
+        opener: Any = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}[suffix]
+        packed = opener(path)
+    with packed:
+        content = packed.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise ValueError(f"it is larger than {MOST_BYTES / 2**30:g} GiB when decompressed; decompress it first.")
     return BytesIO(content)
-
-
-def _check_encoding(name: str) -> None:
-    try:
-        "".encode(name)
-    except LookupError:
-        raise ValueError(f"--encoding {name!r}: unknown encoding; such as utf-8, cp1252 or utf-16.") from None
 
 
 def _encoding(start: bytes) -> str:

@@ -544,16 +544,11 @@ def holds_gaps(dtype: Any) -> bool:
 def inferring(
     text: Iterable[str], dates: Iterable[str] | Mapping[str, str | None], names: Sequence[str]
 ) -> Callable[[str, pd.Series[Any]], Feature]:
-    """`infer_feature`, with these columns as categories or as dates.
-
-    Raises:
-        ValueError: there is no such column.
-    """
+    """`infer_feature`, with these columns as categories or as dates."""
     texts, forms = list(text), dict(dates) if isinstance(dates, Mapping) else dict.fromkeys(dates)
-    for what, given in (("text", texts), ("dates", forms)):
-        for name in given:
-            if name not in names:
-                raise ValueError(f"{what}: {name!r} is not a column; there are {listed(names)}.")
+    for name in (*texts, *forms):
+        if name not in names:
+            raise ValueError(f"text, dates: {name!r} is not a column; there are {listed(names)}.")
 
     def infer(name: str, column: pd.Series[Any]) -> Feature:
         if name in texts:
