@@ -97,6 +97,7 @@ def read_table(
     import pandas as pd
 
     from acex import spreadsheets
+    from acex.space.kinds import DECIMAL_COMMA
 
     if decimal not in (".", ","):
         raise ValueError(f"--decimal {decimal!r}: expected '.' or ','.")
@@ -118,6 +119,13 @@ def read_table(
                 options = {"dtype": dict.fromkeys(text, str), **options}
                 sep = _separator(start.decode(encoding, "replace"))
                 table = read_csv(file, sep=sep, decimal=decimal, encoding=encoding, **options)
+                for name in [] if decimal == "." else table.columns.difference([*text]):  # 1.250,75
+                    values = table[name].dropna().tolist()
+                    if all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values) and "," in "".join(
+                        values
+                    ):
+                        digits = table[name].str.replace(".", "").str.replace(",", ".")
+                        table[name] = pd.to_numeric(digits)
     except (UnicodeError, LookupError) as error:
         hint = "name its encoding, such as --encoding cp1252 (spreadsheets on Windows), latin-1 or utf-16."
         raise ValueError(f"{path} cannot be read as {encoding}: {error}; {hint}") from error
