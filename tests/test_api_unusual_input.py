@@ -75,7 +75,7 @@ def test_constant_columns_work_and_stay_as_they_are() -> None:
 def test_a_row_beyond_the_data_is_a_real_row_and_widens_the_range() -> None:
     e = explain(x={**BAD, "age": 95})
     assert e.factual["age"] == 95 and e.outcome == "found"
-    assert [(r.code, r.columns) for r in e.remarks] == [("out_of_range", ("age",))]
+    assert ("out_of_range", ("age",)) in [(r.code, r.columns) for r in e.remarks]
     assert e.plan.space.feature("age") == acex.Integer("age", 18, 95)
     assert explain(x={**BAD, "age": 95}, ranges={"age": (18, 95)}).warnings == ()
 

@@ -169,6 +169,7 @@ class Explainer:
         prices = prices_of(wrapped)
         if prices is not None and prices.money is not None:
             opened.budget(model_id, money=prices.money)
+        remarks += reference.remarks
         self._planner = Planner(wrapped, reference, opened, model_id, share_answers=share_answers, remarks=remarks)
 
     @property

@@ -55,9 +55,9 @@ def test_json_has_a_line_for_each_row() -> None:
 def test_several_rows_by_position_and_a_table_that_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
 
-    def reading(path: Path, decimal: str = ".") -> pd.DataFrame:
+    def reading(path: Path, **options: Any) -> pd.DataFrame:
         read.append(path)
-        return read_table(path, decimal)
+        return read_table(path, **options)
 
     monkeypatch.setattr(case, "read_table", reading)
     result = run(*BATCH, "--row", "3", "--row", "0", "--budget", "4", "--by", "job", "--json")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import ZipFile
 
 import pandas as pd
 import pytest
 
+from acex.cli import tables
 from acex.cli.tables import read_table
 from commands import MODEL, run
 
@@ -27,3 +29,64 @@ def test_columns_with_odd_names_are_quoted_in_conditions() -> None:
     words = ("explain", "odd.csv", "--drop", "loan-no,outcome", *MODEL, "--budget", 6)
     assert "in backticks: `loan-no`." in run(*words, "--where", "loan-no == 100").stderr
     assert run(*words, "--where", "`loan-no` == 100").exit_code == 0
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "latin-1"])
+def test_a_file_in_another_encoding_is_read_with_its_name(encoding: str) -> None:
+    Path("orte.csv").write_text("ort;zahl\nKöln;1\nMünchen;2\n", encoding=encoding)
+    assert read_table(Path("orte.csv"), encoding=encoding)["ort"].tolist() == ["Köln", "München"]
+    if encoding != "utf-16":  # its byte order mark shows it
+        with pytest.raises(ValueError, match=r"orte.csv cannot be read as utf-8.*--encoding cp1252"):
+            read_table(Path("orte.csv"))
+    assert read_table(Path("loans.csv"), encoding="UTF8").shape == read_table(Path("loans.csv")).shape
+
+
+def test_byte_order_marks_and_line_ends_of_spreadsheets_are_no_part_of_the_table() -> None:
+    for encoding in ("utf-8-sig", "utf-16"):
+        Path("orte.csv").write_bytes("ort;zahl\r\nKöln;1\r\n".encode(encoding))
+        assert read_table(Path("orte.csv")).to_dict("records") == [{"ort": "Köln", "zahl": 1}]
+
+
+def test_an_unknown_encoding_is_named() -> None:
+    with pytest.raises(ValueError, match=r"read as klingon.*--encoding"):
+        read_table(Path("loans.csv"), encoding="klingon")
+
+
+@pytest.mark.parametrize("name", ["loans.csv.gz", "loans.csv.bz2", "loans.csv.xz", "loans.csv.zip", "loans.json.gz"])
+def test_compressed_files_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    loans = pd.read_csv("loans.csv")
+    if ".json" in name:
+        loans.to_json(name, orient="records")
+    else:
+        loans.to_csv(name, index=False)
+    pd.testing.assert_frame_equal(read_table(Path(name)), loans)
+    monkeypatch.setattr(tables, "MOST_BYTES", 1000)
+    with pytest.raises(ValueError, match="when decompressed"):
+        read_table(Path(name))
+
+
+def test_an_archive_holds_one_table() -> None:
+    with ZipFile("two.zip", "w") as archive:
+        archive.write("loans.csv", "a.csv")
+        archive.write("loans.csv", "b.csv")
+    with pytest.raises(ValueError, match=r"'a.csv', 'b.csv'"):
+        read_table(Path("two.zip"))
+    Path("bad.csv.gz").write_bytes(b"no gzip")
+    with pytest.raises(ValueError, match=r"bad.csv.gz"):
+        read_table(Path("bad.csv.gz"))
+
+
+def test_columns_are_read_as_text_and_as_dates() -> None:
+    rows = [f"{1067 + i % 3:05d},{i % 9 + 1}/{i % 12 + 1}/2026,{i}" for i in range(40)]
+    Path("orders.csv").write_text("\n".join(["zip,day,n", *rows]), encoding="utf-8")
+    flags = ("--text", "zip", "--date", "day=%d/%m/%Y")
+    shown = run("schema", "orders.csv", *flags).stdout
+    assert 'name = "zip", kind = "nominal", categories = ["01067", "01068", "01069"]' in shown
+    assert 'name = "day", kind = "date"' in shown
+    refused = run("schema", "orders.csv", "--date", "day")
+    assert refused.exit_code == 2 and '--date "day=%d/%m/%Y"' in refused.stderr
+    assert "--text: 'zpi' is not a column" in run("schema", "orders.csv", "--text", "zpi").stderr
+    model = "def decide(rows):\n    assert rows['zip'].str.len().eq(5).all()\n    return ['no'] * len(rows)\n"
+    Path("acex_test_zip.py").write_text(model, encoding="utf-8")
+    words = ("explain", "orders.csv", *flags, "--model", "acex_test_zip:decide", "--row", 0, "--budget", 3)
+    assert run(*words, "--target", "yes").exit_code == 1  # the model saw texts

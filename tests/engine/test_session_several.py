@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
 
+import acex
 from acex.arrays import FloatArray
 from acex.search.belief import Belief
 from acex.search.evidence import Points, SearchContext
@@ -201,3 +203,16 @@ def test_a_round_of_proposals_has_no_point_twice_and_begins_with_the_next_questi
     assert first is not None and np.array_equal(proposed[0].point, first.point)
     assert len({q.point.tobytes() for q in proposed}) == 6
     assert not {q.point.tobytes() for q in proposed} & {x.tobytes() for x in search.history.X}
+
+
+@pytest.mark.parametrize("row", [1, 3, 4])
+def test_a_search_in_rounds_leaves_budget_to_check_its_changes(row: int) -> None:
+    loans = acex.datasets.load("loan")
+    forest = RandomForestClassifier(50, random_state=0).fit(loans.codes, loans.outcomes)
+    rejected = loans.rows[forest.predict(loans.codes) == "rejected"]
+    explainer = acex.Explainer(lambda rows: forest.predict(loans.space.encode(rows)), loans.rows)
+    e = explainer.explain(rejected.iloc[row], target="approved", budget=16, queries_per_round=8)
+    assert e.outcome == "found" and e.n_queries <= 16
+    assert "not checked" not in {mark for marks in e.ending.needed for mark in marks.values()}
+    for first in {step.note.first for step in e.steps}:
+        assert len({step.purpose == "undo" for step in e.steps if step.note.first == first}) == 1

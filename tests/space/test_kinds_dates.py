@@ -105,3 +105,40 @@ def test_dates_in_a_schema(tmp_path: Path) -> None:
     space = Space.infer(data)
     (tmp_path / "s.toml").write_text(schema_text(space))
     assert with_schema(data, read_schema(tmp_path / "s.toml"))[1] == space
+
+
+@pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        (["3.4.2026", "13.4.2026"], "%d.%m.%Y"),
+        (["13/4/2026", "01/12/2026"], "%d/%m/%Y"),
+        (["4/13/2026", "01/12/2026"], "%m/%d/%Y"),
+        (["20260403", "20261130"], "%Y%m%d"),
+        (["3.4.26", "30.11.26"], "%d.%m.%y"),
+        (["3.4.2026 9:30", "30.11.2026 23:11"], "%d.%m.%Y %H:%M"),
+    ],
+)
+def test_a_declared_column_of_dates_has_the_format_that_its_values_show(texts: list[str], form: str) -> None:
+    [day, _] = Space.infer(pd.DataFrame({"day": texts, "n": [0.5, 1.5]}), dates=["day"]).features
+    assert isinstance(day, Date) and day.form == form
+
+
+def test_a_declared_column_of_dates_is_refused_where_its_format_is_unknown() -> None:
+    either = pd.DataFrame({"day": ["03/04/2026", "01/12/2026"]})
+    with pytest.raises(ValueError, match=r"'day': '03/04/2026' may be .* dates="):
+        Space.infer(either, dates=["day"])
+    [day] = Space.infer(either, dates={"day": "%d/%m/%Y"}).features
+    assert isinstance(day, Date) and day.first == "2026-04-03"
+    with pytest.raises(ValueError, match=r"'day': expected dates .*'soon'"):
+        Space.infer(pd.DataFrame({"day": ["2026-01-01", "soon"]}), dates=["day"])
+    with pytest.raises(ValueError, match="'day': expected dates, got int64"):
+        Space.infer(pd.DataFrame({"day": [20260101, 20260102]}), dates=["day"])
+
+
+def test_a_column_declared_as_text_holds_categories() -> None:
+    data = pd.DataFrame({"plz": [1067, 1069, 1067], "day": ["2026-01-01", "2026-01-02", "2026-01-03"]})
+    space = Space.infer(data, text=["plz", "day"])
+    assert [feature.kind for feature in space.features] == ["nominal", "nominal"]
+    assert_frame_equal(space.decode(space.encode(data)), data)  # the model sees the same numbers
+    with pytest.raises(ValueError, match="'zip' is not a column"):
+        Space.infer(data, text=["zip"])

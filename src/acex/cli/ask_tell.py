@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,20 +11,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import acex
-from acex.cli.case import Case
+from acex.cli.case import Case, Prepared
 from acex.cli.ledgers import gives_numbers, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records
-from acex.cli.tables import as_label, file_to_write, read_table
-from acex.values import listed
+from acex.cli.tables import Encoding, as_label, file_to_write, read_table
+from acex.values import did_you_mean, listed, plain
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from acex.engine.session import Session
     from acex.ledger import Asked
 
 KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one if a feature is called "label"
 ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
+TRUTH = {"wahr": "true", "falsch": "false", "vrai": "true", "faux": "false"}  # as spreadsheets write it
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+MOST_STATES = 5  # searches that `tell` reports on
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")  # 1,250: perhaps with a decimal comma
 
 
 def ask(
@@ -39,19 +46,23 @@ def ask(
     Example: acex ask samples.csv --row 17 --ledger lab.db --model-name assay
     --queries-per-round 8 --out todo.csv
     """
+    from acex.engine.recorded import load_explanation
     from acex.ledger import query_id
     from acex.spreadsheets import write_csv
 
     if case.ledger is None or "name" not in case.given:
         raise ValueError("acex ask needs --ledger and --model-name: its rows are recorded there under that name.")
     prepared = case.prepare(None)
+    name = None if prepared.ids is None else str(plain(prepared.ids[0]))
     with acex.Ledger(case.ledger) as book:
         if out is not None:
             _refuse_to_lose_labels(book, out)
-        session = case.explainer(prepared, book).search(prepared.factual, **prepared.options)
+        session = _session(case.explainer(prepared, book), prepared, book)
+        session.begin([] if name is None else [name])
         rows = session.ask()
-    if rows is None:
-        explanation = session.explanation()
+        state = _state(book, session.identity)
+        explanation = None if rows is not None else load_explanation(book, session.identity)  # with what all runs paid
+    if explanation is not None:
         if as_json:
             echo(explanation.to_json())
         else:
@@ -59,54 +70,129 @@ def ask(
         if explanation.outcome not in ("found", "already_target"):
             raise typer.Exit(NOTHING_FOUND)
         return
+    assert rows is not None
     todo: pd.DataFrame = rows.reset_index(drop=True)
     todo.insert(0, KEY, [query_id(session.plan.model_id, form) for form in session.waiting])
     todo[OWN_LABEL if LABEL in rows.columns else LABEL] = ""
+    # As the spreadsheet that wrote DATA: with a byte order mark, those that write decimal commas read UTF-8.
+    is_german = case.reading.decimal == ","
+    text = write_csv(todo, sep=";" if is_german else ",", decimal=case.reading.decimal)
     if out is not None:
-        write_csv(todo, out)
+        out.write_bytes(text.encode(case.reading.encoding or ("utf-8-sig" if is_german else "utf-8")))
     if as_json:
         print_json({"explanation": session.identity, "waiting": len(todo), "rows": records(todo)})
     elif out is None:
-        echo(write_csv(todo), nl=False)
+        echo(text, nl=False)
+    for remark in () if session.steps else (*prepared.remarks, *map(str, session.plan.remarks)):
+        say(remark)  # before anything is measured
+    say(state)
     say(f"{counted(len(todo), 'row')} to label. Fill them in, then: acex tell {out or 'FILE'} --ledger {case.ledger}")
+
+
+def _session(explainer: acex.Explainer, prepared: Prepared, book: acex.Ledger) -> Session:
+    """The search to continue.
+
+    After a label that it used was corrected, that is a copy of it with the next seed: the copy sees the corrected
+    labels, and the search itself stays on record as it was.
+    """
+    from acex.engine.blackbox import HANDED_OUT
+    from acex.engine.recorded import n_corrected
+    from acex.ledger import Ask, Question
+
+    options, before, paid = dict(prepared.options), list[Ask](), 0
+    while True:
+        session = explainer.search(prepared.factual, **options)
+        if before and not book.asks(session.identity):
+            session.begin()
+            seen = book.account(session.plan.model_id).last_sequence
+            copied = [Question(ask.row, ask.purpose, ask.position, seen, ask.note) for ask in before]
+            book.claim(session.plan.model_id, copied, explanation=session.identity, holder=HANDED_OUT)
+            session = explainer.search(prepared.factual, **options)
+        asks = book.asks(session.identity)
+        if not n_corrected(book, session.plan.model_id, asks):
+            session.box.budget = max(session.plan.budget - paid, 0)
+            if before:
+                say(f"labels were corrected; the search continues with the new ones (seed {options['seed']}).")
+            return session
+        before, paid = asks, paid + sum(ask.paid for ask in asks)
+        options["seed"] = session.plan.settings["seed"] + 1
+
+
+def _state(book: acex.Ledger, explanation: str) -> str:
+    """What an explanation has come to, in one sentence."""
+    from acex.engine.recorded import load_explanation
+
+    asks, names = book.asks(explanation), ", ".join(book.explanation(explanation).names)
+    n_answered = sum(ask.answer is not None for ask in asks)
+    best = load_explanation(book, explanation).cost if asks and asks[0].answer is not None else None
+    found = "no counterfactual yet" if best is None else f"best cost so far {best:.3g}"
+    waiting = f", {len(asks) - n_answered} waiting" if len(asks) > n_answered else ""
+    return f"{names or explanation[:8]}: {counted(n_answered, 'label')} recorded{waiting}, {found}."
 
 
 def tell(
     answers: Annotated[Path, typer.Argument(help="The file of acex ask, with labels filled in.")],
     ledger: Annotated[str, typer.Option(metavar="FILE|URL", help="The ledger of acex ask.")],
+    correct: Annotated[
+        bool, typer.Option("--correct", help="Replace labels that were wrong; the old ones stay on record.")
+    ] = False,
+    new_labels: Annotated[
+        bool, typer.Option("--new-labels", help="Accept labels that the model has not given before.")
+    ] = False,
+    encoding: Encoding = None,
 ) -> None:
     """Record labels: some or all, in any order. Blank ones are left for later.
 
     Example: acex tell todo.csv --ledger lab.db
 
-    A label is a number, true, false, or else a text. If any label is invalid, the
-    whole file is rejected. Exit code 1: a row had another label before, which
-    stays valid.
+    A label is a number, true, false, or else a text. The first two labels of a
+    model are accepted; others need --new-labels, so that a misspelled one is not
+    a third. If any label is invalid, the whole file is rejected. Exit code 1:
+    a row had another label before, which stays valid without --correct.
     """
-    filled = _read_labels(answers)
+    from acex.engine.recorded import n_corrected
+
+    filled = _read_labels(answers, encoding)
     with opened(ledger) as book:
         asked = book.find(list(filled))
         try:
-            labels = _labels(book, filled, asked)
+            labels = _labels(book, filled, asked, new_labels=new_labels, correct=correct)
             _refuse_changed_rows(book, filled, asked)
         except ValueError as error:
-            raise ValueError(f"{answers}: {str(error).removesuffix('.')}. Nothing was recorded.") from None
-        differ = 0
-        for model in dict.fromkeys(a.model for a in asked.values()):
+            advice = " Nothing was recorded." if str(error)[-1] in ".?" else ". Nothing was recorded."
+            raise ValueError(f"{answers}: {error}{advice}") from None
+        other = {key for key, a in asked.items() if a.answer is not None and a.answer.label != labels[key]}
+        for key in other if correct else ():
+            book.correct(asked[key].model, asked[key].row, labels[key])
+        models = dict.fromkeys(a.model for a in asked.values())
+        for model in models:
             keys = [key for key, a in asked.items() if a.model == model]
-            recorded = book.record(model, [asked[key].row for key in keys], [labels[key] for key in keys])
-            differ += sum(answer.label != labels[key] for answer, key in zip(recorded, keys, strict=True))
+            book.record(model, [asked[key].row for key in keys], [labels[key] for key in keys])
         waiting = int(book.tables.models()["unanswered"].sum())
+        searches = [e for model in models for e in records(book.tables.explanations(model)) if not e["outcome"]]
+        current = [e["id"] for e in searches if not n_corrected(book, e["model_id"], book.asks(e["id"]))]
+        states = [_state(book, explanation) for explanation in current[-MOST_STATES:]]
     new = sum(a.answer is None for a in asked.values())
-    console().print(f"Recorded: {counted(len(filled), 'label')}, {new} new. Still waiting: {counted(waiting, 'row')}.")
-    if differ:
-        say(f"{counted(differ, 'row')} had another label before. The first one stays valid; both are recorded.")
+    corrected = f", {len(other)} corrected" if correct else ""
+    recorded = f"Recorded: {counted(len(filled), 'label')}, {new} new{corrected}."
+    console().print("\n".join([f"{recorded} Still waiting: {counted(waiting, 'row')}.", *states]), soft_wrap=True)
+    if other and not correct:
+        say(
+            f"{counted(len(other), 'row')} had another label before. The first one stays valid; both are recorded. "
+            f"To replace it, repeat the command with --correct."
+        )
         raise typer.Exit(NOTHING_FOUND)
 
 
-def _read_labels(path: Path) -> dict[str, dict[str, str]]:
+def _read_labels(path: Path, encoding: str | None = None) -> dict[str, dict[str, str]]:
     """The lines of a file of `acex ask` that have a label, by key; texts as they were typed, the label as OWN_LABEL."""
-    lines = read_table(path, guarded=True, dtype=str, keep_default_na=False)
+    try:
+        lines = read_table(path, encoding=encoding, guarded=True, dtype=str, keep_default_na=False)
+    except ValueError as error:
+        if encoding is not None or not isinstance(error.__cause__, UnicodeError):
+            raise
+        # Spreadsheets on Windows. The rows are compared with those that were asked, so another encoding is noticed.
+        lines = read_table(path, encoding="cp1252", guarded=True, dtype=str, keep_default_na=False)
     label = OWN_LABEL if OWN_LABEL in lines.columns else LABEL
     if KEY not in lines.columns or label not in lines.columns:
         raise ValueError(f"{path}: expected the columns {KEY!r} and {LABEL!r} of acex ask.")
@@ -119,18 +205,55 @@ def _read_labels(path: Path) -> dict[str, dict[str, str]]:
     return {str(line[KEY]): {str(name): text for name, text in line.items()} for line in filled.to_dict("records")}
 
 
-def _labels(book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked]) -> dict[str, Any]:
+def _labels(
+    book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked], *, new_labels: bool, correct: bool
+) -> dict[str, Any]:
     """The labels by key; numbers for a model that is queried for numbers."""
     from acex.models.labels import as_labels, as_numbers
 
     if unknown := [key for key in filled if key not in asked]:
         raise ValueError(f"{listed(unknown, most=3)} in {KEY} was not asked by this ledger")
-    numeric = {model: gives_numbers(book, model) for model in {a.model for a in asked.values()}}
     labels: dict[str, Any] = {}
-    for key, line in filled.items():
-        read = as_numbers if numeric[asked[key].model] else as_labels
-        [labels[key]] = read([as_label(line[OWN_LABEL])], 1)
+    for model in dict.fromkeys(a.model for a in asked.values()):
+        texts = {key: line[OWN_LABEL] for key, line in filled.items() if asked[key].model == model}
+        if gives_numbers(book, model):
+            for key, text in texts.items():
+                [labels[key]] = as_numbers([as_label(_with_point(text))], 1)
+            continue
+        known, names = _known_labels(book, model, {a.row for a in asked.values()} if correct else set())
+        for key, text in texts.items():
+            [labels[key]] = as_labels([names.get(text, as_label(text, known))], 1)
+        if not new_labels:
+            _refuse_misspelled([labels[key] for key in texts], known)
     return labels
+
+
+def _known_labels(book: acex.Ledger, model: str, without: set[str]) -> tuple[list[Any], dict[str, Any]]:
+    """The labels that a model gave to rows other than `without`, or that were wanted of it; labels by class names."""
+    settings = [json.loads(text) for text in book.tables.explanations(model)["settings"]]
+    targets = [s["target"] if isinstance(s.get("target"), list) else [s.get("target")] for s in settings]
+    named = {name: label for s in settings for label, name in s.get("class_names") or ()}
+    newest = {answer.row: answer.label for answer in book.answers(model) if answer.row not in without}
+    wanted = [label for labels in targets for label in labels if not isinstance(label, dict | None)]
+    return list(dict.fromkeys([*newest.values(), *wanted, *named.values()])), named
+
+
+def _refuse_misspelled(labels: list[Any], known: list[Any]) -> None:
+    """Raise for labels that are new, unless a model with fewer than two labels gets its second one."""
+    new = list(dict.fromkeys(label for label in labels if label not in known))
+    spellings = {" ".join(str(label).casefold().split()) for label in (*known, *new)}
+    if new and (len(known) + len(new) > 2 or len(spellings) < len(known) + len(new)):
+        meant = [did_you_mean(" ".join(str(label).split()), map(str, known or new[:1])) for label in new]
+        given = f"labels so far are {listed(known)}" if known else "there are no labels so far"
+        accept = "Pass --new-labels to accept it, or --correct if the label that this row had was wrong."
+        raise ValueError(f"{listed(new)} is not a known label; {given}.{next(filter(None, meant), '')} {accept}")
+
+
+def _with_point(text: str) -> str:
+    """A number with a decimal comma as one with a point."""
+    if THOUSANDS.fullmatch(text):
+        raise ValueError(f"{text!r} may be a fraction or thousands; write it with a decimal point")
+    return text.replace(".", "").replace(",", ".") if "," in text else text
 
 
 def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
@@ -155,9 +278,20 @@ def _refuse_changed_rows(book: acex.Ledger, filled: dict[str, dict[str, str]], a
 
 
 def _alike(value: Any, text: str) -> bool:
+    """Is this the value as a spreadsheet may have written it: rounded, with a decimal comma, or a date day-first?"""
+    import pandas as pd
+
+    text = text.strip()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value).strip().lower() == text.strip().lower()
-    try:
-        return isclose(float(text), value, rel_tol=ROUNDED, abs_tol=1e-9)
-    except ValueError:
-        return False
+        if str(value).strip().lower() == TRUTH.get(text.lower(), text.lower()):
+            return True
+        day = pd.to_datetime(text, dayfirst=True, errors="coerce") if DATE.match(str(value)) else None
+        return day is not None and day == pd.to_datetime(str(value), errors="coerce")
+    digits = re.sub(r"[\s'’]", "", text)
+    for written in (digits, digits.replace(".", "").replace(",", "."), digits.replace(",", "")):
+        try:
+            if isclose(float(written), value, rel_tol=ROUNDED, abs_tol=1e-9):
+                return True
+        except ValueError:
+            pass
+    return False

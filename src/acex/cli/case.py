@@ -16,7 +16,7 @@ import acex
 from acex.cli import flags
 from acex.cli.flags import Given
 from acex.cli.program import say
-from acex.cli.tables import column_names, matching, read_table, refuse_overwriting
+from acex.cli.tables import TableFlags, column_names, matching, read_table, refuse_overwriting
 from acex.options import ALLOWED, MODEL, WANTED, search_arguments, suggests_names
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Case:
     id_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Row names, hidden from the model.")] = None
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None
     schema: Annotated[Path | None, typer.Option(help="TOML file that describes columns; see acex schema.")] = None
-    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = "."
+    reading: TableFlags = field(default_factory=TableFlags)
     target_range: Annotated[
         str | None,
         typer.Option(
@@ -159,12 +159,13 @@ class Case:
         """
         from acex.space.schema import read_rules, read_schema, with_schema
 
-        given, table = self.given, read_table(self.data, self.decimal)
+        given, table = self.given, read_table(self.data, **self.reading.arguments)
         hidden = column_names(self.drop, table.columns, "--drop")
         for flag, name in (("--outcomes", given.get("outcomes")), ("--id-column", self.id_column)):
             hidden += column_names([] if name is None else [name], table.columns, flag, whole=True)
         schema = read_schema(self.schema) if self.schema else ()
-        rows, space = with_schema(table.drop(columns=hidden), schema, given.get("missing", "drop"))
+        kinds = self.reading.kinds(table, hidden)
+        rows, space = with_schema(table.drop(columns=hidden), schema, given.get("missing", "drop"), **kinds)
         outcomes = None if "outcomes" not in given else table[given["outcomes"]]
         known, remarks = rows, []
         if frozen := [f.name for f in space.features if f.frozen and not self.schema]:
@@ -195,7 +196,7 @@ class Case:
             }
         )
         positions = self._positions(table)
-        whole = read_table(self.x, self.decimal) if self.x else table.iloc[positions]
+        whole = read_table(self.x, **self.reading.arguments) if self.x else table.iloc[positions]
         factual = whole.drop(columns=[name for name in hidden if name in whole]) if self.x else rows.iloc[positions]
         if len(factual) != 1 and not self.takes_many:
             raise ValueError(f"expected exactly one row, got {len(factual)}.")

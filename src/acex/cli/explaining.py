@@ -13,7 +13,7 @@ from acex.cli.case import BatchCase, Case, ModelFlags, Prepared
 from acex.cli.ledgers import exists
 from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
 from acex.cli.show import as_money, console, echo, print_json, records, table
-from acex.cli.tables import PICTURES, LeftOut, Seal, column_names, file_to_write, read_table
+from acex.cli.tables import PICTURES, LeftOut, Seal, TableFlags, column_names, file_to_write, read_table
 from acex.values import listed, plain
 
 TABLES = (".csv", ".json", ".parquet", ".xlsx")
@@ -241,7 +241,8 @@ def batch(
         print_json(document)
     else:
         console().print("\n\n".join(map(str, [summary] if common is None else [summary, common])), soft_wrap=True)
-        for remark in (*prepared.remarks, *map(str, explainer.remarks)):
+        sensitive = [remark for remark in many[0].remarks if remark.code == "sensitive"] if len(many) else []
+        for remark in (*prepared.remarks, *map(str, (*explainer.remarks, *sensitive))):
             say(remark)
     if out is not None and out.suffix.lower() == ".json":
         many.to_json(out, left_out=left_out, **seal.options)
@@ -263,7 +264,8 @@ def schema(
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that the model does not see.")
     ] = None,
-    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = ".",
+    *,
+    reading: TableFlags,
 ) -> None:
     """Describe the columns of a file in TOML, to be edited and used with --schema.
 
@@ -271,8 +273,9 @@ def schema(
     """
     from acex.space.schema import schema_text
 
-    rows = read_table(data, decimal)
-    space = acex.Space.infer(rows.drop(columns=column_names(drop, rows.columns, "--drop")))
+    rows = read_table(data, **reading.arguments)
+    hidden = column_names(drop, rows.columns, "--drop")
+    space = acex.Space.infer(rows.drop(columns=hidden), **reading.kinds(rows, hidden))
     if out is None:
         echo(schema_text(space), nl=False)
         return

@@ -17,7 +17,7 @@ from acex.cli.case import BatchCase, ModelFlags, Prepared
 from acex.cli.flags import Given
 from acex.cli.program import Price, say
 from acex.cli.show import console
-from acex.cli.tables import column_names
+from acex.cli.tables import TableFlags, column_names
 
 if TYPE_CHECKING:
     from acex.studio.workspace import Workspace
@@ -130,7 +130,9 @@ def _python(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> str:
     is_url = case.ledger is not None and "://" in case.ledger
     imports = ["import os"] if is_url else []
     imports += ["from pathlib import Path", "import acex", "from acex.cli.tables import read_table"]
-    read = f"read_table(Path({str(case.data)!r}), {case.decimal!r})"
+    usual = TableFlags().arguments
+    changed = {name: value for name, value in case.reading.arguments.items() if value != usual[name]}
+    read = f"read_table({', '.join([f'Path({str(case.data)!r})', *_keywords(changed)])})"
     hidden = column_names(case.drop, table.columns, "--drop")
     hidden += [name for name in (given.get("outcomes"), case.id_column) if name is not None]
     lines = [*_python_model(case, black_box, prepared), f"table = {read}"]
@@ -138,6 +140,7 @@ def _python(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> str:
     has_gaps = len(prepared.rows) < len(prepared.factual)  # rows without an outcome
     arguments = ["model", "rows[known]" if has_gaps else "rows"]
     own = {name: given[name] for name in ("missing", "grid", "other") if name in given}
+    kinds = {name: value for name, value in case.reading.kinds(table, hidden).items() if value}
     if "grid" in own:
         own["grid"] = flags.grid(given["grid"], prepared.space)
     if "other" in own:
@@ -145,12 +148,12 @@ def _python(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> str:
         own["other"] = {name: category for name, category in others if category is not None}
     if case.schema is not None:
         imports.append("from acex.space.schema import read_schema, with_schema")
-        missing = repr(own.get("missing", "drop"))
-        lines.append(f"rows, space = with_schema(rows, read_schema(Path({str(case.schema)!r})), {missing})")
+        described = ["rows", f"read_schema(Path({str(case.schema)!r}))", repr(own.get("missing", "drop"))]
+        lines.append(f"rows, space = with_schema({', '.join([*described, *_keywords(kinds)])})")
         lines.append(f"space = space.with_grid({literal(own.get('grid'))}).adjust(other={literal(own.get('other'))})")
-    elif own or has_gaps:
-        lines.append(f"space = acex.Space.infer({', '.join(['rows', *_keywords(own)])})")
-    arguments += ["space=space"] if case.schema is not None or own or has_gaps else []
+    elif own or kinds or has_gaps:
+        lines.append(f"space = acex.Space.infer({', '.join(['rows', *_keywords(own | kinds)])})")
+    arguments += ["space=space"] if case.schema is not None or own or kinds or has_gaps else []
     if has_gaps:
         lines.append(f"known = table[{given['outcomes']!r}].notna()")
     if "outcomes" in given:

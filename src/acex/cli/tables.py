@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
+import codecs
+import gzip
 import json
+import lzma
 import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
+from zipfile import ZipFile
 
 import typer
 
@@ -21,15 +27,67 @@ if TYPE_CHECKING:
 
 NEEDS = {".parquet": "pyarrow", ".xlsx": "openpyxl"}  # optional packages, by the suffix of a file
 PICTURES = (".png", ".pdf", ".svg")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
+MOST_BYTES = 2 * 2**30  # of a compressed file when decompressed: a small file may hide a huge one
+START = 2**16  # bytes in which the header of a CSV file ends
+
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Encoding of the file: cp1252, utf-16; by default utf-8.")
+]
 
 
-def read_table(path: Path, decimal: str = ".", *, guarded: bool = False, **options: Any) -> pd.DataFrame:
-    """The table in a file: .parquet, .json (a row or a list of rows), or CSV.
+@dataclass(frozen=True)
+class TableFlags:
+    """The flags about how tables are read."""
 
-    CSV has commas between columns, or semicolons or tabs if the header has only these.
+    panel: ClassVar[str] = "The data and the row"
+    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = "."
+    encoding: Encoding = None
+    text: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Read as text: 01067 stays 01067. Repeat it.")
+    ] = None
+    date: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN[=FORMAT]", help='Read as a date, in a format such as "%d/%m/%Y". Repeat it.'),
+    ] = None
+
+    @property
+    def dates(self) -> dict[str, str | None]:
+        """The format of each column of dates; None where the values show it."""
+        return {name: form or None for name, _, form in (text.partition("=") for text in self.date or ())}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `read_table`."""
+        return {"decimal": self.decimal, "encoding": self.encoding, "text": [*(self.text or ()), *self.dates]}
+
+    def kinds(self, table: pd.DataFrame, hidden: Sequence[str] = ()) -> dict[str, Any]:
+        """The arguments `text` and `dates` of `Space.infer`, without hidden columns."""
+        text = column_names(self.text, table.columns, "--text", whole=True)
+        column_names(self.dates, table.columns, "--date", whole=True)
+        return {
+            "text": [name for name in text if name not in hidden],
+            "dates": {name: form for name, form in self.dates.items() if name not in hidden},
+        }
+
+
+def read_table(
+    path: Path,
+    decimal: str = ".",
+    *,
+    encoding: str | None = None,
+    text: Sequence[str] = (),
+    guarded: bool = False,
+    **options: Any,
+) -> pd.DataFrame:
+    """The table in a file: .parquet, .json (a row or a list of rows), or CSV; also compressed, such as .csv.gz.
+
+    CSV has commas between columns, or semicolons or tabs if the header has more of these.
 
     Args:
         decimal: the decimal mark of CSV: "." or ",".
+        encoding: of CSV and JSON; by default UTF-8, or what a byte order mark shows.
+        text: columns of CSV that are not read as numbers.
         guarded: `acex.spreadsheets.write_csv` may have written it.
         options: of pandas, for CSV.
 
@@ -39,20 +97,38 @@ def read_table(path: Path, decimal: str = ".", *, guarded: bool = False, **optio
     import pandas as pd
 
     from acex import spreadsheets
+    from acex.space.kinds import DECIMAL_COMMA
 
     if decimal not in (".", ","):
         raise ValueError(f"--decimal {decimal!r}: expected '.' or ','.")
     if not path.is_file():
         raise ValueError(f"{path}: no such file.")
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            table = pd.read_parquet(path)
-        elif path.suffix.lower() == ".json":
-            rows = json.loads(path.read_text(encoding="utf-8"))
-            table = pd.DataFrame.from_records(rows if isinstance(rows, list) else [rows])
-        else:
-            read_csv = spreadsheets.read_csv if guarded else pd.read_csv
-            table = read_csv(path, sep=_separator(path), decimal=decimal, **options)
+        with _opened(path) as file:
+            start = file.read(START)
+            file.seek(0)
+            encoding = encoding or _encoding(start)
+            suffix = Path(path.stem if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+            if suffix in (".parquet", ".pq"):
+                table = pd.read_parquet(file)
+            elif suffix == ".json":
+                rows = json.loads(file.read().decode(encoding))
+                table = pd.DataFrame.from_records(rows if isinstance(rows, list) else [rows])
+            else:
+                read_csv: Any = spreadsheets.read_csv if guarded else pd.read_csv
+                options = {"dtype": dict.fromkeys(text, str), **options}
+                sep = _separator(start.decode(encoding, "replace"))
+                table = read_csv(file, sep=sep, decimal=decimal, encoding=encoding, **options)
+                for name in [] if decimal == "." else table.columns.difference([*text]):  # 1.250,75
+                    values = table[name].dropna().tolist()
+                    if all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values) and "," in "".join(
+                        values
+                    ):
+                        digits = table[name].str.replace(".", "").str.replace(",", ".")
+                        table[name] = pd.to_numeric(digits)
+    except (UnicodeError, LookupError) as error:
+        hint = "name its encoding, such as --encoding cp1252 (spreadsheets on Windows), latin-1 or utf-16."
+        raise ValueError(f"{path} cannot be read as {encoding}: {error}; {hint}") from error
     except Exception as error:  # each parser has its own
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     if table.empty:
@@ -60,10 +136,37 @@ def read_table(path: Path, decimal: str = ".", *, guarded: bool = False, **optio
     return table
 
 
-def _separator(path: Path) -> str:
+def _opened(path: Path) -> BinaryIO:
+    """The content of a file, decompressed if its name says so."""
+    suffix = path.suffix.lower()
+    if suffix not in COMPRESSED:
+        return path.open("rb")
+    if suffix == ".zip":
+        archive = ZipFile(path)
+        names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+        if len(names) != 1:
+            raise ValueError(f"expected an archive of one file, got {listed(names)}")
+        packed: Any = archive.open(names[0])
+    else:
+        opener: Any = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}[suffix]
+        packed = opener(path)
+    with packed:
+        content = packed.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"it is larger than {MOST_BYTES / 2**30:g} GiB when decompressed; decompress it first.")
+    return BytesIO(content)
+
+
+def _encoding(start: bytes) -> str:
+    """The encoding that a byte order mark shows; without one, UTF-8."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return "utf-8-sig" if start.startswith(codecs.BOM_UTF8) else "utf-8"
+
+
+def _separator(start: str) -> str:
     """The separator of a CSV file, by its first line."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        header = file.readline()
+    header = start.lstrip("\r\n").partition("\n")[0]
     return max(",;\t", key=lambda mark: (header.count(mark), mark == ","))
 
 

@@ -18,6 +18,7 @@ from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, Pool
 from acex.engine.reference import Reference
+from acex.engine.sensitive import free_sensitive_columns
 from acex.engine.session import Session
 from acex.ledger import BaseLedger
 from acex.models.labels import refuse_other_kind
@@ -156,6 +157,7 @@ class Planner:
                 *self.remarks,
                 *(remark for remark in known.remarks_on(x, encoded[0]) if not ignored.issuperset(remark.columns)),
                 *unusual_row(problem),
+                *free_sensitive_columns(space, [*settings["ranges"], *settings["values"]]),
                 *remarks,
             ),
         )

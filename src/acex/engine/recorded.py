@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 from math import inf
@@ -55,9 +56,24 @@ def load_explanation(ledger: BaseLedger, explanation: str) -> Explanation:
         remarks=(
             *([_unfinished(len(everything) - len(asks))] if result is None else ()),
             *contradictions(ledger, record.model, [ask.row for ask in asks]),
+            *_corrections(ledger, record.model, asks),
         ),
         metadata=times | ({"id": ", ".join(record.names)} if record.names else {}),
     )
+
+
+def n_corrected(ledger: BaseLedger, model: str, asks: Sequence[Ask]) -> int:
+    """How many of the labels that an explanation has used were corrected later."""
+    newest = ledger.known(model, [ask.row for ask in asks])
+    return sum(ask.answer is not None and ask.answer.label != newest[ask.row].label for ask in asks)
+
+
+def _corrections(ledger: BaseLedger, model: str, asks: Sequence[Ask]) -> tuple[Remark, ...]:
+    n = n_corrected(ledger, model, asks)
+    if n == 0:
+        return ()
+    text = f"{n} of its labels {'was' if n == 1 else 'were'} corrected later; this explanation used the old ones."
+    return (Remark("corrected", text, is_warning=True),)
 
 
 def _step(ask: Ask, plan: Plan) -> Step:

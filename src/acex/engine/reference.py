@@ -18,9 +18,10 @@ from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.region import Region
 from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
-from acex.values import Label, fingerprint, is_finite
+from acex.values import Label, Remark, fingerprint, is_finite
 
 VISIBLE = 0.01  # of the spread of a feature: smaller steps should not decide
+ENOUGH_ROWS = 20  # below this, standard deviations and plausibility are little more than guesses
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,17 @@ class Reference:
     @cached_property
     def _views(self) -> dict[tuple[int, ...], Reference]:
         return {}
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """A remark where the rows are too few."""
+        if len(self) >= ENOUGH_ROWS:
+            return ()
+        text = (
+            f"data has only {len(self)} {'row' if len(self) == 1 else 'rows'}: what is usual, and what a change costs, "
+            f"is uncertain below {ENOUGH_ROWS}."
+        )
+        return (Remark("few_rows", text),)
 
     def density(self, kind: Kind) -> Density | None:
         """The plausibility filter, of this kind where the settings leave it open; None without one."""

@@ -350,7 +350,9 @@ class Ledger(BaseLedger):
         return [_answer(*line) for line in reversed(found)]
 
     def contradicted(self, model: str) -> set[str]:
-        of_model = select(queries.c.row).join(contradictions).where(queries.c.model_id == model)
+        newest = (answers.c.query_id == queries.c.id) & (answers.c.sequence == queries.c.sequence)
+        of_model = select(queries.c.row).join(contradictions).join(answers, newest).where(queries.c.model_id == model)
+        of_model = of_model.where(answers.c.label != contradictions.c.label)  # a correction may have accepted it
         with self.database.read() as connection:
             return set(connection.scalars(of_model))
 

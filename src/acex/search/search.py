@@ -83,10 +83,20 @@ class Search:
         return replace(self, history=self.history.with_answer(query, hit, odds))
 
     def propose(self, n: int) -> list[Query]:
-        """Up to n points to ask at once: each is chosen as if those before it were misses."""
+        """Up to n points to ask at once: each is chosen as if those before it were misses.
+
+        A round that looks for cheaper hits ends where reverting changes begins: its answers decide which changes these
+        are. A round that reverts changes leaves enough of the budget to revert the others again after a hit.
+        """
         queries: list[Query] = []
         search = self
         while len(queries) < n and (query := search.ask()) is not None:
+            is_revert = query.purpose == "undo"
+            if queries and is_revert != (queries[0].purpose == "undo"):
+                break
+            if is_revert and not queries:
+                n_left, n_open = self.budget - len(self.merged_history.queries), int(self.reverts.open.sum())
+                n = int(min(n, max(n_left - n_open + 1, 1)))
             queries.append(query)
             odds = min(search.history.odds, default=None)
             search = search.tell(query, False, odds)

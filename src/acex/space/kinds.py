@@ -35,6 +35,9 @@ MICROSECONDS = {"D": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s":
 # Ways to write a date in a file. Where days and months could be exchanged, a column must show which is which.
 FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M")
 EITHER = ("%m/%d/%Y", "%d/%m/%Y")
+# For columns that are declared as dates; each also without leading zeros.
+DAYS = (*FORMS[:3], *EITHER, "%d.%m.%y", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d", "%Y.%m.%d")
+TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
 
 
 ZERO = pd.Timestamp("1970-01-01").as_unit("us")  # the moment with the code 0
@@ -348,6 +351,36 @@ class Date(Feature):
                 form = _form_of(values)
             if not form:
                 return None
+        return cls._from(name, column, form)
+
+    @classmethod
+    def declared(cls, name: str, column: pd.Series[Any], form: str | None = None) -> Self:
+        """The dates of a column that holds dates, in this format or in the one that its values show.
+
+        Raises:
+            ValueError: they have another format, or days and months cannot be distinguished.
+        """
+        if not all(isinstance(value, str) for value in column.tolist()):
+            if (found := cls.infer(name, column)) is None:
+                raise ValueError(f"{name!r}: expected dates, got {column.dtype} such as {plain(column.iloc[0])!r}.")
+            return found
+        given = [form] if form else [f"{day}{time}" for day in DAYS for time in TIMES]
+        parsed = {each: pd.to_datetime(column, format=each, errors="coerce") for each in given}
+        fitting = [each for each in given if parsed[each].notna().all()]
+        if len(fitting) > 1:
+            raise ValueError(
+                f"{name!r}: {column.iloc[0]!r} may be {' or '.join(fitting)}, and no value of the column shows which; "
+                f'name the format: dates={{{name!r}: {fitting[-1]!r}}}, in the shell --date "{name}={fitting[-1]}".'
+            )
+        if not fitting:
+            least = parsed[min(given, key=lambda each: int(parsed[each].isna().sum()))]
+            wrong, what = column[least.isna()].iloc[0], f"dates in the format {form}" if form else "dates of one format"
+            raise ValueError(f"{name!r}: expected {what}, such as 2026-11-30 or 30.11.2026, got {wrong!r}.")
+        return cls._from(name, column, fitting[0])
+
+    @classmethod
+    def _from(cls, name: str, column: pd.Series[Any], form: str) -> Self:
+        if form:
             column = pd.to_datetime(column, format=None if form == "date" else form)
         if column.dt.tz is not None:
             column = column.dt.tz_convert("UTC").dt.tz_localize(None)

@@ -15,7 +15,7 @@ from pandas.api import types
 
 from acex.space.feature import Feature, kind_named
 from acex.space.kinds import Continuous, Nominal, Ordinal
-from acex.space.space import Missing, Space, all_at_once, infer_feature, known_values
+from acex.space.space import Missing, Space, all_at_once, inferring, known_values
 from acex.values import listed
 
 HEADER = """\
@@ -119,9 +119,14 @@ def read_rules(path: Path) -> list[str]:
 
 
 def with_schema(
-    frame: pd.DataFrame, schema: Iterable[FeatureSchema], missing: Missing = "drop"
+    frame: pd.DataFrame,
+    schema: Iterable[FeatureSchema],
+    missing: Missing = "drop",
+    *,
+    text: Iterable[str] = (),
+    dates: Iterable[str] | Mapping[str, str | None] = (),
 ) -> tuple[pd.DataFrame, Space]:
-    """The data and their space: columns by the schema, the others inferred from their values.
+    """The data and their space: columns by the schema, the others inferred from their values; see `Space.infer`.
 
     Whole numbers that are declared continuous become floats.
     """
@@ -133,8 +138,9 @@ def with_schema(
     for name, column in by_name.items():
         if column.kind is Continuous and types.is_integer_dtype(frame[name].dtype):
             frame[name] = frame[name].astype("float64")
+    infer_as = inferring(text, dates, [str(name) for name in frame.columns])
     features = all_at_once(
-        partial(by_name[str(name)].feature, c) if str(name) in by_name else partial(infer_feature, str(name), c)
+        partial(by_name[str(name)].feature, c) if str(name) in by_name else partial(infer_as, str(name), c)
         for name, c in known_values(frame, missing)
     )
     inferred = frozenset(map(str, frame.columns)) - by_name.keys()

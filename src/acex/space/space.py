@@ -8,7 +8,7 @@ greatest int8.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
@@ -19,7 +19,7 @@ from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
 from acex.space.feature import KINDS, MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
-from acex.space.kinds import Categorical, Numeric, refuse
+from acex.space.kinds import Categorical, Date, Nominal, Numeric, refuse
 from acex.values import Remark, as_json, did_you_mean, is_missing, joined_words, listed
 
 T = TypeVar("T")
@@ -248,6 +248,8 @@ class Space:
         grid: Grids = None,
         missing: Missing = "drop",
         other: Mapping[str | int, Any] | None = None,
+        text: Iterable[str] = (),
+        dates: Iterable[str] | Mapping[str, str | None] = (),
     ) -> Space:
         """The space that `data` lives in: kinds from its dtypes, ranges and categories from its values.
 
@@ -261,13 +263,16 @@ class Space:
                 gaps, so can the feature.
             other: for features with categories, the category that stands for all unknown values, such as
                 {"job": "other"}.
+            text: columns whose values are categories, also where they are numbers, such as codes.
+            dates: columns of dates; a mapping gives formats, such as {"day": "%d/%m/%Y"}.
         """
         frame = as_data(data)
         if frame.empty:
             raise ValueError(f"data is empty: expected rows and columns, got the shape {frame.shape}.")
         prefix = "" if isinstance(data, pd.DataFrame) else "x"
         columns = [(f"{prefix}{label}", column) for label, column in known_values(frame, missing)]
-        features = all_at_once(partial(infer_feature, name, column) for name, column in columns)
+        infer_as = inferring(text, dates, [name for name, _ in columns])
+        features = all_at_once(partial(infer_as, name, column) for name, column in columns)
         space = cls(tuple(features), missing=missing, inferred=frozenset(name for name, _ in columns))
         return space.like(data).adjust(other=other).with_grid(grid)
 
@@ -540,6 +545,23 @@ def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
 def holds_gaps(dtype: Any) -> bool:
     """Can a column of this dtype hold a gap?"""
     return not (isinstance(dtype, np.dtype) and dtype.kind in "iub")
+
+
+def inferring(
+    text: Iterable[str], dates: Iterable[str] | Mapping[str, str | None], names: Sequence[str]
+) -> Callable[[str, pd.Series[Any]], Feature]:
+    """`infer_feature`, with these columns as categories or as dates."""
+    texts, forms = list(text), dict(dates) if isinstance(dates, Mapping) else dict.fromkeys(dates)
+    for name in (*texts, *forms):
+        if name not in names:
+            raise ValueError(f"text, dates: {name!r} is not a column; there are {listed(names)}.")
+
+    def infer(name: str, column: pd.Series[Any]) -> Feature:
+        if name in texts:
+            return Nominal(name, tuple(sorted(column.unique().tolist())))
+        return Date.declared(name, column, forms[name]) if name in forms else infer_feature(name, column)
+
+    return infer
 
 
 def infer_feature(name: str, column: pd.Series[Any]) -> Feature:

@@ -1,0 +1,74 @@
+"""Columns that look unchangeable or sensitive by their names, such as sex and age, in seven languages.
+
+A name is compared word by word: "age" is found in `applicant_age` and `ageAtEntry`, but not in `page` or `usage`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from collections.abc import Collection
+from itertools import pairwise
+
+from acex.space.space import Space
+from acex.values import Remark, joined_words
+
+# English, German, French, Spanish, Italian, Portuguese, Dutch; without accents. Words that often mean something else
+# (genre, origin, disabled, Italian eta) are left out.
+SINGLE = """
+    sex gender male female geschlecht mannlich weiblich sexe sexo genero sesso geslacht
+    age alter lebensalter edad idade leeftijd
+    race racial ethnicity ethnic ethnie ethnizitat rasse raza etnia razza raca etniciteit hautfarbe caste
+    nationality citizenship nationalitat staatsangehorigkeit staatsburgerschaft nationalite citoyennete nacionalidad
+    ciudadania nazionalita cittadinanza nacionalidade cidadania nationaliteit geburtsland migrationshintergrund
+    religion religious konfession religionszugehorigkeit religione religiao religie
+    marital married familienstand zivilstand verheiratet matrimonial matrimoniale
+    disability handicap behinderung schwerbehinderung discapacidad disabilita incapacidade
+    birthday birthdate birthyear birthplace dob yob geburtsdatum geburtsjahr geburtstag geburtsort naissance nacimiento
+    nascita nascimento geboortedatum geboortejaar
+    pregnant pregnancy pregnancies schwanger schwangerschaft enceinte grossesse embarazo embarazada gravidanza incinta
+    gravidez zwanger zwangerschap
+"""
+PAIRS = """
+    birth date, birth day, birth year, birth place, birth country, of birth, native country, civil status, etat civil,
+    estado civil, stato civile, burgerlijke staat, sexual orientation, skin color, skin colour, native language,
+    mother tongue, blood type, blood group, political party, political opinion, trade union, veteran status
+"""
+WORDS, PHRASES = frozenset(SINGLE.split()), frozenset(" ".join(pair.split()) for pair in PAIRS.split(","))
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W\d_]+")
+
+
+def is_sensitive(name: str) -> bool:
+    """Does this name look like that of something that people cannot change, or that must not decide?"""
+    if "età" in re.split(r"[\W\d_]+", unicodedata.normalize("NFC", name).lower()):
+        return True
+    letters = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
+    words = CAMEL.split("".join(c for c in letters if not unicodedata.combining(c)))
+    plain = [word.lower() for word in words if word]
+    pairs = [f"{a} {b}" for a, b in pairwise(plain)]
+    return any(word in WORDS or _without_digraphs(word) in WORDS for word in plain) or not PHRASES.isdisjoint(pairs)
+
+
+def _without_digraphs(word: str) -> str:
+    """The word with a, o, u for ae, oe, ue, as German umlauts are often written."""
+    return re.sub(r"([aou])e", r"\1", word)
+
+
+def free_sensitive_columns(space: Space, limited: Collection[str]) -> tuple[Remark, ...]:
+    """A remark on columns that look sensitive and may change freely; `limited` are those with limits of their own.
+
+    Features that were declared one by one are left to the one who declared them.
+    """
+    free = [f for f in space.features if f.name in space.inferred and not f.frozen and f.direction is None]
+    found = [f.name for f in free if f.name not in limited and is_sensitive(f.name)]
+    if not found:
+        return ()
+    one = len(found) == 1
+    listed = ", ".join(f'"{name}"' for name in found)
+    flags = " ".join(f"--freeze {shlex.quote(name)}" for name in found)
+    text = (
+        f"{joined_words(found)} {'looks' if one else 'look'} unchangeable or sensitive and may change. To freeze "
+        f"{'it' if one else 'them'}: freeze=[{listed}] (in the shell {flags})."
+    )
+    return (Remark("sensitive", text),)
