@@ -2,6 +2,7 @@
 
 from benchmarks.suite import Suite
 from benchmarks.suites import (
+    ablation,
     anytime,
     few,
     groups,
@@ -16,5 +17,5 @@ from benchmarks.suites import (
     speed,
 )
 
-MODULES = (paper, optimum, anytime, pooling, scale, speed, noise, ranges, few, needless, groups, plausible)
+MODULES = (paper, ablation, optimum, anytime, pooling, scale, speed, noise, ranges, few, needless, groups, plausible)
 SUITES: dict[str, Suite] = {suite.name: suite for module in MODULES for suite in module.SUITES}

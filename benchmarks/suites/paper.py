@@ -27,7 +27,7 @@ from benchmarks.published import PAPER
 from benchmarks.scenario import Scenario, scenario
 from benchmarks.suite import RESULTS, Job, Line, Suite
 from benchmarks.table import NOTHING, Table, bold, listed, number
-from benchmarks.task import CapReached, CountedModel, Task
+from benchmarks.task import CapReached, CountedModel, Explain, Task
 
 COLUMNS = (
     *("cap", "label", "reference", "queries", "distinct", "candidates", "valid", "is_reference_row"),
@@ -54,12 +54,17 @@ PICTURED = 20  # rows in the picture of curves, which all methods have
 
 def measure(job: Job) -> list[Line]:
     """What a method reaches on a row; at the cap its best hit is its answer."""
+    return measure_by(METHODS[job.method].explain, job)
+
+
+def measure_by(explain: Explain, job: Job) -> list[Line]:
+    """The same for a function that need not be registered."""
     s = scenario(job.data, job.seed if job.data in PASSED else 0)
     task = Task(s, s.rows[job.row])
     model = CountedModel(task, job.cap)
     started = time.perf_counter()
     try:
-        candidates = METHODS[job.method].explain(task, model, job.seed)
+        candidates = explain(task, model, job.seed)
     except CapReached:
         candidates = np.empty((0, len(task.x))) if model.best is None else model.best[None]
     line: Line = {
