@@ -33,7 +33,14 @@ COLUMNS = (
     *("cap", "label", "reference", "queries", "distinct", "candidates", "valid", "is_reference_row"),
     *("J", "d2", "g1", "d2n", "g1n", "n_changed", "affinity", "seconds", "curve"),
 )
-PUBLISHED = ("penalty", "baycon", "moc", "moc-stop", "growing-spheres")  # what the paper compares
+PUBLISHED = (  # what the paper compares
+    *("penalty", "ace-published", "baycon", "moc", "moc-stop", "moc-ice", "growing-spheres", "growing-spheres-raw"),
+)
+AS_IN_THE_PAPER = {  # whose figures in the paper stand beside a method, where the name is not the same (`score.NAMES`)
+    "ace-published": "penalty", "moc-stop": "moc", "moc-ice": "moc", "growing-spheres-raw": "growing-spheres",
+}  # fmt: skip
+PAPERS_IMAGE = {"ACE": (59, 5.47), "OmniXAI": (59, 7.44)}  # queries and l2 distance with pixels of 0 to 1
+PAPERS_MOONS = {"ACE": (14, 0.68), "Growing Spheres": (501, 0.592)}
 COMPARED = ("feasible", "feasible-labels", "penalty", "growing-spheres", "moc", "baycon", "nearest")
 WHITE = "treecf"  # reads the model: a line to compare with
 MEASURES = {"queries": 0, "d2": 2, "g1": 2, "affinity": 2, "validity": 2}  # with digits
@@ -192,7 +199,7 @@ def one_beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
             if f"{name}_std" in line and np.isfinite(line[name]):
                 text += f" ({number(line[f'{name}_std'], digits)})"
             cells.append(f"**{text}**" if np.isclose(line[name], best[name]) else text)
-            known = theirs[name].get(line["method"]) if len(theirs) else None
+            known = theirs[name].get(AS_IN_THE_PAPER.get(line["method"], line["method"])) if len(theirs) else None
             cells.append("" if known is None else number(known, digits))
         rows.append([*cells, number(line["reference_rows"], 2)])
     names = [{"score": "S"}.get(name, name) for name in measures]
@@ -202,7 +209,8 @@ def one_beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
 
 def apart(lines: pd.DataFrame) -> Table:
     """Where our mean of the mixed test is more than a fifth off the paper's, ours against theirs."""
-    of = {"penalty": "penalty", "growing-spheres": "growing-spheres", "moc-stop": "moc", "baycon": "baycon"}
+    names = ("penalty", "ace-published", "growing-spheres", "growing-spheres-raw", "moc-stop", "moc-ice", "baycon")
+    of = {name: AS_IN_THE_PAPER.get(name, name) for name in names}
     papers = score.published()
     rows = []
     for ours, theirs in of.items():
@@ -302,6 +310,25 @@ def mixed_pictures(lines: pd.DataFrame) -> dict[str, Figure]:
     return {"benchmark": figures.draw_curves(figures.curves_record(blind))}
 
 
+def counts(lines: pd.DataFrame, papers: dict[str, tuple[int, float]], unit: float = 1.0) -> Table:
+    """Queries and l2 distance of each method, and what the paper prints; `unit` of distance."""
+    rows = [[f"*{name} in the paper*", "1", number(asked, 0), number(d, 2), ""] for name, (asked, d) in papers.items()]
+    for method, runs in lines.groupby("method", sort=False):
+        d2, J = runs["d2"].mean() / unit, runs["J"].mean()
+        rows.append([f"`{method}`", str(len(runs)), number(runs["queries"].mean(), 0), number(d2, 2), number(J, 1)])
+    return Table("queries and distance beside the paper's", ["method", "rows", "queries", "l2 distance", "J"], rows)
+
+
+def moons_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """The paper's instance beside its counts, and the other rows."""
+    return {"counts": counts(lines[lines["row"] == 0], PAPERS_MOONS), **beside(lines, "moons")}
+
+
+def mnist_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """Queries and distance with pixels of 0 to 1 beside the paper's."""
+    return {"counts": counts(lines, PAPERS_IMAGE, unit=255.0), **beside(lines, "mnist")}
+
+
 def moons_pictures(lines: pd.DataFrame) -> dict[str, Figure]:
     """Both boundaries, and what was queried."""
     runs: dict[str, Any] = {line["method"]: line for line in lines[lines["row"] == 0].to_dict("records")}
@@ -361,13 +388,16 @@ SUITES = (
         ("moons",),
         ("feasible", *PUBLISHED, "nearest", "random"),
         columns=("factual", "counterfactual", "asked"),
+        tables=moons_tables,
         pictures=moons_pictures,
     ),
     suite(
         "mnist",
         ("mnist",),
-        ("feasible", "penalty", "gradient"),
+        ("feasible", "penalty", "ace-published", "gradient", "omnixai"),
+        rows=5,
         columns=("factual", "counterfactual", "made"),
+        tables=mnist_tables,
         pictures=mnist_pictures,
         missing=no_network,
     ),
