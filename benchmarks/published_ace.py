@@ -66,6 +66,7 @@ REPAIRS = {
 }
 JITTER = 1e-6  # added to a covariance that is not positive definite, as in the listing
 DIFFERENCE = 1e-8  # step of L-BFGS-B's forward differences: SciPy's default
+MAX_ITERATIONS = 100  # of L-BFGS-B; Monte-Carlo noise ends it after one or two
 CLOSEST = 0.05  # share of the Sobol points that count as closest to one half
 BAND = 0.2  # with `sobol_rays`, also those within this of one half
 BOX_DIMENSIONS = 2  # with `sobol_rays`, up to here the points fill the box
@@ -475,7 +476,7 @@ def climb(value: Objective, x: FloatArray, low: FloatArray, high: FloatArray) ->
         return float(values[0]), (values[1:] - values[0]) / step
 
     bounds = list(zip(low[free], high[free], strict=True))
-    found = minimize(loss, x[free], jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-20})
+    found = minimize(loss, x[free], jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-20, "maxiter": MAX_ITERATIONS})
     end = x.copy()
     end[free] = found.x
     return end, -float(found.fun)
