@@ -476,7 +476,9 @@ def climb(value: Objective, x: FloatArray, low: FloatArray, high: FloatArray) ->
         return float(values[0]), (values[1:] - values[0]) / step
 
     bounds = list(zip(low[free], high[free], strict=True))
-    found = minimize(loss, x[free], jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-20, "maxiter": MAX_ITERATIONS})
+    found = minimize(
+        loss, x[free], jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-20, "maxiter": MAX_ITERATIONS}
+    )
     end = x.copy()
     end[free] = found.x
     return end, -float(found.fun)

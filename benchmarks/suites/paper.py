@@ -151,8 +151,6 @@ def mixed_tables(lines: pd.DataFrame) -> dict[str, Table]:
             wide = wide[[METHODS[str(method)].labels_reference for method in wide.index]]
         is_best = (wide.round(digits) == wide.round(digits).min()) & has_best
         tables[name] = bold(wide, is_best, digits, f"mixed: {title}")
-        if name in ("J", "queries"):
-            tables[name].rows.append(authors_row(name, tables[name].header[1:]))
     wide = by_data(score.needed(blind, 1.25), "queries")
     title = "mixed: queries until half of the rows are within 1.25 of the best known cost"
     tables["needed"] = bold(wide, wide == wide.min(), 0, title)
@@ -240,13 +238,6 @@ def authors() -> Table:
     return Table("the authors' code", header, lines[lines["data"].isin(PAPER)].to_numpy().tolist())
 
 
-def authors_row(measure: str, data: Sequence[str]) -> list[str]:
-    """The same, over rows of its own, as the last row of a grid."""
-    lines = authors_file()
-    theirs = lines[lines["code"] == "the authors' code"].set_index("data")[{"queries": "asked", "J": "J"}[measure]]
-    return ["*the authors' code of ACE, 14 rows (tic tac toe 6)*", *(str(theirs.get(name, NOTHING)) for name in data)]
-
-
 def penalty(lines: pd.DataFrame) -> Table:
     """Strategy "penalty" beside the paper's figures, and the least J that is proved."""
     from benchmarks.suites.optimum import proved
@@ -283,7 +274,36 @@ def fixed_tables(lines: pd.DataFrame) -> dict[str, Table]:
         ]
         rows.append([name.replace("_", " "), str(label), *cells])
     title = "fixed: ACE in the paper / penalty / feasible"
-    return {"ace": Table(title, ["data", "label", *MEASURES], rows), **beside(lines, "fixed")}
+    ace = Table(title, ["data", "label", *MEASURES], rows)
+    return {"ace": ace, "spheres": spheres(found), "published": as_published(found), **beside(lines, "fixed")}
+
+
+def spheres(found: pd.DataFrame) -> Table:
+    """Growing Spheres in the paper, in raw units and scaled; queries over d2 are layers of 0.2 in raw units."""
+    methods = ("growing-spheres-raw", "growing-spheres")
+    return beside_fixed(found, "growing-spheres", methods, "fixed: Growing Spheres in the paper / raw units / scaled")
+
+
+def as_published(found: pd.DataFrame) -> Table:
+    """ACE in the paper, as published and with all repairs."""
+    return beside_fixed(
+        found, "penalty", ("ace-published", "penalty"), "fixed: ACE in the paper / as published / penalty"
+    )
+
+
+def beside_fixed(found: pd.DataFrame, theirs: str, methods: Sequence[str], title: str) -> Table:
+    """Means of the paper and of two methods, by data set and label, with the number of seeds of the first."""
+    papers = score.published()
+    papers = papers[(papers["suite"] == "fixed") & (papers["method"] == theirs)].set_index(["data", "label"])
+    ours = [found[found["method"] == method].set_index(["data", "label"]) for method in methods]
+    rows = []
+    for at in sorted(ours[0].index, key=lambda at: (PAPER.index(at[0]), at[1])):
+        cells = [
+            " / ".join(number(part[measure].get(at, np.nan), digits) for part in (papers, *ours))
+            for measure, digits in MEASURES.items()
+        ]
+        rows.append([at[0].replace("_", " "), str(at[1]), str(ours[0]["n"][at]), *cells])
+    return Table(title, ["data", "label", "seeds", *MEASURES], rows)
 
 
 def control_tables(lines: pd.DataFrame) -> dict[str, Table]:
