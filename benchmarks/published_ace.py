@@ -139,7 +139,8 @@ class PublishedAce(Strategy):
     @classmethod
     def with_repairs(cls, *names: str, **settings: Any) -> PublishedAce:
         """The algorithm with these repairs switched on."""
-        return cls(**dict.fromkeys(names, True), **settings)
+        switches: dict[str, Any] = dict.fromkeys(names, True)
+        return cls(**switches, **settings)
 
     def __post_init__(self) -> None:
         for name in ("n0", "mc", "sobol", "n_starts", "neighbours", "max_rounds"):
@@ -188,7 +189,7 @@ class PublishedAce(Strategy):
         in_round = (before.purpose, before.round) == ("acquire", last.round)
         if in_round and np.linalg.norm(last.point - before.point) <= self.epsilon:
             return np.inf
-        return last.penalty**self.growth
+        return float(last.penalty**self.growth)
 
     def expected_saving(self, problem: Problem, history: History) -> float:
         """A quarter of the best cost; the paper explains one row at a time."""
@@ -248,7 +249,9 @@ def _is_unlikely(history: History) -> bool:
 def matern(squared: FloatArray, nu: float, ell: float = 1.0, variance: float = 1.0) -> FloatArray:
     """The Matern covariance at squared distances, of the same shape."""
     r = np.sqrt(2 * nu * np.maximum(squared, 0.0)) / ell
-    polynomial = {0.5: 1.0, 1.5: 1 + r, 2.5: 1 + r + r**2 / 3}[nu]
+    if nu == 0.5:
+        return np.asarray(variance * np.exp(-r))
+    polynomial = 1 + r if nu == 1.5 else 1 + r + r**2 / 3
     return np.asarray(variance * polynomial * np.exp(-r))
 
 
@@ -334,9 +337,7 @@ class Laplace:
 def monte_carlo_improvement(
     gain: FloatArray,
     penalty: float,
-    mean: FloatArray,
-    variance: FloatArray,
-    covariance: FloatArray,
+    moments: tuple[FloatArray, FloatArray, FloatArray],
     mean_star: float,
     variance_star: float,
     draws: FloatArray,
@@ -345,9 +346,10 @@ def monte_carlo_improvement(
 
     Args:
         gain: cost of the incumbent less that of each point, (n,).
-        mean, variance, covariance: of f at each point, and with f at the incumbent, (n,) each.
+        moments: mean and variance of f at each point, and its covariance with f at the incumbent, (n,) each.
         draws: standard normal numbers, (n, m, 2).
     """
+    mean, variance, covariance = moments
     first = np.sqrt(variance)
     second = covariance / first
     rest = variance_star - second**2
@@ -451,8 +453,8 @@ class _State:
             out = []
             for part in np.array_split(np.arange(len(X)), len(X) * settings.mc // 2_000_000 + 1):
                 draws = rng.standard_normal((len(part), settings.mc, 2))
-                some = (moment[part] for moment in moments)
-                out.append(monte_carlo_improvement(gain[part], penalty, *some, mean[i], variance_star, draws))
+                some = (moments[0][part], moments[1][part], moments[2][part])
+                out.append(monte_carlo_improvement(gain[part], penalty, some, float(mean[i]), variance_star, draws))
             return np.concatenate(out)
 
         return value

@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import acex
 from acex.arrays import BoolArray, FloatArray
+from acex.search.problem import Query
 from acex.space.kinds import Continuous, Integer
 from acex.space.space import Space
 from benchmarks import published_ace
@@ -91,8 +92,8 @@ def test_the_monte_carlo_improvement_is_the_integral(gain: float) -> None:
     f, f_star = mean + L[0, 0] * u, mean_star + L[1, 0] * u + L[1, 1] * v
     integral = (w * np.maximum(gain + penalty * (np.abs(f_star - 0.5) - np.abs(f - 0.5)), 0)).sum()
     draws = np.random.default_rng(0).standard_normal((1, 400_000, 2))
-    moments = (np.array([m]) for m in (mean, variance, covariance))
-    found = published_ace.monte_carlo_improvement(np.array([gain]), penalty, *moments, mean_star, variance_star, draws)
+    moments = (np.array([mean]), np.array([variance]), np.array([covariance]))
+    found = published_ace.monte_carlo_improvement(np.array([gain]), penalty, moments, mean_star, variance_star, draws)
     assert found[0] == pytest.approx(integral, abs=0.01)
 
 
@@ -233,16 +234,25 @@ def test_a_round_has_one_acquisition_for_each_penalty_and_ends_with_the_sobol_st
     assert len(penalties) <= 7 and np.isclose(np.array(penalties)[:, None], all_penalties).any(axis=1).all()
 
 
+def test_one_round_on_moons_is_the_papers_count_with_the_cap_of_the_authors_code() -> None:
+    explainer = acex.Explainer(MOONS.predict, MOONS.reference, space=MOONS.space, plausibility=None)
+    strategy = PublishedAce(n0=4, lambda_max=1e30, mc=50, sobol=256, max_rounds=1, initial="reference")
+    counts = [len(explainer.explain(MOONS.rows[0], strategy=strategy, budget=60, seed=s).steps) for s in range(4)]
+    # 4 first points, 9 acquisitions (8 where nothing improves at the first penalty) and the Sobol step.
+    assert max(counts) in (13, 14)
+    assert sum(10.0 ** (1.5**k) < 1e30 for k in range(20)) == 9
+
+
 def test_points_within_epsilon_of_each_other_end_a_round() -> None:
     search = searching(PublishedAce(**QUICK))
     history = search.history
     for step in (5.0, 5.0 + 5e-4):
         point = np.array([step, 2.0, 1.0, 0.5])
-        history = history.with_answer(published_ace.Query(point, "acquire", 1, 100.0), False)
+        history = history.with_answer(Query(point, "acquire", 1, 100.0), False)
     query = PublishedAce(**QUICK).next_query(search.problem, history, seed=0)
-    assert query.purpose == "boundary"
-    wider = PublishedAce(**QUICK, epsilon=1e-6).next_query(search.problem, history, seed=0)
-    assert wider.purpose == "acquire" and wider.penalty >= 100.0**1.5
+    assert isinstance(query, Query) and query.purpose == "boundary"
+    query = PublishedAce(**QUICK, epsilon=1e-6).next_query(search.problem, history, seed=0)
+    assert isinstance(query, Query) and query.purpose == "acquire" and query.penalty >= 100.0**1.5
 
 
 def test_the_same_seed_asks_the_same_rows_and_another_seed_others() -> None:
