@@ -82,7 +82,7 @@ def peer(name: str, *marks: pytest.MarkDecorator) -> object:
     return pytest.param(METHODS[name].explain, id=name, marks=[skip, *marks])
 
 
-OWN = [growing_spheres.growing_spheres, gradient.gradient]
+OWN = [growing_spheres.growing_spheres, growing_spheres.growing_spheres_raw, gradient.gradient]
 EVOLVED = (moc.moc, moc.moc_until_it_stagnates, moc.moc_with_ice_curves)
 SLOW = [pytest.param(m, marks=pytest.mark.slow) for m in (*EVOLVED, baycon.baycon)]
 PEERS = [peer("dice-random"), peer("dice-genetic"), peer("hopskipjump", pytest.mark.slow)]
