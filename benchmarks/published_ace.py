@@ -64,6 +64,7 @@ REPAIRS = {
     "gives_up": "end as 'unlikely' if no point has a probability of a hit above 2% for ten queries",
     "falls_back": "ask the cheapest new reference row if a round finds nothing to ask and there is no hit",
 }
+STARTS = ("normal", "lhs", "random", "test")
 JITTER = 1e-6  # added to a covariance that is not positive definite, as in the listing
 DIFFERENCE = 1e-8  # step of L-BFGS-B's forward differences: SciPy's default
 MAX_ITERATIONS = 100  # of L-BFGS-B; Monte-Carlo noise ends it after one or two
@@ -194,9 +195,6 @@ class PublishedAce(Strategy):
     def expected_saving(self, problem: Problem, history: History) -> float:
         """A quarter of the best cost; the paper explains one row at a time."""
         return 0.25 * best_cost(problem, history)
-
-
-STARTS = ("normal", "lhs", "random", "test")
 
 
 def _distance(settings: PublishedAce, problem: Problem, X: FloatArray) -> FloatArray:

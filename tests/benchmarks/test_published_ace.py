@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import acex
 from acex.arrays import BoolArray, FloatArray
-from acex.search.problem import Query
+from acex.search.problem import History, Query
 from acex.space.kinds import Continuous, Integer
 from acex.space.space import Space
 from benchmarks import published_ace
@@ -253,6 +253,28 @@ def test_points_within_epsilon_of_each_other_end_a_round() -> None:
     assert isinstance(query, Query) and query.purpose == "boundary"
     query = PublishedAce(**QUICK, epsilon=1e-6).next_query(search.problem, history, seed=0)
     assert isinstance(query, Query) and query.purpose == "acquire" and query.penalty >= 100.0**1.5
+
+
+@pytest.mark.parametrize(
+    ("steps", "repairs", "ends"),
+    [
+        ([(3.0, True)], [], False),  # the first counterfactual
+        ([(3.0, True), (2.0, True)], [], False),  # a nearer one
+        ([(3.0, True), (4.0, True)], [], True),  # a farther one
+        ([(3.0, True), (4.0, True)], ["two_idle_rounds"], False),
+        ([(3.0, True), (4.0, True), (3.5, True)], ["two_idle_rounds"], True),
+        ([(3.0, True), (4.0, False)], [], False),  # no hit: the search goes on
+        ([(3.0, True), (4.0, False)], ["best_asked"], True),
+    ],
+)
+def test_the_search_ends_when_a_round_finds_nothing_nearer(
+    steps: list[tuple[float, bool]], repairs: list[str], ends: bool
+) -> None:
+    search = searching(PublishedAce(**QUICK))
+    history = History((), ()).with_answer(search.history.queries[0], False)
+    for r, (step, hit) in enumerate(steps, start=1):
+        history = history.with_answer(Query(X0 + [step, 0, 0, 0], "boundary", r), hit)
+    assert published_ace._is_over(PublishedAce.with_repairs(*repairs), search.problem, history) == ends
 
 
 def test_the_same_seed_asks_the_same_rows_and_another_seed_others() -> None:
