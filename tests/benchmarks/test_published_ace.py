@@ -273,7 +273,7 @@ def test_the_search_ends_when_a_round_finds_nothing_nearer(
     search = searching(PublishedAce(**QUICK))
     history = History((), ()).with_answer(search.history.queries[0], False)
     for r, (step, hit) in enumerate(steps, start=1):
-        history = history.with_answer(Query(X0 + [step, 0, 0, 0], "boundary", r), hit)
+        history = history.with_answer(Query(X0 + np.array([step, 0, 0, 0]), "boundary", r), hit)
     assert published_ace._is_over(PublishedAce.with_repairs(*repairs), search.problem, history) == ends
 
 
