@@ -54,10 +54,14 @@ bench-quick: peers
 	$(BENCHMARKS) table --suite mixed --results build/bench-quick
 	$(BENCHMARKS) plot --suite mixed --results build/bench-quick
 
-# The paper's evaluation: measures what is missing (days; a run that was stopped resumes), then writes tables and pictures.
-PAPER := mixed,fixed,moons,mnist,control
+# Every table and picture of the paper, appendix included, beside ours: measures what is missing, then writes them.
+PAPER := moons,mnist,control,sweep,ablation,fixed,mixed
 paper: peers
+	@$(BENCHMARKS) run --suite $(PAPER) --dry-run
+	@echo "Measuring takes seconds to minutes for each of these: hours to days in all. Stop it at any time;"
+	@echo "make paper resumes. Without torch, mnist is left out (pip install torch)."
 	$(BENCHMARKS) run --suite $(PAPER)
+	$(BENCHMARKS) table --suite $(PAPER)
 	$(BENCHMARKS) pages
 	$(BENCHMARKS) plot --suite mixed,moons,mnist
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from benchmarks.methods.method import METHODS, Method
 
 FILES = (  # in the order of the tables
-    *("feasible", "penalty", "growing_spheres", "moc", "baycon", "gradient", "nearest", "random_rows"),
+    *("feasible", "penalty", "ace_published", "growing_spheres", "moc", "baycon", "gradient", "nearest", "random_rows"),
     *("dice", "nice", "cfnow", "hopskipjump", "treecf"),
 )
 for _name in FILES:

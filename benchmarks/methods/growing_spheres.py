@@ -1,11 +1,16 @@
 """Growing Spheres (Laugel et al. 2018, "Comparison-based inverse classification for interpretability in machine
 learning"), with the layers of CARLA (Pawelczyk et al. 2021), which ACE was compared with.
 
-CARLA scales every feature to [0, 1], draws 1000 points in a spherical layer of width 0.2 around the row, two-valued
-features by a fair coin instead, and takes the next layer as long as there is no hit. Its first layer is not shrunk. A
+CARLA draws 1000 points in a spherical layer of width 0.2 around the row, two-valued features by a fair coin instead,
+and takes the next layer as long as there is no hit; the nearest hit is its answer. Its first layer is not shrunk. A
 radius is uniform within its layer, so the inner part is denser than with a uniform volume. Whole numbers, also the
-codes of categories, are rounded. Then comes Laugel's projection: the changes of the nearest hit are undone one by one,
-the smallest first, where it stays a hit.
+codes of categories, are rounded.
+
+growing-spheres       features scaled to [0, 1], as CARLA's own data sets are, followed by Laugel's projection: the
+                      changes of the nearest hit are undone one by one, the smallest first, where it stays a hit
+growing-spheres-raw   layers of 0.2 in the units of the table and no projection. This is how ACE's paper seems to have
+                      run it: its queries are 1000 d2 / 0.2, and its g1 / d2 is that of a random direction,
+                      sqrt(2 d / pi), which a projection would lower
 """
 
 from __future__ import annotations
@@ -25,20 +30,31 @@ STEP = 0.2  # width of a layer
 
 @method("growing-spheres", given="ranges", style={"color": "#D55E00"})
 def growing_spheres(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """The nearest hit of the first layer that has one, projected, (1, d).
+    """The nearest hit in units of the ranges, projected, (1, d)."""
+    return projected(task, model, nearest_hit(task, model, seed, widths(task)))[None]
+
+
+@method("growing-spheres-raw", given="two-valued features", style={"color": "#D55E00", "linestyle": ":"})
+def growing_spheres_raw(task: Task, model: CountedModel, seed: int) -> FloatArray:
+    """The nearest hit in the units of the table, (1, d)."""
+    return nearest_hit(task, model, seed, np.ones(len(task.x)))[None]
+
+
+def nearest_hit(task: Task, model: CountedModel, seed: int, unit: FloatArray) -> FloatArray:
+    """The nearest hit of the first layer that has one, (d,).
 
     Where no counterfactual exists the spheres grow until the model's cap ends them.
     """
-    for X in layers(task, seed):
+    for X in layers(task, seed, unit):
         hits = X[model.is_hit(X)]
         if len(hits):
-            distances = np.linalg.norm((hits - task.x) / widths(task), axis=1)
-            return projected(task, model, hits[np.argmin(distances)])[None]
+            nearest: FloatArray = hits[np.argmin(np.linalg.norm((hits - task.x) / unit, axis=1))]
+            return nearest
     raise AssertionError("there is always another layer")
 
 
-def layers(task: Task, seed: int) -> Iterator[FloatArray]:
-    """One layer after the other, as points that the row may become, each (LAYER, d)."""
+def layers(task: Task, seed: int, unit: FloatArray) -> Iterator[FloatArray]:
+    """One layer after the other, as points that the row may become, each (LAYER, d); `unit` of length, (d,)."""
     rng = np.random.default_rng(seed)
     reference = task.scenario.reference
     is_coin = task.movable & np.array([len(np.unique(column)) == 2 for column in reference.T])
@@ -47,7 +63,7 @@ def layers(task: Task, seed: int) -> Iterator[FloatArray]:
     low = 0.0
     while True:
         X = np.tile(task.x, (LAYER, 1))
-        X[:, is_free] += shell(rng, int(is_free.sum()), low) * widths(task)[is_free]
+        X[:, is_free] += shell(rng, int(is_free.sum()), low) * unit[is_free]
         X[:, is_coin] = np.where(rng.random((LAYER, len(lower))) < 0.5, lower, upper)
         yield task.project(X)
         low += STEP

@@ -2,6 +2,7 @@
 
 from benchmarks.suite import Suite
 from benchmarks.suites import (
+    ablation,
     anytime,
     few,
     groups,
@@ -19,6 +20,7 @@ from benchmarks.suites import (
 
 MODULES = (
     paper,
+    ablation,
     optimum,
     anytime,
     pooling,

@@ -27,13 +27,20 @@ from benchmarks.published import PAPER
 from benchmarks.scenario import Scenario, scenario
 from benchmarks.suite import RESULTS, Job, Line, Suite
 from benchmarks.table import NOTHING, Table, bold, listed, number
-from benchmarks.task import CapReached, CountedModel, Task
+from benchmarks.task import CapReached, CountedModel, Explain, Task
 
 COLUMNS = (
     *("cap", "label", "reference", "queries", "distinct", "candidates", "valid", "is_reference_row"),
     *("J", "d2", "g1", "d2n", "g1n", "n_changed", "affinity", "seconds", "curve"),
 )
-PUBLISHED = ("penalty", "baycon", "moc", "moc-stop", "growing-spheres")  # what the paper compares
+PUBLISHED = (  # what the paper compares
+    *("penalty", "ace-published", "baycon", "moc", "moc-stop", "moc-ice", "growing-spheres", "growing-spheres-raw"),
+)
+AS_IN_THE_PAPER = {  # whose figures in the paper stand beside a method, where the name is not the same (`score.NAMES`)
+    "ace-published": "penalty", "moc-stop": "moc", "moc-ice": "moc", "growing-spheres-raw": "growing-spheres",
+}  # fmt: skip
+PAPERS_IMAGE = {"ACE": (59, 5.47), "OmniXAI": (59, 7.44)}  # queries and l2 distance with pixels of 0 to 1
+PAPERS_MOONS = {"ACE": (14, 0.68), "Growing Spheres": (501, 0.592)}
 COMPARED = ("feasible", "feasible-labels", "penalty", "growing-spheres", "moc", "baycon", "nearest")
 WHITE = "treecf"  # reads the model: a line to compare with
 MEASURES = {"queries": 0, "d2": 2, "g1": 2, "affinity": 2, "validity": 2}  # with digits
@@ -54,12 +61,17 @@ PICTURED = 20  # rows in the picture of curves, which all methods have
 
 def measure(job: Job) -> list[Line]:
     """What a method reaches on a row; at the cap its best hit is its answer."""
+    return measure_by(METHODS[job.method].explain, job)
+
+
+def measure_by(explain: Explain, job: Job) -> list[Line]:
+    """The same for a function that need not be registered."""
     s = scenario(job.data, job.seed if job.data in PASSED else 0)
     task = Task(s, s.rows[job.row])
     model = CountedModel(task, job.cap)
     started = time.perf_counter()
     try:
-        candidates = METHODS[job.method].explain(task, model, job.seed)
+        candidates = explain(task, model, job.seed)
     except CapReached:
         candidates = np.empty((0, len(task.x))) if model.best is None else model.best[None]
     line: Line = {
@@ -139,8 +151,6 @@ def mixed_tables(lines: pd.DataFrame) -> dict[str, Table]:
             wide = wide[[METHODS[str(method)].labels_reference for method in wide.index]]
         is_best = (wide.round(digits) == wide.round(digits).min()) & has_best
         tables[name] = bold(wide, is_best, digits, f"mixed: {title}")
-        if name in ("J", "queries"):
-            tables[name].rows.append(authors_row(name, tables[name].header[1:]))
     wide = by_data(score.needed(blind, 1.25), "queries")
     title = "mixed: queries until half of the rows are within 1.25 of the best known cost"
     tables["needed"] = bold(wide, wide == wide.min(), 0, title)
@@ -187,7 +197,7 @@ def one_beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
             if f"{name}_std" in line and np.isfinite(line[name]):
                 text += f" ({number(line[f'{name}_std'], digits)})"
             cells.append(f"**{text}**" if np.isclose(line[name], best[name]) else text)
-            known = theirs[name].get(line["method"]) if len(theirs) else None
+            known = theirs[name].get(AS_IN_THE_PAPER.get(line["method"], line["method"])) if len(theirs) else None
             cells.append("" if known is None else number(known, digits))
         rows.append([*cells, number(line["reference_rows"], 2)])
     names = [{"score": "S"}.get(name, name) for name in measures]
@@ -197,7 +207,8 @@ def one_beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
 
 def apart(lines: pd.DataFrame) -> Table:
     """Where our mean of the mixed test is more than a fifth off the paper's, ours against theirs."""
-    of = {"penalty": "penalty", "growing-spheres": "growing-spheres", "moc-stop": "moc", "baycon": "baycon"}
+    names = ("penalty", "ace-published", "growing-spheres", "growing-spheres-raw", "moc-stop", "moc-ice", "baycon")
+    of = {name: AS_IN_THE_PAPER.get(name, name) for name in names}
     papers = score.published()
     rows = []
     for ours, theirs in of.items():
@@ -225,13 +236,6 @@ def authors() -> Table:
     lines = authors_file()
     header = ["data", "rows", "code", "rows asked", "it reports", "valid", "J", "affinity"]
     return Table("the authors' code", header, lines[lines["data"].isin(PAPER)].to_numpy().tolist())
-
-
-def authors_row(measure: str, data: Sequence[str]) -> list[str]:
-    """The same, over rows of its own, as the last row of a grid."""
-    lines = authors_file()
-    theirs = lines[lines["code"] == "the authors' code"].set_index("data")[{"queries": "asked", "J": "J"}[measure]]
-    return ["*the authors' code of ACE, 14 rows (tic tac toe 6)*", *(str(theirs.get(name, NOTHING)) for name in data)]
 
 
 def penalty(lines: pd.DataFrame) -> Table:
@@ -270,7 +274,36 @@ def fixed_tables(lines: pd.DataFrame) -> dict[str, Table]:
         ]
         rows.append([name.replace("_", " "), str(label), *cells])
     title = "fixed: ACE in the paper / penalty / feasible"
-    return {"ace": Table(title, ["data", "label", *MEASURES], rows), **beside(lines, "fixed")}
+    ace = Table(title, ["data", "label", *MEASURES], rows)
+    return {"ace": ace, "spheres": spheres(found), "published": as_published(found), **beside(lines, "fixed")}
+
+
+def spheres(found: pd.DataFrame) -> Table:
+    """Growing Spheres in the paper, in raw units and scaled; queries over d2 are layers of 0.2 in raw units."""
+    methods = ("growing-spheres-raw", "growing-spheres")
+    return beside_fixed(found, "growing-spheres", methods, "fixed: Growing Spheres in the paper / raw units / scaled")
+
+
+def as_published(found: pd.DataFrame) -> Table:
+    """ACE in the paper, as published and with all repairs."""
+    return beside_fixed(
+        found, "penalty", ("ace-published", "penalty"), "fixed: ACE in the paper / as published / penalty"
+    )
+
+
+def beside_fixed(found: pd.DataFrame, theirs: str, methods: Sequence[str], title: str) -> Table:
+    """Means of the paper and of two methods, by data set and label, with the number of seeds of the first."""
+    papers = score.published()
+    papers = papers[(papers["suite"] == "fixed") & (papers["method"] == theirs)].set_index(["data", "label"])
+    ours = [found[found["method"] == method].set_index(["data", "label"]) for method in methods]
+    rows = []
+    for at in sorted(ours[0].index, key=lambda at: (PAPER.index(at[0]), at[1])):
+        cells = [
+            " / ".join(number(part[measure].get(at, np.nan), digits) for part in (papers, *ours))
+            for measure, digits in MEASURES.items()
+        ]
+        rows.append([at[0].replace("_", " "), str(at[1]), str(ours[0]["n"][at]), *cells])
+    return Table(title, ["data", "label", "seeds", *MEASURES], rows)
 
 
 def control_tables(lines: pd.DataFrame) -> dict[str, Table]:
@@ -295,6 +328,25 @@ def mixed_pictures(lines: pd.DataFrame) -> dict[str, Figure]:
     """Cost against queries; a method that reads the model needs no queries."""
     blind = lines[(lines["row"] < PICTURED) & (lines["method"] != WHITE)]
     return {"benchmark": figures.draw_curves(figures.curves_record(blind))}
+
+
+def counts(lines: pd.DataFrame, papers: dict[str, tuple[int, float]], unit: float = 1.0) -> Table:
+    """Queries and l2 distance of each method, and what the paper prints; `unit` of distance."""
+    rows = [[f"*{name} in the paper*", "1", number(asked, 0), number(d, 2), ""] for name, (asked, d) in papers.items()]
+    for method, runs in lines.groupby("method", sort=False):
+        d2, J = runs["d2"].mean() / unit, runs["J"].mean()
+        rows.append([f"`{method}`", str(len(runs)), number(runs["queries"].mean(), 0), number(d2, 2), number(J, 1)])
+    return Table("queries and distance beside the paper's", ["method", "rows", "queries", "l2 distance", "J"], rows)
+
+
+def moons_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """The paper's instance beside its counts, and the other rows."""
+    return {"counts": counts(lines[lines["row"] == 0], PAPERS_MOONS), **beside(lines, "moons")}
+
+
+def mnist_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """Queries and distance with pixels of 0 to 1 beside the paper's."""
+    return {"counts": counts(lines, PAPERS_IMAGE, unit=255.0), **beside(lines, "mnist")}
 
 
 def moons_pictures(lines: pd.DataFrame) -> dict[str, Figure]:
@@ -356,13 +408,16 @@ SUITES = (
         ("moons",),
         ("feasible", *PUBLISHED, "nearest", "random"),
         columns=("factual", "counterfactual", "asked"),
+        tables=moons_tables,
         pictures=moons_pictures,
     ),
     suite(
         "mnist",
         ("mnist",),
-        ("feasible", "penalty", "gradient"),
+        ("feasible", "penalty", "ace-published", "gradient", "omnixai"),
+        rows=5,
         columns=("factual", "counterfactual", "made"),
+        tables=mnist_tables,
         pictures=mnist_pictures,
         missing=no_network,
     ),

@@ -82,8 +82,9 @@ def peer(name: str, *marks: pytest.MarkDecorator) -> object:
     return pytest.param(METHODS[name].explain, id=name, marks=[skip, *marks])
 
 
-OWN = [growing_spheres.growing_spheres, gradient.gradient]
-SLOW = [pytest.param(m, marks=pytest.mark.slow) for m in (moc.moc, moc.moc_until_it_stagnates, baycon.baycon)]
+OWN = [growing_spheres.growing_spheres, growing_spheres.growing_spheres_raw, gradient.gradient]
+EVOLVED = (moc.moc, moc.moc_until_it_stagnates, moc.moc_with_ice_curves)
+SLOW = [pytest.param(m, marks=pytest.mark.slow) for m in (*EVOLVED, baycon.baycon)]
 PEERS = [peer("dice-random"), peer("dice-genetic"), peer("hopskipjump", pytest.mark.slow)]
 NICE = peer("nice")
 
@@ -172,7 +173,7 @@ def test_a_shell_has_1000_steps_of_lengths_between_its_radii(d: int, i: int, see
 
 def test_layers_grow_and_two_valued_features_are_coins() -> None:
     t = task()
-    layers = growing_spheres.layers(t, 0)
+    layers = growing_spheres.layers(t, 0, gower.widths(t))
     first, second = next(layers), next(layers)
     for X, high in ((first, 0.2), (second, 0.4)):
         assert X.shape == (1000, 5) and t.allowed(X).all()
@@ -188,7 +189,7 @@ def test_what_is_frozen_takes_no_part_of_a_step() -> None:
         space=Space((Continuous("a", *ends), Continuous("b", *ends), Continuous("c", *ends, frozen=True))),
         x=np.zeros(3),
     )
-    layers = growing_spheres.layers(t, 0)
+    layers = growing_spheres.layers(t, 0, gower.widths(t))
     for i in range(3):
         steps = next(layers) / gower.widths(t)
         lengths = np.linalg.norm(steps[:, :2], axis=1)
@@ -224,6 +225,15 @@ def test_growing_spheres_asks_whole_layers_and_undoes_what_does_not_matter() -> 
     assert 0.5 < found[0] < 0.6 and (found[1:] == X0[1:]).all()
     # The boundary is 0.29 ranges away: in the second layer.
     assert 2001 <= model.queries <= 2001 + len(X0)
+
+
+def test_in_raw_units_layers_are_counted_in_the_units_of_the_table_and_nothing_is_undone() -> None:
+    wide = Space((Continuous("a", 0.0, 100.0), Continuous("b", 0.0, 100.0)))
+    t = task(lambda X: X[:, 0] > 51.3, wide, np.array([50.0, 50.0]))
+    model = CountedModel(t)
+    found = growing_spheres.growing_spheres_raw(t, model, 0)[0]
+    assert model.queries == 1 + 7 * 1000  # 1.3 is in the seventh layer of 0.2
+    assert 1.3 < np.linalg.norm(found - t.x) < 1.4 and found[1] != 50.0
 
 
 # -- MOC -------------------------------------------------------------------------------------------------
@@ -297,6 +307,29 @@ def test_without_a_hit_stagnation_ends_after_ten_generations() -> None:
     model = CountedModel(t)
     assert len(moc.moc_until_it_stagnates(t, model, 0)) == 0
     assert model.queries == 1 + 20 * (1 + moc.PATIENCE)
+
+
+def test_the_first_population_changes_what_the_label_depends_on() -> None:
+    t = task()  # the label depends on the first feature alone
+    model = CountedModel(t)
+    changed = moc.ice_probabilities(t, model)
+    assert changed[0] == pytest.approx(0.99) and (changed[1:] <= 0.01 + 1e-9).all()
+    assert 1 + 20 + 20 + 6 + 2 >= model.queries > 40  # the curve of each feature that may change
+    t = task(never)
+    assert (moc.ice_probabilities(t, CountedModel(t)) == 0.5).all()
+
+
+def test_a_conditional_mutation_draws_what_goes_with_the_other_features() -> None:
+    t = task()
+    reference = t.scenario.reference
+    reference[:, 1] = 6 * reference[:, 0] - 2  # b follows from a
+    X = np.tile(X0, (200, 1))
+    X[:, 0] = np.linspace(0, 1, 200)
+    mutated = np.zeros(X.shape, dtype=bool)
+    mutated[:, 1] = True
+    drawn = moc.conditional_values(t, np.random.default_rng(0), X, mutated)
+    assert (drawn[:, [0, 2, 3, 4]] == X[:, [0, 2, 3, 4]]).all() and np.isin(drawn[:, 1], reference[:, 1]).all()
+    assert np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1] > 0.6
 
 
 def test_children_keep_the_features_that_their_flags_keep() -> None:
@@ -471,6 +504,25 @@ def test_the_gradient_method_works_on_pixels() -> None:
     assert found.shape == (1, 784) and found[0, :100].mean() > 0.5
     step = np.abs(found[0] - x)
     assert step[:100].mean() > step[100:].mean()
+
+
+def test_omnixai_finds_the_nearest_point_in_l1_that_the_network_calls_a_hit() -> None:
+    # f = 20 tanh(z0 + z1 / 4) - 10 is zero where z0 + z1 / 4 = atanh(1/2): in l1 the first feature alone is nearest.
+    network = gradient.Network(np.array([[1.0], [0.25], [0.0]]), np.zeros(1), np.array([20.0]), -10.0)
+    ends = np.full(3, 1.0)
+    found = gradient.bisected(network, -ends, ends)
+    assert found is not None and network.logit(found)[0] > 0
+    assert np.abs(found).sum() < 1.3 * np.arctanh(0.5) and abs(found[2]) < 0.02
+    never_a_hit = gradient.Network(np.zeros((3, 1)), np.zeros(1), np.zeros(1), -1.0)
+    assert gradient.bisected(never_a_hit, -ends, ends) is None
+
+
+def test_omnixai_asks_as_many_rows_as_ace_for_an_image_and_once_more() -> None:
+    t = task(sum_is_high)
+    model = CountedModel(t)
+    found = gradient.omnixai(t, model, 0)
+    assert model.queries in (60, 61)  # the factual, 59 rows, and the answer unless there is none
+    assert len(found) == 0 or sum_is_high(found).all()
 
 
 # -- peers -----------------------------------------------------------------------------------------------
