@@ -182,7 +182,8 @@ def _labels(e: Explanation) -> Check:
 
 def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]:
     """Rules that are texts are checked again; functions cannot be."""
-    broken, unread, rules = [], [], e.plan.settings.get("rules") or []
+    relations = [text for text in e.plan.space.relations if Rule.of(text, e.plan.space).holds(x[None], x).all()]
+    broken, unread, rules = [], [], [*relations, *(e.plan.settings.get("rules") or [])]
     for text in rules:
         try:
             if not Rule.of(text, e.plan.space).holds(points, x).all():

@@ -164,7 +164,9 @@ class Case:
         for flag, name in (("--outcomes", given.get("outcomes")), ("--id-column", self.id_column)):
             hidden += column_names([] if name is None else [name], table.columns, flag, whole=True)
         schema = read_schema(self.schema) if self.schema else ()
-        rows, space = with_schema(table.drop(columns=hidden), schema, given.get("missing", "drop"))
+        rows, space = with_schema(
+            table.drop(columns=hidden), schema, given.get("missing", "drop"), relations=not given.get("relations")
+        )
         outcomes = None if "outcomes" not in given else table[given["outcomes"]]
         known, remarks = rows, []
         if frozen := [f.name for f in space.features if f.frozen and not self.schema]:

@@ -138,6 +138,7 @@ def _python(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> str:
     has_gaps = len(prepared.rows) < len(prepared.factual)  # rows without an outcome
     arguments = ["model", "rows[known]" if has_gaps else "rows"]
     own = {name: given[name] for name in ("missing", "grid", "other") if name in given}
+    own |= {"relations": False} if given.get("relations") else {}
     if "grid" in own:
         own["grid"] = flags.grid(given["grid"], prepared.space)
     if "other" in own:
@@ -145,7 +146,7 @@ def _python(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> str:
         own["other"] = {name: category for name, category in others if category is not None}
     if case.schema is not None:
         imports.append("from acex.space.schema import read_schema, with_schema")
-        missing = repr(own.get("missing", "drop"))
+        missing = f"{own.get('missing', 'drop')!r}, relations={'relations' not in own}"
         lines.append(f"rows, space = with_schema(rows, read_schema(Path({str(case.schema)!r})), {missing})")
         lines.append(f"space = space.with_grid({literal(own.get('grid'))}).adjust(other={literal(own.get('other'))})")
     elif own or has_gaps:

@@ -30,10 +30,11 @@ from acex.plan.step import Ending
 from acex.plan.target import Measured, OneOf, Target
 from acex.search.problem import Hint, Problem
 from acex.space.plausibility import Plausibility
+from acex.space.region import Region
 from acex.space.rules import as_rules
 from acex.space.scale import Metric
 from acex.space.space import Space, as_frame
-from acex.values import Label, Remark, fingerprint, is_missing
+from acex.values import Label, Remark, fingerprint, is_missing, joined_words
 
 MOST_POOLS = 4  # kinds of explanations whose pool is kept
 CANNOT_RESUME = Remark(
@@ -156,6 +157,7 @@ class Planner:
             remarks=(
                 *self.remarks,
                 *(remark for remark in known.remarks_on(x, encoded[0]) if not ignored.issuperset(remark.columns)),
+                *_assumptions(space, problem.region, options.values),
                 *unusual_row(problem),
                 *remarks,
             ),
@@ -280,6 +282,40 @@ def versions() -> dict[str, str]:
     """The versions of what the numbers depend on, in addition to acex itself."""
     packages = ("numpy", "scipy", "scikit-learn", "pandas")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def _assumptions(space: Space, region: Region, lists: Mapping[Any, Any]) -> tuple[Remark, ...]:
+    """What was inferred from the data and limits this row: columns with few values, and relations."""
+    out = []
+    listed = region.listed - space.by_index("values", lists).keys()
+    few = [
+        feature.name
+        for j, feature in enumerate(space.features)
+        if j in listed and region.movable[j] and feature.values and feature.name in space.inferred
+    ]
+    if few:
+        what = f"{joined_words(few)}: only values that occur in data are used"
+        words = f"{what}. Space.infer(data, grid={{{few[0]!r}: None}}) frees a column."
+        out.append(Remark("few_values", words, tuple(few)))
+    kept = {rule.text for rule in region.rules}
+    relations = [
+        (rule.text in kept, rule.text, rule.equalities[0].columns)
+        for rule in as_rules(space.relations, space)[0]
+        if region.movable[rule.equalities[0].columns].any()
+    ]
+    for code, is_kept, words in (
+        (
+            "relations_kept",
+            True,
+            "Kept, as in all rows of data: {}. Space.infer(data, relations=False) turns this off.",
+        ),
+        ("relations_broken", False, "Not kept, because this row breaks it, although all rows of data keep it: {}."),
+    ):
+        texts = [text for held, text, _ in relations if held is is_kept]
+        if texts:
+            names = {space.names[j]: None for held, _, columns in relations if held is is_kept for j in columns}
+            out.append(Remark(code, words.format(joined_words(texts)), tuple(names)))
+    return tuple(out)
 
 
 def _changed(settings: Any, described: Mapping[str, Any]) -> dict[str, Any]:

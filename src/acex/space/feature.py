@@ -27,7 +27,7 @@ Direction: TypeAlias = Literal["increase", "decrease"]
 Way: TypeAlias = Literal["up", "down", "other"]
 
 MOST_ONE_HOT = 50  # categories, up to which each has a coordinate of its own
-LATER = ("grid", "digits", "gaps", "other")  # fields that came after 0.1.0
+LATER = ("grid", "digits", "values", "gaps", "other")  # fields that came after 0.1.0
 MISSING_CODE = -(2.0**500)  # the code of a gap in ordered values: beyond all numbers, and its square is a float
 MISSING = "missing"  # a gap as text
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
@@ -57,6 +57,10 @@ class Feature:
         def low(self) -> float: ...
         @property
         def high(self) -> float: ...
+        @property
+        def values(self) -> tuple[float, ...]: ...
+    else:
+        values = ()  # the only numbers that a search uses, in addition to the factual's; empty for all
 
     def __post_init__(self) -> None:
         self._set(name=str(self.name), weight=plain(self.weight))
