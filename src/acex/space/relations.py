@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from math import lgamma
 
 import numpy as np
-from scipy.special import gammaln
 
 from acex.arrays import BoolArray, FloatArray
 
@@ -121,7 +121,8 @@ def _written(
 def _chance_of(x: FloatArray) -> tuple[float, float]:
     """The log chance that shuffling a column, (n,), leaves it as it is, and the share of rows that it changes."""
     counts = np.unique(x, return_counts=True)[1]
-    return float(gammaln(counts + 1).sum() - gammaln(len(x) + 1)), 1 - float(((counts / len(x)) ** 2).sum())
+    kept = sum(lgamma(count + 1) for count in counts.tolist()) - lgamma(len(x) + 1)
+    return kept, 1 - float(((counts / len(x)) ** 2).sum())
 
 
 def _sum(names: list[str], factors: list[str], last: str) -> str:
