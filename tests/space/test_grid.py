@@ -269,3 +269,19 @@ def test_values_on_a_grid_are_written_in_full() -> None:
     assert rate.texts(12.436, 12.5) == ("12.436", "12.5")
     assert rate.text(12.43612) == "12.44"  # not on it
     assert Integer("loan", 0, 10**6, grid=50).text(123450) == "123450"
+
+
+@pytest.mark.parametrize("make", [lambda x: x.round(2), lambda x: with_digits(x, 4), np.round])
+def test_a_few_longer_numbers_do_not_change_the_digits(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    values = make(rng.lognormal(3, 1.5, 400))
+    usual: Any = Space.infer(pd.DataFrame({"x": values})).feature("x")
+    values[:8] = rng.lognormal(3, 1.5, 8)
+    data = pd.DataFrame({"x": values, "y": rng.normal(size=400)})
+    feature: Any = Space.infer(data).feature("x")
+    assert (feature.grid, feature.digits) == (usual.grid, usual.digits) != (0, 0)
+    e = acex.explain(lambda rows: rows["x"] > 30, data.iloc[data["x"].argmin()], data, target=True, budget=12)
+    moved = e.trace["x"].to_numpy()[1:]
+    own = data["x"].min()
+    assert_array_equal(moved, np.where(moved == own, own, make(moved)))
+    assert float(feature.text(e.counterfactual["x"])) == e.counterfactual["x"]

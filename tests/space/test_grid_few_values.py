@@ -39,7 +39,7 @@ def decide(rows: pd.DataFrame) -> Any:
     return rows["speed"] / 25 + rows["term"] / 12 + rows["discount"] * 10 + rows["ram"] / 4 + rows["age"] / 20 > 15
 
 
-def row(**values: Any) -> dict[str, Any]:
+def row(**values: Any) -> dict[Any, Any]:
     return laptops().iloc[0].to_dict() | {"speed": 33, "term": 24, "discount": 0.05, "ram": 4.0, "age": 30} | values
 
 

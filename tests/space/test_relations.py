@@ -43,7 +43,7 @@ def assert_kept(rows: pd.DataFrame) -> None:
     assert np.allclose(rows["gross"], 1.2 * rows["net"], rtol=1e-9)
 
 
-def row(**values: Any) -> dict[str, Any]:
+def row(**values: Any) -> dict[Any, Any]:
     return bills().iloc[0].to_dict() | {"a": 20, "b": 10, "total": 30, "net": 40.0, "gross": 48.0} | values
 
 

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from acex.arrays import FloatArray
+from acex.arrays import BoolArray, FloatArray
 
+USUAL = 0.95  # share of a column's values that have its usual digits; the others may be longer
+MOST_COUNTED = 3  # times that the same value counts for that, so that many zeros do not decide
 CHANCE = 1e-6  # a step is believed where rows without one would show it less often than this
 ENOUGH = 7  # rows that all happen to end in 0 are as rare
 NOISE = 1e-6  # steps: what rounding does to a multiple, such as 0.1 + 0.2
@@ -96,17 +98,18 @@ def step_of(values: pd.Series[Any]) -> float:
     unit = Grid(float(f"1e-{decimals}"))
     if unit.step < FULL * float(x.std()):
         return 0.0
-    common = float(np.gcd.reduce(np.rint(unit.position(x)).astype(np.int64)))
-    by_chance = common ** -(len(np.unique(x)) - 1.0) if common > 1 else 1.0
+    at = np.unique(x[_has_decimals(x, decimals, precision)])
+    common = float(np.gcd.reduce(np.rint(unit.position(at)).astype(np.int64)))
+    by_chance = common ** -(len(at) - 1.0) if common > 1 else 1.0
     return float(unit.at(common if by_chance <= CHANCE else 1.0))
 
 
 def digits_of(values: pd.Series[Any]) -> int:
-    """How many significant digits these numbers have; 0 where they use all that their dtype has."""
+    """How many significant digits these numbers usually have; 0 where they use all that their dtype has."""
     x, precision = _numbers(values)
-    x = x[x != 0]
+    x = _counted(x[x != 0])
     for digits in range(1, precision if len(values) >= ENOUGH else 0):
-        if len(x) and np.all(np.abs(with_digits(x, digits) - x) <= 10.0**-precision * np.abs(x)):
+        if len(x) and np.mean(np.abs(with_digits(x, digits) - x) <= 10.0**-precision * np.abs(x)) >= USUAL:
             return digits
     return 0
 
@@ -144,13 +147,25 @@ def _numbers(values: pd.Series[Any]) -> tuple[FloatArray, int]:
 
 
 def _decimals(x: FloatArray, precision: int) -> int | None:
-    """Digits behind the point that all of these have at most; None where it takes all digits there are."""
+    """Digits behind the point that these usually have at most; None where it takes all digits there are."""
     largest = float(np.abs(x).max(initial=0.0))
+    x = _counted(x)
     for decimals in range(precision):
         if largest * 10.0**decimals >= min(10.0**precision, MOST_EXACT):
             break
-        at = x * 10.0**decimals
-        near = np.abs(at - np.rint(at)) <= np.maximum(ROUGH, np.abs(at) * 10.0**-precision)
-        if np.all(near & ((np.rint(at) != 0) | (x == 0))):  # 5e-11 is no 0
+        if _has_decimals(x, decimals, precision).mean() >= USUAL:
             return decimals
     return None
+
+
+def _counted(x: FloatArray) -> FloatArray:
+    """Each number a few times at most."""
+    values, counts = np.unique(x, return_counts=True)
+    return np.repeat(values, np.minimum(counts, MOST_COUNTED))
+
+
+def _has_decimals(x: FloatArray, decimals: int, precision: int) -> BoolArray:
+    """Which numbers have no more digits behind the point, (n,)."""
+    at = x * 10.0**decimals
+    near = np.abs(at - np.rint(at)) <= np.maximum(ROUGH, np.abs(at) * 10.0**-precision)
+    return np.asarray(near & ((np.rint(at) != 0) | (x == 0)))  # 5e-11 is no 0

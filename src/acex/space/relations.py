@@ -12,7 +12,7 @@ from math import lgamma
 
 import numpy as np
 
-from acex.arrays import BoolArray, FloatArray
+from acex.arrays import BoolArray, FloatArray, IntArray
 
 EQUAL = 1e-9  # relative: numbers that differ by less are equal
 KEYWORDS = ("if", "then", "and", "or", "not", "in")  # of rules
@@ -21,6 +21,7 @@ SURPRISE = 0.05  # share of rows that would break it, if the columns had nothing
 CHANCE = 1e-6  # with which a shuffled column may keep a relation in all rows
 MOST_ROWS = 2000  # rows that relations are looked for in; they are checked in all
 RESIDUAL = 1e-8  # of a column's deviation: rounding leaves less of a column that depends on others
+ROUGHLY = 1e-6  # the noise of a solution is less
 ROWS_PER_TERM = 5
 MOST_TERMS = 30  # columns in a relation that is not a plain sum
 SIMPLE, MOST_ROUGH = 4, 3  # digits of a simple weight, and columns in a relation with weights that are not
@@ -41,7 +42,7 @@ def column_text(name: str) -> str:
 def number_text(value: float, tolerance: float = EQUAL) -> str:
     """A number with as few digits as the relative tolerance leaves."""
     texts = (f"{value:.{digits}g}" for digits in range(1, 18))  # 17 tell any two floats apart
-    return f"{float(next(text for text in texts if abs(float(text) - value) <= tolerance * abs(value))):.15g}"
+    return f"{float(next(text for text in texts if abs(float(text) - value) <= tolerance * abs(value))) + 0.0:.15g}"
 
 
 def exact_relations(names: Sequence[str], X: FloatArray) -> list[str]:
@@ -54,13 +55,13 @@ def exact_relations(names: Sequence[str], X: FloatArray) -> list[str]:
     positive = np.flatnonzero((X > 0).all(axis=0))
     if len(positive) > 2:
         for columns, weights, constant in _linear(np.log(X[:, positive])):
-            if len(columns) > 2 and (np.abs(np.abs(weights) - 1) < 1e-6).all():
+            if len(columns) > 2 and (np.abs(np.abs(weights) - 1) < ROUGHLY).all():
                 text = _written(words, X, positive[columns], np.rint(weights), constant, is_product=True)
                 texts += [text] if text else []
     return texts
 
 
-def _linear(X: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, float]]:
+def _linear(X: FloatArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
     """Columns, their weights and a constant such that X[:, columns] @ weights is the constant in some of the rows."""
     some = X[:: 1 + len(X) // max(MOST_ROWS, 3 * X.shape[1])]
     middle, spread = some.mean(axis=0), some.std(axis=0)
@@ -72,50 +73,58 @@ def _linear(X: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, float]]:
         return
     combined = np.linalg.lstsq(Z[:, basis], Z[:, dependent], rcond=None)[0]  # (basis, dependent)
     for j, weights in zip(dependent, combined.T, strict=True):
-        used = np.abs(weights) > 1e-6
+        used = np.abs(weights) > ROUGHLY
         columns = np.array([*basis[used], j])
         if used.any() and len(columns) * ROWS_PER_TERM <= len(some):
             raw = np.array([*-weights[used] * spread[j] / spread[basis[used]], 1.0])
             order = np.argsort(columns)
-            yield columns[order], raw[order], float(raw @ middle[columns])
+            constant = float(raw @ middle[columns])
+            is_noise = abs(constant) <= EQUAL * np.abs(raw * middle[columns]).sum()
+            yield columns[order], raw[order], 0.0 if is_noise else constant
 
 
 def _written(
-    words: list[str], X: FloatArray, columns: FloatArray, weights: FloatArray, constant: float, is_product: bool = False
+    words: list[str], X: FloatArray, columns: IntArray, weights: FloatArray, constant: float, is_product: bool = False
 ) -> str | None:
-    """The relation as a rule with its simplest column on the left; None if it does not hold, or may be chance."""
-    is_sum = bool((np.abs(weights - weights[0]) < 1e-6).all()) and not is_product
-    kept = [_chance_of(X[:, j]) for j in columns]
-    if min(kept)[0] > np.log(CHANCE) if is_sum and len(columns) > 2 else max(kept)[0] > np.log(CHANCE):
+    """The relation as a rule; None if it does not hold in all rows, may be chance, or is too complicated."""
+    is_sum = len(columns) > 2 and not is_product and bool((np.abs(weights - weights[0]) < ROUGHLY).all())
+    kept, broken = np.array([_chance_of(X[:, j]) for j in columns]).T
+    if (kept.min() if is_sum else kept.max()) > np.log(CHANCE) or broken.max() < SURPRISE:
         return None
-    if max(broken for _, broken in kept) < SURPRISE:
-        return None
-    size = float(np.abs(weights * X[:, columns].mean(axis=0)).sum())
-    for tolerance in (1e-6, EQUAL / 10):  # the first finds simple numbers behind the noise of the solution
-        options = []
-        for i, own in enumerate(weights):
-            rest = np.delete(-weights / own, i)
-            end = constant / own
-            factor = float(np.exp(end)) if is_product else 0.0 if abs(end) <= EQUAL * size / abs(own) else end
-            texts = [number_text(w, tolerance) for w in rest], number_text(factor, tolerance)
-            digits = [len(re.sub(r"e.*|\D", "", text).strip("0")) for text in (*texts[0], texts[1])]
-            options.append((max(digits), sum(digits), int((rest < 0).sum()), -i, *texts))
-        most, _, _, i, factors, last = min(options, key=lambda option: option[:4])
-        i = -i
-        others = np.delete(columns, i)
-        if (most > SIMPLE and len(columns) > MOST_ROUGH) or (len(columns) > MOST_TERMS and not is_sum):
-            continue
-        rest, end = np.array([float(text) for text in factors]), float(last)
+    for tolerance in (ROUGHLY, EQUAL / 10):  # the first finds the simple numbers behind the noise of the solution
+        i, factors, last = _arranged(weights, constant, tolerance, is_product)
+        rest, others, left = np.array([float(text) for text in factors]), np.delete(columns, i), columns[i]
         with np.errstate(over="ignore"):
-            right = np.prod(X[:, others] ** rest, axis=1) * end if is_product else X[:, others] @ rest + end
-        if is_close(X[:, columns[i]], right).all():
-            names = [words[j] for j in others]
-            if is_product:
-                return f"{words[columns[i]]} == {_product(names, rest, last)}"
-            if is_sum and len(columns) > 2:
+            right = (
+                np.prod(X[:, others] ** rest, axis=1) * float(last) if is_product else X[:, others] @ rest + float(last)
+            )
+        if is_close(X[:, left], right).all():
+            if is_sum:
                 return f"sum({', '.join(words[j] for j in columns)}) == {last}"
-            return f"{words[columns[i]]} == {_sum(names, factors, last)}"
+            is_rough = len(columns) > MOST_ROUGH and max(map(_n_digits, factors)) > SIMPLE
+            write = _product if is_product else _sum
+            names = [words[j] for j in others]
+            return None if is_rough or len(columns) > MOST_TERMS else f"{words[left]} == {write(names, factors, last)}"
     return None
+
+
+def _arranged(weights: FloatArray, constant: float, tolerance: float, is_product: bool) -> tuple[int, list[str], str]:
+    """The column that stands on the left, with the factors, or powers, of the others and the constant on the right.
+
+    Chosen for few digits and few minus signs: total == a + b, not b == total - a.
+    """
+    options = []
+    for i, own in enumerate(weights):
+        rest, end = np.delete(-weights / own, i), constant / own
+        factors = [number_text(weight, tolerance) for weight in rest]
+        last = number_text(float(np.exp(end)) if is_product else end, tolerance)
+        n_digits = sum(map(_n_digits, (*factors, last)))
+        options.append(((n_digits, int((rest < 0).sum()), -i), (i, factors, last)))
+    return min(options)[1]
+
+
+def _n_digits(text: str) -> int:
+    return len(re.sub(r"e.*|\D", "", text).strip("0"))
 
 
 def _chance_of(x: FloatArray) -> tuple[float, float]:
@@ -135,9 +144,9 @@ def _sum(names: list[str], factors: list[str], last: str) -> str:
     return " ".join([signed[0].removeprefix("+ ").replace("- ", "-", 1), *signed[1:]])
 
 
-def _product(names: list[str], powers: FloatArray, factor: str) -> str:
+def _product(names: list[str], powers: list[str], factor: str) -> str:
     """A product, such as 100 * a * b / c."""
-    above = [name for name, power in zip(names, powers, strict=True) if power > 0]
-    below = [name for name, power in zip(names, powers, strict=True) if power < 0]
+    above = [name for name, power in zip(names, powers, strict=True) if power == "1"]
+    below = [name for name, power in zip(names, powers, strict=True) if power == "-1"]
     first = [factor] if factor != "1" or not above else []
     return " / ".join([" * ".join([*first, *above]), *below])
