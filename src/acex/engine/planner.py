@@ -288,21 +288,14 @@ def _assumptions(space: Space, region: Region, lists: Mapping[Any, Any]) -> tupl
     """What was inferred from the data and limits this row: columns with few values, and relations."""
     out = []
     listed = region.listed - space.by_index("values", lists).keys()
-    few = [
-        feature.name
-        for j, feature in enumerate(space.features)
-        if j in listed and region.movable[j] and feature.values and feature.name in space.inferred
-    ]
+    few = [f.name for j, f in enumerate(space.features) if j in listed and region.movable[j] and f.values]
+    few = [name for name in few if name in space.inferred]
     if few:
         what = f"{joined_words(few)}: only values that occur in data are used"
-        words = f"{what}. Space.infer(data, grid={{{few[0]!r}: None}}) frees a column."
-        out.append(Remark("few_values", words, tuple(few)))
+        advice = f"Space.infer(data, grid={{{few[0]!r}: None}}) frees a column"
+        out.append(Remark("few_values", f"{what}. {advice}.", tuple(few)))
     kept = {rule.text for rule in region.rules}
-    relations = [
-        (rule.text in kept, rule.text, rule.equalities[0].columns)
-        for rule in as_rules(space.relations, space)[0]
-        if region.movable[rule.equalities[0].columns].any()
-    ]
+    rules = [rule for rule in as_rules(space.relations, space)[0] if region.movable[rule.equalities[0].columns].any()]
     for code, is_kept, words in (
         (
             "relations_kept",
@@ -311,10 +304,10 @@ def _assumptions(space: Space, region: Region, lists: Mapping[Any, Any]) -> tupl
         ),
         ("relations_broken", False, "Not kept, because this row breaks it, although all rows of data keep it: {}."),
     ):
-        texts = [text for held, text, _ in relations if held is is_kept]
-        if texts:
-            names = {space.names[j]: None for held, _, columns in relations if held is is_kept for j in columns}
-            out.append(Remark(code, words.format(joined_words(texts)), tuple(names)))
+        those = [rule for rule in rules if (rule.text in kept) is is_kept]
+        columns = dict.fromkeys(space.names[j] for rule in those for j in rule.equalities[0].columns)
+        if those:
+            out.append(Remark(code, words.format(joined_words([rule.text for rule in those])), tuple(columns)))
     return tuple(out)
 
 

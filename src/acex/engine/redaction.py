@@ -59,13 +59,10 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     rules = [rule for rule in settings.get("rules") or () if not any(_names(rule, name) for name in gone)]
     n_rules = len(settings.get("rules") or ()) - len(rules)
     cut = [rule for rule in space.get("relations", ()) if any(_names(rule, name) for name in gone)]
-    features = [
-        # What follows from a redacted column may be off its own grid.
-        {k: v for k, v in feature.items() if k not in ("grid", "digits", "values")}
-        if any(_names(rule, feature["name"]) for rule in cut)
-        else feature
-        for feature in _at(space["features"], kept)
-    ]
+    features = _at(space["features"], kept)
+    for j, feature in enumerate(features):
+        if any(_names(rule, feature["name"]) for rule in cut):  # it follows from a redacted column, on a grid or not
+            features[j] = _without(feature, ["grid", "digits", "values"])
     out = {
         **document,
         "error": redacted_error(document["error"], gone),

@@ -89,16 +89,7 @@ class Region:
                     off_grid[feature.name] = None
             allowed.append(left)
         space = space.with_grid(off_grid) if off_grid else space
-        region = cls(
-            space,
-            factual,
-            tuple(allowed),
-            frozenset(listed),
-            (*kept, *texts),
-            functions,
-            middle=middle,
-            following=following,
-        )
+        region = cls(space, factual, tuple(allowed), frozenset(listed), (*kept, *texts), functions, middle=middle)
         if not region.movable.any():
             raise ValueError(
                 "No feature can change: every one is frozen, constant in data, or left with a single "
@@ -114,7 +105,7 @@ class Region:
             )
         may_stay[[*following]] = False  # they take steps of any size
         min_step = None if min_step is None else np.where(may_stay, min_step, 0.0)
-        return replace(region, min_step=min_step, max_changes=max_changes)
+        return replace(region, min_step=min_step, max_changes=max_changes, following=following)
 
     @cached_property
     def low(self) -> FloatArray:
