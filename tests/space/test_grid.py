@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 import acex
 from acex import Continuous, Integer, Region, Space
-from acex.space.grid import Grid, digits_of, step_of, with_digits
+from acex.space.grid import Grid, digits_of, step_of, with_digits, within_digits
 from acex.space.schema import read_schema, schema_text, with_schema
 from strategies import modest
 
@@ -285,3 +285,33 @@ def test_a_few_longer_numbers_do_not_change_the_digits(make: Any) -> None:
     own = data["x"].min()
     assert_array_equal(moved, np.where(moved == own, own, make(moved)))
     assert float(feature.text(e.counterfactual["x"])) == e.counterfactual["x"]
+
+
+def test_what_is_shown_is_what_is_sent() -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(
+        {"z": rng.normal(size=300), "pressure": rng.normal(1013, 5, 300), "price": rng.lognormal(0, 3, 300)}
+    )
+    e = acex.explain(
+        lambda rows: rows["z"] + rows["pressure"] / 5 > 204, data.iloc[data["z"].argmin()], data, target=True, budget=20
+    )
+    space = e.plan.space
+    assert e.outcome == "found"
+    for name, before, after in e.changes[["feature", "before", "after"]].itertuples(index=False):
+        assert float(space.feature(name).texts(before, after)[1]) == after
+    for name, values in e.trace[space.names].iloc[1:].items():
+        own = e.factual[name]
+        assert all(value == own or float(space.feature(str(name)).text(value)) == value for value in values)
+
+
+@modest
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e3), st.integers(1, 8))
+def test_ends_with_few_digits_lie_inside(low: float, width: float, digits: int) -> None:
+    high = low + width
+    first, last = within_digits(low, high, digits)
+    inside = with_digits(np.linspace(low, high, 9), digits)
+    inside = inside[(inside >= low) & (inside <= high)]
+    if first <= last:
+        assert low <= first and last <= high
+        assert_array_equal(with_digits(np.array([first, last]), digits), [first, last])
+    assert len(inside) == 0 or (first <= inside.min() and last >= inside.max())

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.space.grid import Grid, with_digits
+from acex.space.grid import Grid, with_digits, within_digits
 from acex.values import as_json, is_finite, is_missing, joined_words, listed, plain, readable, readable_pair
 
 Direction: TypeAlias = Literal["increase", "decrease"]
@@ -208,8 +208,10 @@ class Feature:
         return Grid(self.grid).nearest(x) if self.grid else with_digits(x, self.digits) if self.digits else x
 
     def inwards(self, low: float, high: float) -> tuple[float, float]:
-        """The least and the greatest multiple of the grid from low to high; descending if there is none."""
-        return Grid(self.grid).within(low, high) if self.grid else (low, high)
+        """The least and the greatest code of `rounded` from low to high; descending if there is none."""
+        if self.grid:
+            return Grid(self.grid).within(low, high)
+        return within_digits(low, high, self.digits) if self.digits else (low, high)
 
     @property
     def has_many(self) -> bool:

@@ -23,6 +23,7 @@ NOISE = 1e-6  # steps: what rounding does to a multiple, such as 0.1 + 0.2
 ROUGH = 1e-3  # steps: so far from a multiple may the values of a column lie, such as 3.849999 among 3.8 and 3.86
 MOST_EXACT = 2.0**53  # beyond it not every whole number is a float
 FULL = 1e-7  # a step that is a smaller share of the standard deviation shows no grid, only digits
+SHOWN = 4  # significant digits of a number in texts
 # Chosen on 6,000 simulated columns (docs/research.md).
 MOST_FEW = 30  # different values that are few
 ROWS_PER_VALUE = 3  # on average, before values are few
@@ -89,6 +90,14 @@ def with_digits(x: FloatArray, digits: int) -> FloatArray:
     return out
 
 
+def within_digits(low: float, high: float, digits: int) -> tuple[float, float]:
+    """The least and the greatest number of so many significant digits from low to high; descending if there is none."""
+    ends = with_digits(np.array([low, high]), digits)
+    unit = 10.0 ** (np.floor(np.log10(np.where(ends == 0, 1.0, np.abs(ends)))) - digits + 1)
+    inner = with_digits(ends + unit * [ends[0] < low, -1.0 * (ends[1] > high)], digits)
+    return float(inner[0]), float(inner[1])
+
+
 def step_of(values: pd.Series[Any]) -> float:
     """The step in which these numbers come: 50, 1, 0.001; 0 where they show none."""
     x, precision = _numbers(values)
@@ -112,6 +121,19 @@ def digits_of(values: pd.Series[Any]) -> int:
         if len(x) and np.mean(np.abs(with_digits(x, digits) - x) <= 10.0**-precision * np.abs(x)) >= USUAL:
             return digits
     return 0
+
+
+def readable_digits(values: pd.Series[Any]) -> int:
+    """How many significant digits tell numbers apart that differ by a thousandth of the deviation; 4 or more.
+
+    People are shown four, and what is shown should be what is sent. 0 where it takes all that the dtype has.
+    """
+    x, precision = _numbers(values)
+    spread, largest = float(x.std()), float(np.abs(x).max(initial=0.0))
+    if spread == 0 or len(x) < ENOUGH:
+        return 0
+    digits = SHOWN + max(int(np.log10(largest / spread)), 0)
+    return digits if digits < precision else 0
 
 
 def shows_digits(values: pd.Series[Any], step: float, digits: int) -> bool:

@@ -21,7 +21,7 @@ from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray
 from acex.space.feature import Feature, register
-from acex.space.grid import Grid, digits_of, few_values, shows_digits, step_of
+from acex.space.grid import Grid, digits_of, few_values, readable_digits, shows_digits, step_of
 from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
@@ -147,7 +147,7 @@ class Continuous(Numeric):
         feature = cls(name, float(column.min()), float(column.max()))  # an infinite value is refused here
         step, digits = step_of(column), digits_of(column)
         is_stepped = step > 0 and not shows_digits(column, step, digits)
-        form: dict[str, Any] = {"grid": step} if is_stepped else {"digits": digits}
+        form: dict[str, Any] = {"grid": step} if is_stepped else {"digits": digits or readable_digits(column)}
         return replace(feature, values=few_values(column, step if is_stepped else 0.0), **form)
 
 

@@ -76,7 +76,8 @@ class Region:
         for j, feature in enumerate(space.features):
             wanted = _wanted(space.held[j], pairs.get(j), lists.get(j), factual[j])
             if feature.values and j not in lists and wanted[0] != feature.gap:
-                some = space.held[j].occurring(wanted)
+                some = np.unique(space.held[j].nearest(feature.values))
+                some = some[(some >= wanted[0]) & (some <= wanted[-1])]
                 if j not in pairs or (some != factual[j]).any():  # a range between two values means what lies there
                     listed |= {j}
                     wanted = np.union1d(some, factual[j]) if wanted[0] <= factual[j] <= wanted[-1] else some

@@ -96,11 +96,6 @@ class Column:
             )
         return np.unique(held)
 
-    def occurring(self, ends: FloatArray) -> FloatArray:
-        """The feature's `values` from the first to the last of these ends, as they are held here, ascending."""
-        held = np.unique(self.nearest(self.feature.values))
-        return np.asarray(held[(held >= ends[0]) & (held <= ends[-1])])
-
     def codes(self, values: pd.Series[Any]) -> FloatArray:
         """The codes of values, as they are held here, (n,); they may lie beyond the feature's ends."""
         missing = values.isna().to_numpy(dtype=bool)
