@@ -299,9 +299,9 @@ def test_what_is_shown_is_what_is_sent() -> None:
     assert e.outcome == "found"
     for name, before, after in e.changes[["feature", "before", "after"]].itertuples(index=False):
         assert float(space.feature(name).texts(before, after)[1]) == after
-    for name, values in e.trace[space.names].iloc[1:].items():
-        own = e.factual[name]
-        assert all(value == own or float(space.feature(str(name)).text(value)) == value for value in values)
+    for name in space.names:
+        own, feature = e.factual[name], space.feature(name)
+        assert all(value == own or float(feature.text(value)) == value for value in e.trace[name][1:])
 
 
 @modest

@@ -148,7 +148,7 @@ class Continuous(Numeric):
         step, digits = step_of(column), digits_of(column)
         is_stepped = step > 0 and not shows_digits(column, step, digits)
         form: dict[str, Any] = {"grid": step} if is_stepped else {"digits": digits or readable_digits(column)}
-        return replace(feature, values=few_values(column, step if is_stepped else 0.0), **form)
+        return replace(feature, values=few_values(column, step), **form)
 
 
 @register

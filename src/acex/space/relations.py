@@ -51,14 +51,13 @@ def exact_relations(names: Sequence[str], X: FloatArray) -> list[str]:
     if len(use) < 2:
         return []
     words, X = [column_text(names[j]) for j in use], X[:, use]
-    texts = [text for found in _linear(X) if (text := _written(words, X, *found))]
+    found = {tuple(relation[0]): _written(words, X, *relation) for relation in _linear(X)}
     positive = np.flatnonzero((X > 0).all(axis=0))
-    if len(positive) > 2:
-        for columns, weights, constant in _linear(np.log(X[:, positive])):
-            if len(columns) > 2 and (np.abs(np.abs(weights) - 1) < ROUGHLY).all():
-                text = _written(words, X, positive[columns], np.rint(weights), constant, is_product=True)
-                texts += [text] if text else []
-    return texts
+    for at, weights, constant in _linear(np.log(X[:, positive])) if len(positive) > 2 else ():
+        columns = positive[at]
+        if len(at) > 2 and (np.abs(np.abs(weights) - 1) < ROUGHLY).all() and not found.get(tuple(columns)):
+            found[tuple(columns)] = _written(words, X, columns, np.rint(weights), constant, is_product=True)
+    return [text for text in found.values() if text]
 
 
 def _linear(X: FloatArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
