@@ -49,7 +49,7 @@ def test_every_rule_that_is_proposed_is_one_and_holds_for_all_rows() -> None:
         assert Rule.of(mined.rule.text, explainer.space).holds(X, X[0]).all()
 
 
-def test_nothing_is_applied_unasked_and_few_rows_prove_nothing() -> None:
+def test_mining_applies_nothing_and_few_rows_prove_nothing() -> None:
     rows = table(60)
     explainer = acex.Explainer(lambda rows: rows["noise"] > 0, rows)
     before = explainer.search(rows.iloc[0]).plan.identity
