@@ -136,7 +136,7 @@ def test_the_ledger_has_the_values(tmp_path: Path) -> None:
     assert freed.plan.identity != e.plan.identity
 
 
-@pytest.mark.parametrize("values", [("a",), (True,), (0.5,), (7,), "12", (np.nan,)])
+@pytest.mark.parametrize("values", [("a",), (True,), (0.5,), (7,), "12", (np.nan,), 3])
 def test_wrong_values_are_refused(values: Any) -> None:
     with pytest.raises(ValueError, match="'a'"):
         acex.Integer("a", 0, 5, values=values)

@@ -22,11 +22,12 @@ from pandas.api import types
 from acex.arrays import BoolArray, FloatArray
 from acex.space.feature import Feature, register
 from acex.space.grid import Grid, digits_of, few_values, readable_digits, shows_digits, step_of
-from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain
+from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain, readable
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?")  # 3,5 and 1.250,75
 MOST_TEXTS = 100  # different ones, beyond which a column may be one of names
+MOST_SHOWN = 12  # digits; longer numbers are rounded in texts
 LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
 
 TimeUnit: TypeAlias = Literal["D", "h", "min", "s", "ms", "us"]
@@ -72,7 +73,8 @@ class Numeric(Feature):
             raise ValueError(f"{self.name!r}: grid must be a step such as 50 or 0.001, got {self.grid!r}.")
         if self.grid and not self.is_whole and max(abs(self.low), abs(self.high)) / self.grid > LARGEST_EXACT_INTEGER:
             raise ValueError(f"{self.name!r}: a grid of {self.grid:g} is too fine for numbers up to {self.high:g}.")
-        if isinstance(self.values, str) or not all(is_finite(v) and not isinstance(v, bool) for v in self.values):
+        is_list = isinstance(self.values, (list, tuple))
+        if not is_list or not all(is_finite(v) and not isinstance(v, bool) for v in self.values):
             raise ValueError(f"{self.name!r}: values must be numbers, such as (25, 33, 50), got {self.values!r}.")
         if wrong := [v for v in self.values if not self.low <= v <= self.high or (self.is_whole and v != round(v))]:
             raise ValueError(f"{self.name!r}: {plain(wrong[0])!r} is not a value of the feature.")
@@ -124,7 +126,9 @@ class Numeric(Feature):
             grid = Grid(self.grid)
             if grid.decimals and grid.nearest(value) == value:
                 return grid.text(value)
-        return super().written(value, max(digits, self.digits))
+        texts = [readable(value, n) for n in range(max(digits, self.digits), MOST_SHOWN + 1)]
+        exact = (text for text in texts if self.digits and is_finite(value) and float(text) == value)
+        return next(exact, texts[0])
 
 
 @register
@@ -176,8 +180,8 @@ class Integer(Numeric):
         is_whole = types.is_integer_dtype(column.dtype) or all(type(v) is int for v in column.tolist())
         if not is_whole:
             return None
-        grid = max(int(step_of(column)), 1)
-        return cls(name, column.min(), column.max(), grid=grid, values=few_values(column, grid))
+        feature = cls(name, column.min(), column.max(), grid=max(int(step_of(column)), 1))
+        return replace(feature, values=few_values(column, feature.grid))
 
 
 @dataclass(frozen=True)
