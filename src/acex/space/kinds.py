@@ -126,9 +126,9 @@ class Numeric(Feature):
             grid = Grid(self.grid)
             if grid.decimals and grid.nearest(value) == value:
                 return grid.text(value)
-        texts = [readable(value, n) for n in range(max(digits, self.digits), MOST_SHOWN + 1)]
-        exact = (text for text in texts if self.digits and is_finite(value) and float(text) == value)
-        return next(exact, texts[0])
+        digits = max(digits, self.digits)
+        more = range(digits, MOST_SHOWN + 1 if self.digits and is_finite(value) else digits)
+        return next((text for n in more if float(text := readable(value, n)) == value), readable(value, digits))
 
 
 @register
