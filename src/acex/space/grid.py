@@ -92,8 +92,9 @@ def with_digits(x: FloatArray, digits: int) -> FloatArray:
 
 def within_digits(low: float, high: float, digits: int) -> tuple[float, float]:
     """The least and the greatest number of so many significant digits from low to high; descending if there is none."""
+    size = np.abs([low, high])
     ends = with_digits(np.array([low, high]), digits)
-    unit = 10.0 ** (np.floor(np.log10(np.where(ends == 0, 1.0, np.abs(ends)))) - digits + 1)
+    unit = 10.0 ** (np.floor(np.log10(np.where(size > 0, size, 1.0))) - digits + 1)
     inner = with_digits(ends + unit * [ends[0] < low, -1.0 * (ends[1] > high)], digits)
     return float(inner[0]), float(inner[1])
 
