@@ -269,7 +269,7 @@ class Explainer:
     def mine_rules(self, data: Rows | None = None) -> list[MinedRule]:
         """Rules that all rows of the reference satisfy, or all of `data`, the most surprising first.
 
-        Nothing is applied: pass the ones you accept to `rules=` as text.
+        Pass the ones you accept to `rules=` as text. Only exact relations are kept without that; see `Space.infer`.
         """
         points = self._planner.reference.points if data is None else self.space.encode(data)
         return mine(self.space, points)

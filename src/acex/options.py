@@ -282,6 +282,7 @@ NESTED = (
     Declaration("grid", "by column", None, DATA, "--grid COLUMN=STEP", "Step of a number, or off.", "data"),
     Declaration("missing", "text", "drop", DATA, "--missing drop|keep", "Rows with missing values.", "data"),
     Declaration("other", "by column", None, DATA, "--other COLUMN=CATEGORY", "Stands for unknown categories.", "data"),
+    Declaration("relations", "switch", True, DATA, "--no-relations", "Keep relations such as total == a + b.", "data"),
     Declaration(
         "share_answers", "switch", True, ANSWERS, "--no-share-answers", "Use the model's other answers.", "data"
     ),
@@ -334,6 +335,7 @@ RENAMED = {
     "grid": "space=acex.Space.infer(data, grid=...)",
     "missing": "space=acex.Space.infer(data, missing=...)",
     "other": "space=acex.Space.infer(data, other=...)",
+    "relations": "space=acex.Space.infer(data, relations=...)",
 }
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -58,7 +58,7 @@ def test_a_kind_of_feature_is_one_registered_class(monkeypatch: pytest.MonkeyPat
             return self
 
     monkeypatch.setitem(KINDS, "quarter", Quarter)
-    data = pd.DataFrame({"hours": np.linspace(0, 10, 41), "pay": np.linspace(7, 9, 41)})
+    data = pd.DataFrame({"hours": np.linspace(0, 10, 41), "pay": np.linspace(7, 9, 41) ** 2})
     space = Space.infer(data)
     assert [feature.kind for feature in space.features] == ["quarter", "continuous"]
     region = Region.of(space, space.encode(data)[0])

@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 import acex
 from acex import Continuous, Integer, Region, Space
-from acex.space.grid import Grid, digits_of, step_of, with_digits
+from acex.space.grid import Grid, digits_of, step_of, with_digits, within_digits
 from acex.space.schema import read_schema, schema_text, with_schema
 from strategies import modest
 
@@ -269,3 +269,58 @@ def test_values_on_a_grid_are_written_in_full() -> None:
     assert rate.texts(12.436, 12.5) == ("12.436", "12.5")
     assert rate.text(12.43612) == "12.44"  # not on it
     assert Integer("loan", 0, 10**6, grid=50).text(123450) == "123450"
+
+
+@pytest.mark.parametrize("make", [lambda x: x.round(2), lambda x: with_digits(x, 4), np.round])
+def test_a_few_longer_numbers_do_not_change_the_digits(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    values = make(rng.lognormal(3, 1.5, 400))
+    usual: Any = Space.infer(pd.DataFrame({"x": values})).feature("x")
+    values[:8] = rng.lognormal(3, 1.5, 8)
+    data = pd.DataFrame({"x": values, "y": rng.normal(size=400)})
+    feature: Any = Space.infer(data).feature("x")
+    assert (feature.grid, feature.digits) == (usual.grid, usual.digits) != (0, 0)
+    e = acex.explain(lambda rows: rows["x"] > 30, data.iloc[data["x"].argmin()], data, target=True, budget=12)
+    moved = e.trace["x"].to_numpy()[1:]
+    own = data["x"].min()
+    assert_array_equal(moved, np.where(moved == own, own, make(moved)))
+    assert float(feature.text(e.counterfactual["x"])) == e.counterfactual["x"]
+
+
+def test_what_is_shown_is_what_is_sent() -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(
+        {"z": rng.normal(size=300), "pressure": rng.normal(1013, 5, 300), "price": rng.lognormal(0, 3, 300)}
+    )
+    e = acex.explain(
+        lambda rows: rows["z"] + rows["pressure"] / 5 > 204, data.iloc[data["z"].argmin()], data, target=True, budget=20
+    )
+    space = e.plan.space
+    assert e.outcome == "found"
+    for name, before, after in e.changes[["feature", "before", "after"]].itertuples(index=False):
+        assert float(space.feature(name).texts(before, after)[1]) == after
+    for name in space.names:
+        own, feature = e.factual[name], space.feature(name)
+        assert all(value == own or float(feature.text(value)) == value for value in e.trace[name][1:])
+
+
+@modest
+@given(st.integers(-(10**9), 10**9), st.integers(0, 10**6), st.integers(1, 8))
+def test_ends_with_few_digits_lie_inside(start: int, width: int, digits: int) -> None:
+    low, high = start / 1000, (start + width) / 1000
+    first, last = within_digits(low, high, digits)
+    inside = with_digits(np.linspace(low, high, 9), digits)
+    inside = inside[(inside >= low) & (inside <= high)]
+    if first <= last:
+        assert low <= first and last <= high
+        assert_array_equal(with_digits(np.array([first, last]), digits), [first, last])
+    assert len(inside) == 0 or (first <= inside.min() and last >= inside.max())
+
+
+def test_a_number_that_follows_from_others_is_shown_in_full() -> None:
+    X = np.random.default_rng(0).normal(size=(100, 3)).round(3)
+    X[:, 2] = X[:, 0] * 0.1 + X[:, 1]
+    e = acex.explain(lambda rows: rows[:, 2] > 1.5, X[0], X, target=True, budget=12)
+    feature = e.plan.space.feature("x2")
+    assert e.outcome == "found"
+    assert float(feature.text(e.counterfactual["x2"])) == e.counterfactual["x2"]

@@ -168,8 +168,9 @@ def candidates(found: Sequence[RowResult], space: Space) -> list[Moves]:
 
 
 def _way(space: Space, name: str, before: Any, after: Any) -> tuple[Any, float]:
-    """Whether a number increases, and by how much; of other changes the new value, and 0."""
-    if not space.feature(name).is_number or is_missing(before) or is_missing(after):
+    """Whether a number increases, and by how much; the new value and 0 for categories and numbers with few values."""
+    feature = space.feature(name)
+    if not feature.is_number or feature.values or is_missing(before) or is_missing(after):
         return after, 0.0
     return bool(after > before), float(after) - float(before)
 

@@ -182,7 +182,8 @@ def _labels(e: Explanation) -> Check:
 
 def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]:
     """Rules that are texts are checked again; functions cannot be."""
-    rules = e.plan.settings.get("rules") or []
+    relations = [text for text in e.plan.space.relations if Rule.of(text, e.plan.space).holds(x[None], x).all()]
+    rules = [*relations, *(e.plan.settings.get("rules") or [])]
     if broken := [text for text in rules if not _holds(text, e, x, points)]:
         yield Check("rules", False, f"{listed(broken)} is broken, or is not a rule over these columns.")
     elif rules:

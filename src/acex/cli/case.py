@@ -164,7 +164,7 @@ class Case:
         for flag, name in (("--outcomes", given.get("outcomes")), ("--id-column", self.id_column)):
             hidden += column_names([] if name is None else [name], table.columns, flag, whole=True)
         schema = read_schema(self.schema) if self.schema else ()
-        kinds = self.reading.kinds(table, hidden)
+        kinds = self.reading.kinds(table, hidden) | {"relations": not given.get("relations")}
         rows, space = with_schema(table.drop(columns=hidden), schema, given.get("missing", "drop"), **kinds)
         outcomes = None if "outcomes" not in given else table[given["outcomes"]]
         known, remarks = rows, []

@@ -141,6 +141,7 @@ def _python(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> str:
     arguments = ["model", "rows[known]" if has_gaps else "rows"]
     own = {name: given[name] for name in ("missing", "grid", "other") if name in given}
     kinds = {name: value for name, value in case.reading.kinds(table, hidden).items() if value}
+    own |= {"relations": False} if given.get("relations") else {}
     if "grid" in own:
         own["grid"] = flags.grid(given["grid"], prepared.space)
     if "other" in own:
@@ -148,6 +149,7 @@ def _python(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> str:
         own["other"] = {name: category for name, category in others if category is not None}
     if case.schema is not None:
         imports.append("from acex.space.schema import read_schema, with_schema")
+        kinds |= {"relations": False} if "relations" in own else {}
         described = ["rows", f"read_schema(Path({str(case.schema)!r}))", repr(own.get("missing", "drop"))]
         lines.append(f"rows, space = with_schema({', '.join([*described, *_keywords(kinds)])})")
         lines.append(f"space = space.with_grid({literal(own.get('grid'))}).adjust(other={literal(own.get('other'))})")

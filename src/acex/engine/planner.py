@@ -30,6 +30,7 @@ from acex.plan.step import Ending
 from acex.plan.target import Labels, Measured, Target
 from acex.search.problem import Hint, Problem
 from acex.space.plausibility import Joint, Plausibility
+from acex.space.region import Region
 from acex.space.rules import as_rules
 from acex.space.space import Space, as_frame
 from acex.values import Label, Remark, fingerprint, is_missing, joined_words
@@ -156,6 +157,7 @@ class Planner:
             remarks=(
                 *self.remarks,
                 *(remark for remark in known.remarks_on(x, encoded[0]) if not ignored.issuperset(remark.columns)),
+                *_assumptions(space, problem.region, options.values),
                 *unusual_row(problem),
                 *free_sensitive_columns(space, [*settings["ranges"], *settings["values"]]),
                 *remarks,
@@ -290,6 +292,33 @@ def versions() -> dict[str, str]:
     """The versions of what the numbers depend on, in addition to acex itself."""
     packages = ("numpy", "scipy", "scikit-learn", "pandas")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def _assumptions(space: Space, region: Region, lists: Mapping[Any, Any]) -> tuple[Remark, ...]:
+    """What was inferred from the data and limits this row: columns with few values, and relations."""
+    out = []
+    listed = region.listed - space.by_index("values", lists).keys()
+    few = [f.name for j, f in enumerate(space.features) if j in listed and region.movable[j] and f.values]
+    few = [name for name in few if name in space.inferred]
+    if few:
+        what = f"{joined_words(few)}: only values that occur in data are used"
+        advice = f"Space.infer(data, grid={{{few[0]!r}: None}}) frees a column"
+        out.append(Remark("few_values", f"{what}. {advice}.", tuple(few)))
+    kept = {rule.text for rule in region.rules}
+    rules = [rule for rule in as_rules(space.relations, space)[0] if region.movable[rule.equalities[0].columns].any()]
+    for code, is_kept, words in (
+        (
+            "relations_kept",
+            True,
+            "Kept, as in all rows of data: {}. Space.infer(data, relations=False) turns this off.",
+        ),
+        ("relations_broken", False, "Not kept, because this row breaks it, although all rows of data keep it: {}."),
+    ):
+        those = [rule for rule in rules if (rule.text in kept) is is_kept]
+        columns = dict.fromkeys(space.names[j] for rule in those for j in rule.equalities[0].columns)
+        if those:
+            out.append(Remark(code, words.format(joined_words([rule.text for rule in those])), tuple(columns)))
+    return tuple(out)
 
 
 def _changed(settings: Any, described: Mapping[str, Any]) -> dict[str, Any]:

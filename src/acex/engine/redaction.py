@@ -58,6 +58,11 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     note = Remark("redacted", words).to_dict()
     rules = [rule for rule in settings.get("rules") or () if not any(_names(rule, name) for name in gone)]
     n_rules = len(settings.get("rules") or ()) - len(rules)
+    cut = [rule for rule in space.get("relations", ()) if any(_names(rule, name) for name in gone)]
+    features = _at(space["features"], kept)
+    for j, feature in enumerate(features):
+        if any(_names(rule, feature["name"]) for rule in cut):  # it follows from a redacted column, on a grid or not
+            features[j] = _without(feature, ["grid", "digits", "values"])
     out = {
         **document,
         "error": redacted_error(document["error"], gone),
@@ -75,12 +80,14 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
             **({"redacted_rules": n_rules} if n_rules else {}),
             "redacted": hashes,
         },
-        "space": {**space, "features": _at(space["features"], kept)},
+        "space": {**space, "features": features},
         "deviations": _at(document["deviations"], kept),
     }
     for part in ("columns", "dtypes"):
         if space[part] is not None:
             out["space"][part] = _at(space[part], kept)
+    if "relations" in space:
+        out["space"]["relations"] = [rule for rule in space["relations"] if rule not in cut]
     return out, private
 
 
@@ -105,6 +112,7 @@ def hash_of(salt: str, column: Any) -> str:
 def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
     """Everything in a document about one feature."""
     feature = document["space"]["features"][j]
+    rules = [*(document["settings"].get("rules") or ()), *document["space"].get("relations", ())]
     return {
         "feature": feature,
         "deviation": document["deviations"][j],
@@ -112,7 +120,7 @@ def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
         "allowed": (document["settings"].get("values") or {}).get(feature["name"]),
         "factual": document["factual"].get(feature["name"]),
         "values": [row[j] for row in document["asked"]],
-        "rules": [rule for rule in document["settings"].get("rules") or () if _names(rule, feature["name"])],
+        "rules": [rule for rule in rules if _names(rule, feature["name"])],
     }
 
 

@@ -20,14 +20,14 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.space.grid import Grid, with_digits
+from acex.space.grid import Grid, with_digits, within_digits
 from acex.values import as_json, is_finite, is_missing, joined_words, listed, plain, readable, readable_pair
 
 Direction: TypeAlias = Literal["increase", "decrease"]
 Way: TypeAlias = Literal["up", "down", "other"]
 
 MOST_ONE_HOT = 50  # categories, up to which each has a coordinate of its own
-LATER = ("grid", "digits", "gaps", "other")  # fields that came after 0.1.0
+LATER = ("grid", "digits", "values", "gaps", "other")  # fields that came after 0.1.0
 MISSING_CODE = -(2.0**500)  # the code of a gap in ordered values: beyond all numbers, and its square is a float
 MISSING = "missing"  # a gap as text
 MOST_LISTED = 10_000  # a feature with more values than this is not listed value by value
@@ -57,6 +57,10 @@ class Feature:
         def low(self) -> float: ...
         @property
         def high(self) -> float: ...
+        @property
+        def values(self) -> tuple[float, ...]: ...
+    else:
+        values = ()  # the only numbers that a search uses, in addition to the factual's; empty for all
 
     def __post_init__(self) -> None:
         self._set(name=str(self.name), weight=plain(self.weight))
@@ -204,8 +208,10 @@ class Feature:
         return Grid(self.grid).nearest(x) if self.grid else with_digits(x, self.digits) if self.digits else x
 
     def inwards(self, low: float, high: float) -> tuple[float, float]:
-        """The least and the greatest multiple of the grid from low to high; descending if there is none."""
-        return Grid(self.grid).within(low, high) if self.grid else (low, high)
+        """The least and the greatest code of `rounded` from low to high; descending if there is none."""
+        if self.grid:
+            return Grid(self.grid).within(low, high)
+        return within_digits(low, high, self.digits) if self.digits else (low, high)
 
     @property
     def has_many(self) -> bool:

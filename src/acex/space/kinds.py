@@ -21,12 +21,13 @@ from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray
 from acex.space.feature import Feature, register
-from acex.space.grid import Grid, digits_of, shows_digits, step_of
-from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain
+from acex.space.grid import Grid, digits_of, few_values, readable_digits, shows_digits, step_of
+from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain, readable
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?")  # 3,5 and 1.250,75
 MOST_TEXTS = 100  # different ones, beyond which a column may be one of names
+MOST_SHOWN = 12  # digits; longer numbers are rounded in texts
 LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
 
 TimeUnit: TypeAlias = Literal["D", "h", "min", "s", "ms", "us"]
@@ -48,13 +49,14 @@ class Numeric(Feature):
     """What `Continuous` and `Integer` share.
 
     `unit` is shown to people, such as "months"; nothing is converted. With a `grid` a search moves on its multiples,
-    such as 50 or 0.001; a row may hold what lies between.
+    such as 50 or 0.001; with `values` it uses only these. A row may hold any other number, and keeps it.
     """
 
     low: float
     high: float
     unit: str = field(default="", kw_only=True)
     grid: float = field(default=0.0, kw_only=True)
+    values: tuple[float, ...] = field(default=(), kw_only=True)
 
     is_number = True
     is_whole = False
@@ -74,6 +76,12 @@ class Numeric(Feature):
             raise ValueError(f"{self.name!r}: grid must be a step such as 50 or 0.001, got {self.grid!r}.")
         if self.grid and not self.is_whole and max(abs(self.low), abs(self.high)) / self.grid > LARGEST_EXACT_INTEGER:
             raise ValueError(f"{self.name!r}: a grid of {self.grid:g} is too fine for numbers up to {self.high:g}.")
+        is_list = isinstance(self.values, (list, tuple))
+        if not is_list or not all(is_finite(v) and not isinstance(v, bool) for v in self.values):
+            raise ValueError(f"{self.name!r}: values must be numbers, such as (25, 33, 50), got {self.values!r}.")
+        if wrong := [v for v in self.values if not self.low <= v <= self.high or (self.is_whole and v != round(v))]:
+            raise ValueError(f"{self.name!r}: {plain(wrong[0])!r} is not a value of the feature.")
+        self._set(values=tuple(sorted({self.number(v) for v in self.values})))
 
     def check(self, dtype: Any) -> None:
         _refuse_long(self.name, dtype)
@@ -122,7 +130,9 @@ class Numeric(Feature):
             grid = Grid(self.grid)
             if grid.decimals and grid.nearest(value) == value:
                 return grid.text(value)
-        return super().written(value, max(digits, self.digits))
+        digits = max(digits, self.digits)
+        more = range(digits, MOST_SHOWN + 1 if self.digits and is_finite(value) else digits)
+        return next((text for n in more if float(text := readable(value, n)) == value), readable(value, digits))
 
 
 @register
@@ -145,7 +155,8 @@ class Continuous(Numeric):
         feature = cls(name, float(column.min()), float(column.max()))  # an infinite value is refused here
         step, digits = step_of(column), digits_of(column)
         is_stepped = step > 0 and not shows_digits(column, step, digits)
-        return replace(feature, grid=step) if is_stepped else replace(feature, digits=digits)
+        form: dict[str, Any] = {"grid": step} if is_stepped else {"digits": digits or readable_digits(column)}
+        return replace(feature, values=few_values(column, step), **form)
 
 
 @register
@@ -171,7 +182,10 @@ class Integer(Numeric):
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         is_whole = types.is_integer_dtype(column.dtype) or all(type(v) is int for v in column.tolist())
-        return cls(name, column.min(), column.max(), grid=max(int(step_of(column)), 1)) if is_whole else None
+        if not is_whole:
+            return None
+        feature = cls(name, column.min(), column.max(), grid=max(int(step_of(column)), 1))
+        return replace(feature, values=few_values(column, feature.grid))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,11 @@ import numpy as np
 from acex.arrays import BoolArray, FloatArray, row_wise_advice
 from acex.space.cost import n_changed
 from acex.space.feature import MISSING_CODE, Feature
+from acex.space.grid import with_digits
 from acex.space.rules import EqualitySolver, Rule, RuleFunction, as_rules
 from acex.space.space import Column, Space
+
+ROUNDED = 12  # digits of a number that follows from others: without the noise of the calculation
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,7 @@ class Region:
     min_step: FloatArray | None = None  # (d,)
     max_changes: int | None = None  # features that may differ from the factual
     middle: FloatArray | None = None  # (d,), replaces a gap where a value is needed and the factual has none
+    following: frozenset[int] = frozenset()  # features that follow from others by a relation of the space
 
     @classmethod
     def of(
@@ -48,7 +52,7 @@ class Region:
         max_changes: int | None = None,
         middle: FloatArray | None = None,
     ) -> Region:
-        """What this factual, (d,), may become in a space.
+        """What this factual, (d,), may become in a space; the relations of the space that it keeps are rules.
 
         Args:
             ranges: for numbers and dates a pair (low, high); an end that is None or infinite is open.
@@ -61,14 +65,24 @@ class Region:
             middle: a usual value of each feature, (d,); by default the middle of its range.
         """
         texts, functions = as_rules(rules, space) if rules else ((), ())
+        relations = as_rules(space.relations, space)[0] if space.relations else ()
+        kept = [rule for rule in relations if rule.holds(factual[None], factual).all()]
+        stays = np.array([f.frozen for f in space.features]) | (False if constant is None else constant)
+        following = _following(kept, stays)
+        space = space.with_grid({space.names[j]: None for j in following})  # they take any value that fits
         pairs, lists = space.by_index("ranges", ranges), space.by_index("values", values)
-        listed = frozenset(lists) | {j for j, feature in enumerate(space.features) if feature.lists_codes}
+        listed = lists.keys() | {j for j, feature in enumerate(space.features) if feature.lists_codes}
         allowed = []
         off_grid: dict[str | int, None] = {}  # features whose limits contain no multiple of their grid
         for j, feature in enumerate(space.features):
-            stays = feature.frozen or (constant is not None and bool(constant[j]))
             wanted = _wanted(space.held[j], pairs.get(j), lists.get(j), factual[j])
-            left = _onward(feature, wanted, factual[j], stays, is_listed=j in listed)
+            if feature.values and j not in lists and wanted[0] != feature.gap:
+                some = np.unique(space.held[j].nearest(feature.values))
+                some = some[(some >= wanted[0]) & (some <= wanted[-1])]
+                if j not in pairs or (some != factual[j]).any():  # a range between two values means what lies there
+                    listed |= {j}
+                    wanted = np.union1d(some, factual[j]) if wanted[0] <= factual[j] <= wanted[-1] else some
+            left = _onward(feature, wanted, factual[j], bool(stays[j]), is_listed=j in listed)
             if feature.is_stepped and left[0] != feature.gap and j not in listed:
                 stepped = _stepped(space.held[j], left, factual[j])
                 if stepped[0] <= stepped[-1]:
@@ -77,7 +91,7 @@ class Region:
                     off_grid[feature.name] = None
             allowed.append(left)
         space = space.with_grid(off_grid) if off_grid else space
-        region = cls(space, factual, tuple(allowed), listed, texts, functions, middle=middle)
+        region = cls(space, factual, tuple(allowed), frozenset(listed), (*kept, *texts), functions, middle=middle)
         if not region.movable.any():
             raise ValueError(
                 "No feature can change: every one is frozen, constant in data, or left with a single "
@@ -91,8 +105,9 @@ class Region:
             raise ValueError(
                 f"max_changes is {max_changes}, but by ranges and values {n_forced} features cannot stay as they are."
             )
+        may_stay[[*following]] = False  # they take steps of any size
         min_step = None if min_step is None else np.where(may_stay, min_step, 0.0)
-        return replace(region, min_step=min_step, max_changes=max_changes)
+        return replace(region, min_step=min_step, max_changes=max_changes, following=following)
 
     @cached_property
     def low(self) -> FloatArray:
@@ -149,7 +164,7 @@ class Region:
     def _snapped_column(self, j: int, x: FloatArray) -> FloatArray:
         """The nearest values that feature j may have, (n,)."""
         X = np.tile(self._snapped(self.factual[None]), (len(x), 1))
-        X[:, j] = x
+        X[:, j] = with_digits(x, ROUNDED) if j in self.following else x
         return self._snapped(X)[:, j]
 
     def _snapped(self, X: FloatArray) -> FloatArray:
@@ -245,6 +260,17 @@ def _wanted(column: Column, pair: Any, values: Any, value: float) -> FloatArray:
     if values is not None:
         return column.listed(values)
     return np.array([value]) if value == column.feature.gap else column.every
+
+
+def _following(relations: Iterable[Rule], stays: BoolArray) -> frozenset[int]:
+    """For each relation the feature that follows from the others: that on its left, or another that does not stay."""
+    following: set[int] = set()
+    for rule in relations:
+        [equality] = rule.equalities
+        left = sorted(equality.formula.columns(equality.left))
+        free = [j for j in (*reversed(left), *reversed(equality.columns)) if not stays[j] and j not in following]
+        following.update(free[:1])
+    return frozenset(following)
 
 
 def _onward(feature: Feature, allowed: FloatArray, value: float, stays: bool, *, is_listed: bool) -> FloatArray:

@@ -25,12 +25,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
+from acex.space.relations import KEYWORDS, is_close
 from acex.space.space import Space
 from acex.values import did_you_mean, listed
 
 RuleFunction: TypeAlias = Callable[[Rows], Any]  # from rows to one True or False per row
 
-EQUAL = 1e-9  # relative: numbers that differ by less are equal
 MOST_TOKENS = 1000
 MOST_DEEP = 100  # levels of operations within each other; sum(a, b, ...) is one level
 MOST_STEPS = 20  # of the secant method; a linear rule needs one
@@ -42,10 +42,9 @@ TOKEN = re.compile(
     r"|'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<sign><=|>=|==|!=|[<>=+\-*/(),])|(?P<wrong>\S)"
 )
 TRANSITION = re.compile(r"\s*(?:`([^`]+)`|([^\W\d][\w.]*))\s*:(.*?)\s(is\s+impossible|only)\s*", re.DOTALL)
-KEYWORDS = ("if", "then", "and", "or", "not", "in")
 COMPARE: dict[type[ast.AST], Callable[[FloatArray, FloatArray], BoolArray]] = {
     ast.LtE: np.less_equal, ast.Lt: np.less, ast.GtE: np.greater_equal, ast.Gt: np.greater,
-    ast.Eq: lambda a, b: is_close(a, b), ast.NotEq: lambda a, b: ~is_close(a, b),
+    ast.Eq: is_close, ast.NotEq: lambda a, b: ~is_close(a, b),
 }  # fmt: skip
 COMBINE: dict[type[ast.AST], Callable[[FloatArray, FloatArray], FloatArray]] = {
     ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide,
@@ -54,11 +53,6 @@ FUNCTIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "sum": lambda A: A.sum(axis=0), "mean": lambda A: A.mean(axis=0), "min": lambda A: A.min(axis=0),
     "max": lambda A: A.max(axis=0), "abs": lambda A: np.abs(A[0]),
 }  # fmt: skip
-
-
-def is_close(a: FloatArray, b: FloatArray) -> BoolArray:
-    """Which numbers are equal but for rounding, (n,)."""
-    return np.asarray(np.abs(a - b) <= EQUAL * np.maximum(np.maximum(np.abs(a), np.abs(b)), 1.0))
 
 
 @dataclass(frozen=True, eq=False)

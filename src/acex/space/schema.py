@@ -28,6 +28,7 @@ HEADER = """\
 #   weight      relative cost of changing this column; 1 by default
 #   unit        of a number, such as "months", for sentences and reports
 #   grid        the step in which a number is moved, such as 50 or 0.001; any number without it
+#   values      the only numbers that a search uses, such as [25, 33, 50]; any within the range without it
 #   digits      the significant digits of a number that has no step
 #   other       the category that stands for all unknown values
 #   gaps        true: values may be missing, for a model that takes gaps; see --missing keep
@@ -125,10 +126,11 @@ def with_schema(
     *,
     text: Iterable[str] = (),
     dates: Iterable[str] | Mapping[str, str | None] = (),
+    relations: bool = True,
 ) -> tuple[pd.DataFrame, Space]:
     """The data and their space: columns by the schema, the others inferred from their values; see `Space.infer`.
 
-    Whole numbers that are declared continuous become floats.
+    Whole numbers that are declared continuous become floats. Relations are kept between columns that are inferred.
     """
     by_name = {column.name: column for column in schema}
     unknown = [name for name in by_name if name not in frame.columns]
@@ -144,13 +146,15 @@ def with_schema(
         for name, c in known_values(frame, missing)
     )
     inferred = frozenset(map(str, frame.columns)) - by_name.keys()
-    return frame, Space(tuple(features), missing=missing, inferred=inferred).like(frame)
+    space = Space(tuple(features), missing=missing, inferred=inferred).like(frame)
+    return frame, space.with_relations(frame) if relations else space
 
 
 def schema_text(space: Space) -> str:
     """A file that describes this space, to be edited."""
     lines = [f"    {{ {', '.join(_entry(feature))} }}," for feature in space.features]
-    return "\n".join([HEADER + "features = [", *lines, "]", ""])
+    rules = [f"rules = {_toml(space.relations)}"] if space.relations else []
+    return HEADER + "\n".join([*rules, "features = [", *lines, "]", ""])
 
 
 def _entry(feature: Feature) -> list[str]:

@@ -20,6 +20,7 @@ from pandas.api import types
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
 from acex.space.feature import KINDS, MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
 from acex.space.kinds import Categorical, Date, Nominal, Numeric, refuse
+from acex.space.relations import exact_relations
 from acex.values import Remark, as_json, did_you_mean, is_missing, joined_words, listed
 
 T = TypeVar("T")
@@ -150,12 +151,14 @@ class Space:
     array_dtype: Any = field(default=None, kw_only=True)
     nones: tuple[int, ...] = field(default=(), kw_only=True)  # columns of objects in which a gap is None
     missing: Missing = field(default="drop", kw_only=True)
+    relations: tuple[str, ...] = field(default=(), kw_only=True)  # rules that hold for every row that keeps them now
     inferred: frozenset[str] = field(
         default=frozenset(), kw_only=True, compare=False
     )  # features that were not declared
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
+        object.__setattr__(self, "relations", tuple(self.relations))
         if self.missing not in get_args(Missing):
             raise ValueError(f"missing must be 'drop' or 'keep', got {self.missing!r}.")
         if not self.features:
@@ -250,6 +253,7 @@ class Space:
         other: Mapping[str | int, Any] | None = None,
         text: Iterable[str] = (),
         dates: Iterable[str] | Mapping[str, str | None] = (),
+        relations: bool = True,
     ) -> Space:
         """The space that `data` lives in: kinds from its dtypes, ranges and categories from its values.
 
@@ -257,14 +261,16 @@ class Space:
         other categoricals nominal. The columns of an array are called x0, x1, ...
 
         Args:
-            grid: the steps in which numbers are moved, such as {"loan": 50, "rate": None} (None: any number); for the
-                others, the steps in which the data come. False for none at all.
+            grid: the steps in which numbers are moved, such as {"loan": 50, "rate": None} (None: any number). The
+                others are moved in the steps in which the data come, and take only values that occur where the data
+                have few. False for none at all.
             missing: "drop" leaves out rows with gaps; "keep" is for models that accept gaps: where a column can hold
                 gaps, so can the feature.
             other: for features with categories, the category that stands for all unknown values, such as
                 {"job": "other"}.
             text: columns whose values are categories, also where they are numbers, such as codes.
             dates: columns of dates; a mapping gives formats, such as {"day": "%d/%m/%Y"}.
+            relations: keep exact relations of numbers, such as total == a + b, that hold in every row of data.
         """
         frame = as_data(data)
         if frame.empty:
@@ -274,7 +280,18 @@ class Space:
         infer_as = inferring(text, dates, [name for name, _ in columns])
         features = all_at_once(partial(infer_as, name, column) for name, column in columns)
         space = cls(tuple(features), missing=missing, inferred=frozenset(name for name, _ in columns))
-        return space.like(data).adjust(other=other).with_grid(grid)
+        space = space.like(data).adjust(other=other).with_grid(grid)
+        return space.with_relations(frame) if relations else space
+
+    def with_relations(self, frame: pd.DataFrame) -> Space:
+        """The same space with the exact relations of its inferred numbers in this table; identifiers are left out."""
+        rows = frame[is_complete(frame)] if self.missing == "drop" else frame
+        use = [j for j, f in enumerate(self.features) if f.is_number and not f.frozen and f.name in self.inferred]
+        if not use:
+            return self
+        X = np.column_stack([self.held[j].codes(rows.iloc[:, j]) for j in use])
+        X = X[~(self.gap_codes[use] == X).any(axis=1)]
+        return replace(self, relations=tuple(exact_relations([self.names[j] for j in use], X)))
 
     def like(self, data: Rows) -> Space:
         """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
@@ -338,7 +355,7 @@ class Space:
         steps = dict.fromkeys(range(len(self))) if grid is False else self.by_index("grid", grid)
         for j, step in steps.items():
             if isinstance(features[j], Numeric):
-                off = {f.name: f.default for f in fields(features[j]) if f.name in ("grid", "digits")}
+                off = {f.name: f.default for f in fields(features[j]) if f.name in ("grid", "digits", "values")}
                 features[j] = replace(features[j], **{**off, **({} if step is None else {"grid": step})})
             elif step is not None:
                 raise ValueError(
@@ -503,7 +520,9 @@ class Space:
         Categories that JSON does not know, such as intervals, are written as text and come back as text.
         """
         features = [feature_to_json(f) for f in self.features]
-        return {"features": features, **({} if self.missing == "drop" else {"missing": self.missing}), **self.form()}
+        later: dict[str, Any] = {} if self.missing == "drop" else {"missing": self.missing}
+        later |= {"relations": list(self.relations)} if self.relations else {}
+        return {"features": features, **later, **self.form()}
 
     def form(self) -> dict[str, Any]:
         """How rows are written down, in plain values; `rows_in_form` follows it."""
@@ -523,6 +542,7 @@ class Space:
             columns=None if columns is None else tuple(columns),
             nones=tuple(data.get("nones", ())),
             missing=data.get("missing", "drop"),
+            relations=tuple(data.get("relations", ())),
             dtypes=None if dtypes is None else tuple(dtype_from_json(d) for d in dtypes),
             array_dtype=None if array_dtype is None else np.dtype(array_dtype),
         )

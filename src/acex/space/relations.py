@@ -1,0 +1,151 @@
+"""Exact relations of columns of numbers, as texts of rules: total == a + b, gross == 1.19 * net, sum(a, b, c) == 100.
+
+A relation holds in every known row, and shuffling a column would break it. All columns that are linear in columns
+before them are found by one QR decomposition; a product is a sum of logarithms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from math import lgamma
+
+import numpy as np
+
+from acex.arrays import BoolArray, FloatArray, IntArray
+
+EQUAL = 1e-9  # relative: numbers that differ by less are equal
+KEYWORDS = ("if", "then", "and", "or", "not", "in")  # of rules
+FEWEST = 20  # rows that a rule has to hold for
+SURPRISE = 0.05  # share of rows that would break it, if the columns had nothing to do with each other
+CHANCE = 1e-6  # with which a shuffled column may keep a relation in all rows
+MOST_ROWS = 2000  # rows that relations are looked for in; they are checked in all
+RESIDUAL = 1e-8  # of a column's deviation: rounding leaves less of a column that depends on others
+ROUGHLY = 1e-6  # the noise of a solution is less
+ROWS_PER_TERM = 5
+MOST_TERMS = 30  # columns in a relation that is not a plain sum
+SIMPLE, MOST_ROUGH = 4, 3  # digits of a simple weight, and columns in a relation with weights that are not
+LONG_SUM = 3  # columns, above which a sum is written with sum()
+
+
+def is_close(a: FloatArray, b: FloatArray) -> BoolArray:
+    """Which numbers are equal but for rounding, (n,)."""
+    return np.asarray(np.abs(a - b) <= EQUAL * np.maximum(np.maximum(np.abs(a), np.abs(b)), 1.0))
+
+
+def column_text(name: str) -> str:
+    """The name of a column as rules write it."""
+    is_plain = re.fullmatch(r"[^\W\d][\w.]*", name) and name not in KEYWORDS and name.lower() not in ("true", "false")
+    return name if is_plain else f"`{name}`"
+
+
+def number_text(value: float, tolerance: float = EQUAL) -> str:
+    """A number with as few digits as the relative tolerance leaves."""
+    texts = (f"{value:.{digits}g}" for digits in range(1, 18))  # 17 tell any two floats apart
+    return f"{float(next(text for text in texts if abs(float(text) - value) <= tolerance * abs(value))) + 0.0:.15g}"
+
+
+def exact_relations(names: Sequence[str], X: FloatArray) -> list[str]:
+    """The relations of the columns of known rows, (n, k); together they imply all others."""
+    use = [j for j, name in enumerate(names) if "`" not in name and len(X) >= FEWEST and np.ptp(X[:, j]) > 0]
+    if len(use) < 2:
+        return []
+    words, X = [column_text(names[j]) for j in use], X[:, use]
+    found = {tuple(relation[0]): _written(words, X, *relation) for relation in _linear(X)}
+    positive = np.flatnonzero((X > 0).all(axis=0))
+    for at, weights, constant in _linear(np.log(X[:, positive])) if len(positive) > 2 else ():
+        columns = positive[at]
+        if len(at) > 2 and (np.abs(np.abs(weights) - 1) < ROUGHLY).all() and not found.get(tuple(columns)):
+            found[tuple(columns)] = _written(words, X, columns, np.rint(weights), constant, is_product=True)
+    return [text for text in found.values() if text]
+
+
+def _linear(X: FloatArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
+    """Columns, their weights and a constant such that X[:, columns] @ weights is the constant in some of the rows."""
+    some = X[:: 1 + len(X) // max(MOST_ROWS, 3 * X.shape[1])]
+    middle, spread = some.mean(axis=0), some.std(axis=0)
+    Z = (some - middle) / np.where(spread > 0, spread, 1.0) / np.sqrt(len(some))
+    left = np.abs(np.diag(np.linalg.qr(Z, mode="r")))
+    left = np.concatenate([left, np.zeros(X.shape[1] - len(left))])  # more columns than rows
+    basis, dependent = np.flatnonzero(left > RESIDUAL), np.flatnonzero((left <= RESIDUAL) & (spread > 0))
+    if not len(dependent):
+        return
+    combined = np.linalg.lstsq(Z[:, basis], Z[:, dependent], rcond=None)[0]  # (basis, dependent)
+    for j, weights in zip(dependent, combined.T, strict=True):
+        used = np.abs(weights) > ROUGHLY
+        columns = np.array([*basis[used], j])
+        if used.any() and len(columns) * ROWS_PER_TERM <= len(some):
+            raw = np.array([*-weights[used] * spread[j] / spread[basis[used]], 1.0])
+            order = np.argsort(columns)
+            constant = float(raw @ middle[columns])
+            is_noise = abs(constant) <= EQUAL * np.abs(raw * middle[columns]).sum()
+            yield columns[order], raw[order], 0.0 if is_noise else constant
+
+
+def _written(
+    words: list[str], X: FloatArray, columns: IntArray, weights: FloatArray, constant: float, is_product: bool = False
+) -> str | None:
+    """The relation as a rule; None if it does not hold in all rows, may be chance, or is too complicated."""
+    is_sum = len(columns) > 2 and not is_product and bool((np.abs(weights - weights[0]) < ROUGHLY).all())
+    kept, broken = np.array([_chance_of(X[:, j]) for j in columns]).T
+    if (kept.min() if is_sum else kept.max()) > np.log(CHANCE) or broken.max() < SURPRISE:
+        return None
+    for tolerance in (ROUGHLY, EQUAL / 10):  # the first finds the simple numbers behind the noise of the solution
+        i, factors, last = _arranged(weights, constant, tolerance, is_product)
+        rest, others, left = np.array([float(text) for text in factors]), np.delete(columns, i), columns[i]
+        with np.errstate(over="ignore"):
+            right = (
+                np.prod(X[:, others] ** rest, axis=1) * float(last) if is_product else X[:, others] @ rest + float(last)
+            )
+        if is_close(X[:, left], right).all():
+            if is_sum:
+                return f"sum({', '.join(words[j] for j in columns)}) == {last}"
+            is_rough = len(columns) > MOST_ROUGH and max(map(_n_digits, factors)) > SIMPLE
+            write = _product if is_product else _sum
+            names = [words[j] for j in others]
+            return None if is_rough or len(columns) > MOST_TERMS else f"{words[left]} == {write(names, factors, last)}"
+    return None
+
+
+def _arranged(weights: FloatArray, constant: float, tolerance: float, is_product: bool) -> tuple[int, list[str], str]:
+    """The column that stands on the left, with the factors, or powers, of the others and the constant on the right.
+
+    Chosen for few digits and few minus signs: total == a + b, not b == total - a.
+    """
+    options = []
+    for i, own in enumerate(weights):
+        rest, end = np.delete(-weights / own, i), constant / own
+        factors = [number_text(weight, tolerance) for weight in rest]
+        last = number_text(float(np.exp(end)) if is_product else end, tolerance)
+        n_digits = sum(map(_n_digits, (*factors, last)))
+        options.append(((n_digits, int((rest < 0).sum()), -i), (i, factors, last)))
+    return min(options)[1]
+
+
+def _n_digits(text: str) -> int:
+    return len(re.sub(r"e.*|\D", "", text).strip("0"))
+
+
+def _chance_of(x: FloatArray) -> tuple[float, float]:
+    """The log chance that shuffling a column, (n,), leaves it as it is, and the share of rows that it changes."""
+    counts = np.unique(x, return_counts=True)[1]
+    kept = sum(lgamma(count + 1) for count in counts.tolist()) - lgamma(len(x) + 1)
+    return kept, 1 - float(((counts / len(x)) ** 2).sum())
+
+
+def _sum(names: list[str], factors: list[str], last: str) -> str:
+    """A sum, such as a + 2 * b - c + 100."""
+    if len(names) > LONG_SUM and set(factors) == {"1"}:
+        return f"sum({', '.join(names)})" + ("" if last == "0" else f" + {last}")
+    terms = [(text, f"{text.lstrip('-')} * {name}") for name, text in zip(names, factors, strict=True)]
+    terms = sorted([*terms, *([(last, last.lstrip("-"))] if last != "0" else [])], key=lambda term: term[0][0] == "-")
+    signed = [f"{'-' if text[0] == '-' else '+'} {term.removeprefix('1 * ')}" for text, term in terms]
+    return " ".join([signed[0].removeprefix("+ ").replace("- ", "-", 1), *signed[1:]])
+
+
+def _product(names: list[str], powers: list[str], factor: str) -> str:
+    """A product, such as 100 * a * b / c."""
+    above = [name for name, power in zip(names, powers, strict=True) if power == "1"]
+    below = [name for name, power in zip(names, powers, strict=True) if power == "-1"]
+    first = [factor] if factor != "1" or not above else []
+    return " / ".join([" * ".join([*first, *above]), *below])
