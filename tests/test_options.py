@@ -95,6 +95,7 @@ OTHER: dict[str, Any] = {
     "directions": {"income": "increase"},
     "rules": ["debt <= income"],
     "max_changes": 2,
+    "prefer": "short",
     "cost": acex.Cost(beta=1.0),
     "strategy": acex.Feasible(margin=0.7),
     "queries_per_round": 2,
