@@ -305,7 +305,7 @@ class Explanation:
         ways = [
             f"without {name} {count} ({RELAXED[name]})" for name, count in sorted(n.items(), key=lambda item: -item[1])
         ]
-        return f"In the way: {joined_words(list(n))}. They leave {n_left} {rows}; {'; '.join(ways)}."
+        return f"In the way: {joined_words(list(n))}. As given, {n_left} {rows} may be asked; {'; '.join(ways)}."
 
     def _why_none(self) -> str:
         if self.outcome == "already_target":
