@@ -15,6 +15,7 @@ from acex.audit.verify import verify
 from acex.engine.certificate import parsed
 from acex.engine.explanation import Explanation
 from acex.engine.recorded import load_explanation
+from acex.studio.serializers import explanation_json
 
 rng = np.random.default_rng(0)
 ALIKE = pd.DataFrame(  # eight columns that say nearly the same: a realistic change moves most of them
@@ -51,6 +52,7 @@ def test_both_are_shown_with_how_unusual_they_are(both: Explanation) -> None:
     for text in (str(both), both._repr_html_(), both.to_html()):
         assert f"realistic: {len(both.changes)} changes" in text
         assert f"affinity {both.affinities[1]:.2f} (unusual)" in text
+    assert [card["kind"] for card in explanation_json(both)["answers"]] == ["realistic", "short"]
 
 
 def test_short_may_come_first(both: Explanation) -> None:

@@ -198,7 +198,7 @@ class Explanation:
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
-        """The counterfactuals, best first; empty when nothing was found."""
+        """The counterfactuals, best first; with `kinds` a realistic and a short one; empty when nothing was found."""
         return self._rows.iloc[list(self.ending.counterfactuals)].reset_index(drop=True)
 
     @property
