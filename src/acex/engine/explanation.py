@@ -351,7 +351,7 @@ class Explanation:
 
     def _about_cost(self) -> str:
         beta = (self.plan.settings.get("cost") or {}).get("beta", 5.0)
-        affinity = "; affinity: 1 is typical of the data" if self.kinds else ""
+        affinity = "\naffinity: 1 is typical of the data" if self.kinds else ""
         return f"cost: distance + {beta:g} x sum of all changes, in standard deviations of the data{affinity}"
 
     def _repr_html_(self) -> str:
