@@ -95,6 +95,7 @@ OTHER: dict[str, Any] = {
     "directions": {"income": "increase"},
     "rules": ["debt <= income"],
     "max_changes": 2,
+    "prefer": "short",
     "cost": acex.Cost(beta=1.0),
     "strategy": acex.Feasible(margin=0.7),
     "queries_per_round": 2,
@@ -113,7 +114,7 @@ def test_an_option_at_its_default_leaves_the_identity_as_it_is(name: str) -> Non
 
 def test_no_option_at_its_default_is_in_the_fingerprint() -> None:
     decides = plan().decides
-    assert not set(decides) & set(BY_NAME) - {"cost", "strategy"}
+    assert not set(decides) & set(BY_NAME) - {"cost", "strategy", "prefer"}  # by default, `prefer` follows the space
     assert decides["cost"] == {}
     assert set(decides["strategy"]) == {"name", "revision"}
 

@@ -2,10 +2,14 @@
 
     python -m benchmarks tune                                          # as it is
     python -m benchmarks tune --set PATIENCE=0.1 --set MORE_PATIENCE=1 --help-kinds none,shuffled
+    python -m benchmarks tune --tolerances 0.05,0.02                   # what stopping early costs
 
 For each kind of help: J over the best known after so many queries, as a geometric mean (none found counts as 50) and as
 a median; the share of rows without a hit; seconds of a search. Best known is the least of all runs of the command and
 of a search with 40,000 queries. The tasks are those of validation; `--test` takes those that nothing was chosen on.
+
+With `--tolerances`: for each of them, how much more the answer costs than with the whole budget of 60 (mean log ratio
+over the rows with a hit), how many rows cost at least 20% more, and the mean number of queries.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import os
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,8 +29,9 @@ from threadpoolctl import threadpool_limits
 from acex.arrays import FloatArray
 from acex.search import feasible
 from acex.search.feasible import Feasible
-from acex.search.problem import Stop
-from benchmarks.belief.learn import begun, helped
+from acex.search.problem import Query, Stop, key
+from acex.search.search import Search
+from benchmarks.belief.learn import Odds, begun, helped
 from benchmarks.belief.simulated import TEST, VALIDATION, Case, least_cost, task
 
 BUDGETS = (10, 15, 20, 30, 40, 60)
@@ -68,11 +74,52 @@ def ratios_of_task(seed: int, kinds: list[str], changed: Settings) -> list[tuple
     return [(h, label, np.minimum(c / least, NONE), s) for h, label, c, s in runs] if 0 < least < np.inf else []
 
 
+def stopped_early(seed: int, kinds: list[str], tolerances: list[float]) -> list[tuple[str, float, float, int]]:
+    """For each kind of help and tolerance (0: the whole budget): the cost found, and queries asked, reverts included.
+
+    Until it stops, a search asks what one with the whole budget asks, so each continues from a prefix of that one.
+    """
+    threadpool_limits(1)
+    lines = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        case = task(seed, 1)[0]
+        for help_ in kinds:
+            problem, known, odds = helped(case, help_, np.random.default_rng([9, seed]))
+            search = Search(problem, Feasible(effort="spend"), seed, begun(problem, known, odds), budget=max(BUDGETS))
+            started: dict[float, Search] = {}
+            waiting = sorted(tolerances)  # the largest stops first
+            while True:
+                query = search.ask()
+                while waiting:
+                    early = replace(search, strategy=Feasible(tolerance=waiting[-1]))
+                    next_ = early.ask()
+                    if query is not None and next_ is not None and key(query.point) == key(next_.point):
+                        break
+                    started[waiting.pop()] = early
+                if query is None or len(search.history.queries) >= max(BUDGETS):
+                    break
+                search = _answered(search, query, case, odds)
+            runs = {0.0: search} | {t: started.get(t, search) for t in tolerances}
+            for tolerance, run in runs.items():
+                while len(run.history.queries) < max(BUDGETS) and (query := run.ask()) is not None:
+                    run = _answered(run, query, case, odds)
+                cost = np.inf if run.best is None else float(problem.cost(run.best[None])[0])
+                lines.append((help_, tolerance, cost, len(run.history.queries)))
+    return lines
+
+
+def _answered(search: Search, query: Query, case: Case, odds: Odds) -> Search:
+    return search.tell(query, bool(case.is_hit(query.point[None])[0]), odds(query.point) if odds else None)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m benchmarks tune`."""
     parser.add_argument("--tasks", type=int, default=100)
     parser.add_argument("--help-kinds", default="none,outcomes,shuffled,learnt,scores")
     parser.add_argument("--set", action="append", default=[], help="a constant of search/feasible.py: PATIENCE=0.1")
+    parser.add_argument("--tolerances", default="", help="compare stopping early with spending the budget: 0.05,0.02")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--test", action="store_true", help="tasks that nothing was chosen on")
 
 
@@ -80,8 +127,11 @@ def main(args: argparse.Namespace) -> None:
     """Print a line for each kind of help."""
     changed = {name: float(value) for name, value in (pair.split("=") for pair in args.set)}
     first = TEST if args.test else VALIDATION
+    if args.tolerances:
+        _print_stopping(args, range(first, first + args.tasks))
+        return
     work = partial(ratios_of_task, kinds=args.help_kinds.split(","), changed=changed)
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(args.processes) as pool:
         runs = [line for lines in pool.map(work, range(first, first + args.tasks)) for line in lines]
     lines = []
     for help_, label in dict.fromkeys((h, label) for h, label, _, _ in runs):
@@ -92,3 +142,27 @@ def main(args: argparse.Namespace) -> None:
         seconds = f"{np.mean([s for _, s in chosen]):.2f}"
         lines.append({"help": help_, "": label, "rows": len(R), **cells, "no hit": none, "s": seconds})
     print(pd.DataFrame(lines).to_string(index=False))
+
+
+def _print_stopping(args: argparse.Namespace, seeds: range) -> None:
+    tolerances = [float(text) for text in args.tolerances.split(",")]
+    work = partial(stopped_early, kinds=args.help_kinds.split(","), tolerances=tolerances)
+    runs = []
+    with ProcessPoolExecutor(args.processes) as pool:
+        for n, lines in enumerate(pool.map(work, seeds), 1):
+            runs += [(n, *line) for line in lines]
+            if n % 10 == 0 or n == len(seeds):
+                print(f"{n} tasks\n{_stopping_table(runs).to_string(index=False)}", flush=True)
+
+
+def _stopping_table(runs: list[tuple[int, str, float, float, int]]) -> pd.DataFrame:
+    frame = pd.DataFrame(runs, columns=["task", "help", "tolerance", "cost", "queries"])
+    whole = frame[frame["tolerance"] == 0].set_index(["task", "help"])["cost"].rename("whole")
+    frame = frame.join(whole, on=["task", "help"]).query("whole < inf and cost < inf")
+    frame["more"] = np.log(frame["cost"] / frame["whole"])
+    frame["much more"] = frame["more"] > np.log(1.2)
+    by = frame.groupby(["help", "tolerance"], sort=False)
+    columns = ("more", "much more", "queries")
+    return pd.concat(
+        [by.size().rename("rows"), *(by[column].mean().round(3) for column in columns)], axis=1
+    ).reset_index()

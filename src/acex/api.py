@@ -24,7 +24,7 @@ from acex.engine.session import Session, progress_bar
 from acex.ledger import BaseLedger, MemoryLedger, canonical, open_ledger
 from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
-from acex.options import Columns, Options, RowOptions, Rules, suggests_names
+from acex.options import Columns, Options, Preference, RowOptions, Rules, suggests_names
 from acex.search.strategy import Strategy
 from acex.space.cost import Cost
 from acex.space.feature import Direction
@@ -57,6 +57,7 @@ def explain(
     directions: Mapping[Any, Direction] | None = None,
     rules: Rules = (),
     max_changes: int | None = None,
+    prefer: Preference | None = None,
     cost: Cost | None = None,
     plausibility: Plausibility | None = DEFAULT,
     space: Space | None = None,
@@ -88,6 +89,9 @@ def explain(
         rules: what must hold in every row sent after x: texts such as "duration <= 84 - age", or functions from rows
             to one True or False per row.
         max_changes: how many features may change.
+        prefer: where the realistic answer changes more than four features, a short one with at most four is offered
+            beside it, which may be unusual: "realistic" or "short" says which comes first. None: realistic first, and
+            no short answer where every feature is declared or the strategy has effort "spend".
         cost: how the size of a change is measured; by default `acex.Cost()`, or the paper's for strategy "penalty".
         plausibility: how much a counterfactual must look like data; None for not at all.
         space: what each feature can hold; by default `acex.Space.infer(data)`.
@@ -209,6 +213,7 @@ class Explainer:
         directions: Mapping[Any, Direction] | None = None,
         rules: Rules = (),
         max_changes: int | None = None,
+        prefer: Preference | None = None,
         cost: Cost | None = None,
         strategy: Strategy | str = "feasible",
         queries_per_round: int = 1,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from math import isinf
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, get_args
 
 from acex.values import as_json, did_you_mean, is_count, is_finite, is_missing
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # `acex --help` reads the declarations and nothing else
 Columns: TypeAlias = Iterable[str | int]
 Rules: TypeAlias = "str | RuleFunction | Iterable[str | RuleFunction]"
 Owner: TypeAlias = Literal["row", "cost", "strategy", "model", "data"]
+Preference: TypeAlias = Literal["realistic", "short"]
 Kind: TypeAlias = Literal["number", "count", "text", "switch", "texts", "columns", "by column", "object"]
 
 WANTED, ALLOWED, SEARCH = "What is wanted", "What may change", "How to search"
@@ -88,6 +89,13 @@ def _seconds(name: str, value: Any) -> float | None:
     if not (value is None or (is_finite(value) and value > 0)):
         raise ValueError(f"{name}: expected None or a positive number of seconds, got {value!r}.")
     return None if value is None else float(value)
+
+
+def _preference(name: str, value: Any) -> Preference | None:
+    if not (value is None or value in get_args(Preference)):
+        raise ValueError(f"{name}: expected 'realistic', 'short' or None, got {value!r}.")
+    preference: Preference | None = value
+    return preference
 
 
 def _target(name: str, value: Any) -> Target:
@@ -148,6 +156,7 @@ class RowOptions(TypedDict, total=False):
     directions: Mapping[Any, Direction] | None
     rules: Rules
     max_changes: int | None
+    prefer: Preference | None
     cost: Cost | None
     strategy: Strategy | str
     queries_per_round: int
@@ -191,6 +200,9 @@ class Options:
     max_changes: int | None = _option(
         _count(1, optional=True), "count", None, ALLOWED, "--max-changes N", "Most columns that may change."
     )
+    prefer: Preference | None = _option(
+        _preference, "text", None, ALLOWED, "--prefer realistic|short", "Which comes first where both are offered."
+    )
     cost: Cost | None = _option(
         _cost, "object", None, COST, "", "What a change costs (acex.Cost); by default as the strategy has it."
     )
@@ -226,10 +238,13 @@ class Options:
             "max_changes": self.max_changes is not None,
             "Cost(per_change=...)": self.cost is not None and self.cost.per_change > 0,
             "count above 1": self.count > 1,
+            "prefer": self.prefer is not None,
         }
         for what, is_used in needs.items():
             if is_used and not self.strategy.limits_changes:
                 raise ValueError(f"{what} needs strategy 'feasible', got strategy {self.strategy.name!r}.")
+        if self.prefer is not None and (self.count > 1 or self.max_changes is not None):
+            raise ValueError("prefer: a short answer beside a realistic one needs count=1 and no max_changes.")
 
     def settings(self, space: Space) -> dict[str, Any]:
         """The recorded options in plain values, by the names of the space's columns."""

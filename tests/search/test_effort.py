@@ -75,7 +75,8 @@ def test_known_hits_that_are_unusual_are_tried_first_and_named_in_the_end() -> N
     e = acex.explain(rare, X, data=data, outcomes=rare(data), target="yes", budget=30, plausibility=lof)
     assert e.outcome != "found"
     assert rare(pd.DataFrame([e.steps[1].row])) == ["yes"]  # asked although it cannot count
-    assert "excluded as implausible" in " ".join(map(str, e.remarks))
+    assert "plausibility" in e.advice
+    assert e.ending.excluded["plausibility"] == 3
     assert "give known outcomes" not in str(e)
     found = acex.explain(rare, X, data=data, outcomes=rare(data), target="yes", budget=30, plausibility=None)
     assert found.label_after == "yes"

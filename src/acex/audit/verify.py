@@ -36,7 +36,17 @@ OUTCOMES: dict[str, Outcome] = {  # without a counterfactual, by what stopped th
     "settled": "unlikely",
     "exhausted": "exhausted",
 }
-STATED = ("stopped_by", "affinities", "robustness", "improvement_odds", "needed", "votes", "remarks")
+STATED = (
+    "stopped_by",
+    "affinities",
+    "robustness",
+    "improvement_odds",
+    "kinds",
+    "excluded",
+    "needed",
+    "votes",
+    "remarks",
+)
 
 
 class Check(NamedTuple):

@@ -23,7 +23,7 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Outcome, Step, StoppedBy, factual_label, steps_written
 from acex.plan.target import Measured
 from acex.space.space import Space
-from acex.values import Label, Remark, answer_texts, as_json, is_missing, listed, printable
+from acex.values import Label, Remark, answer_texts, as_json, is_missing, joined_words, listed, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,16 +33,28 @@ if TYPE_CHECKING:
 
 QUERY_COLUMNS = ("purpose", "label", "hit", "cost", "best")
 FORMAT = 2  # of the JSON form
-ADVICE = {
+NOTHING_FOUND = {
     "already_target": "Nothing to change: the row is already {label}.",
-    "budget_spent": "The budget was spent before a hit. Raise budget, {outcomes}unfreeze features, or relax ranges, "
-    "values and rules.",
-    "time_spent": "The time limit was reached before a hit. Raise time_limit, or {outcomes}relax ranges and rules.",
-    "unlikely": "A hit became too unlikely to continue. Unfreeze features, relax ranges, values or rules, {outcomes}"
-    "or choose another target.",
-    "exhausted": "Every plausible point within the constraints was asked. Unfreeze features, widen ranges, or relax "
-    "plausibility (a lower threshold, or None).",
+    "budget_spent": "The budget was spent before a hit.",
+    "time_spent": "The time limit was reached before a hit.",
+    "unlikely": "A hit became too unlikely to continue.",
+    "exhausted": "Every plausible point within the constraints was asked.",
     "failed": "The row could not be explained.",
+}
+ADVICE = {  # where no option alone is in the way
+    "budget_spent": "Raise budget, {outcomes}unfreeze features, or relax ranges, values and rules.",
+    "time_spent": "Raise time_limit, or {outcomes}relax ranges and rules.",
+    "unlikely": "Unfreeze features, relax ranges, values or rules, {outcomes}or choose another target.",
+    "exhausted": "Unfreeze features, widen ranges, or relax plausibility (a lower threshold, or None).",
+}
+RELAXED = {  # what to write in order to relax an option
+    "plausibility": "plausibility=None, or a lower Plausibility(threshold=...)",
+    "max_changes": "a larger max_changes, or None",
+    "freeze": "freeze=(), or fewer columns",
+    "ranges": "wider ranges, or ranges=None",
+    "values": "more values, or values=None",
+    "directions": "directions=None, or fewer columns",
+    "rules": "rules=(), or fewer rules",
 }
 
 
@@ -186,7 +198,7 @@ class Explanation:
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
-        """The counterfactuals, best first; empty when nothing was found."""
+        """The counterfactuals, best first; with `kinds` a realistic and a short one; empty when nothing was found."""
         return self._rows.iloc[list(self.ending.counterfactuals)].reset_index(drop=True)
 
     @property
@@ -255,6 +267,14 @@ class Explanation:
         return tuple(p for p in known if p is not None)
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """ "realistic" or "short" for each counterfactual; empty unless both are offered (see `prefer`).
+
+        A short one changes at most four features. It may be unusual: `affinities` says how much.
+        """
+        return self.ending.kinds
+
+    @property
     def improvement_odds(self) -> tuple[float, ...]:
         """The estimated chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where unknown."""
         return self.ending.improvement_odds
@@ -270,8 +290,22 @@ class Explanation:
     @property
     def advice(self) -> str:
         """What to do where no counterfactual was found."""
-        outcomes = "" if self.plan.settings.get("outcomes") else "pass known outcomes, "
-        return ADVICE[self.outcome].format(outcomes=outcomes, label=labels_as_text(self)[0])
+        has_outcomes = bool(self.plan.settings.get("outcomes"))
+        result = NOTHING_FOUND[self.outcome].format(label=labels_as_text(self)[0])
+        help_ = ADVICE.get(self.outcome, "").format(outcomes="" if has_outcomes else "pass known outcomes, ")
+        return " ".join(filter(None, [result, self._in_the_way(has_outcomes) or help_]))
+
+    def _in_the_way(self, has_outcomes: bool) -> str:
+        """Which options exclude candidates, and what relaxes them; empty where none does alone."""
+        n = dict(self.ending.excluded)
+        if not n:
+            return ""
+        rows = "rows with an outcome as wanted" if has_outcomes else "candidate rows"
+        n_left = n.pop("as given")
+        ways = [
+            f"without {name} {count} ({RELAXED[name]})" for name, count in sorted(n.items(), key=lambda item: -item[1])
+        ]
+        return f"In the way: {joined_words(list(n))}. As given, {n_left} {rows} may be asked; {'; '.join(ways)}."
 
     def _why_none(self) -> str:
         if self.outcome == "already_target":
@@ -310,14 +344,15 @@ class Explanation:
         if self.outcome != "found":
             return printable(self.summary())
         tables = [drawn(changes_as_text(self, i)) for i in range(len(self.counterfactuals))]
-        others = [f"or (cost {cost:.3g}):\n{table}" for cost, table in zip(self.costs[1:], tables[1:], strict=True)]
-        return "\n".join([printable(self.summary()), tables[0], *others, self._about_cost()])
+        titled = [f"{heading}\n{table}".lstrip() for heading, table in zip(headings(self), tables, strict=True)]
+        return "\n".join([printable(self.summary()), *titled, self._about_cost()])
 
     __repr__ = __str__
 
     def _about_cost(self) -> str:
         beta = (self.plan.settings.get("cost") or {}).get("beta", 5.0)
-        return f"cost: distance + {beta:g} x sum of all changes, in standard deviations of the data"
+        affinity = "\naffinity: 1 is typical of the data" if self.kinds else ""
+        return f"cost: distance + {beta:g} x sum of all changes, in standard deviations of the data{affinity}"
 
     def _repr_html_(self) -> str:
         from acex.show.html import explanation_html
@@ -378,6 +413,8 @@ class Explanation:
             "needed": self.ending.needed,
             "votes": self.ending.votes,
             "improvement_odds": self.improvement_odds,
+            "kinds": self.kinds,
+            "excluded": self.ending.excluded,
             "remarks": [remark.to_dict() for remark in self.remarks],
             "queries": [
                 {
@@ -444,9 +481,24 @@ def asked_rows(explanation: Explanation) -> pd.DataFrame:
 
 def single(explanation: Explanation, i: int) -> Explanation:
     """The explanation as if counterfactual number i were its only one."""
-    by_counterfactual = ("counterfactuals", "robustness", "needed", "votes")
+    by_counterfactual = ("counterfactuals", "robustness", "needed", "votes", "kinds")
     own = {name: getattr(explanation.ending, name)[i : i + 1] for name in by_counterfactual}
     return replace(explanation, ending=replace(explanation.ending, **own))
+
+
+def headings(explanation: Explanation) -> list[str]:
+    """What stands above the table of each counterfactual; empty above the first one, unless it has a kind."""
+    out = []
+    for i, cost in enumerate(explanation.costs):
+        if not explanation.kinds:
+            out.append(f"or (cost {cost:.3g}):" if i else "")
+            continue
+        step, n = explanation._chosen[i], len(explanation.changes_of(i))
+        parts = ["1 change" if n == 1 else f"{n} changes", f"cost {cost:.3g}"]
+        if step.note.affinity is not None:
+            parts.append(f"affinity {step.note.affinity:.2f}{'' if step.note.counts else ' (unusual)'}")
+        out.append(f"{'or ' if i else ''}{explanation.kinds[i]}: {', '.join(parts)}")
+    return out
 
 
 def is_reference_row(explanation: Explanation) -> bool:

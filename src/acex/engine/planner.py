@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from acex._version import __version__
-from acex.arrays import Rows
+from acex.arrays import FloatArray, Rows
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, Pool
@@ -23,7 +23,7 @@ from acex.engine.session import Session
 from acex.ledger import BaseLedger
 from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
-from acex.options import BY_NAME, Options
+from acex.options import BY_NAME, Options, Preference
 from acex.plan.fingerprint import fingerprint_of
 from acex.plan.plan import Plan
 from acex.plan.step import Ending
@@ -36,6 +36,7 @@ from acex.space.space import Space, as_frame
 from acex.values import Label, Remark, fingerprint, is_missing, joined_words
 
 MOST_POOLS = 4  # kinds of explanations whose pool is kept
+LIMITING = ("freeze", "ranges", "values", "directions", "rules", "max_changes")  # options that exclude candidates
 STRANGEST, OFF = 3, 2.0  # features named in a remark, and how many deviations they are off at least
 CANNOT_RESUME = Remark(
     "cannot_resume",
@@ -126,19 +127,8 @@ class Planner:
         space, encoded = known.reaching(x)
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
-        strategy = options.strategy
         reference = self.reference.seen_in(space)
-        problem = reference.problem(
-            space,
-            encoded[0],
-            ranges=options.ranges,
-            values=options.values,
-            rules=rules,
-            cost=options.cost_or_default,
-            max_changes=options.max_changes,
-            kind=strategy.default_plausibility,
-            small_steps=not strategy.limits_changes,
-        )
+        problem = self._problem(space, encoded[0], options, rules)
         functions, remarks = self._fingerprint_of_functions(options, problem)
         row = space.frame(problem.factual[None]).iloc[0]
         ignored = {
@@ -165,12 +155,53 @@ class Planner:
         )
         return plan, problem
 
+    def _problem(self, space: Space, factual: FloatArray, options: Options, rules: tuple[Any, ...]) -> Problem:
+        return self.reference.seen_in(space).problem(
+            space,
+            factual,
+            ranges=options.ranges,
+            values=options.values,
+            rules=rules,
+            cost=options.cost_or_default,
+            max_changes=options.max_changes,
+            kind=options.strategy.default_plausibility,
+            small_steps=not options.strategy.limits_changes,
+        )
+
+    def _relaxed(self, x: Rows, options: Options, problem: Problem) -> dict[str, Problem]:
+        """The problem without each option that limits it, by the name of the option."""
+        out = {} if problem.density is None else {"plausibility": replace(problem, density=None)}
+        for name in LIMITING:
+            if getattr(options, name) != getattr(Options(), name):
+                without = replace(options, **{name: getattr(Options(), name)})
+                _, space, rules = self.check(without)
+                # The codes of the space stay as they are: it has been widened by ranges and values.
+                space = problem.region.space if name in ("ranges", "values") else space.reaching(x)[0]
+                out[name] = self._problem(space, problem.factual, without, rules)
+        return out
+
+    def _preference(self, options: Options, space: Space) -> Preference | None:
+        """Which of a realistic and a short answer comes first; None where only one is looked for.
+
+        Unless it is asked for, a short answer is not looked for where every feature is declared (as in comparisons with
+        published results), or the whole budget is for one search.
+        """
+        is_possible = self.reference.plausibility is not None and self.model.voting is None
+        if options.prefer is not None:
+            if not is_possible:
+                raise ValueError("prefer: a short answer beside a realistic one needs plausibility, and no noise.")
+            return options.prefer
+        is_one_search = options.count == 1 and options.max_changes is None
+        settles = getattr(options.strategy, "effort", None) == "settle"
+        return "realistic" if is_possible and is_one_search and settles and space.inferred else None
+
     def _settings(self, options: Options, space: Space) -> dict[str, Any]:
         """All options in plain values, those at their default included."""
         plausibility, model = self.reference.plausibility, self.model
         return {
             "model_id": self.model_id,
             **options.settings(space),
+            "prefer": self._preference(options, space),
             "plausibility": None
             if plausibility is None
             else plausibility.or_else(options.strategy.default_plausibility).described,
@@ -227,6 +258,7 @@ class Planner:
             options.strategy,
             self.box(plan.budget, plan.target),
             learn=lambda before: self._learn(plan, before),
+            relaxed=lambda: self._relaxed(x, options, problem),
             lessons=Lessons(self._pool_of(plan.space), home, plan.target) if self.share_answers else None,
             time_limit=options.time_limit,
             metadata={"acex": __version__, "versions": versions()},

@@ -29,14 +29,16 @@ from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
 from acex.plan.target import Target
-from acex.search.hints import excluded_hits
+from acex.search.hints import obstacles
 from acex.search.problem import Hint, Problem, Query
-from acex.search.search import Search
+from acex.search.search import FEW_CHANGES, Search
 from acex.search.strategy import Strategy
 from acex.space.space import Space
-from acex.values import Label, Remark
+from acex.values import Label, Remark, joined_words
 
 MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
+SHARE_OF_SHORT = 0.2  # of the budget, reserved for a short answer while the realistic one changes many features
+HIGH_ODDS = 0.5  # chance of a counterfactual at half the cost from which on a remark says so
 
 
 class Session:
@@ -47,6 +49,7 @@ class Session:
         problem: the same as the search sees it.
         box: the model with its budget and its ledger.
         learn: from the factual's label to what known outcomes say.
+        relaxed: the problem without each option that limits it, by the name of the option.
         lessons: the answers to other explanations of the same model, where they are to be used.
         time_limit: seconds from the first query on, after which nothing more is asked.
         metadata: what else an explanation records, such as versions.
@@ -68,6 +71,7 @@ class Session:
         box: BlackBox,
         *,
         learn: Callable[[Label], Hint | None] = lambda label: None,
+        relaxed: Callable[[], Mapping[str, Problem]] = dict,
         lessons: Lessons | None = None,
         time_limit: float | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -76,6 +80,7 @@ class Session:
         self.steps: list[Step] = []
         self._problem = problem  # until the search knows more of it
         self._strategy, self._learn, self._lessons, self._metadata = strategy, learn, lessons, metadata or {}
+        self._relaxed = relaxed
         self._time_limit, self._deadline = time_limit, math.inf
         self._search: Search | None = None  # from the factual's label on
         self._round: _Round | None = None  # asked, and not all answered
@@ -272,11 +277,34 @@ class Session:
                 self._search, seen(1), seen(len(self.steps)), self._is_hit, self._before
             )
         # What is left of the budget limits the round; one query more than that may still be answered by the ledger.
-        queries = self._search.propose(min(self.plan.settings["queries_per_round"], max(self.box.remaining, 1)))
+        n = min(self.plan.settings["queries_per_round"], max(self.box.remaining, 1))
+        queries = self._with_short(self._search, n) if self._looks_for_short(self._search) else self._search.propose(n)
         if not queries:
             exhausted = self._search.stop_reason == "exhausted"
             self._end = ("exhausted", "exhausted") if exhausted else ("unlikely", "settled")
         return queries
+
+    def _looks_for_short(self, search: Search) -> bool:
+        """Is a short answer still to be looked for, beside a realistic one with many changes?"""
+        n = sum(step.purpose == "short" for step in self.steps)
+        is_over = n >= self._n_reserved or (n > 0 and self.steps[-1].purpose != "short")
+        return bool(self.plan.settings.get("prefer")) and not is_over and search.is_long
+
+    @property
+    def _n_reserved(self) -> int:
+        """How many queries a short answer may take."""
+        return round(SHARE_OF_SHORT * self.plan.budget)
+
+    def _with_short(self, search: Search, n: int) -> list[Query]:
+        """The next queries where both are wanted: the search with its share of the budget, a short answer, the rest."""
+        reserved = self._n_reserved - sum(step.purpose == "short" for step in self.steps)
+        queries: list[Query] = []
+        if self.steps[-1].purpose != "short" and (left := self.box.remaining - reserved) > 0:
+            queries = replace(search, budget=search.budget - reserved).propose(min(n, left))
+        if not queries:
+            short = replace(search.short(), budget=min(search.budget, len(self.steps) + reserved))
+            queries = [replace(query, purpose="short") for query in short.propose(min(n, reserved))]
+        return queries or search.propose(n)
 
     def _prepared(self, queries: list[Query]) -> _Round:
         """The round of these queries, with all that the ledger cannot work out by itself.
@@ -433,29 +461,46 @@ class Session:
         search = self._search
         if search is None:
             raise ValueError("There is no answer yet, not even to the row itself.")
-        chosen = search.counterfactuals
+        searches = self._searches(search)
+        found = [(each, i) for each in searches.values() for i in range(len(each.counterfactuals))]
         outcome, stopped_by = self._end or ("budget_spent", "budget")
         has_robustness = self._strategy.margin is not None or (
             self._end is not None and not self.plan.settings["scores"]
         )
+        odds = search.improvement_odds if self._end and found else ()
         return Ending(
-            "found" if len(chosen) else outcome,
+            "found" if found else outcome,
             stopped_by,
-            tuple(chosen.tolist()),
-            tuple(search.robustness.tolist()) if has_robustness else (),
-            self._fewer(len(chosen)) if len(chosen) else excluded_hits(self.problem, search.problem.hint),
-            needed=self._needed(search),
+            tuple(int(each.counterfactuals[i]) for each, i in found),
+            tuple(float(each.robustness[i]) for each, i in found) if has_robustness else (),
+            (*self._fewer(len(found)), *self._may_be_improved(search, odds, "short" in searches)),
+            needed=tuple(self._needed(each, i) for each, i in found),
             votes=tuple(search.votes),
-            improvement_odds=search.improvement_odds if self._end and len(chosen) else (),
+            improvement_odds=odds,
+            kinds=tuple(searches) if len(searches) > 1 else (),
+            excluded={} if found else self._excluded,
         )
 
-    def _needed(self, search: Search) -> tuple[dict[str, str], ...]:
-        """For each counterfactual its changes, and whether they are needed."""
+    def _searches(self, search: Search) -> dict[str, Search]:
+        """The searches whose counterfactuals are the answer, in the order in which they are shown."""
+        searches = {"realistic": search}
+        prefer = self.plan.settings.get("prefer")
+        if prefer and search.is_long and len(search.short().counterfactuals):
+            searches["short"] = search.short()
+        return dict(sorted(searches.items(), key=lambda item: item[0] != prefer))
+
+    @cached_property
+    def _excluded(self) -> dict[str, int]:
+        """What is in the way where the search has ended without a counterfactual; see `obstacles`."""
+        if self._end is None or self._end[0] == "already_target":
+            return {}
+        return obstacles(self.problem, self._relaxed(), self.problem.hint)
+
+    def _needed(self, search: Search, which: int) -> dict[str, str]:
+        """The changes of a counterfactual, and whether they are needed."""
         reverts = search.reverts
-        out: tuple[dict[str, str], ...] = tuple({} for _ in search.counterfactuals)
-        for i, j, mark in zip(reverts.of, reverts.features, reverts.marks, strict=True):
-            out[i][self.space.names[j]] = mark
-        return out
+        marks = zip(reverts.of, reverts.features, reverts.marks, strict=True)
+        return {self.space.names[j]: mark for i, j, mark in marks if i == which}
 
     def _fewer(self, found: int) -> tuple[Remark, ...]:
         wanted = self.plan.count
@@ -463,6 +508,23 @@ class Session:
             return ()
         text = f"{found} of {wanted} counterfactuals were found; within the budget no other has a change of its own."
         return (Remark("fewer_found", text),)
+
+    def _may_be_improved(self, search: Search, odds: Sequence[float], has_short: bool) -> tuple[Remark, ...]:
+        """A remark where the answer changes many features, or a much cheaper one is likely to exist."""
+        is_long = search.is_long and not has_short
+        if not odds or not (is_long or odds[-1] >= HIGH_ODDS):
+            return ()
+        helps = [*([] if self.plan.settings.get("outcomes") else ["known outcomes"]), "a larger budget"]
+        many = ""
+        if is_long:
+            many = f"It changes {len(self._needed(search, 0))} of {len(self.space)} features"
+            if self.plan.settings.get("prefer"):
+                many += f"; none with at most {FEW_CHANGES} changes was found"
+            else:
+                helps.append("max_changes")
+            many += ". "
+        chance = f"The estimated chance that a counterfactual exists at half the cost is {odds[-1]:.0%}."
+        return (Remark("may_be_improved", f"{many}{chance} What helps: {joined_words(helps, 'or')}."),)
 
     def explanation(self) -> Explanation:
         """The state so far.

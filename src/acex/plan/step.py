@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import takewhile
 from math import inf
 from typing import Any, Literal, TypeAlias
@@ -171,6 +171,8 @@ class Ending:
         needed: for each, its changes by feature: "needed" and how that was checked, or "not checked".
         votes: with noise, for each (answers for it, all its answers, probability that it is a hit).
         improvement_odds: the chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where unknown.
+        kinds: "realistic" or "short" for each counterfactual, where both are offered; otherwise empty.
+        excluded: where nothing was found, how many candidates may be asked without one of the options; see `obstacles`.
         remarks: what a reader should know.
         error: what went wrong, of an explanation that failed.
     """
@@ -184,6 +186,8 @@ class Ending:
     needed: tuple[Mapping[str, str], ...] = ()
     votes: tuple[tuple[int, int, float], ...] = ()
     improvement_odds: tuple[float, ...] = ()
+    kinds: tuple[str, ...] = ()
+    excluded: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def so_far(cls, steps: Sequence[Step], target: Target) -> Ending:
@@ -210,8 +214,8 @@ class Ending:
     def from_dict(cls, written: Mapping[str, Any]) -> Ending:
         """What `to_dict` wrote, in this version or an earlier one."""
         written = {FORMER_NAMES.get(name, name): value for name, value in written.items()}
-        known = {field.name: written[field.name] for field in fields(cls) if field.name in written}
-        for name in ("counterfactuals", "robustness", "needed", "improvement_odds"):
+        known = {f.name: written[f.name] for f in fields(cls) if f.name in written}
+        for name in ("counterfactuals", "robustness", "needed", "improvement_odds", "kinds"):
             known[name] = tuple(known.get(name, ()))
         known["votes"] = tuple(tuple(votes) for votes in known.get("votes", ()))
         known["remarks"] = tuple(Remark.of(remark) for remark in known.get("remarks", ()))

@@ -36,6 +36,7 @@ from acex.search.problem import History, Problem, Query, Stop
 from acex.search.reverts import Reverts
 from acex.search.stopping import Forecast
 from acex.search.strategy import Strategy, best_counterfactuals
+from acex.space.cost import n_changed
 from acex.values import is_finite
 
 PATIENCE, PATIENCE_GROWTH = 0.3, 1.08  # log cost that a certain first hit may cost more, and its growth per miss
@@ -174,6 +175,8 @@ class _Round:
         """Which queries were hits that count, (n,): plausible, different from earlier rounds, robust enough."""
         X = self.history.X
         good = self.history.is_hit & self.problem.plausible(X) & self.problem.is_different(X)
+        if self.problem.region.max_changes is not None:  # what an earlier search on this evidence found may have more
+            good &= n_changed(X, self.problem.factual) <= self.problem.region.max_changes
         if self.settings.margin is not None and good.any():
             good[good] = Belief(self.problem, self.history).robustness(X[good]) >= self.settings.margin
         return good

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from acex.arrays import BoolArray, FloatArray
 from acex.search.problem import Hint, Problem
 from acex.space.feature import MISSING_CODE
 from acex.space.space import Space
-from acex.values import Remark, is_missing
+from acex.values import is_missing
 
 N_TREES, LEAF = 50, 2
 LEAF_LEARNT = 5  # answers of a search lie close together: smaller leaves would learn where it searched
@@ -68,19 +68,25 @@ def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray, leaf: 
     return hint
 
 
-def excluded_hits(problem: Problem, hint: Hint | None) -> tuple[Remark, ...]:
-    """A remark on rows that are hits by known outcomes but not plausible; empty if there are no such rows."""
-    if hint is None or problem.density is None:
-        return ()
-    hits = problem.projected[hint(problem.projected) > 0.5]
-    n = int((~problem.plausible(hits)).sum()) if len(hits) else 0
-    if n == 0:
-        return ()
-    text = (
-        f"{n} of {len(hits)} rows that are hits by known outcomes are excluded as implausible. To allow them, lower "
-        f"the threshold: plausibility=Plausibility(threshold=...), or use plausibility=None."
-    )
-    return (Remark("excluded_hits", text),)
+def obstacles(problem: Problem, relaxed: Mapping[str, Problem], hint: Hint | None) -> dict[str, int]:
+    """What excludes the candidates of a search: how many may be asked "as given", and without one option, by its name.
+
+    Candidates are rows of the reference moved to where the options allow; with a hint, those that it calls hits. Only
+    options without which more than twice as many may be asked are named. Nothing is asked.
+
+    Args:
+        relaxed: the problem without an option, by the name of the option.
+    """
+    n = {name: _n_admissible(p, hint) for name, p in {"as given": problem, **relaxed}.items()}
+    found = {name: count for name, count in n.items() if count > 2 * n["as given"]}
+    return {"as given": n["as given"], **found} if found else {}
+
+
+def _n_admissible(problem: Problem, hint: Hint | None) -> int:
+    X = problem.projected[problem.cost(problem.projected) > 0]
+    if hint is not None and len(X):
+        X = X[hint(X) > 0.5]
+    return int(problem.admissible(X, ()).sum())
 
 
 class _Columns:

@@ -20,8 +20,10 @@ from acex.search.problem import History, Known, Problem, Query, Stop
 from acex.search.reverts import Reverts
 from acex.search.strategy import Strategy, best_counterfactuals
 from acex.search.votes import Noise, Tally
+from acex.space.cost import n_changed
 from acex.values import listed
 
+FEW_CHANGES = 4  # most changes of a short counterfactual; an answer with more is accompanied by one
 STRATEGIES: dict[str, type[Strategy]] = {kind.name: kind for kind in (Feasible, Penalty)}
 
 
@@ -106,6 +108,15 @@ class Search:
         """The search with these answers from other searches."""
         return replace(self, history=replace(self.history, known=known))
 
+    def short(self) -> Search:
+        """The search on the same evidence for a counterfactual with few changes, whether it is plausible or not."""
+        return replace(self, problem=self.problem.cached(_with_few_changes), count=1)
+
+    @property
+    def is_long(self) -> bool:
+        """Does the best counterfactual change more than a few features?"""
+        return self.best is not None and int(n_changed(self.best[None], self.problem.factual)[0]) > FEW_CHANGES
+
     @property
     def stop_reason(self) -> str | None:
         """Why the search has stopped: "settled", "exhausted", "unlikely"; None while it continues."""
@@ -172,3 +183,7 @@ class Search:
     def robustness(self) -> FloatArray:
         """The surrogate's P(hit) in a small neighbourhood of each counterfactual, (c,)."""
         return Belief(self.problem, self.merged_history).robustness(self.history.X[self.counterfactuals])
+
+
+def _with_few_changes(problem: Problem) -> Problem:
+    return replace(problem, region=replace(problem.region, max_changes=FEW_CHANGES), density=None)

@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from acex.audit.feature_subsets import FeatureSubsets
-from acex.engine.explanation import Explanation, changes_as_text, labels_as_text
+from acex.engine.explanation import Explanation, changes_as_text, headings, labels_as_text
 from acex.show.sentences import one_sentence
 from acex.space.feature import Feature
 from acex.space.space import Space
@@ -114,10 +114,7 @@ def _freedom(feature: Feature) -> str:
 
 def explanation_html(explanation: Explanation) -> str:
     """One sentence, and a table of changes for each counterfactual."""
-    tables = [
-        (f"or, at a cost of {cost:.3g}:" if i else "", changes_as_text(explanation, i))
-        for i, cost in enumerate(explanation.costs)
-    ]
+    tables = [(heading, changes_as_text(explanation, i)) for i, heading in enumerate(headings(explanation))]
     header = ("feature", "before", "after", "step", "needed")
     title, summary = one_sentence(explanation), explanation.summary()
     return render("notebook.html", title=title, header=header, tables=tables, summary=summary)

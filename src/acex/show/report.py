@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from acex.engine.certificate import canonical_form, certified, parsed
-from acex.engine.explanation import Explanation, asked_rows, is_reference_row, labels_as_text, labels_of
+from acex.engine.explanation import Explanation, asked_rows, headings, is_reference_row, labels_as_text, labels_of
 from acex.options import DECLARED
 from acex.plan.target import Measured
 from acex.show.html import render
@@ -90,6 +90,7 @@ def _result(explanation: Explanation) -> dict[str, Any]:
     settings = explanation.settings
     before, after = labels_as_text(explanation)
     answers = [answer_text(label) for label in labels_of(explanation)]
+    ways = [text.removeprefix("or ").removesuffix(":") for text in headings(explanation)]
     return {
         "title": one_sentence(explanation),
         "row": settings.get("id"),
@@ -109,9 +110,15 @@ def _result(explanation: Explanation) -> dict[str, Any]:
         "budget": settings.get("budget"),
         "remarks": [(r.is_warning, str(r)) for r in sorted(explanation.remarks, key=lambda r: not r.is_warning)],
         "ways": [
-            {"label": answers[place], "cost": f"{explanation.costs[i]:.3g}", "changes": changes_record(explanation, i)}
-            for i, place in enumerate(explanation.ending.counterfactuals)
+            {
+                "heading": heading,
+                "label": answers[place],
+                "cost": f"{explanation.costs[i]:.3g}",
+                "changes": changes_record(explanation, i),
+            }
+            for i, (place, heading) in enumerate(zip(explanation.ending.counterfactuals, ways, strict=True))
         ],
+        "kinds": explanation.kinds,
         "record": _record(explanation),
     }
 

@@ -88,6 +88,7 @@ def _answer_json(e: acex.Explanation) -> dict[str, Any]:
     size = float(np.abs(steps).sum())
     return {
         "position": e.ending.counterfactuals[0],
+        "kind": e.kinds[0] if e.kinds else None,
         "label": labels_as_text(e)[1],
         "sentence": one_sentence(e, templates(space)),
         "changes": changes,

@@ -30,6 +30,7 @@ export function answerCard(entry, answer, title, { without, tryOut, current, bus
     s("path", { d: "M10 2.5l2.3 4.7 5.2.8-3.8 3.7.9 5.2-4.6-2.5-4.6 2.5.9-5.2L2.5 8l5.2-.8z" })));
   return h("li", { class: current ? "answer current" : "answer" },
     h("div", { class: "answer-head" }, h("h3", {}, title), mark),
+    answer.kind ? h("p", { class: "soft small" }, answer.kind) : null,
     entry.note ? h("p", { class: "soft small" }, entry.note) : null,
     h("p", { class: "becomes" }, h("span", { class: "badge" }, String(answer.label)), h("span", { class: "soft" }, " if"),),
     h("ul", { class: "changes" }, answer.changes.map(change => h("li", {},
