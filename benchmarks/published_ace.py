@@ -42,7 +42,7 @@ from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.plan.step import Step
 from acex.search import acquisition, surrogate
 from acex.search.problem import History, Problem, Query, Stop, key
-from acex.search.strategy import Strategy, best_cost
+from acex.search.strategy import Strategy
 from acex.space.plausibility import Kind
 from acex.values import is_count, is_finite
 
@@ -191,10 +191,6 @@ class PublishedAce(Strategy):
         if in_round and np.linalg.norm(last.point - before.point) <= self.epsilon:
             return np.inf
         return float(last.penalty**self.growth)
-
-    def expected_saving(self, problem: Problem, history: History) -> float:
-        """A quarter of the best cost; the paper explains one row at a time."""
-        return 0.25 * best_cost(problem, history)
 
 
 def _distance(settings: PublishedAce, problem: Problem, X: FloatArray) -> FloatArray:
