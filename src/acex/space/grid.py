@@ -20,6 +20,7 @@ ENOUGH = 7  # rows that all happen to end in 0 are as rare
 NOISE = 1e-6  # steps: what rounding does to a multiple, such as 0.1 + 0.2
 ROUGH = 1e-3  # steps: so far from a multiple may the values of a column lie, such as 3.849999 among 3.8 and 3.86
 MOST_EXACT = 2.0**53  # beyond it not every whole number is a float
+FIRST = 1000  # numbers that are looked at before all others: most guesses fail there
 FULL = 1e-7  # a step that is a smaller share of the standard deviation shows no grid, only digits
 
 
@@ -101,8 +102,12 @@ def digits_of(values: pd.Series[Any]) -> int:
     """How many significant digits these numbers have; 0 where they use all that their dtype has."""
     x, precision = _numbers(values)
     x = x[x != 0]
-    for digits in range(1, precision if len(values) >= ENOUGH else 0):
-        if len(x) and np.all(np.abs(with_digits(x, digits) - x) <= 10.0**-precision * np.abs(x)):
+
+    def suffice(digits: int, x: FloatArray) -> bool:
+        return bool(np.all(np.abs(with_digits(x, digits) - x) <= 10.0**-precision * np.abs(x)))
+
+    for digits in range(1, precision if len(values) >= ENOUGH and len(x) else 0):
+        if suffice(digits, x[:FIRST]) and suffice(digits, x):
             return digits
     return 0
 
@@ -131,8 +136,13 @@ def _decimals(x: FloatArray, precision: int) -> int | None:
     for decimals in range(precision):
         if largest * 10.0**decimals >= min(10.0**precision, MOST_EXACT):
             break
-        at = x * 10.0**decimals
-        near = np.abs(at - np.rint(at)) <= np.maximum(ROUGH, np.abs(at) * 10.0**-precision)
-        if np.all(near & ((np.rint(at) != 0) | (x == 0))):  # 5e-11 is no 0
+        if all(_are_whole(part, decimals, precision) for part in (x[:FIRST], x)):
             return decimals
     return None
+
+
+def _are_whole(x: FloatArray, decimals: int, precision: int) -> bool:
+    """Have all of these at most so many digits behind the point?"""
+    at = x * 10.0**decimals
+    near = np.abs(at - np.rint(at)) <= np.maximum(ROUGH, np.abs(at) * 10.0**-precision)
+    return bool(np.all(near & ((np.rint(at) != 0) | (x == 0))))  # 5e-11 is no 0
