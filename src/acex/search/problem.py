@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from acex.arrays import BoolArray, FloatArray, sampled
+from acex.arrays import BoolArray, FloatArray, IntArray, sampled
 from acex.space.cost import CostFunction
 from acex.space.plausibility import Density
 from acex.space.region import Region
@@ -121,8 +121,15 @@ class History:
 
     def until(self, n: int) -> History:
         """The first n queries."""
-        first = {name: getattr(self, name)[:n] for name in ("queries", "hits", "odds", "certainty")}
-        return replace(self, **first)
+        return self.only(np.arange(min(n, len(self.queries))))
+
+    def only(self, positions: IntArray) -> History:
+        """The queries at these positions."""
+        chosen: dict[str, Any] = {}
+        for name in ("queries", "hits", "odds", "certainty"):
+            values = getattr(self, name)  # odds and certainty may be empty
+            chosen[name] = tuple(values[i] for i in positions if i < len(values))
+        return replace(self, **chosen)
 
 
 @dataclass(frozen=True, eq=False)

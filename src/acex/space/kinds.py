@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from acex.arrays import BoolArray, FloatArray
+from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.space.feature import Feature, register
 from acex.space.grid import Grid, digits_of, shows_digits, step_of
 from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain
