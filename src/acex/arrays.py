@@ -1,4 +1,4 @@
-"""Types of arrays and rows, samples, linear algebra on one thread, and advice on functions that were written for one row."""
+"""Types of arrays and rows, samples of rows, BLAS on one thread, and advice on functions written for one row."""
 
 from __future__ import annotations
 
