@@ -1,4 +1,4 @@
-"""Types of arrays and rows, linear algebra on one thread, and advice for a function that was written for one row."""
+"""Types of arrays and rows, samples of rows, BLAS on one thread, and advice on functions written for one row."""
 
 from __future__ import annotations
 
@@ -41,6 +41,13 @@ def row_wise_advice(came: Any) -> str:
         " It looks like a function of one row, and it is called with a table of rows: let it work on whole columns, or "
         "pass lambda rows: [f(row) for _, row in rows.iterrows()], for arrays lambda rows: [f(row) for row in rows]."
     )
+
+
+def sampled(rows: FloatArray, most: int, seed: int = 0) -> FloatArray:
+    """The rows, (n, d), or a random sample of `most` of them in the same order; the same seed gives the same sample."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.sort(np.random.default_rng(seed).choice(len(rows), most, replace=False))]
 
 
 @cache

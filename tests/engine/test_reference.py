@@ -10,6 +10,7 @@ from acex import Plausibility
 from acex.engine.reference import VISIBLE, Reference
 from acex.space.cost import Cost
 from acex.space.space import Space
+from acex.values import fingerprint
 
 DATA = pd.DataFrame({"income": [*np.linspace(0, 1, 99), 1e6], "job": ["cook", "clerk"] * 50})
 
@@ -38,3 +39,9 @@ def test_outcomes_have_to_be_labels_of_the_model() -> None:
 def test_the_identity_depends_on_rows_and_outcomes() -> None:
     assert reference().identity == reference().identity
     assert len({reference().identity, reference(["a", "b"] * 50).identity, reference(["b", "a"] * 50).identity}) == 3
+
+
+def test_the_identity_is_the_one_that_earlier_versions_wrote_down() -> None:
+    r = reference(["good", "bad"] * 50)
+    points, outcomes = r.points.astype("<f8").tobytes().hex(), fingerprint(r.outcomes)
+    assert r.identity == fingerprint([points, r.points.shape, outcomes, r.seed])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 
 from acex.arrays import BoolArray, FloatArray
+from acex.search.evidence import Evidence
 from acex.search.problem import History, Known, Problem, Query, key
 from acex.space.kinds import Continuous
 from acex.space.space import Space
@@ -120,3 +122,30 @@ def test_known_misses_are_useless_and_known_hits_are_not() -> None:
 
 def test_minus_zero_and_zero_are_one_point() -> None:
     assert key(np.array([0.0, 1.0])) == key(np.array([-0.0, 1.0])) != key(np.array([0.0, 2.0]))
+
+
+def test_candidates_of_a_large_reference_are_made_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = problem(MIXED)
+    assert p.sample is p.reference  # a small table is used as it is
+    monkeypatch.setattr("acex.search.problem.MAX_REFERENCE", 50)
+    large = replace(p)
+    assert len(large.sample) == 50
+    assert len(large.projected) <= 50
+    assert (large.sample == replace(p).sample).all()  # the same one each time
+    assert large.in_reference(p.reference[:60]).all()  # statistics come from all rows
+    assert not large.in_reference(p.reference[:1] + 0.123).any()
+    assert_allclose(large.ends, (p.reference.min(axis=0), p.reference.max(axis=0)))
+
+
+def test_a_long_search_learns_from_its_most_informative_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = problem(MIXED)
+    history = answered(p, 40)
+    everything = Evidence(p, history, history.is_hit)
+    assert len(everything.points) == len(history.queries)  # a short one from all
+    monkeypatch.setattr("acex.search.evidence.MAX_OWN", 16)
+    fewer = Evidence(p, answered(p, 40), history.is_hit)
+    assert len(fewer.points) == 16
+    assert (fewer.points.X[0] == p.factual).all()
+    assert (fewer.points.X[-8:] == history.X[-8:]).all()
+    assert everything.best is not None and fewer.best is not None
+    assert (fewer.points.X[fewer.best] == everything.points.X[everything.best]).all()

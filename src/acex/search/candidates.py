@@ -94,7 +94,7 @@ def random_points(problem: Problem, rng: np.random.Generator, n: int, *, at_edge
         at_edges: half of the changes go to an end of their range; used when nothing like the reference was a hit.
     """
     x, movable = problem.factual, np.flatnonzero(problem.region.movable)
-    low, high = problem.filled.min(axis=0), problem.filled.max(axis=0)
+    low, high = problem.ends
     low, high = np.minimum(low, problem.origin), np.maximum(high, problem.origin)
     beyond = BEYOND * (high - low)
     low = np.maximum(problem.region.low, low - beyond)

@@ -31,6 +31,7 @@ SCORE_NOISE, SCORE_LIMIT = 0.3, 4.0  # of log odds: deviation of each, and where
 NUMBER_NOISE = 0.1  # the same for numeric answers, which have no decision threshold of their own
 NUMBER_SPREAD = 2.0  # log odds that one standard deviation of the numbers seen counts for
 TUNING = 30  # answers of other searches, in addition to its own, that variance and length scale are fitted to
+MAX_OWN = 80  # queries of its own that a search learns from
 HINT_CLIP = 0.03  # the P(hit) of known outcomes is clipped to [0.03, 0.97]
 HINT_ODDS = 1.0  # prior log odds that the known outcomes are right
 MAX_ROWS = 4000  # largest number of reference rows that are candidates
@@ -204,14 +205,35 @@ def one_sided(mean: FloatArray, variance: FloatArray, width: float) -> FloatArra
     return np.asarray(deviation * ndtri(np.clip(inside, 1e-12, 1 - 1e-12)))
 
 
+def _informative(problem: Problem, history: History, success: BoolArray) -> tuple[History, BoolArray]:
+    """The history, and which of its queries are successes; of a long one, `MAX_OWN` queries.
+
+    The time of a query grows with the square of the evidence. Kept are the factual, the latest queries, the cheapest
+    successes, and the cheapest of the others: candidates are cheaper than the best hit.
+    """
+    n = len(history.queries)
+    if n <= MAX_OWN:
+        return history, success
+    cheapest = np.flatnonzero(success)[np.argsort(problem.cost(history.X[success]), kind="stable")]
+    order = problem.cost(history.X)
+    order[[0, *range(n - MAX_OWN // 2, n), *cheapest[: MAX_OWN // 4]]] = -1.0  # before all costs
+    chosen = np.sort(np.argsort(order, kind="stable")[:MAX_OWN])
+    return history.only(chosen), success[chosen]
+
+
 class Evidence:
     """All answers: the factual first, then the search's own queries, then answers of other searches.
+
+    Of a long search only the most informative queries count (see `_informative`).
 
     Args:
         success: which own queries are hits that count, (n,): plausible, and different from earlier counterfactuals.
     """
 
     def __init__(self, problem: Problem, history: History, success: BoolArray) -> None:
+        history, success = history.cached(
+            (problem, "evidence", success.tobytes()), lambda: _informative(problem, history, success)
+        )
         self.problem, self.history = problem, history
         self.context = problem.cached(SearchContext)
         X, self.hits, odds = history.X, history.is_hit, history.odds

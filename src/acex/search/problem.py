@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from acex.arrays import BoolArray, FloatArray
+from acex.arrays import BoolArray, FloatArray, IntArray, sampled
 from acex.space.cost import CostFunction
 from acex.space.plausibility import Density
 from acex.space.region import Region
@@ -21,6 +21,7 @@ from acex.space.scale import Quantiles, Scale
 T = TypeVar("T")
 Hint: TypeAlias = Callable[[FloatArray], FloatArray]
 
+MAX_REFERENCE = 10_000  # rows of a larger reference that candidates are made from, a random sample
 PCA_ROWS = 1000  # number of evenly spaced reference rows that the principal components are computed from
 PCA_COMPONENTS = 30
 MIN_STEP_SHARE = 0.05  # a feature with a smaller share of all steps does not make two counterfactuals different
@@ -120,8 +121,15 @@ class History:
 
     def until(self, n: int) -> History:
         """The first n queries."""
-        first = {name: getattr(self, name)[:n] for name in ("queries", "hits", "odds", "certainty")}
-        return replace(self, **first)
+        return self.only(np.arange(min(n, len(self.queries))))
+
+    def only(self, positions: IntArray) -> History:
+        """The queries at these positions."""
+        chosen: dict[str, Any] = {}
+        for name in ("queries", "hits", "odds", "certainty"):
+            values = getattr(self, name)  # odds and certainty may be empty
+            chosen[name] = tuple(values[i] for i in positions if i < len(values))
+        return replace(self, **chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,18 +168,31 @@ class Problem:
         return self.scale.filled(self.factual)
 
     @cached_property
-    def filled(self) -> FloatArray:
-        """The reference with typical values in place of gaps, (m, d)."""
-        return self.scale.filled(self.reference)
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """The least and the greatest value of each feature in the reference, gaps aside, (d,) each."""
+        middle = self.scale.middle
+        known = [values if len(values) else middle[[j]] for j, (values, _) in enumerate(self.quantiles.knots)]
+        return np.array([values[0] for values in known]), np.array([values[-1] for values in known])
+
+    @cached_property
+    def sample(self) -> FloatArray:
+        """The reference, or a sample of its rows where there are very many, (s, d)."""
+        return sampled(self.reference, MAX_REFERENCE)
 
     @cached_property
     def projected(self) -> FloatArray:
-        """The reference rows moved into the region, without duplicates, (k, d)."""
-        return np.unique(self.made_different(self.region.snap(self.reference)), axis=0)
+        """The rows of the sample moved into the region, without duplicates, (k, d)."""
+        return np.unique(self.made_different(self.region.snap(self.sample)), axis=0)
 
     def in_reference(self, X: FloatArray) -> BoolArray:
         """Which points are unchanged rows of the reference, (n,)."""
-        return np.array([(self.reference == x).all(axis=1).any() for x in X], dtype=bool)
+        found = []
+        for x in X:
+            rows = np.arange(len(self.reference))
+            for j, value in enumerate(x):  # column by column, because few rows remain after the first ones
+                rows = rows[self.reference[rows, j] == value]
+            found.append(len(rows) > 0)
+        return np.array(found, dtype=bool)
 
     def cached(self, compute: Callable[[Problem], T]) -> T:
         """The result of `compute(self)`, computed once and kept with the problem."""
@@ -184,7 +205,8 @@ class Problem:
     def principal_moves(self) -> FloatArray:
         """Steps along the reference's principal components, one standard deviation long, (k, d)."""
         use = np.flatnonzero(self.region.movable & ~self.scale.is_nominal)
-        rows = self.filled[:: 1 + len(self.reference) // PCA_ROWS, use] * self.scale.per_unit[use]
+        rows = self.scale.filled(self.reference[:: 1 + len(self.reference) // PCA_ROWS])[:, use]
+        rows = rows * self.scale.per_unit[use]
         _, lengths, components = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
         moves = np.zeros((min(PCA_COMPONENTS, len(lengths)), len(self.factual)))
         moves[:, use] = (components.T * lengths / np.sqrt(len(rows))).T[: len(moves)]

@@ -5,9 +5,10 @@ A search moves on a grid. It is not a limit: a row may hold any number, and keep
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ ENOUGH = 7  # rows that all happen to end in 0 are as rare
 NOISE = 1e-6  # steps: what rounding does to a multiple, such as 0.1 + 0.2
 ROUGH = 1e-3  # steps: so far from a multiple may the values of a column lie, such as 3.849999 among 3.8 and 3.86
 MOST_EXACT = 2.0**53  # beyond it not every whole number is a float
+FIRST = 1000  # numbers, about, that are looked at before all others: most guesses fail there
 FULL = 1e-7  # a step that is a smaller share of the standard deviation shows no grid, only digits
 SHOWN = 4  # significant digits of a number in texts
 # Chosen on 6,000 simulated columns (docs/research.md).
@@ -118,8 +120,8 @@ def digits_of(values: pd.Series[Any]) -> int:
     """How many significant digits these numbers usually have; 0 where they use all that their dtype has."""
     x, precision = _numbers(values)
     x = _counted(x[x != 0])
-    for digits in range(1, precision if len(values) >= ENOUGH else 0):
-        if len(x) and np.mean(np.abs(with_digits(x, digits) - x) <= 10.0**-precision * np.abs(x)) >= USUAL:
+    for digits in range(1, precision if len(values) >= ENOUGH and len(x) else 0):
+        if _are_usually(partial(_has_digits, digits=digits, precision=precision), x):
             return digits
     return 0
 
@@ -176,7 +178,7 @@ def _decimals(x: FloatArray, precision: int) -> int | None:
     for decimals in range(precision):
         if largest * 10.0**decimals >= min(10.0**precision, MOST_EXACT):
             break
-        if _has_decimals(x, decimals, precision).mean() >= USUAL:
+        if _are_usually(partial(_has_decimals, decimals=decimals, precision=precision), x):
             return decimals
     return None
 
@@ -185,6 +187,17 @@ def _counted(x: FloatArray) -> FloatArray:
     """Each number a few times at most."""
     values, counts = np.unique(x, return_counts=True)
     return np.repeat(values, np.minimum(counts, MOST_COUNTED))
+
+
+def _are_usually(holds: Callable[[FloatArray], BoolArray], x: FloatArray) -> bool:
+    """Does this hold for nearly all numbers? Most guesses fail clearly on some of them."""
+    some = x[:: 1 + len(x) // FIRST]
+    return bool(holds(some).mean() >= USUAL - 0.05 and holds(x).mean() >= USUAL)
+
+
+def _has_digits(x: FloatArray, digits: int, precision: int) -> BoolArray:
+    """Which numbers have no more significant digits, (n,)."""
+    return np.asarray(np.abs(with_digits(x, digits) - x) <= 10.0**-precision * np.abs(x))
 
 
 def _has_decimals(x: FloatArray, decimals: int, precision: int) -> BoolArray:

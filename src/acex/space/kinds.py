@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from acex.arrays import BoolArray, FloatArray
+from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.space.feature import Feature, register
 from acex.space.grid import Grid, digits_of, few_values, readable_digits, shows_digits, step_of
 from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain, readable
@@ -230,12 +230,13 @@ class Categorical(Feature):
             raise ValueError(f"{self.name!r}: the column in data ({dtype}) cannot hold {listed(self.categories)}.")
 
     def encode(self, values: pd.Series[Any]) -> FloatArray:
-        codes = [self._code_of(value, self.other) for value in values.tolist()]
+        which, distinct = _distinct(values)
+        codes = [self._code_of(value, self.other) for value in distinct]
         if None in codes:
-            unknown = values.tolist()[codes.index(None)]
+            unknown = distinct[codes.index(None)]
             what = f"{self.name!r}: {unknown!r} is not a known category; there are {listed(self.categories)}"
             raise ValueError(f"{what}. If one of them stands for all others, say which: other=.")
-        return np.array(codes, dtype=float)
+        return np.array(codes, dtype=float)[which]
 
     @cached_property
     def _codes(self) -> dict[Hashable, int]:
@@ -314,9 +315,9 @@ class Nominal(Categorical):
             return None if dtype.ordered else cls(name, tuple(dtype.categories.tolist()))
         if types.is_bool_dtype(dtype):
             return cls(name, (False, True))
-        if not all(isinstance(v, str) for v in column.tolist()):
+        values = _distinct(column)[1]
+        if not all(isinstance(v, str) for v in values):
             return None
-        values = column.unique().tolist()
         if all(DECIMAL_COMMA.fullmatch(v) for v in values) and any("," in v for v in values):
             what = f"{name!r}: texts such as {values[0]!r} look like numbers with decimal commas"
             raise ValueError(
@@ -358,7 +359,7 @@ class Date(Feature):
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
         form = ""
         if not types.is_datetime64_any_dtype(column.dtype):
-            values = column.tolist()
+            values = _distinct(column)[1]
             if all(type(v) is date for v in values):
                 form = "date"
             elif all(isinstance(v, str) for v in values):
@@ -488,6 +489,15 @@ def _holds(dtype: Any, categories: list[Hashable]) -> bool:
     except (ValueError, TypeError, OverflowError):
         return False
     return bool(array.tolist() == categories)
+
+
+def _distinct(values: pd.Series[Any]) -> tuple[IntArray, list[Any]]:
+    """Each value as a position in the list of distinct values, (n,), and that list, in order of appearance."""
+    try:
+        which, distinct = pd.factorize(values)
+    except TypeError:  # a value that cannot be hashed
+        return np.arange(len(values)), values.tolist()
+    return which, distinct.tolist()
 
 
 def _form_of(texts: list[str]) -> str:

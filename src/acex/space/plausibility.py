@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from acex.arrays import BoolArray, FloatArray
+from acex.arrays import BoolArray, FloatArray, sampled
 from acex.space.joint import JointModel
 from acex.space.scale import Scale
 from acex.values import is_count, is_finite, listed
@@ -74,9 +74,7 @@ class Plausibility:
 
     def fit(self, reference: FloatArray, scale: Scale, seed: int = 0) -> Density:
         """The filter for these reference points, (m, d); fitted once, used for every candidate."""
-        if len(reference) > MOST_ROWS:
-            chosen = np.random.default_rng(seed).choice(len(reference), MOST_ROWS, replace=False)
-            reference = reference[np.sort(chosen)]
+        reference = sampled(reference, MOST_ROWS, seed)
         if len(reference) < 2:
             raise ValueError(
                 f"Plausibility needs at least 2 reference rows, got {len(reference)}; plausibility=None turns it off."

@@ -235,9 +235,10 @@ class Space:
         the time at which an id was given, would otherwise look like a property of the row.
         """
         for j, feature in enumerate(self.features):
+            if not (feature.frozen and feature.name in self.inferred):
+                continue
             known = X[X[:, j] != feature.gap, j]
-            is_unique = len(known) >= ENOUGH_IDS and len(np.unique(known)) == len(known)
-            if feature.frozen and feature.name in self.inferred and is_unique:
+            if len(known) >= ENOUGH_IDS and len(np.unique(known)) == len(known):
                 X = np.where(np.arange(len(self)) == j, known[0], X)
         return X
 
