@@ -48,14 +48,24 @@ def test_ten_more_questions_go_on_where_it_ended(tmp_path: Path) -> None:
     assert result["paid"] == len(bank.asked) == len(set(bank.asked)) == 9 and result["budget"] == 9
 
 
-def test_of_several_answers_more_questions_make_another_search_with_what_is_known_for_free(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{"budget": 40}, {"budget": 9, "count": 2}], ids=["settled", "several answers"])
+def test_at_most_ten_more_questions_continue_the_same_search(tmp_path: Path, options: dict[str, int]) -> None:
     bank = Bank()
     with visiting(workspace_in(tmp_path, bank)) as client:
-        first = begin(client, target=["good"], budget=8, count=2)["id"]
-        ended(client, first)
-        second = client.post(f"/api/searches/{first}/resume", json={"budget": 14}).json()["id"]
-        assert second != first and ended(client, second)["state"] == "ended"
-    assert len(bank.asked) == len(set(bank.asked)) <= 22
+        identity = begin(client, target=["good"], **options)["id"]
+        before = ended(client, identity)
+        assert before["paid"] <= options["budget"] and not before["extended"]
+        budget = before["paid"] + 10
+        resumed = client.post(f"/api/searches/{identity}/resume", json={"budget": budget}).json()
+        assert (resumed["id"], resumed["budget"], resumed["extended"]) == (identity, budget, True)
+        after = ended(client, identity)
+    assert before["paid"] < after["paid"] == len(bank.asked) == len(set(bank.asked)) <= budget
+    assert after["steps"][: before["n_steps"]] == before["steps"]
+    with visiting(workspace_in(tmp_path, bank)) as client:
+        again = client.get(f"/api/searches/{identity}").json()
+        assert (again["state"], again["budget"], again["paid"]) == ("ended", budget, after["paid"])
+        client.post(f"/api/searches/{identity}/resume", json={"budget": after["paid"] + 10})
+        assert ended(client, identity)["paid"] <= after["paid"] + 10
 
 
 def test_a_search_stops_and_resumes_without_paying_twice(tmp_path: Path) -> None:

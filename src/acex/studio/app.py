@@ -193,7 +193,8 @@ class Studio:
         }
 
     def resume(self, request: Request, body: Body) -> Any:
-        return self.searches.resume(self._search(request), check_budget(body.get("budget"))).snapshot()
+        budget = body.get("budget")
+        return self.searches.resume(self._search(request), None if budget is None else check_budget(budget)).snapshot()
 
     def stop(self, request: Request, body: Body) -> Any:
         search = self._search(request)

@@ -75,7 +75,9 @@ class TrackedSearch(Tracked):
         self.workspace, self.identity, self.factual, self.options = workspace, identity, factual, options
         self.steps: list[dict[str, Any]] = []
         self.explanation: dict[str, Any] | None = None
-        self.paid = 0
+        self.paid, self.budget = 0, budget_of(options)
+        self._repeats = False
+        self.is_extended = False  # beyond the budget that it began with, or after it had settled
 
     @cached_property
     def position(self) -> int | None:
@@ -85,10 +87,13 @@ class TrackedSearch(Tracked):
     def receive(self, message: Message) -> None:
         name, data = message
         if name == "step":
-            self.steps = [*self.steps[: data["position"]], data]
+            # A search that continues first repeats what it had asked; pages have that already.
+            self._repeats = data["position"] < len(self.steps)
+            if not self._repeats:
+                self.steps = [*self.steps, data]
         elif name == "paid":
             self.paid = data
-        elif name in ("explanation", "ended", "stopped"):
+        elif name == "ended" or (name in ("explanation", "stopped") and not self._repeats):
             self.explanation = data or self.explanation
         super().receive(message)
 
@@ -98,7 +103,8 @@ class TrackedSearch(Tracked):
             "id": self.identity,
             "state": self.state,
             "error": self.error,
-            "budget": budget_of(self.options),
+            "budget": self.budget,
+            "extended": self.is_extended,
             "paid": self.paid,
             "explanation": self.explanation,
             "n_steps": len(self.steps),
@@ -135,26 +141,32 @@ class Searches:
 
     def begin(self, row: pd.DataFrame, options: dict[str, Any]) -> TrackedSearch:
         """Search for this row; if a search with the same options is running, that one."""
-        return self._begin(row, options, self.plan(row, options))
-
-    def _begin(self, row: pd.DataFrame, options: dict[str, Any], plan: acex.Plan) -> TrackedSearch:
-        with self._lock:
-            search = self._keep(TrackedSearch(self._workspace, plan.identity, plan.factual, options))
-            if not search.is_live:
-                search.options, search.state, search.error = options, "waiting", ""
-                search.job = self._pool.submit(search.receive, search_row, row, search_arguments(options))
-        return search
-
-    def resume(self, search: TrackedSearch, budget: int) -> TrackedSearch:
-        """Continue a search from where it is, with this budget for all of it.
-
-        A budget that is divided among several counterfactuals makes another search, for which known answers are free.
-        """
-        row, options = self._workspace.frame(search.factual), search.options | {"budget": budget}
         plan = self.plan(row, options)
-        if plan.identity != search.identity and plan.count == 1:
+        try:
+            search = self.get(plan.identity)
+        except LookupError:
+            search = TrackedSearch(self._workspace, plan.identity, plan.factual, options)
+        with self._lock:
+            search = self._keep(search)
+            if not search.is_live:
+                search.options = options
+            return self._run(search, row, None)
+
+    def resume(self, search: TrackedSearch, budget: int | None = None) -> TrackedSearch:
+        """Continue a search from where it is; with a budget for all of it, also after it has settled."""
+        row = self._workspace.frame(search.factual)
+        if self.plan(row, search.options).identity != search.identity:
             raise ValueError(CANNOT_RESUME)
-        return self._begin(row, options, plan)
+        with self._lock:
+            return self._run(search, row, budget)
+
+    def _run(self, search: TrackedSearch, row: pd.DataFrame, extended_to: int | None) -> TrackedSearch:
+        if not search.is_live:
+            search.budget, search.is_extended = extended_to or budget_of(search.options), extended_to is not None
+            search.state, search.error = "waiting", ""
+            arguments = search_arguments(search.options)
+            search.job = self._pool.submit(search.receive, search_row, row, arguments, extended_to)
+        return search
 
     def get(self, identity: str) -> TrackedSearch:
         """The search of this identity, from memory or the ledger.
@@ -189,7 +201,9 @@ class Searches:
         search.paid = sum(ask.paid for ask in asks)
         with suppress(ValueError):  # not even its own row has an answer
             e = acex.load_explanation(ledger, identity)
-            search.options = recorded_options(e.plan.settings, space, workspace)
+            # The plan has the budget in the end; what identifies the search is the one that it began with.
+            began = {**e.plan.settings, "budget": record.settings.get("budget", e.plan.budget)}
+            search.options, search.budget = recorded_options(began, space, workspace), e.plan.budget
             search.steps = [step_json(step, e.plan) for step in e.steps]
             search.explanation = explanation_json(e)
             if record.result is not None and record.result["asked"] == len(asks) == len(e.steps):

@@ -38,10 +38,16 @@ LOST = "The process that searched has ended unexpectedly. Nothing is lost: go on
 
 
 def search_row(
-    explainer: acex.Explainer, is_stopped: IsStopped, row: pd.DataFrame, arguments: Mapping[str, Any]
+    explainer: acex.Explainer,
+    is_stopped: IsStopped,
+    row: pd.DataFrame,
+    arguments: Mapping[str, Any],
+    extended_to: int | None = None,
 ) -> Messages:
     """The search for one row, from where the ledger has it; `arguments` are those of `Explainer.search`."""
     session = explainer.search(row, **arguments)
+    if extended_to is not None:
+        session.extend(extended_to)
     best = float("inf")
     for step in session:
         yield "step", step_json(step, session.plan)
