@@ -39,8 +39,10 @@ def test_a_plan_says_what_it_costs_before_anything_is_asked(tmp_path: Path) -> N
         assert client.get("/api/workspace").json()["price"] == 0.25
     age = loans()["age"][0]
     assert (plan["most"], plan["decision"]) == (6, None)
-    assert f"Age stays {age}." in plan["rules"] and "Monthly income may only rise." in plan["rules"]
-    assert "Job may become clerk or cook, nothing else." in plan["rules"]
+    rules = {rule["text"]: (rule["option"], rule["column"]) for rule in plan["rules"]}
+    assert rules[f"Age stays {age}."] == ("freeze", "age")
+    assert rules["Monthly income may only rise."] == ("directions", "monthly_income")
+    assert rules["Job may become clerk or cook, nothing else."] == ("values", "job")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, ExceptionHandler
 
 import acex
 from acex.ledger import canonical
+from acex.plan.target import Measured, Target
 from acex.show.report import explanation_page
 from acex.spreadsheets import write_csv
 from acex.studio.batches import ExplanationTable, TrackedBatch
@@ -27,10 +28,10 @@ from acex.studio.exports import python_code
 from acex.studio.request_parsing import (
     check_budget,
     declarations_json,
-    option_sentences,
     options_json,
     read_options,
     read_row,
+    restrictions,
     search_arguments,
     wanted,
 )
@@ -46,6 +47,7 @@ Handler: TypeAlias = Callable[[Request, Body], Any]  # what it returns is sent a
 MAX_JOBS = 4  # searches at once, and a batch is one of them; others wait for their turn
 MAX_ROWS = 5000  # of a batch that a page starts
 MAX_TEXT = 200  # characters of a search text
+MAX_TRIED = 50  # rows
 MAX_BYTES = 256 * 1024  # of a request
 KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox"
@@ -90,13 +92,13 @@ class Studio:
             "GET /api/rows": self.rows,
             "GET /api/rows/{position:int}": lambda request, _: self.workspace.row_json(request.path_params["position"]),
             "POST /api/plan": self.plan,
+            "POST /api/answers": self.answers,
             "POST /api/ask": self.ask,
             "POST /api/searches": lambda _, body: self.searches.begin(*self._row_and_options(body)).snapshot(),
             "GET /api/searches/{id}": self.search,
             "POST /api/searches/{id}/resume": self.resume,
             "POST /api/searches/{id}/stop": self.stop,
             "GET /api/searches/{id}/events": self.events,
-            "GET /api/searches/{id}/answers": lambda request, _: self.searches.of_same_row(self._search(request)),
             "GET /api/searches/{id}/exports/{name}": self.export,
             "GET /api/many": self.many,
             "POST /api/many": self.begin_many,
@@ -135,7 +137,13 @@ class Studio:
     def rows(self, request: Request, body: Body) -> Any:
         query = request.query_params
         text, page = query.get("q", "")[:MAX_TEXT], int(query.get("page", "0"))
-        return self.workspace.find(text, query.get("decision", ""), page)
+        found = self.workspace.find(text, query.get("decision", ""), page)
+        known = self.table.best_of([line["position"] for line in found["lines"]])
+        names = ("id", "outcome", "cost", "times")
+        for line in found["lines"]:
+            best = known.get(line["position"])
+            line["known"] = None if best is None else {name: best[name] for name in names}
+        return found
 
     def _row_and_options(self, body: Body) -> tuple[pd.DataFrame, dict[str, Any]]:
         return read_row(body.get("row"), self.workspace), read_options(body.get("options", {}), self.workspace)
@@ -153,26 +161,48 @@ class Studio:
             "paid": paid,
             "most": most,
             "decision": label,
-            "rules": option_sentences(options, plan.factual, workspace),
+            "rules": [rule.to_json() for rule in restrictions(options, plan.factual, workspace)],
             "remarks": [remark.to_dict() for remark in plan.remarks],
         }
 
     def _known_label(self, row: pd.DataFrame) -> str | None:
         """The model's answer to a row, if the ledger has it."""
-        known = self.workspace.ledger.known(self.workspace.explainer.model_id, canonical(row))
-        return next((self.workspace.label_text(answer.label) for answer in known.values()), None)
+        [answer] = self.workspace.known([row])
+        return None if answer is None else self.workspace.label_text(answer.label)
+
+    def answers(self, request: Request, body: Body) -> Any:
+        """Known answers to a row, of earlier searches and of rows that were tried, judged by these options."""
+        row, options = self._row_and_options(body)
+        tried = body.get("tried", [])
+        if not isinstance(tried, list) or len(tried) > MAX_TRIED:
+            raise ValueError(f"tried: expected at most {MAX_TRIED} rows, got {tried!r}.")
+        frames = [read_row({"values": values}, self.workspace) for values in tried]
+        return self.searches.answers(row, options, self.table.of_row(canonical(row)[0]), frames)
 
     def ask(self, request: Request, body: Body) -> Any:
         """The decision on one row: free if it is known, otherwise the model is asked only if `pay` is true."""
         workspace = self.workspace
         row = read_row(body.get("row"), workspace)
-        label, paid = self._known_label(row), 0
-        if label is None and body.get("pay") is True:
-            # The first query of any search is the row itself; for numbers, a search needs some range.
-            target = {"at_least": 0} if workspace.gives_numbers else None
+        # The first query of any search is the row itself; for numbers, a search needs some range.
+        target = {"at_least": 0} if workspace.gives_numbers else None
+        if "options" in body:
+            target = read_options(body["options"], workspace).get("target")
+        [answer], paid = workspace.known([row]), 0
+        if answer is None and body.get("pay") is True:
             step = next(iter(workspace.explainer.search(row, target=target, budget=2)))
-            label, paid = workspace.label_text(step.label), step.paid
-        return {"label": label, "known": label is not None, "paid": paid, "price": workspace.price_per_row}
+            [answer], paid = workspace.known([row]), step.paid
+        wanted_range = Target.of(target)
+        is_probability = isinstance(wanted_range, Measured) and wanted_range.label is not None
+        space, [x] = workspace.space.reaching(row)
+        is_outside = (x < workspace.space.low) | (x > workspace.space.high)
+        return {
+            "label": None if answer is None else workspace.label_text(answer.label),
+            "number": None if answer is None or not is_probability else wanted_range.value(answer.label, answer.scores),
+            "known": answer is not None,
+            "paid": paid,
+            "price": workspace.price_per_row,
+            "outside": [f.name for f, out in zip(space.features, is_outside & ~space.is_gap(x), strict=True) if out],
+        }
 
     # -- searches ----------------------------------------------------------------------------------------------
 
@@ -187,9 +217,10 @@ class Studio:
             "steps": search.steps,
             "row": {name: "" if is_missing(value) else text[name](value) for name, value in search.factual.items()},
             "position": search.position,
+            "name": workspace.name(search.position),
             "wanted": list(wanted(search.options, workspace).words),
             "options": options_json(search.options, workspace),
-            "rules": option_sentences(search.options, search.factual, workspace),
+            "rules": [rule.to_json() for rule in restrictions(search.options, search.factual, workspace)],
         }
 
     def resume(self, request: Request, body: Body) -> Any:
@@ -213,7 +244,8 @@ class Studio:
         e = acex.load_explanation(workspace.ledger, search.identity)
         stem, _, suffix = name.rpartition(".")
         how = "inline" if suffix == "html" else "attachment"
-        headers = {"content-disposition": f'{how}; filename="acex-{stem}-{search.identity[:12]}.{suffix}"'}
+        called = re.sub(r"[^A-Za-z0-9._-]+", "-", workspace.name(search.position)).strip("-.") or search.identity[:12]
+        headers = {"content-disposition": f'{how}; filename="{stem}-row-{called}.{suffix}"'}
         if name == "report.html":
             page = explanation_page(e, price_per_row=workspace.price_per_row)
             policy = {"content-security-policy": REPORT_POLICY}
@@ -226,7 +258,11 @@ class Studio:
     # -- many rows ---------------------------------------------------------------------------------------------
 
     def many(self, request: Request, body: Body) -> Any:
-        return self.table.read(request.query_params.get("by", "")) | {"batch": self.batch.to_json()}
+        query = request.query_params
+        given = {
+            name: query[name][:MAX_TEXT] for name in ("q", "outcome", "sort", "down", "by", "all") if name in query
+        }
+        return self.table.read(given, int(query.get("page", "0"))) | {"batch": self.batch.to_json()}
 
     def begin_many(self, request: Request, body: Body) -> Any:
         if self.batch.is_live:
@@ -235,10 +271,12 @@ class Studio:
         if not (total is None or is_count(total)):
             raise ValueError(f"budget_total: expected a whole number of at least 1, got {total!r}.")
         options = read_options(body.get("options", {}), self.workspace)
-        rows = self.workspace.rows.iloc[self._matching(body.get("rows"))]
+        positions = self._matching(body.get("rows"))
+        rows, names = self.workspace.rows.iloc[positions], self.workspace.names
         self.searches.plan(rows.iloc[[0]], options)  # a wrong option is reported now
         self.batch = TrackedBatch(len(rows))
-        arguments = search_arguments(options) | {"budget_total": total}
+        ids = None if names is None else [names[i] for i in positions]
+        arguments = search_arguments(options) | {"budget_total": total, "ids": ids}
         self.batch.job = self.pool.submit(self.batch.receive, explain_rows, rows, arguments)
         return self.batch.to_json()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from threading import Lock
@@ -18,13 +18,14 @@ import pandas as pd
 
 import acex
 from acex.ledger import without_vote
-from acex.studio.request_parsing import budget_of, options_json, recorded_options, search_arguments
-from acex.studio.serializers import explanation_json, step_json
+from acex.plan.target import Measured
+from acex.studio.request_parsing import broken, budget_of, options_json, recorded_options, search_arguments, wanted
+from acex.studio.serializers import explanation_json, step_json, tried
 from acex.studio.worker_pool import Message, SubmittedJob, WorkerPool, search_row
 from acex.studio.workspace import Workspace
-from acex.values import as_json
 
 MAX_IN_MEMORY = 200  # searches that have ended; the ledger has all of them
+MAX_ANSWERED = 20  # explanations of one row whose answers are shown
 POLL = 0.2  # seconds between two looks at a search that a page follows
 CANNOT_RESUME = (
     "This explanation was made with settings that the studio does not have, or with other data. Pick its row and start "
@@ -164,8 +165,10 @@ class Searches:
         if not search.is_live:
             search.budget, search.is_extended = extended_to or budget_of(search.options), extended_to is not None
             search.state, search.error = "waiting", ""
+            named = self._workspace.names is not None and search.position is not None
+            names = [self._workspace.name(search.position)] if named else []
             arguments = search_arguments(search.options)
-            search.job = self._pool.submit(search.receive, search_row, row, arguments, extended_to)
+            search.job = self._pool.submit(search.receive, search_row, row, arguments, names, extended_to)
         return search
 
     def get(self, identity: str) -> TrackedSearch:
@@ -210,17 +213,36 @@ class Searches:
                 search.state = "ended"
         return search
 
-    def of_same_row(self, search: TrackedSearch) -> list[dict[str, Any]]:
-        """Explanations of the same row in the ledger that have found a counterfactual."""
-        workspace, out = self._workspace, []
-        lines = workspace.ledger.tables.explanations(workspace.explainer.model_id)
-        asked = lines[lines["asked"] > 1]
-        row = json.loads(json.dumps(dict(search.factual), default=as_json))  # as the ledger holds it
-        for identity in [i for i, text in zip(asked["id"], asked["factual"], strict=True) if json.loads(text) == row]:
+    def answers(
+        self,
+        row: pd.DataFrame,
+        options: Mapping[str, Any],
+        identities: Sequence[str],
+        changed: Sequence[pd.DataFrame] = (),
+    ) -> list[dict[str, Any]]:
+        """Known answers to a row, oldest first, and which of the restrictions in these options each does not respect.
+
+        Args:
+            identities: explanations of the row, newest first.
+            changed: versions of the row that a person tried; those that are known and hits are answers.
+        """
+        workspace, session = self._workspace, self._workspace.explainer.search(row, **search_arguments(options))
+        explanations, target = list[tuple[str, acex.Explanation]](), session.plan.target
+        for identity in reversed(identities[:MAX_ANSWERED]):
             with suppress(ValueError):  # without an answer
-                e = acex.load_explanation(workspace.ledger, identity)
-                if e.costs:
-                    options = recorded_options(e.plan.settings, e.plan.space, workspace)
-                    found = {"explanation": explanation_json(e), "options": options_json(options, workspace)}
-                    out.append({"id": identity, **found})
+                explanations.append((identity, acex.load_explanation(workspace.ledger, identity)))
+        before, *after = workspace.known([row, *changed])
+        for version, answer in zip(changed, after, strict=True):
+            if before is not None and answer is not None:
+                both = pd.concat([row, version], ignore_index=True)
+                explanations.append(("", tried(session, both, (before, answer))))
+        out = []
+        for identity, e in explanations:
+            own = options_json(recorded_options(e.plan.settings, e.plan.space, workspace), workspace)
+            for i, found in enumerate(explanation_json(e)["answers"]):
+                breaks = broken(session.plan, options, e.counterfactuals.iloc[[i]], workspace)
+                label, is_same = e.steps[found["position"]].label, e.plan.target.described == target.described
+                if not (is_same or (not isinstance(target, Measured) and target.is_hit(label, e.steps[0].label))):
+                    breaks.append(f"It was found for {' or '.join(wanted(e.plan.settings, workspace).words)}.")
+                out.append({"id": identity, "options": own, "answer": found, "breaks": breaks})
         return out
