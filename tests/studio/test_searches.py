@@ -7,6 +7,7 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -183,3 +184,34 @@ def test_rules_of_the_workspace_hold_in_every_search_and_are_shown(tmp_path: Pat
         assert any("200" in rule["text"] and "age" in rule["text"] for rule in done["rules"])
         asked = acex.load_explanation(limited.ledger, result["id"]).trace
     assert (asked["monthly_income"][1:] <= 200 * asked["age"][1:]).all()
+
+
+def test_known_answers_are_judged_by_the_rules_of_the_page(tmp_path: Path) -> None:
+    typed = {"age": "40", "monthly_income": "3999", "debt": "0.1", "job": "cook"}
+    with visiting(workspace_in(tmp_path)) as client:
+        identity = begin(client, target=["good"])["id"]
+        [best, *_] = ended(client, identity)["explanation"]["answers"]
+        changed = [change["feature"] for change in best["changes"]]
+        client.post("/api/ask", json={"row": {"values": typed}, "pay": True})
+
+        def breaks(tried: tuple[dict[str, str], ...] = (), **options: Any) -> list[list[str]]:
+            body = {"row": {"position": 0}, "options": options, "tried": tried}
+            return [entry["breaks"] for entry in client.post("/api/answers", json=body).json()]
+
+        assert breaks(target=["good"]) == [[]]
+        [[sentence]] = breaks(target=["good"], freeze=changed[:1])
+        assert "stays" in sentence
+        [[sentence]] = breaks(target=["bad"])
+        assert "good" in sentence
+        assert breaks(target=["good"], max_changes=len(changed)) == [[]]
+        tried = breaks((typed,), target=["good"], ranges={"monthly_income": [None, 3000]})
+        assert len(tried) == 2 and any("3000" in sentence for sentence in tried[1])  # a hit that somebody tried
+        assert len(breaks(({**typed, "age": "41"},), target=["good"])) == 1  # not asked
+
+
+def test_a_search_that_has_settled_only_has_to_be_opened(tmp_path: Path) -> None:
+    with visiting(workspace_in(tmp_path)) as client:
+        identity = begin(client, target=["good"], budget=40)["id"]
+        assert ended(client, identity)["explanation"]["stopped_by"] == "settled"
+        plan = client.post("/api/plan", json={"row": {"position": 0}, "options": {"target": ["good"], "budget": 40}})
+    assert (plan.json()["id"], plan.json()["most"]) == (identity, 0) and plan.json()["paid"] > 0

@@ -21,10 +21,8 @@ from starlette.types import ASGIApp, ExceptionHandler
 import acex
 from acex.ledger import canonical
 from acex.plan.target import Measured, Target
-from acex.show.report import explanation_page
-from acex.spreadsheets import write_csv
 from acex.studio.batches import ExplanationTable, TrackedBatch
-from acex.studio.exports import python_code
+from acex.studio.exports import EXPORTS, python_code
 from acex.studio.request_parsing import (
     check_budget,
     declarations_json,
@@ -50,12 +48,8 @@ MAX_TEXT = 200  # characters of a search text
 MAX_TRIED = 50  # rows
 MAX_BYTES = 256 * 1024  # of a request
 KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+KINDS |= {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox"
-EXPORTS: dict[str, tuple[Callable[[acex.Explanation], str], str]] = {
-    "answers.csv": (lambda e: write_csv(e.counterfactuals), "text/csv; charset=utf-8"),
-    "steps.csv": (lambda e: write_csv(e.trace), "text/csv; charset=utf-8"),
-    "explanation.json": (lambda e: e.to_json(), "application/json"),
-}
 
 
 def studio_app(
@@ -139,11 +133,8 @@ class Studio:
         text, page = query.get("q", "")[:MAX_TEXT], int(query.get("page", "0"))
         found = self.workspace.find(text, query.get("decision", ""), page)
         known = self.table.best_of([line["position"] for line in found["lines"]])
-        names = ("id", "outcome", "cost", "times")
-        for line in found["lines"]:
-            best = known.get(line["position"])
-            line["known"] = None if best is None else {name: best[name] for name in names}
-        return found
+        lines = [line | {"known": known.get(line["position"])} for line in found["lines"]]
+        return found | {"lines": lines}
 
     def _row_and_options(self, body: Body) -> tuple[pd.DataFrame, dict[str, Any]]:
         return read_row(body.get("row"), self.workspace), read_options(body.get("options", {}), self.workspace)
@@ -154,21 +145,19 @@ class Studio:
         row, options = self._row_and_options(body)
         plan = self.searches.plan(row, options)
         paid = sum(ask.paid for ask in workspace.ledger.asks(plan.identity))
-        label, left = self._known_label(row), workspace.remaining
-        most = max(plan.budget - paid, 0) if paid else plan.budget - (label is not None)
+        [answer], left = workspace.known(row), workspace.remaining
+        most = max(plan.budget - paid, 0) if paid else plan.budget - (answer is not None)
         most = most if left is None else min(most, left)
+        if paid and self.searches.get(plan.identity).has_settled:
+            most = 0
         return {
+            "id": plan.identity,
             "paid": paid,
             "most": most,
-            "decision": label,
-            "rules": [rule.to_json() for rule in restrictions(options, plan.factual, workspace)],
+            "decision": None if answer is None else workspace.label_text(answer.label),
+            "rules": [rule._asdict() for rule in restrictions(options, plan.factual, workspace)],
             "remarks": [remark.to_dict() for remark in plan.remarks],
         }
-
-    def _known_label(self, row: pd.DataFrame) -> str | None:
-        """The model's answer to a row, if the ledger has it."""
-        [answer] = self.workspace.known([row])
-        return None if answer is None else self.workspace.label_text(answer.label)
 
     def answers(self, request: Request, body: Body) -> Any:
         """Known answers to a row, of earlier searches and of rows that were tried, judged by these options."""
@@ -176,8 +165,8 @@ class Studio:
         tried = body.get("tried", [])
         if not isinstance(tried, list) or len(tried) > MAX_TRIED:
             raise ValueError(f"tried: expected at most {MAX_TRIED} rows, got {tried!r}.")
-        frames = [read_row({"values": values}, self.workspace) for values in tried]
-        return self.searches.answers(row, options, self.table.of_row(canonical(row)[0]), frames)
+        rows = pd.concat([row, *(read_row({"values": values}, self.workspace) for values in tried)], ignore_index=True)
+        return self.searches.answers(rows, options, self.table.of_row(canonical(row)[0]))
 
     def ask(self, request: Request, body: Body) -> Any:
         """The decision on one row: free if it is known, otherwise the model is asked only if `pay` is true."""
@@ -187,10 +176,10 @@ class Studio:
         target = {"at_least": 0} if workspace.gives_numbers else None
         if "options" in body:
             target = read_options(body["options"], workspace).get("target")
-        [answer], paid = workspace.known([row]), 0
+        [answer], paid = workspace.known(row), 0
         if answer is None and body.get("pay") is True:
             step = next(iter(workspace.explainer.search(row, target=target, budget=2)))
-            [answer], paid = workspace.known([row]), step.paid
+            [answer], paid = workspace.known(row), step.paid
         wanted_range = Target.of(target)
         is_probability = isinstance(wanted_range, Measured) and wanted_range.label is not None
         space, [x] = workspace.space.reaching(row)
@@ -220,7 +209,7 @@ class Studio:
             "name": workspace.name(search.position),
             "wanted": list(wanted(search.options, workspace).words),
             "options": options_json(search.options, workspace),
-            "rules": [rule.to_json() for rule in restrictions(search.options, search.factual, workspace)],
+            "rules": [rule._asdict() for rule in restrictions(search.options, search.factual, workspace)],
         }
 
     def resume(self, request: Request, body: Body) -> Any:
@@ -241,19 +230,15 @@ class Studio:
         search, name, workspace = self._search(request), request.path_params["name"], self.workspace
         if name == "code":
             return {"python": python_code(workspace, search.position, search.factual, search.options)}
-        e = acex.load_explanation(workspace.ledger, search.identity)
-        stem, _, suffix = name.rpartition(".")
-        how = "inline" if suffix == "html" else "attachment"
-        called = re.sub(r"[^A-Za-z0-9._-]+", "-", workspace.name(search.position)).strip("-.") or search.identity[:12]
-        headers = {"content-disposition": f'{how}; filename="{stem}-row-{called}.{suffix}"'}
-        if name == "report.html":
-            page = explanation_page(e, price_per_row=workspace.price_per_row)
-            policy = {"content-security-policy": REPORT_POLICY}
-            return Response(page, media_type=KINDS["html"], headers=headers | policy)
         if name not in EXPORTS:
             raise LookupError("There is no such export.")
-        write, kind = EXPORTS[name]
-        return Response(write(e), media_type=kind, headers=headers)
+        e = acex.load_explanation(workspace.ledger, search.identity)
+        stem, _, suffix = name.rpartition(".")
+        called = re.sub(r"[^A-Za-z0-9._-]+", "-", workspace.name(search.position)).strip("-.") or search.identity[:12]
+        how = "inline" if suffix == "html" else "attachment"
+        headers = {"content-disposition": f'{how}; filename="{stem}-row-{called}.{suffix}"'}
+        headers |= {"content-security-policy": REPORT_POLICY} if suffix == "html" else {}
+        return Response(EXPORTS[name](e, workspace, request.query_params), media_type=KINDS[suffix], headers=headers)
 
     # -- many rows ---------------------------------------------------------------------------------------------
 

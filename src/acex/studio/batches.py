@@ -89,10 +89,10 @@ class ExplanationTable:
     def best_of(self, positions: Collection[int]) -> dict[int, dict[str, Any]]:
         """The current line of each of these rows that was explained, and how many there are of it."""
         with self._lock:
-            place = self._workspace.position_of_key
+            place = self._workspace.positions.get
             lines = self._read({k: r for k, r in self._records().items() if place(self._rows[r.id]) in positions}, 999)
         times = Counter(line["position"] for line in lines)
-        return {line["position"]: line | {"times": times[line["position"]]} for line in _current(lines)}
+        return {(i := line["position"]): _public(line) | {"times": times[i]} for line in _current(lines)}
 
     def read(self, query: Mapping[str, str], page: int) -> dict[str, Any]:
         """A page of the lines, how many are still to be read, and a summary of the current line of each row.
@@ -136,7 +136,7 @@ class ExplanationTable:
 
     def _line(self, record: Any) -> dict[str, Any]:
         factual = json.loads(record.factual)
-        position = self._workspace.position_of_key(self._rows[record.id])
+        position = self._workspace.positions.get(self._rows[record.id])
         out: dict[str, Any] = {
             "id": record.id,
             "key": self._rows[record.id],

@@ -8,9 +8,9 @@ for the target, the budget and what may change; the other options get a control 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -227,17 +227,12 @@ def wanted(options: Mapping[str, Any], workspace: Workspace) -> Target:
     return Target.of(options.get("target")).named({label: workspace.label_text(label) for label in workspace.labels})
 
 
-@dataclass(frozen=True)
-class Restriction:
+class Restriction(NamedTuple):
     """What an answer has to respect, as a sentence, and the option of the page that relaxes it; "" if there is none."""
 
     text: str
     option: str = ""
     column: str = ""
-
-    def to_json(self) -> dict[str, str]:
-        """For pages."""
-        return asdict(self) | {"text": self.text[0].upper() + self.text[1:]}
 
 
 def restrictions(options: Mapping[str, Any], row: Mapping[str, Any], workspace: Workspace) -> list[Restriction]:
@@ -261,15 +256,15 @@ def restrictions(options: Mapping[str, Any], row: Mapping[str, Any], workspace: 
             way = "rise" if feature.direction == "increase" else "fall"
             out.append(Restriction(f"{title} may only {way}.", "" if own.direction else "directions", name))
         if feature.weight != 1:
-            harder = "harder" if feature.weight > 1 else "easier"
-            text = f"{title} is {harder} to change than others (counts × {feature.weight:g})."
-            out.append(Restriction(text, "weights", name))
+            hard = f"{'harder' if feature.weight > 1 else 'easier'} to change than others"
+            out.append(Restriction(f"{title} is {hard} (counts × {feature.weight:g}).", "weights", name))
     out += [
         Restriction(f"{_title(name)}: {options[name]}.", name)
         for name, declared in PLAIN.items()
         if name != "budget" and options.get(name) not in (None, declared.default)
     ]
-    return out + [Restriction(Rule.of(text, space).sentence) for text in options.get("rules") or ()]
+    out += [Restriction(Rule.of(text, space).sentence) for text in options.get("rules") or ()]
+    return [rule._replace(text=rule.text[0].upper() + rule.text[1:]) for rule in out]
 
 
 def broken(plan: acex.Plan, options: Mapping[str, Any], row: pd.DataFrame, workspace: Workspace) -> list[str]:
@@ -284,8 +279,8 @@ def broken(plan: acex.Plan, options: Mapping[str, Any], row: pd.DataFrame, works
     every = [r for r in restrictions(options, plan.factual, workspace) if r.option != "weights"]
     names = {r.option for r in every if r.option == "max_changes" and (x != y).sum() > options["max_changes"]}
     rules = [Rule.of(text, space) for text in options.get("rules") or ()]
-    texts = {rule.sentence for rule in rules if not rule.holds(y[None], x).all()}
-    out = [r.to_json()["text"] for r in every if r.column in columns or r.option in names or r.text in texts]
+    texts = {rule.sentence.lower() for rule in rules if not rule.holds(y[None], x).all()}
+    out = [r.text for r in every if r.column in columns or r.option in names or r.text.lower() in texts]
     # A typed value may lie beyond what known rows show, which no option says.
     unsaid = columns - {r.column for r in every}
     return out + [

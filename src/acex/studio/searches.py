@@ -85,6 +85,11 @@ class TrackedSearch(Tracked):
         """Which of the rows it is about; None for one that was typed in."""
         return self.workspace.position_of(self.factual)
 
+    @property
+    def has_settled(self) -> bool:
+        """Has it ended, and would not ask more with a larger budget?"""
+        return self.state == "ended" and (self.explanation or {}).get("stopped_by") in ("settled", "exhausted")
+
     def receive(self, message: Message) -> None:
         name, data = message
         if name == "step":
@@ -165,8 +170,8 @@ class Searches:
         if not search.is_live:
             search.budget, search.is_extended = extended_to or budget_of(search.options), extended_to is not None
             search.state, search.error = "waiting", ""
-            named = self._workspace.names is not None and search.position is not None
-            names = [self._workspace.name(search.position)] if named else []
+            all_names, position = self._workspace.names, search.position
+            names = [] if all_names is None or position is None else [all_names[position]]
             arguments = search_arguments(search.options)
             search.job = self._pool.submit(search.receive, search_row, row, arguments, names, extended_to)
         return search
@@ -214,28 +219,24 @@ class Searches:
         return search
 
     def answers(
-        self,
-        row: pd.DataFrame,
-        options: Mapping[str, Any],
-        identities: Sequence[str],
-        changed: Sequence[pd.DataFrame] = (),
+        self, rows: pd.DataFrame, options: Mapping[str, Any], identities: Sequence[str]
     ) -> list[dict[str, Any]]:
         """Known answers to a row, oldest first, and which of the restrictions in these options each does not respect.
 
         Args:
+            rows: the row, and versions of it that a person tried; those that are known and hits are answers.
             identities: explanations of the row, newest first.
-            changed: versions of the row that a person tried; those that are known and hits are answers.
         """
-        workspace, session = self._workspace, self._workspace.explainer.search(row, **search_arguments(options))
+        workspace, row = self._workspace, rows.iloc[[0]]
+        session = workspace.explainer.search(row, **search_arguments(options))
         explanations, target = list[tuple[str, acex.Explanation]](), session.plan.target
         for identity in reversed(identities[:MAX_ANSWERED]):
             with suppress(ValueError):  # without an answer
                 explanations.append((identity, acex.load_explanation(workspace.ledger, identity)))
-        before, *after = workspace.known([row, *changed])
-        for version, answer in zip(changed, after, strict=True):
+        before, *after = workspace.known(rows)
+        for i, answer in enumerate(after, 1):
             if before is not None and answer is not None:
-                both = pd.concat([row, version], ignore_index=True)
-                explanations.append(("", tried(session, both, (before, answer))))
+                explanations.append(("", tried(session, rows.iloc[[0, i]], (before, answer))))
         out = []
         for identity, e in explanations:
             own = options_json(recorded_options(e.plan.settings, e.plan.space, workspace), workspace)

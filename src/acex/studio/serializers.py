@@ -64,7 +64,6 @@ def explanation_json(e: acex.Explanation) -> dict[str, Any]:
         "stopped_by": e.stopped_by,
         "before": None if e.label_before is None else answer_text(e.label_before),
         "sentence": one_sentence(e, templates(e.plan.space)),
-        "advice": "" if e.outcome == "found" else e.error or e.advice,
         "remarks": [remark.to_dict() for remark in e.remarks],
         "answers": [_answer_json(single(e, i)) for i in range(len(e.costs))],
     }

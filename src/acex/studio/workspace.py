@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import contains, eq, ge, gt, le, lt
 from threading import Lock
 from typing import Any
 
@@ -24,7 +24,7 @@ from acex.values import Label, answer_text, is_missing, plain
 BINS = 28  # bars of a distribution
 PLACES = 200  # of a slider, not counting the first
 PAGE_SIZE = 25  # rows
-COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+CONDITIONS = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, ":": contains}
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ class Workspace:
         return self._keys_of(self.rows)
 
     @cached_property
-    def _positions(self) -> dict[str, int]:
+    def positions(self) -> dict[str, int]:
         """The position of each row by its key; the first of several equal ones."""
         return {key: i for i, key in reversed(list(enumerate(self._keys))) if key is not None}
 
@@ -205,11 +205,7 @@ class Workspace:
             [key] = self._keys_of(self.frame(row))
         except ValueError:  # of other columns
             return None
-        return None if key is None else self.position_of_key(key)
-
-    def position_of_key(self, key: str) -> int | None:
-        """The position of the row with this key in the ledger; None if it is not one of the rows."""
-        return self._positions.get(key)
+        return None if key is None else self.positions.get(key)
 
     def _keys_of(self, rows: pd.DataFrame) -> list[str | None]:
         try:
@@ -219,10 +215,10 @@ class Workspace:
             half = len(rows) // 2
             return [*self._keys_of(rows.iloc[:half]), *self._keys_of(rows.iloc[half:])] if half else [None]
 
-    def known(self, rows: Sequence[pd.DataFrame]) -> list[Answer | None]:
-        """The model's answer to each of these frames of one row; None if the ledger has none."""
-        keys = [key for row in rows for key in canonical(row)]
-        answers = self.ledger.known(self.explainer.model_id, keys) if keys else {}
+    def known(self, rows: pd.DataFrame) -> list[Answer | None]:
+        """The model's answer to each of these rows; None if the ledger has none."""
+        keys = canonical(rows)
+        answers = self.ledger.known(self.explainer.model_id, keys)
         return [answers.get(key) for key in keys]
 
     def answers(self) -> dict[str, Label]:
@@ -245,10 +241,8 @@ class Workspace:
         """A page of the rows that match."""
         found = self.matching(text, decision)
         shown = found[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
-        lines = [
-            {"position": i, "name": self.name(i), "cells": [c[i] for _, c in self.texts], "decision": known}
-            for i, known in shown
-        ]
+        cells, called = [cells for _, cells in self.texts], self.name
+        lines = [{"position": i, "name": called(i), "cells": [c[i] for c in cells], "decision": d} for i, d in shown]
         columns = [name for name, _ in self.texts]
         return {"columns": columns, "lines": lines, "total": len(found), "page": page, "size": PAGE_SIZE}
 
@@ -289,13 +283,8 @@ class Workspace:
 
 def _holds(cell: str, sign: str, value: str) -> bool:
     """Is a condition of a search text true? Numbers are compared as numbers, other values as texts."""
-    if sign == ":":
-        return value in cell
     sides: tuple[Any, Any] = cell, value
-    with suppress(ValueError):
-        sides = float(cell), float(value)
-    if sign == "=":
-        return bool(sides[0] == sides[1])
-    if cell == "missing":
-        return False
-    return bool(COMPARISONS[sign](*sides))
+    if sign != ":":
+        with suppress(ValueError):
+            sides = float(cell), float(value)
+    return bool(CONDITIONS[sign](*sides)) and (sign in "=:" or cell != "missing")

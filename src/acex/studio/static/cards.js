@@ -5,10 +5,10 @@ import { h, newId, put, s, titled, word } from "./dom.js";
 const STEPS = 200; // places on a slider, at most
 const HARD = [[0.5, "easy"], [1, "normal"], [3, "hard"]];
 
-const MANY = 8; // from here on there is a search
+export const MANY = 8; // from here on there is a search
 
-// Texts that contain every word, for the search above a long list.
-const finder = (words, show) => h("input", { type: "search", class: "search", placeholder: words, "aria-label": words, autocomplete: "off", oninput: event => show(event.target.value.toLowerCase().split(/\s+/)) });
+// A search above a long list: `show` is called with the words that texts have to contain.
+export const finder = (words, show) => h("input", { type: "search", class: "search", placeholder: words, "aria-label": words, autocomplete: "off", oninput: event => show(event.target.value.toLowerCase().split(/\s+/)) });
 
 export function featureCards(workspace, values, options, changed) {
   const cards = workspace.features.map(feature => [feature, card(feature, values[feature.name], options, changed)]);

@@ -98,7 +98,7 @@ export async function rowPage(workspace, params, position) {
     quote();
   }
 
-  let asked = 0;
+  let asked = 0, opens = ""; // the search that only has to be opened
   const quote = debounced(150, async () => {
     const mine = ++asked;
     if (incomplete()) return;
@@ -106,6 +106,7 @@ export async function rowPage(workspace, params, position) {
       const plan = await post("/api/plan", { row: request, options });
       if (mine !== asked || incomplete()) return;
       put(trouble);
+      opens = plan.paid && !plan.most ? plan.id : "";
       go.disabled = plan.most < 1 && !plan.paid;
       const price = workspace.price === null ? "" : `, for ${money(plan.most * workspace.price)} at most`;
       put(go, plan.paid && !plan.most ? "Open the search" : plan.paid ? "Go on with the search" : "Find the smallest change");
@@ -130,6 +131,7 @@ export async function rowPage(workspace, params, position) {
   }
 
   async function begin() {
+    if (opens) { location.hash = `#/search/${opens}`; return; }
     go.disabled = true;
     try {
       const search = await post("/api/searches", { row: request, options });

@@ -61,7 +61,7 @@ export async function rowsPage(workspace, params) {
   }
 
   await load();
-  const example = workspace.features.find(f => f.kind === "number");
+  const example = workspace.features.filter(f => f.kind === "number").sort((a, b) => a.title.length - b.title.length)[0];
   const view = h("div", {},
     h("div", { class: "lead" },
       h("h1", {}, "Whose decision would you like to understand?"),

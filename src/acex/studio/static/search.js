@@ -202,7 +202,7 @@ export async function searchPage(workspace, params, id) {
       `Size: distance + ${search.options.beta ?? workspace.declared.find(d => d.name === "beta")?.default ?? 5} × the sum of all changes, in standard deviations of the known rows (${UNIT}).`), answers);
   const name = search.position === null ? "A row of your own" : `Row ${search.name}`;
   // What comes below appears once the search has ended, so that nothing moves while it runs.
-  const below = h("div", { hidden: true }, tryForm.node, exportsSection(id));
+  const below = h("div", { hidden: true }, tryForm.node, exportsSection(id, name));
   function reveal() { below.hidden = false; }
   put(after, section, below);
   const view = h("div", {},
@@ -227,7 +227,28 @@ export async function searchPage(workspace, params, id) {
 }
 
 // What a person can take away.
-function exportsSection(id) {
+const NOTICE = "acex-studio-notice";
+const NOTICE_FIELDS = [
+  ["organisation", "Who decided"], ["date", "Date of the decision"], ["reference", "Reference"], ["subject", "About what, such as: your request for a loan"],
+  ["system", "What the system is, as a sentence"], ["role", "What it does and who decides in the end"], ["sources", "Where the data came from"],
+  ["correct", "How to have wrong data corrected"], ["human", "How to ask for a review by a person"], ["keep_until", "Until when the data are kept"], ["contact", "Whom to contact"],
+];
+
+// A letter to the person concerned. What only people know is kept in this browser for the next one.
+function noticeForm(id, name) {
+  const known = { date: new Date().toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" }), ...parsed(localStorage.getItem(NOTICE), {}), reference: name };
+  const inputs = NOTICE_FIELDS.map(([key, words]) => { const field = newId(); return [key, h("input", { id: field, type: "text", required: true, value: known[key] ?? "", autocomplete: "off" }), h("label", { for: field }, words)]; });
+  return h("form", {
+    class: "panel", onsubmit: event => {
+      event.preventDefault();
+      const given = Object.fromEntries(inputs.map(([key, input]) => [key, input.value]));
+      localStorage.setItem(NOTICE, JSON.stringify({ ...given, date: undefined }));
+      window.open(`/api/searches/${id}/exports/notice.html?${new URLSearchParams(given)}`, "_blank", "noopener");
+    },
+  }, h("div", { class: "fields" }, inputs.map(([, input, label]) => h("div", { class: "field" }, label, input))), h("button", { class: "button", type: "submit" }, "Write the notice"));
+}
+
+function exportsSection(id, name) {
   const script = h("div", {});
   const link = (what, words, more) => h("li", {}, h("a", { href: `/api/searches/${id}/exports/${what}`, target: what.endsWith("html") ? "_blank" : null, rel: "noopener" }, words), h("span", { class: "soft" }, ` ${more}`));
 
@@ -245,5 +266,6 @@ function exportsSection(id) {
       link("answers.csv", "Answers as CSV", "the changed versions of the row"),
       link("steps.csv", "Questions as CSV", "every row that was sent"),
       link("explanation.json", "Everything as JSON", "for programs")),
+    h("details", {}, h("summary", {}, "A notice for the person concerned"), noticeForm(id, name)),
     h("details", { ontoggle: event => { if (event.currentTarget.open) load(); } }, h("summary", {}, "Code that gives the same result"), script));
 }

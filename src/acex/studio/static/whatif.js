@@ -1,7 +1,7 @@
 // A what-if row: the price is shown before it is paid. What was tried is kept in the address.
 
 import { announce, badge, debounced, h, money, post, problem, put, word } from "./dom.js";
-import { valueField } from "./cards.js";
+import { finder, MANY, valueField } from "./cards.js";
 
 // `start`: what was tried before, each as the values that differ from the row; `tried(all)` is called when there is more.
 export function whatIf(workspace, row, wanted, { start, options, tried }) {
@@ -31,6 +31,12 @@ export function whatIf(workspace, row, wanted, { start, options, tried }) {
     } catch (error) { if (turn === mine) { put(price, problem(error.message)); button.disabled = true; } }
   });
 
+  // What was changed stays in view.
+  function find(words) {
+    const now = values();
+    workspace.features.forEach((f, i) => { fields[i][1].node.hidden = !isChanged(now, f.name) && !words.every(w => f.title.toLowerCase().includes(w)); });
+  }
+
   // Add what was tried to the list, with an answer that is known.
   function add(changes, answer) {
     all.push(changes);
@@ -51,7 +57,8 @@ export function whatIf(workspace, row, wanted, { start, options, tried }) {
         look();
       } catch (error) { put(price, problem(error.message)); button.disabled = false; }
     },
-  }, h("div", { class: "fields" }, fields.map(([, field]) => field.node)), h("div", { class: "ask-line" }, button, price), asked);
+  }, fields.length > MANY ? h("div", { class: "card-tools" }, finder("Find a feature to change", find)) : null,
+  h("div", { class: "fields" }, fields.map(([, field]) => field.node)), h("div", { class: "ask-line" }, button, price), asked);
   const node = h("section", { id: "whatif" }, h("h2", {}, "What if … ?"),
     h("p", { class: "soft" }, `Change the row as you like, and ask what the ${workspace.answers === "numbers" ? "answer" : "decision"} would be. Wanted: ${wanted.join(" or ")}.`), form);
   look();
