@@ -108,10 +108,8 @@ class ExplanationTable:
         shown = self._matching(lines if query.get("all") else current, query)
         if (sort := query.get("sort")) in SORTED_BY:
             known = [line for line in shown if line[sort] is not None]
-            known.sort(
-                key=lambda line: len(line[sort]) if sort == "changes" else line[sort], reverse=bool(query.get("down"))
-            )
-            shown = known + [line for line in shown if line[sort] is None]
+            known.sort(key=lambda line: len(line[sort]) if sort == "changes" else line[sort])
+            shown = (known[::-1] if query.get("down") else known) + [line for line in shown if line[sort] is None]
         return {
             "lines": [_public(line) for line in shown[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]],
             "total": len(shown),

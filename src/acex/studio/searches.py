@@ -218,9 +218,7 @@ class Searches:
                 search.state = "ended"
         return search
 
-    def answers(
-        self, rows: pd.DataFrame, options: Mapping[str, Any], identities: Sequence[str]
-    ) -> list[dict[str, Any]]:
+    def answers(self, rows: pd.DataFrame, options: Mapping[str, Any], identities: Sequence[str]) -> list[Any]:
         """Known answers to a row, oldest first, and which of the restrictions in these options each does not respect.
 
         Args:

@@ -153,6 +153,7 @@ export async function rowPage(workspace, params, position) {
         h("section", {}, h("h2", {}, "What may change?"),
           h("p", { class: "soft" }, "Everything that is not locked, within what the known rows show. Lock what has to stay, such as an age. ",
             "“Adjust” sets limits, a direction, or how hard a change would be."),
+          h("button", { type: "button", class: "button skip-list", onclick: () => go.focus() }, "Skip the features"),
           featureCards(workspace, row.values, options, edited)),
         h("section", {}, h("h2", {}, "Rules that will hold"), rules)),
       h("aside", { class: "side" },
