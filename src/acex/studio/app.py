@@ -182,15 +182,14 @@ class Studio:
             [answer], paid = workspace.known(row), step.paid
         wanted_range = Target.of(target)
         is_probability = isinstance(wanted_range, Measured) and wanted_range.label is not None
-        space, [x] = workspace.space.reaching(row)
-        is_outside = (x < workspace.space.low) | (x > workspace.space.high)
+        _, [x] = workspace.space.reaching(row)
         return {
             "label": None if answer is None else workspace.label_text(answer.label),
             "number": None if answer is None or not is_probability else wanted_range.value(answer.label, answer.scores),
             "known": answer is not None,
             "paid": paid,
             "price": workspace.price_per_row,
-            "outside": [f.name for f, out in zip(space.features, is_outside & ~space.is_gap(x), strict=True) if out],
+            "outside": [name for remark in workspace.space.out_of_range(x) for name in remark.columns],
         }
 
     # -- searches ----------------------------------------------------------------------------------------------

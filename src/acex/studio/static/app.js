@@ -1,6 +1,6 @@
 // Which page an address shows, and the header above all of them.
 
-import { debounced, get, h, lastPlace, money, nameFeatures, nameLabels, number, problem, put } from "./dom.js";
+import { debounced, get, h, lastPlace, money, nameFeatures, nameLabels, number, pathNow, problem, put } from "./dom.js";
 import { rowsPage } from "./rows.js";
 import { ownPage, rowPage } from "./row.js";
 import { searchPage } from "./search.js";
@@ -53,7 +53,7 @@ async function show() {
     document.title = `${made.title} · acex studio`;
     leave = made.leave || (() => {});
     window.scrollTo(0, history.state?.scroll ?? 0);
-    drawn = path;
+    drawn = pathNow();
     if (hash) main.focus({ preventScroll: true });
   } catch (error) {
     if (mine !== turn) return;
@@ -70,6 +70,6 @@ async function refresh() {
 
 document.getElementById("skip").addEventListener("click", event => { event.preventDefault(); main.focus(); });
 history.scrollRestoration = "manual"; // pages are drawn later than the browser would scroll
-window.addEventListener("scroll", debounced(100, () => { if (location.hash.split("?")[0] === drawn) history.replaceState({ ...history.state, scroll: window.scrollY }, ""); }));
+window.addEventListener("scroll", debounced(100, () => { if (pathNow() === drawn) history.replaceState({ ...history.state, scroll: window.scrollY }, ""); }));
 window.addEventListener("hashchange", show);
 show();

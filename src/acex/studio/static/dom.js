@@ -148,11 +148,22 @@ export function countField(words, { value = "", min = 1, max, optional = false, 
 }
 
 // Copies text, and shows that it did.
+async function copied(text) {
+  try { await navigator.clipboard.writeText(text); return true; } catch { /* without HTTPS there is only the older way */ }
+  const area = h("textarea", { class: "unseen", value: text });
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}
 export function copyButton(text, label) {
   const button = h("button", {
     type: "button", class: "link", "aria-label": label, onclick: async () => {
-      try { await navigator.clipboard.writeText(text()); button.textContent = "Copied"; announce("Copied"); } catch { button.textContent = "Select the text to copy it"; announce("This browser does not let the page copy; select the text instead."); }
-      setTimeout(() => { button.textContent = "Copy"; }, 2500);
+      button.textContent = (await copied(text())) ? "Copied" : "Select the text to copy it";
+      announce(button.textContent);
+      button.focus();
+      setTimeout(() => { button.textContent = "Copy"; }, 5000);
     },
   }, "Copy");
   return button;

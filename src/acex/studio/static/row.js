@@ -84,6 +84,7 @@ export async function rowPage(workspace, params, position) {
   // What a person still has to choose; "" if nothing.
   function incomplete() {
     if (budget.read() === undefined) return "How many questions may be asked?";
+    if (workspace.features.every(f => f.frozen || f.constant || options.freeze.includes(f.name))) return "Unlock at least one feature: nothing may change now.";
     const empty = Object.entries(options.values).find(([, allowed]) => !allowed.length);
     if (empty) return `${workspace.features.find(f => f.name === empty[0]).title}: choose at least one value, or lock it.`;
     return target.problem();
@@ -140,9 +141,8 @@ export async function rowPage(workspace, params, position) {
   }
 
   const budget = countField("Questions, at most", { value: options.budget, min: 2, max: MAX_BUDGET, changed: edited });
-  const first = await post("/api/answers", { row: request, options }).catch(() => []); // before the page is drawn, so that nothing moves
-  showKnown(first);
   showDecision();
+  if (!incomplete()) showKnown(await post("/api/answers", { row: request, options }).catch(() => [])); // before the page is drawn, so that nothing moves
   edited();
   const values = workspace.features.map(f => h("div", {}, h("dt", {}, f.title), h("dd", {}, word(row.values[f.name]), f.unit ? h("small", {}, ` ${f.unit}`) : null)));
   const view = h("div", {},
