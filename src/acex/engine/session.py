@@ -30,6 +30,7 @@ from acex.ledger import Answer, Ask, Question, as_vote, canonical, without_vote
 from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
+from acex.search.feasible import Feasible
 from acex.search.hints import excluded_hits
 from acex.search.problem import Hint, Problem, Query
 from acex.search.search import Search
@@ -100,7 +101,7 @@ class Session:
         The explanation stays the same one: neither the budget of its plan nor its identity changes.
         """
         self.box.budget = self._budget = budget
-        if hasattr(self._strategy, "effort"):
+        if isinstance(self._strategy, Feasible):
             self._strategy = replace(self._strategy, effort="spend")
 
     def begin(self, names: Sequence[str] = ()) -> None:

@@ -106,7 +106,7 @@ class ExplanationTable:
             self._lines = {key: self._lines[key] for key in records if key in self._lines}
         current = _current(lines)
         shown = self._matching(lines if query.get("all") else current, query)
-        if (sort := query.get("sort")) in SORTED_BY:
+        if (sort := query.get("sort", "")) in SORTED_BY:
             known = [line for line in shown if line[sort] is not None]
             known.sort(key=lambda line: len(line[sort]) if sort == "changes" else line[sort])
             shown = (known[::-1] if query.get("down") else known) + [line for line in shown if line[sort] is None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +24,7 @@ from acex.values import Label, answer_text, is_missing, plain
 BINS = 28  # bars of a distribution
 PLACES = 200  # of a slider, not counting the first
 PAGE_SIZE = 25  # rows
-CONDITIONS = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, ":": contains}
+CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, ":": contains}
 
 
 @dataclass(frozen=True, eq=False)
