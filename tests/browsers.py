@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -125,4 +126,5 @@ class Person:
 
     @property
     def identity(self) -> str:
-        return str(until(lambda: "#/search/" in self.driver.current_url and self.driver.current_url).rpartition("/")[2])
+        found = until(lambda: re.search(r"#/search/([0-9a-f]+)", self.driver.current_url))
+        return str(found[1])

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from browsers import Person, browsing, look
+from browsers import Person, browsing, look, until
 from studios import serving_studio
 
 
@@ -33,7 +33,7 @@ def draw(out: Path) -> None:
             time.sleep(0.1)
         assert person.sees("Done")
         person.go(f"search/{first}")
-        assert person.sees("Answer 2")
+        until(lambda: len(driver.find_elements("css selector", ".answer")) > 1)
         driver.execute_script("scrollTo(0, 0)")
         time.sleep(0.5)
         driver.save_screenshot(str(out / "studio.png"))

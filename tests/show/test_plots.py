@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.patches import Rectangle
@@ -127,6 +128,10 @@ def several() -> Explanation:
     return explained(PERSON, BEFORE, AFTER, (1.5, 1500, "primary", "own", 40.0), deviations=DEVIATIONS)
 
 
+def one_change() -> Explanation:
+    return explained(PERSON, BEFORE, (*BEFORE[:3], "own", *BEFORE[4:]), deviations=DEVIATIONS)
+
+
 def searched() -> Explanation:
     """A search of a two-line black box."""
     data = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=pd.Index(["a", "b"]))
@@ -152,6 +157,10 @@ DRAWINGS: dict[str, Callable[[], Figure]] = {
     "images": images,
     "a real search": lambda: searched().plot(),
     "changes alone": lambda: person().plot("changes"),
+    "several answers": lambda: several().plot(),
+    "one change": lambda: one_change().plot(),
+    "one change alone": lambda: one_change().plot("changes"),
+    "dark": lambda: several().plot(dark=True),
     "trace alone": lambda: person(n_reused=2).plot("trace"),
     "batch": lambda: plots.draw_explanations([person(), nothing_found(), several()]),
     "batch of nothing found": lambda: plots.draw_explanations([nothing_found()] * 80),
@@ -167,6 +176,36 @@ def test_every_drawing_shows_something_and_no_text_covers_another(name: str) -> 
     image = pixels(figure)
     assert image.shape[0] > 300 and image.shape[1] > 600
     assert image[..., :3].min() < 0.1 < 0.9 < image[..., :3].max()
+
+
+def test_all_answers_are_drawn_with_what_each_changes() -> None:
+    e = several()
+    texts = [text for text, _ in texts_drawn(e.plot("changes"))]
+    n_changes = [len(e.changes_of(i)) for i in range(2)]
+    assert [text for text in texts if text.startswith("answer")] == ["answer 1, cost 5", "answer 2, cost 6"]
+    assert len([text for text in texts if "→" in text]) == sum(n_changes)
+
+
+def test_a_changed_category_is_named_at_both_ends_of_an_arrow() -> None:
+    figure = one_change().plot("changes")
+    texts = [text for text, _ in texts_drawn(figure)]
+    assert "rent" in texts and "own" in texts
+    assert ">" in [line.get_marker() for line in figure.axes[0].lines]
+
+
+def test_few_changes_fill_their_space() -> None:
+    few, many = (e.plot("changes") for e in (one_change(), person()))
+    assert few.get_figheight() < many.get_figheight()
+    (low, high), [place] = few.axes[0].get_ylim(), few.axes[0].get_yticks()
+    assert (low, high, place) == (0.5, -0.5, 0)  # the only row takes the whole height
+
+
+@pytest.mark.parametrize("kind", [None, "changes", "trace"])
+def test_a_picture_for_a_dark_page_is_light_on_dark(kind: Any) -> None:
+    light, dark = (np.median(pixels(person().plot(kind, dark=dark))[..., :3]) for dark in (False, True))
+    assert light > 0.9 and dark < 0.15
+    colours = [np.mean(to_rgb(text.get_color())) for text in person().plot(kind, dark=True).findobj(Text)]
+    assert min(colours) > 0.5
 
 
 NAMES = [f"{j} average monthly balance in $ or $ {'x' * 40}"[:40] for j in range(30)]

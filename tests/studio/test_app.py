@@ -39,8 +39,10 @@ def test_a_plan_says_what_it_costs_before_anything_is_asked(tmp_path: Path) -> N
         assert client.get("/api/workspace").json()["price"] == 0.25
     age = loans()["age"][0]
     assert (plan["most"], plan["decision"]) == (6, None)
-    assert f"Age stays {age}." in plan["rules"] and "Monthly income may only rise." in plan["rules"]
-    assert "Job may become clerk or cook, nothing else." in plan["rules"]
+    rules = {rule["text"]: (rule["option"], rule["column"]) for rule in plan["rules"]}
+    assert rules[f"Age stays {age}."] == ("freeze", "age")
+    assert rules["Monthly income may only rise."] == ("directions", "monthly_income")
+    assert rules["Job may become clerk or cook, nothing else."] == ("values", "job")
 
 
 def test_a_what_if_row_is_asked_only_when_it_is_paid_and_free_from_then_on(tmp_path: Path) -> None:
@@ -54,6 +56,20 @@ def test_a_what_if_row_is_asked_only_when_it_is_paid_and_free_from_then_on(tmp_p
         again = client.post("/api/ask", json={"row": {"values": values}, "pay": True}).json()
         assert (again["label"], again["paid"], len(bank.asked)) == ("good", 0, 1)
         assert client.get("/api/many").json()["lines"] == []  # to look a row up is no explanation
+
+
+def test_what_if_names_values_outside_the_data_and_gives_the_number_that_is_wanted(tmp_path: Path) -> None:
+    class Sure(Bank):
+        classes_ = ("bad", "good")
+
+        def predict_proba(self, rows: Any) -> Any:
+            return [[1 - min(income / 4000, 1), min(income / 4000, 1)] for income in rows["monthly_income"]]
+
+    values = {"age": "99", "monthly_income": "3000", "debt": "0.1", "job": "cook"}
+    body = {"row": {"values": values}, "options": {"target": {"at_least": 0.9, "label": "good"}}, "pay": True}
+    with visiting(workspace_in(tmp_path, acex.Model(Sure(), name="bank", scores=True))) as client:
+        answer = client.post("/api/ask", json=body).json()
+    assert (answer["label"], answer["number"], answer["outside"]) == ("good", 0.75, ["age"])
 
 
 @pytest.mark.parametrize("value", ["", "many", "nan", "inf", None, [], "2.5"])
@@ -83,6 +99,30 @@ def test_what_is_taken_along_is_the_explanation(tmp_path: Path) -> None:
         assert len(take("steps.csv").text.splitlines()) == 9
         assert acex.Explanation.from_json(take("explanation.json").text).outcome == "found"
         assert client.get(f"/api/searches/{identity}/exports/passwd").status_code == 404
+
+
+def test_a_notice_has_the_fields_that_a_person_entered(tmp_path: Path) -> None:
+    names = [
+        "organisation",
+        "date",
+        "subject",
+        "reference",
+        "system",
+        "role",
+        "sources",
+        "correct",
+        "human",
+        "keep_until",
+        "contact",
+    ]
+    with visiting(workspace_in(tmp_path)) as client:
+        identity = begin(client, target=["good"])["id"]
+        ended(client, identity)
+        path = f"/api/searches/{identity}/exports/notice.html"
+        notice = client.get(path, params={name: f"<{name}> 7" for name in names})
+        assert client.get(path).status_code == 422
+    assert notice.status_code == 200 and "&lt;reference&gt; 7" in notice.text and "monthly income" in notice.text
+    assert "sandbox" in notice.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("body", [{}, {"rows": {"most": 0}}, {"rows": {"most": 2}, "budget_total": 0}, {"rows": []}])

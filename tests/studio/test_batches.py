@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from studios import Bank, loans, visiting, workspace_in
+from studios import Bank, begin, ended, loans, visiting, workspace_in
 
 
 def test_many_rows_become_a_table_with_groups(tmp_path: Path) -> None:
@@ -32,3 +32,20 @@ def test_what_a_shell_has_explained_is_in_the_table_too(tmp_path: Path) -> None:
         lines = client.get("/api/many", params={"by": "monthly_income"}).json()["lines"]
         assert sorted(line["position"] for line in lines) == [0, 1]
         assert client.get(f"/api/searches/{lines[0]['id']}").json()["state"] == "ended"
+
+
+def test_a_row_that_was_searched_twice_is_one_row(tmp_path: Path) -> None:
+    with visiting(workspace_in(tmp_path)) as client:
+        for freeze in ([], ["age"]):
+            ended(client, begin(client, target=["good"], freeze=freeze)["id"])
+        ended(client, begin(client, {"position": 1}, target=["good"])["id"])
+        many = client.get("/api/many").json()
+        every = client.get("/api/many", params={"all": "1", "sort": "paid", "down": "1"}).json()
+        named = client.get("/api/many", params={"q": "monthly income = 1500"}).json()
+        line, other, *_ = client.get("/api/rows").json()["lines"]
+    assert (many["summary"]["rows"], many["total"], many["explanations"], every["total"]) == (2, 2, 3, 3)
+    assert many["summary"]["found"] == len({line["position"] for line in every["lines"] if line["outcome"] == "found"})
+    paid = [line["paid"] for line in every["lines"]]
+    assert paid == sorted(paid, reverse=True) and sum(paid) == many["summary"]["paid"]
+    assert [line["position"] for line in named["lines"]] == [0]
+    assert (line["known"]["times"], line["known"]["outcome"], other["known"]["times"]) == (2, "found", 1)

@@ -7,6 +7,7 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -48,14 +49,24 @@ def test_ten_more_questions_go_on_where_it_ended(tmp_path: Path) -> None:
     assert result["paid"] == len(bank.asked) == len(set(bank.asked)) == 9 and result["budget"] == 9
 
 
-def test_of_several_answers_more_questions_make_another_search_with_what_is_known_for_free(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{"budget": 40}, {"budget": 9, "count": 2}], ids=["settled", "several answers"])
+def test_at_most_ten_more_questions_continue_the_same_search(tmp_path: Path, options: dict[str, int]) -> None:
     bank = Bank()
     with visiting(workspace_in(tmp_path, bank)) as client:
-        first = begin(client, target=["good"], budget=8, count=2)["id"]
-        ended(client, first)
-        second = client.post(f"/api/searches/{first}/resume", json={"budget": 14}).json()["id"]
-        assert second != first and ended(client, second)["state"] == "ended"
-    assert len(bank.asked) == len(set(bank.asked)) <= 22
+        identity = begin(client, target=["good"], **options)["id"]
+        before = ended(client, identity)
+        assert before["paid"] <= options["budget"] and not before["extended"]
+        budget = before["paid"] + 10
+        resumed = client.post(f"/api/searches/{identity}/resume", json={"budget": budget}).json()
+        assert (resumed["id"], resumed["budget"], resumed["extended"]) == (identity, budget, True)
+        after = ended(client, identity)
+    assert before["paid"] < after["paid"] == len(bank.asked) == len(set(bank.asked)) <= budget
+    assert after["steps"][: before["n_steps"]] == before["steps"]
+    with visiting(workspace_in(tmp_path, bank)) as client:
+        again = client.get(f"/api/searches/{identity}").json()
+        assert (again["state"], again["budget"], again["paid"]) == ("ended", budget, after["paid"])
+        client.post(f"/api/searches/{identity}/resume", json={"budget": after["paid"] + 10})
+        assert ended(client, identity)["paid"] <= after["paid"] + 10
 
 
 def test_a_search_stops_and_resumes_without_paying_twice(tmp_path: Path) -> None:
@@ -127,7 +138,7 @@ def test_answers_of_several_searches_of_a_row_stand_side_by_side(tmp_path: Path)
         ended(client, second)
         other = begin(client, {"position": 1})["id"]
         ended(client, other)
-        beside = client.get(f"/api/searches/{first}/answers").json()
+        beside = client.post("/api/answers", json={"row": {"position": 0}}).json()
     assert [result["id"] for result in beside] == [first, second]
     assert beside[1]["options"]["freeze"] == ["age", "job"]
 
@@ -170,6 +181,37 @@ def test_rules_of_the_workspace_hold_in_every_search_and_are_shown(tmp_path: Pat
     with visiting(limited) as client:
         result = begin(client, budget=12)
         done = ended(client, result["id"])
-        assert any("200" in rule and "age" in rule for rule in done["rules"])
+        assert any("200" in rule["text"] and "age" in rule["text"] for rule in done["rules"])
         asked = acex.load_explanation(limited.ledger, result["id"]).trace
     assert (asked["monthly_income"][1:] <= 200 * asked["age"][1:]).all()
+
+
+def test_known_answers_are_judged_by_the_rules_of_the_page(tmp_path: Path) -> None:
+    typed = {"age": "40", "monthly_income": "3999", "debt": "0.1", "job": "cook"}
+    with visiting(workspace_in(tmp_path)) as client:
+        identity = begin(client, target=["good"])["id"]
+        [best, *_] = ended(client, identity)["explanation"]["answers"]
+        changed = [change["feature"] for change in best["changes"]]
+        client.post("/api/ask", json={"row": {"values": typed}, "pay": True})
+
+        def breaks(tried: tuple[dict[str, str], ...] = (), **options: Any) -> list[list[str]]:
+            body = {"row": {"position": 0}, "options": options, "tried": tried}
+            return [entry["breaks"] for entry in client.post("/api/answers", json=body).json()]
+
+        assert breaks(target=["good"]) == [[]]
+        [[sentence]] = breaks(target=["good"], freeze=changed[:1])
+        assert "stays" in sentence
+        [[sentence]] = breaks(target=["bad"])
+        assert "good" in sentence
+        assert breaks(target=["good"], max_changes=len(changed)) == [[]]
+        tried = breaks((typed,), target=["good"], ranges={"monthly_income": [None, 3000]})
+        assert len(tried) == 2 and any("3000" in sentence for sentence in tried[1])  # a hit that somebody tried
+        assert len(breaks(({**typed, "age": "41"},), target=["good"])) == 1  # not asked
+
+
+def test_a_search_that_has_settled_only_has_to_be_opened(tmp_path: Path) -> None:
+    with visiting(workspace_in(tmp_path)) as client:
+        identity = begin(client, target=["good"], budget=40)["id"]
+        assert ended(client, identity)["explanation"]["stopped_by"] == "settled"
+        plan = client.post("/api/plan", json={"row": {"position": 0}, "options": {"target": ["good"], "budget": 40}})
+    assert (plan.json()["id"], plan.json()["most"]) == (identity, 0) and plan.json()["paid"] > 0

@@ -29,6 +29,12 @@ def test_rows_are_found_by_any_column_and_by_decision(tmp_path: Path) -> None:
         bad = found(decision="bad", q="job:cook")
         assert bad and all(loans()["monthly_income"][i] <= 2200 for i in bad)
         assert found(q="no such thing") == []
+        rows = loans()
+        rich = [i for i in range(40) if rows["monthly_income"][i] > 3000 and rows["job"][i] != "cook"][:25]
+        assert set(found(q="monthly income > 3000 job:nurse") + found(q="Monthly_Income>3000 job = clerk")) == set(rich)
+        assert found(q='debt <= 0.3 job:"cook"') == [
+            i for i in range(40) if rows["debt"][i] <= 0.3 and rows["job"][i] == "cook"
+        ]
 
 
 def test_names_and_values_of_others_come_back_as_they_are_and_only_as_json(tmp_path: Path) -> None:
@@ -42,3 +48,15 @@ def test_names_and_values_of_others_come_back_as_they_are_and_only_as_json(tmp_p
         identity = begin(client, target=["good"])["id"]
         ended(client, identity)
         assert evil not in client.get(f"/api/searches/{identity}/exports/report.html").text
+
+
+def test_rows_are_called_by_their_names(tmp_path: Path) -> None:
+    workspace = workspace_in(tmp_path, names=[f"C/{i}" for i in range(40)])
+    with visiting(workspace) as client:
+        assert [line["position"] for line in client.get("/api/rows", params={"q": "c/39"}).json()["lines"]] == [39]
+        assert client.get("/api/rows/3").json()["name"] == "C/3"
+        identity = begin(client, target=["good"])["id"]
+        assert ended(client, identity)["name"] == "C/0"
+        report = client.get(f"/api/searches/{identity}/exports/report.html")
+        assert client.get("/api/many").json()["lines"][0]["name"] == "C/0"
+    assert 'filename="report-row-C-0.html"' in report.headers["content-disposition"] and "C/0" in report.text

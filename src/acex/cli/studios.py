@@ -109,10 +109,11 @@ def make_workspace(
     return Workspace(
         explainer=case.explainer(prepared, ledger),
         model=prepared.model,
-        table=prepared.table.drop(columns=[] if column is None else [column]),
+        table=prepared.table.drop(columns=[name for name in (column, case.id_column) if name is not None]),
         rows=prepared.factual,  # all of them, in the order of `acex explain --row`
         setup=_python(case, black_box, prepared),
         outcomes=None if column is None else prepared.table[column].tolist(),  # also where one is missing
+        names=None if prepared.ids is None else [str(name) for name in prepared.ids],
         options=options_by_name(prepared.options),
         price=price,
         title=case.data.name,

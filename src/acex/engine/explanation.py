@@ -359,15 +359,16 @@ class Explanation:
 
         return explanation_html(self)
 
-    def plot(self, kind: Kind | None = None) -> Figure:
+    def plot(self, kind: Kind | None = None, *, dark: bool = False) -> Figure:
         """A picture of the changes and of the cost against queries, or one of the kind that is named.
 
         Args:
             kind: "changes", "trace" (cost against queries) or "numbers" (the model's, against queries).
+            dark: for a dark page.
         """
         from acex.show.plots import draw_explanation
 
-        return draw_explanation(self, kind)
+        return draw_explanation(self, kind, dark=dark)
 
     def sentences(self, templates: Templates | None = None) -> list[str]:
         """A sentence for each change, for letters; `acex.sentences.Templates` are for other words or languages."""

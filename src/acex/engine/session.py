@@ -29,6 +29,7 @@ from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
 from acex.plan.target import Target
+from acex.search.feasible import Feasible
 from acex.search.hints import obstacles
 from acex.search.problem import Hint, Problem, Query
 from acex.search.search import FEW_CHANGES, Search
@@ -82,6 +83,7 @@ class Session:
         self._strategy, self._learn, self._lessons, self._metadata = strategy, learn, lessons, metadata or {}
         self._relaxed = relaxed
         self._time_limit, self._deadline = time_limit, math.inf
+        self._budget = plan.budget
         self._search: Search | None = None  # from the factual's label on
         self._round: _Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
@@ -97,6 +99,15 @@ class Session:
     def space(self) -> Space:
         """What each feature can hold."""
         return self.plan.space
+
+    def extend(self, budget: int) -> None:
+        """Continue up to this many rows in all, also after the search has settled; call it before the first step.
+
+        The explanation stays the same one: neither the budget of its plan nor its identity changes.
+        """
+        self.box.budget = self._budget = budget
+        if isinstance(self._strategy, Feasible):
+            self._strategy = replace(self._strategy, effort="spend")
 
     def begin(self, names: Sequence[str] = ()) -> None:
         """Record the explanation in its ledger, with the names of its row, before anything is sent for it."""
@@ -398,7 +409,7 @@ class Session:
             self._strategy,
             plan.settings["seed"],
             count=plan.count,
-            budget=plan.budget,
+            budget=self._budget,
             odds=odds,
             noise=plan.noise,
         )
@@ -440,7 +451,7 @@ class Session:
         is_news = past.end is None or n > past.n_asked
         if self.box.explanation is not None and is_news and self.steps:
             ending = self.ending()
-            result = {"asked": n, **ending.to_dict(), "budget": self.plan.budget}
+            result = {"asked": n, **ending.to_dict(), "budget": self._budget}
             past.end, past.n_asked = past.seen(n), n  # not what others have answered since it was decided
             self.box.ledger.finish(self.box.explanation, ending.outcome, result, seen=past.end)
 

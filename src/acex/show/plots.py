@@ -10,10 +10,12 @@ import io
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -25,7 +27,7 @@ from acex.engine.explanation import Explanation
 from acex.errors import NoCounterfactual
 from acex.plan.step import Outcome
 from acex.plan.target import Measured
-from acex.show.records import changes_record, trace_record
+from acex.show.records import Change, changes_record, trace_record
 from acex.space.feature import Way
 from acex.values import listed
 
@@ -40,6 +42,7 @@ MISS: Style = {"marker": "x", "color": VERMILLION, "linestyle": "none", "markers
 BEST: Style = {"color": "black", "linewidth": 1.5}
 BEFORE: Style = {"marker": "o", "color": "black", "markerfacecolor": "white", "linestyle": "none", "markersize": 8}
 AFTER: Style = {"marker": "D", "color": "black", "markerfacecolor": BLUE, "linestyle": "none", "markersize": 6}
+HEAD: Style = {"marker": ">", "color": BLUE, "linestyle": "none", "markersize": 9}  # of an arrow
 WAYS: dict[Way, tuple[str, Style]] = {
     "up": ("▲ higher", {"facecolor": BLUE, "edgecolor": "white"}),
     "down": ("▼ lower", {"facecolor": "#F0B98D", "edgecolor": "black", "hatch": "///"}),
@@ -51,7 +54,20 @@ GROUPS = (("o", BLUE), ("s", VERMILLION), ("^", "black"), ("D", DARK_GREY), ("v"
 ROUND = (1, 2, 5, 10)  # steps between ticks
 
 MOST_CHANGES = 20  # that are shown; more would not be readable
-LEAST_ROWS = 4  # with fewer changes than these, rows come no further apart
+FEW_ROWS, LARGER = 3, 1.4  # so few rows are drawn so much larger, to fill their space
+HEADING = 0.8  # rows that the heading of one of several answers takes
+# What stands for a colour on a dark page.
+DARK = {
+    "#ffffff": "#14171a",
+    "#000000": "#e8eaed",
+    DARK_GREY.lower(): "#b4bcc4",
+    LIGHT_GREY.lower(): "#3c444c",
+    "#e8e8e8": "#30363d",
+    BLUE.lower(): "#56b4e9",
+    LIGHT_BLUE.lower(): "#1b3a50",
+    VERMILLION.lower(): "#ff8c42",
+    "#f0b98d": "#a5683a",
+}
 MOST_SIGNED = 16  # pixels a side, up to which an image has room for signs
 MOST_FEATURES = 15  # of a batch or of groups
 MOST_ROWS = 60  # of which each has a bar of its own; more become a line
@@ -73,11 +89,12 @@ class NotebookFigure(Figure):
 # -- one explanation -------------------------------------------------------------------------------------------------
 
 
-def draw_explanation(explanation: Explanation, kind: Kind | None = None) -> Figure:
+def draw_explanation(explanation: Explanation, kind: Kind | None = None, *, dark: bool = False) -> Figure:
     """The summary of an explanation with one kind of picture.
 
     Args:
         kind: by default the changes, if there are any, and the cost against queries beside them.
+        dark: for a dark page.
 
     Raises:
         NoCounterfactual: there are no changes to draw, or the row failed before anything was asked.
@@ -87,16 +104,20 @@ def draw_explanation(explanation: Explanation, kind: Kind | None = None) -> Figu
     is_found = not explanation.counterfactuals.empty
     if not explanation.steps or (kind == "changes" and not is_found):
         raise NoCounterfactual(explanation.summary())
-    height = max(4.5, 1.6 + 0.36 * min(len(explanation.changes), MOST_CHANGES))
+    answers = range(len(explanation.counterfactuals))
+    n_rows = sum(min(len(explanation.changes_of(i)), MOST_CHANGES) + HEADING * (len(answers) > 1) for i in answers)
+    height = 1.8 + 0.6 * min(n_rows, FEW_ROWS) + 0.36 * max(n_rows - FEW_ROWS, 0)
     if kind is None and is_found:
-        figure = NotebookFigure(12.0, height, explanation.summary())
+        figure = NotebookFigure(12.0, max(height, 3.2), explanation.summary())
         left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(7, 5))[0]
         _draw_changes(left.add_subplot(), explanation)
         _draw_trace(right.add_subplot(), explanation)
-        return figure
-    figure = NotebookFigure(7.0, height if kind == "changes" else 4.5, explanation.summary())
-    draw = {"changes": _draw_changes, "numbers": _draw_numbers}.get(kind or "trace", _draw_trace)
-    draw(figure.add_subplot(), explanation)
+    else:
+        figure = NotebookFigure(7.0, max(height, 2.8) if kind == "changes" else 4.5, explanation.summary())
+        draw = {"changes": _draw_changes, "numbers": _draw_numbers}.get(kind or "trace", _draw_trace)
+        draw(figure.add_subplot(), explanation)
+    if dark:
+        _darken(figure)
     return figure
 
 
@@ -130,30 +151,49 @@ def draw_images(explanation: Explanation, shape: tuple[int, int]) -> Figure:
 
 
 def _draw_changes(axes: Axes, explanation: Explanation) -> None:
-    """One line per changed feature: its value before and after, within the feature's range."""
-    changes = changes_record(explanation)
-    shown, n_more = changes[:MOST_CHANGES], len(changes[MOST_CHANGES:])
-    for row, change in enumerate(shown):
-        axes.plot([0, 1], [row, row], color=LIGHT_GREY, linewidth=3, solid_capstyle="round", zorder=1)
-        axes.plot([change.start, change.end], [row, row], color=BLUE, linewidth=2, zorder=2)
-        axes.plot(change.start, row, **BEFORE, zorder=3)
-        axes.plot(change.end, row, **AFTER, zorder=4)
-        for place, text, side in ((-0.04, change.low, "right"), (1.04, change.high, "left")):
-            axes.text(place, row, _short(text, 9), ha=side, va="center", fontsize=7, color=DARK_GREY)
-    axes.set_yticks(range(len(shown)), [_short(change.feature, 44, 24) for change in shown], fontsize=9)
+    """One arrow per changed feature of each answer, from its value before to its value after, within its range."""
+    n_answers, n_more, y = len(explanation.counterfactuals), 0, 0.0
+    rows: list[tuple[float, Change]] = []
+    headings: list[tuple[float, str]] = []
+    for i in range(n_answers):
+        changes = changes_record(explanation, i)
+        if n_answers > 1:
+            headings.append((y, f"answer {i + 1}, cost {explanation.costs[i]:.3g}"))
+            y += HEADING
+        rows += [(y + k, change) for k, change in enumerate(changes[:MOST_CHANGES])]
+        y, n_more = y + len(changes[:MOST_CHANGES]), n_more + len(changes[MOST_CHANGES:])
+    larger = LARGER if y <= FEW_ROWS else 1.0
+    for at, change in rows:
+        _draw_change(axes, at, change, larger)
+    for at, heading in headings:
+        axes.text(0.5, at, heading, ha="center", va="center", fontsize=9, fontweight="bold")
+    places = [at for at, _ in rows]
+    axes.set_yticks(places, [_short(change.feature, 44, 24) for _, change in rows], fontsize=9 * larger)
     beside = axes.twinx()  # its labels on the right, for which the layout then makes room
-    words = [f"{_short(c.before)} → {_short(c.after)}\n{c.step}" for c in shown]
-    beside.set_yticks(range(len(shown)), words, fontsize=8)
-    middle, half = (len(shown) - 1) / 2, max(len(shown), LEAST_ROWS) / 2
+    words = [f"{_short(c.before)} → {_short(c.after)}\n{c.step}" for _, c in rows]
+    beside.set_yticks(places, words, fontsize=8 * larger)
     for one in (axes, beside):
-        one.set_ylim(middle + half, middle - half)
+        one.set_ylim(y - 0.5, -0.5)
         one.tick_params(length=0)
         one.spines[:].set_visible(False)
-    axes.set_xlim(-0.32, 1.32)
+    axes.set_xlim(-0.36, 1.36)
     axes.set_xticks([])
     more = f" (and {n_more} smaller changes)" if n_more else ""
-    axes.set_xlabel(f"within the feature's range{more}", fontsize=9)
-    _legend(axes, {"before": BEFORE, "after": AFTER})
+    axes.set_xlabel(f"within the feature's range, or from one category to another{more}", fontsize=9)
+    _legend(axes, {"before": BEFORE, "after": HEAD})
+
+
+def _draw_change(axes: Axes, y: float, change: Change, larger: float) -> None:
+    """An arrow; a category has no place within a range, so it goes from one end to the other."""
+    has_range = bool(change.low or change.high)
+    start, end = (change.start, change.end) if has_range else (0.0, 1.0)
+    low, high = (change.low, change.high) if has_range else (change.before, change.after)
+    axes.plot([0, 1], [y, y], color=LIGHT_GREY, linewidth=3 * larger, solid_capstyle="round", zorder=1)
+    axes.plot([start, end], [y, y], color=BLUE, linewidth=2 * larger, zorder=2)
+    axes.plot(start, y, **{**BEFORE, "markersize": 8 * larger}, zorder=3)
+    axes.plot(end, y, **{**HEAD, "marker": ">" if end >= start else "<", "markersize": 9 * larger}, zorder=4)
+    for place, text, side in ((-0.05, low, "right"), (1.05, high, "left")):
+        axes.text(place, y, _short(text, 9), ha=side, va="center", fontsize=7 * larger, color=DARK_GREY)
 
 
 def _draw_trace(axes: Axes, explanation: Explanation) -> None:
@@ -349,6 +389,24 @@ def draw_groups(groups: Groups) -> Figure:
 
 
 # -- axes and texts --------------------------------------------------------------------------------------------------
+
+
+def _darken(figure: Figure) -> None:
+    """Give everything in a figure the colours of a dark page."""
+    figure.set_facecolor("white")
+    for axes in figure.axes:
+        axes.tick_params(colors="black")
+    for artist in figure.findobj():
+        for name in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
+            read, write = getattr(artist, f"get_{name}", None), getattr(artist, f"set_{name}", None)
+            if read is None or write is None:
+                continue
+            with suppress(ValueError):  # several colours, or none
+                colour = read()
+                if to_rgba(colour)[3] > 0 and (dark := DARK.get(to_hex(colour))):
+                    write(dark)
+    for axes in figure.axes:
+        axes.tick_params(colors=DARK["#000000"])
 
 
 def _legend(axes: Axes, styles: dict[str, Style]) -> None:

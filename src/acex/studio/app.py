@@ -21,17 +21,16 @@ from starlette.types import ASGIApp, ExceptionHandler
 import acex
 from acex.ledger import canonical
 from acex.options import search_arguments
-from acex.show.report import explanation_page
-from acex.spreadsheets import write_csv
+from acex.plan.target import Measured, Target
 from acex.studio.batches import ExplanationTable, TrackedBatch
-from acex.studio.exports import python_code
+from acex.studio.exports import EXPORTS, python_code
 from acex.studio.request_parsing import (
     check_budget,
     declarations_json,
-    option_sentences,
     options_json,
     read_options,
     read_row,
+    restrictions,
     wanted,
 )
 from acex.studio.searches import Searches, TrackedSearch
@@ -46,14 +45,11 @@ Handler: TypeAlias = Callable[[Request, Body], Any]  # what it returns is sent a
 MAX_JOBS = 4  # searches at once, and a batch is one of them; others wait for their turn
 MAX_ROWS = 5000  # of a batch that a page starts
 MAX_TEXT = 200  # characters of a search text
+MAX_TRIED = 50  # rows
 MAX_BYTES = 256 * 1024  # of a request
 KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+KINDS |= {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox"
-EXPORTS: dict[str, tuple[Callable[[acex.Explanation], str], str]] = {
-    "answers.csv": (lambda e: write_csv(e.counterfactuals), "text/csv; charset=utf-8"),
-    "steps.csv": (lambda e: write_csv(e.trace), "text/csv; charset=utf-8"),
-    "explanation.json": (lambda e: e.to_json(), "application/json"),
-}
 
 
 def studio_app(
@@ -90,13 +86,13 @@ class Studio:
             "GET /api/rows": self.rows,
             "GET /api/rows/{position:int}": lambda request, _: self.workspace.row_json(request.path_params["position"]),
             "POST /api/plan": self.plan,
+            "POST /api/answers": self.answers,
             "POST /api/ask": self.ask,
             "POST /api/searches": lambda _, body: self.searches.begin(*self._row_and_options(body)).snapshot(),
             "GET /api/searches/{id}": self.search,
             "POST /api/searches/{id}/resume": self.resume,
             "POST /api/searches/{id}/stop": self.stop,
             "GET /api/searches/{id}/events": self.events,
-            "GET /api/searches/{id}/answers": lambda request, _: self.searches.of_same_row(self._search(request)),
             "GET /api/searches/{id}/exports/{name}": self.export,
             "GET /api/many": self.many,
             "POST /api/many": self.begin_many,
@@ -135,7 +131,10 @@ class Studio:
     def rows(self, request: Request, body: Body) -> Any:
         query = request.query_params
         text, page = query.get("q", "")[:MAX_TEXT], int(query.get("page", "0"))
-        return self.workspace.find(text, query.get("decision", ""), page)
+        found = self.workspace.find(text, query.get("decision", ""), page)
+        known = self.table.best_of([line["position"] for line in found["lines"]])
+        lines = [line | {"known": known.get(line["position"])} for line in found["lines"]]
+        return found | {"lines": lines}
 
     def _row_and_options(self, body: Body) -> tuple[pd.DataFrame, dict[str, Any]]:
         return read_row(body.get("row"), self.workspace), read_options(body.get("options", {}), self.workspace)
@@ -146,33 +145,52 @@ class Studio:
         row, options = self._row_and_options(body)
         plan = self.searches.plan(row, options)
         paid = sum(ask.paid for ask in workspace.ledger.asks(plan.identity))
-        label, left = self._known_label(row), workspace.remaining
-        most = max(plan.budget - paid, 0) if paid else plan.budget - (label is not None)
+        [answer], left = workspace.known(row), workspace.remaining
+        most = max(plan.budget - paid, 0) if paid else plan.budget - (answer is not None)
         most = most if left is None else min(most, left)
+        if paid and self.searches.get(plan.identity).has_settled:
+            most = 0
         return {
+            "id": plan.identity,
             "paid": paid,
             "most": most,
-            "decision": label,
-            "rules": option_sentences(options, plan.factual, workspace),
+            "decision": None if answer is None else workspace.label_text(answer.label),
+            "rules": [rule._asdict() for rule in restrictions(options, plan.factual, workspace)],
             "remarks": [remark.to_dict() for remark in plan.remarks],
         }
 
-    def _known_label(self, row: pd.DataFrame) -> str | None:
-        """The model's answer to a row, if the ledger has it."""
-        known = self.workspace.ledger.known(self.workspace.explainer.model_id, canonical(row))
-        return next((self.workspace.label_text(answer.label) for answer in known.values()), None)
+    def answers(self, request: Request, body: Body) -> Any:
+        """Known answers to a row, of earlier searches and of rows that were tried, judged by these options."""
+        row, options = self._row_and_options(body)
+        tried = body.get("tried", [])
+        if not isinstance(tried, list) or len(tried) > MAX_TRIED:
+            raise ValueError(f"tried: expected at most {MAX_TRIED} rows, got {tried!r}.")
+        rows = pd.concat([row, *(read_row({"values": values}, self.workspace) for values in tried)], ignore_index=True)
+        return self.searches.answers(rows, options, self.table.of_row(canonical(row)[0]))
 
     def ask(self, request: Request, body: Body) -> Any:
         """The decision on one row: free if it is known, otherwise the model is asked only if `pay` is true."""
         workspace = self.workspace
         row = read_row(body.get("row"), workspace)
-        label, paid = self._known_label(row), 0
-        if label is None and body.get("pay") is True:
-            # The first query of any search is the row itself; for numbers, a search needs some range.
-            target = {"at_least": 0} if workspace.gives_numbers else None
+        # The first query of any search is the row itself; for numbers, a search needs some range.
+        target = {"at_least": 0} if workspace.gives_numbers else None
+        if "options" in body:
+            target = read_options(body["options"], workspace).get("target")
+        [answer], paid = workspace.known(row), 0
+        if answer is None and body.get("pay") is True:
             step = next(iter(workspace.explainer.search(row, target=target, budget=2)))
-            label, paid = workspace.label_text(step.label), step.paid
-        return {"label": label, "known": label is not None, "paid": paid, "price": workspace.price_per_row}
+            [answer], paid = workspace.known(row), step.paid
+        wanted_range = Target.of(target)
+        is_probability = isinstance(wanted_range, Measured) and wanted_range.label is not None
+        _, [x] = workspace.space.reaching(row)
+        return {
+            "label": None if answer is None else workspace.label_text(answer.label),
+            "number": None if answer is None or not is_probability else wanted_range.value(answer.label, answer.scores),
+            "known": answer is not None,
+            "paid": paid,
+            "price": workspace.price_per_row,
+            "outside": [name for remark in workspace.space.remarks_on(row, x) for name in remark.columns],
+        }
 
     # -- searches ----------------------------------------------------------------------------------------------
 
@@ -187,13 +205,15 @@ class Studio:
             "steps": search.steps,
             "row": {name: "" if is_missing(value) else text[name](value) for name, value in search.factual.items()},
             "position": search.position,
+            "name": workspace.name(search.position),
             "wanted": list(wanted(search.options, workspace).words),
             "options": options_json(search.options, workspace),
-            "rules": option_sentences(search.options, search.factual, workspace),
+            "rules": [rule._asdict() for rule in restrictions(search.options, search.factual, workspace)],
         }
 
     def resume(self, request: Request, body: Body) -> Any:
-        return self.searches.resume(self._search(request), check_budget(body.get("budget"))).snapshot()
+        budget = body.get("budget")
+        return self.searches.resume(self._search(request), None if budget is None else check_budget(budget)).snapshot()
 
     def stop(self, request: Request, body: Body) -> Any:
         search = self._search(request)
@@ -209,23 +229,24 @@ class Studio:
         search, name, workspace = self._search(request), request.path_params["name"], self.workspace
         if name == "code":
             return {"python": python_code(workspace, search.position, search.factual, search.options)}
-        e = acex.load_explanation(workspace.ledger, search.identity)
-        stem, _, suffix = name.rpartition(".")
-        how = "inline" if suffix == "html" else "attachment"
-        headers = {"content-disposition": f'{how}; filename="acex-{stem}-{search.identity[:12]}.{suffix}"'}
-        if name == "report.html":
-            page = explanation_page(e, price_per_row=workspace.price_per_row)
-            policy = {"content-security-policy": REPORT_POLICY}
-            return Response(page, media_type=KINDS["html"], headers=headers | policy)
         if name not in EXPORTS:
             raise LookupError("There is no such export.")
-        write, kind = EXPORTS[name]
-        return Response(write(e), media_type=kind, headers=headers)
+        e = acex.load_explanation(workspace.ledger, search.identity)
+        stem, _, suffix = name.rpartition(".")
+        called = re.sub(r"[^A-Za-z0-9._-]+", "-", workspace.name(search.position)).strip("-.") or search.identity[:12]
+        how = "inline" if suffix == "html" else "attachment"
+        headers = {"content-disposition": f'{how}; filename="{stem}-row-{called}.{suffix}"'}
+        headers |= {"content-security-policy": REPORT_POLICY} if suffix == "html" else {}
+        return Response(EXPORTS[name](e, workspace, request.query_params), media_type=KINDS[suffix], headers=headers)
 
     # -- many rows ---------------------------------------------------------------------------------------------
 
     def many(self, request: Request, body: Body) -> Any:
-        return self.table.read(request.query_params.get("by", "")) | {"batch": self.batch.to_json()}
+        query = request.query_params
+        given = {
+            name: query[name][:MAX_TEXT] for name in ("q", "outcome", "sort", "down", "by", "all") if name in query
+        }
+        return self.table.read(given, int(query.get("page", "0"))) | {"batch": self.batch.to_json()}
 
     def begin_many(self, request: Request, body: Body) -> Any:
         if self.batch.is_live:
@@ -234,10 +255,12 @@ class Studio:
         if not (total is None or is_count(total)):
             raise ValueError(f"budget_total: expected a whole number of at least 1, got {total!r}.")
         options = read_options(body.get("options", {}), self.workspace)
-        rows = self.workspace.rows.iloc[self._matching(body.get("rows"))]
+        positions = self._matching(body.get("rows"))
+        rows, names = self.workspace.rows.iloc[positions], self.workspace.names
         self.searches.plan(rows.iloc[[0]], options)  # a wrong option is reported now
         self.batch = TrackedBatch(len(rows))
-        arguments = search_arguments(options) | {"budget_total": total}
+        ids = None if names is None else [names[i] for i in positions]
+        arguments = search_arguments(options) | {"budget_total": total, "ids": ids}
         self.batch.job = self.pool.submit(self.batch.receive, explain_rows, rows, arguments)
         return self.batch.to_json()
 

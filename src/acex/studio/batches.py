@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from threading import Lock
 from typing import Any
@@ -14,13 +15,15 @@ import pandas as pd
 
 import acex
 from acex.engine.explanation import changes_as_text, labels_as_text
+from acex.ledger import canonical
 from acex.studio.searches import Tracked
 from acex.studio.worker_pool import Message
-from acex.studio.workspace import Workspace
+from acex.studio.workspace import PAGE_SIZE, Workspace
 from acex.values import answer_text
 
 AT_ONCE = 40  # explanations that one request reads from the ledger; the page asks again for the others
 MAX_LINES = 2000  # the newest
+SORTED_BY = ("position", "before", "outcome", "changes", "cost", "paid")
 QUARTERS = 4  # into which numbers are grouped
 
 
@@ -59,27 +62,84 @@ class ExplanationTable:
         self._workspace = workspace
         self._lock = Lock()
         self._lines: dict[tuple[Any, ...], dict[str, Any]] = {}  # by what changes when an explanation does
+        self._rows: dict[str, str] = {}  # the key of each explanation's row
 
-    def read(self, by: str = "") -> dict[str, Any]:
-        """The lines, newest first, how many are still to be read, and a summary."""
+    def _records(self) -> dict[tuple[Any, ...], Any]:
+        """The newest explanations, newest first, by what changes when one does."""
         records = self._workspace.ledger.tables.explanations(self._workspace.explainer.model_id)
         records = records[records["asked"] > 0].iloc[::-1].head(MAX_LINES)
         # A row that was only queried by itself is not an explanation.
         records = records[(records["asked"] > 1) | records["finished_at"].notna()]
+        new = records[~records["id"].isin(self._rows.keys())]
+        factuals = pd.DataFrame([list(json.loads(text).values()) for text in new["factual"]], dtype=object)
+        self._rows |= dict(zip(new["id"], canonical(factuals), strict=True)) if len(new) else {}
+        return {(r.id, r.asked, r.finished_at, r.paid): r for r in records.itertuples(index=False)}
+
+    def _read(self, records: dict[tuple[Any, ...], Any], at_most: int) -> list[dict[str, Any]]:
+        """The lines of records, of which at most so many are read from the ledger now."""
+        new = [key for key in records if key not in self._lines]
+        self._lines |= {key: self._line(records[key]) for key in new[:at_most]}
+        return [self._lines[key] for key in records if key in self._lines]
+
+    def of_row(self, key: str) -> list[str]:
+        """The identities of the explanations of a row by its key in the ledger, newest first."""
         with self._lock:
-            keys = {(r.id, r.asked, r.finished_at, r.paid): r for r in records.itertuples(index=False)}
-            new = [key for key in keys if key not in self._lines]
-            self._lines |= {key: self._line(keys[key]) for key in new[:AT_ONCE]}
-            self._lines = {key: self._lines[key] for key in keys if key in self._lines}
-            lines = list(self._lines.values())
-        groups = self._groups(lines, by)
-        return {"lines": lines, "pending": len(keys) - len(lines), "groups": groups, "summary": _summary(lines)}
+            return [record.id for record in self._records().values() if self._rows[record.id] == key]
+
+    def best_of(self, positions: Collection[int]) -> dict[int, dict[str, Any]]:
+        """The current line of each of these rows that was explained, and how many there are of it."""
+        with self._lock:
+            place = self._workspace.positions.get
+            lines = self._read({k: r for k, r in self._records().items() if place(self._rows[r.id]) in positions}, 999)
+        times = Counter(line["position"] for line in lines)
+        return {(i := line["position"]): _public(line) | {"times": times[i]} for line in _current(lines)}
+
+    def read(self, query: Mapping[str, str], page: int) -> dict[str, Any]:
+        """A page of the lines, how many are still to be read, and a summary of the current line of each row.
+
+        Args:
+            query: `q` and `outcome` filter, `sort` and `down` sort, `by` groups, and `all` adds earlier explanations.
+        """
+        with self._lock:
+            records = self._records()
+            lines = self._read(records, AT_ONCE)
+            self._lines = {key: self._lines[key] for key in records if key in self._lines}
+        current = _current(lines)
+        shown = self._matching(lines if query.get("all") else current, query)
+        if (sort := query.get("sort", "")) in SORTED_BY:
+            known = [line for line in shown if line[sort] is not None]
+            known.sort(key=lambda line: len(line[sort]) if sort == "changes" else line[sort])
+            shown = (known[::-1] if query.get("down") else known) + [line for line in shown if line[sort] is None]
+        return {
+            "lines": [_public(line) for line in shown[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]],
+            "total": len(shown),
+            "page": page,
+            "size": PAGE_SIZE,
+            "explanations": len(records),
+            "pending": len(records) - len(lines),
+            "groups": self._groups(current, query.get("by", "")),
+            "summary": _summary(current) | {"paid": sum(line["paid"] for line in lines)},
+        }
+
+    def _matching(self, lines: Sequence[dict[str, Any]], query: Mapping[str, str]) -> list[dict[str, Any]]:
+        text = query.get("q", "").lower()
+        rows = {position for position, _ in self._workspace.matching(text, "")} if text else set()
+        words, outcome = text.split(), query.get("outcome")
+        return [
+            line
+            for line in lines
+            if (not outcome or line["outcome"] == outcome)
+            and (not text or line["position"] in rows or all(word in line["text"] for word in words))
+        ]
 
     def _line(self, record: Any) -> dict[str, Any]:
         factual = json.loads(record.factual)
+        position = self._workspace.positions.get(self._rows[record.id])
         out: dict[str, Any] = {
             "id": record.id,
-            "position": self._workspace.position_of(factual),
+            "key": self._rows[record.id],
+            "position": position,
+            "name": self._workspace.name(position),
             "row": {name: "" if value is None else str(value) for name, value in factual.items()},
             "outcome": "unfinished" if record.finished_at is None else record.outcome,
             "before": None,
@@ -88,16 +148,15 @@ class ExplanationTable:
             "changes": [],
             "paid": int(record.paid),
         }
-        try:
+        with suppress(ValueError):  # no answer yet
             e = acex.load_explanation(self._workspace.ledger, record.id)
-        except ValueError:  # no answer yet
-            return out
-        out |= {"before": answer_text(e.label_before), "outcome": out["outcome"] if not e.costs else "found"}
-        if e.costs:
-            out["before"], out["after"] = labels_as_text(e)
-            out["cost"] = e.costs[0]
-            out["changes"] = [list(change[:3]) for change in changes_as_text(e, 0)]
-        return out
+            out |= {"before": answer_text(e.label_before), "outcome": out["outcome"] if not e.costs else "found"}
+            if e.costs:
+                out["before"], out["after"] = labels_as_text(e)
+                out["cost"] = e.costs[0]
+                out["changes"] = [list(change[:3]) for change in changes_as_text(e, 0)]
+        texts = [*out["row"].values(), out["before"], out["after"], *(text for c in out["changes"] for text in c)]
+        return out | {"text": "\n".join(str(text) for text in texts).lower()}
 
     def _groups(self, lines: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
         """A summary of the rows with each value of a feature; numbers are grouped by quartile."""
@@ -117,6 +176,20 @@ class ExplanationTable:
             for name in dict.fromkeys(order)
             if name in members
         ]
+
+
+def _current(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One line for each row: its newest answer, or its newest explanation if there is no answer."""
+    by_row: dict[str, dict[str, Any]] = {}
+    for line in lines:  # newest first
+        if by_row.setdefault(line["key"], line)["outcome"] != "found" and line["outcome"] == "found":
+            by_row[line["key"]] = line
+    return list(by_row.values())
+
+
+def _public(line: dict[str, Any]) -> dict[str, Any]:
+    """A line without what only the server needs."""
+    return {name: value for name, value in line.items() if name not in ("key", "row", "text")}
 
 
 def _summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -1,17 +1,37 @@
-"""A script that gives the same explanation elsewhere."""
+"""What a person can take away: documents, and a script that gives the same explanation elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+import acex
 from acex.options import BY_NAME, search_arguments
 from acex.plan.target import Measured, Target
 from acex.search.search import as_strategy
+from acex.show.notice import LISTS, notice_page
+from acex.show.report import explanation_page
+from acex.spreadsheets import write_csv
 from acex.studio.request_parsing import default_cost
+from acex.studio.serializers import YES_NO, titles
 from acex.studio.workspace import Workspace
 from acex.values import as_json
+
+
+def _notice(e: acex.Explanation, _: Workspace, given: Mapping[str, str]) -> str:
+    fields = {name: text.splitlines() if name in LISTS else text for name, text in given.items()}
+    return notice_page(e, fields | {"words": YES_NO | titles(e.plan.space)})
+
+
+# By the name of the file; the mapping has the fields of a notice.
+EXPORTS: dict[str, Callable[[acex.Explanation, Workspace, Mapping[str, str]], str]] = {
+    "report.html": lambda e, workspace, _: explanation_page(e, price_per_row=workspace.price_per_row),
+    "notice.html": _notice,
+    "answers.csv": lambda e, *_: write_csv(e.counterfactuals),
+    "steps.csv": lambda e, *_: write_csv(e.trace),
+    "explanation.json": lambda e, *_: e.to_json(),
+}
 
 
 def python_code(workspace: Workspace, position: int | None, row: Mapping[str, Any], options: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ from acex.options import BY_NAME, DECLARED, Options
 from acex.plan.target import Measured, Target
 from acex.search.search import as_strategy
 from acex.space.feature import Feature
+from acex.space.rules import Rule
 from acex.studio.serializers import YES_NO, titles
 from acex.studio.workspace import Workspace
 from acex.values import as_json, did_you_mean, is_count, is_missing, listed
@@ -212,29 +213,61 @@ def wanted(options: Mapping[str, Any], workspace: Workspace) -> Target:
     return Target.of(options.get("target")).named({label: workspace.label_text(label) for label in workspace.labels})
 
 
-def option_sentences(options: Mapping[str, Any], row: Mapping[str, Any], workspace: Workspace) -> list[str]:
-    """What must not change or only within limits, and the plain options that are set: a sentence each."""
+class Restriction(NamedTuple):
+    """What an answer has to respect, as a sentence, and the option of the page that relaxes it; "" if there is none."""
+
+    text: str
+    option: str = ""
+    column: str = ""
+
+
+def restrictions(options: Mapping[str, Any], row: Mapping[str, Any], workspace: Workspace) -> list[Restriction]:
+    """What must not change or only within limits, and the plain options that are set."""
     given = {name: options.get(name) or {} for name in ("freeze", "directions", "weights", "ranges", "values")}
     space = workspace.space.adjust(**{name: given[name] for name in ("freeze", "directions", "weights")})
-    out, called = list[str](), titles(space)
-    for feature in space.features:
+    out, called = list[Restriction](), titles(space)
+    for feature, own in zip(space.features, workspace.space.features, strict=True):
         name, title, now = feature.name, called[feature.name], feature.text(row[feature.name])
         unit = f" {feature.unit}" if feature.unit else ""
         if feature.frozen:
-            out.append(f"{title} stays {YES_NO.get(now, now)}{unit}.")
+            out.append(
+                Restriction(f"{title} stays {YES_NO.get(now, now)}{unit}.", "" if own.frozen else "freeze", name)
+            )
             continue
-        for limits in (given["ranges"].get(name), given["values"].get(name) and [*given["values"][name]]):
-            if limits is not None:
-                out.append(f"{title} may become {feature.span(limits)}{unit}, nothing else.")
+        for option in ("ranges", "values"):
+            if (limits := given[option].get(name)) is not None:
+                span = feature.span(limits if option == "ranges" else [*limits])
+                out.append(Restriction(f"{title} may become {span}{unit}, nothing else.", option, name))
         if feature.direction is not None:
-            out.append(f"{title} may only {'rise' if feature.direction == 'increase' else 'fall'}.")
+            way = "rise" if feature.direction == "increase" else "fall"
+            out.append(Restriction(f"{title} may only {way}.", "" if own.direction else "directions", name))
         if feature.weight != 1:
-            harder = "harder" if feature.weight > 1 else "easier"
-            out.append(f"{title} is {harder} to change than others (counts × {feature.weight:g}).")
+            hard = f"{'harder' if feature.weight > 1 else 'easier'} to change than others"
+            out.append(Restriction(f"{title} is {hard} (counts × {feature.weight:g}).", "weights", name))
     out += [
-        f"{_title(name)}: {options[name]}."
+        Restriction(f"{_title(name)}: {options[name]}.", name)
         for name, declared in PLAIN.items()
         if name != "budget" and options.get(name) not in (None, declared.default)
     ]
-    out = [sentence[0].upper() + sentence[1:] for sentence in out]
-    return [*out, *(options.get("rules") or ())]
+    out = [rule._replace(text=rule.text[0].upper() + rule.text[1:]) for rule in out]
+    return [*out, *map(Restriction, options.get("rules") or ())]
+
+
+def broken(plan: acex.Plan, options: Mapping[str, Any], row: pd.DataFrame, workspace: Workspace) -> list[str]:
+    """The restrictions that a changed row does not respect, as sentences."""
+    space, [y] = plan.space.reaching(row)
+    x = space.encode(dict(plan.factual))[0]
+    columns = {
+        name
+        for j, (name, allowed) in enumerate(zip(space.names, plan.allowed, strict=True))
+        if not (y[j] in allowed if j in plan.listed else allowed[0] <= y[j] <= allowed[-1])
+    }
+    every = [r for r in restrictions(options, plan.factual, workspace) if r.option != "weights"]
+    names = {r.option for r in every if r.option == "max_changes" and (x != y).sum() > options["max_changes"]}
+    texts = {text for text in options.get("rules") or () if not Rule.of(text, space).holds(y[None], x).all()}
+    out = [r.text for r in every if r.column in columns or r.option in names or r.text in texts]
+    # A typed value may lie beyond what known rows show, which no option says.
+    unsaid = columns - {r.column for r in every}
+    return out + [
+        f"{titles(space)[name]} is outside what the known rows show." for name in space.names if name in unsaid
+    ]

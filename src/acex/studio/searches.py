@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from threading import Lock
@@ -19,13 +19,14 @@ import pandas as pd
 import acex
 from acex.ledger import without_vote
 from acex.options import search_arguments
-from acex.studio.request_parsing import budget_of, options_json, recorded_options
-from acex.studio.serializers import explanation_json, step_json
+from acex.plan.target import Measured
+from acex.studio.request_parsing import broken, budget_of, options_json, recorded_options, wanted
+from acex.studio.serializers import explanation_json, step_json, tried
 from acex.studio.worker_pool import Message, SubmittedJob, WorkerPool, search_row
 from acex.studio.workspace import Workspace
-from acex.values import as_json
 
 MAX_IN_MEMORY = 200  # searches that have ended; the ledger has all of them
+MAX_ANSWERED = 20  # explanations of one row whose answers are shown
 POLL = 0.2  # seconds between two looks at a search that a page follows
 CANNOT_RESUME = (
     "This explanation was made with settings that the studio does not have, or with other data. Pick its row and start "
@@ -76,20 +77,30 @@ class TrackedSearch(Tracked):
         self.workspace, self.identity, self.factual, self.options = workspace, identity, factual, options
         self.steps: list[dict[str, Any]] = []
         self.explanation: dict[str, Any] | None = None
-        self.paid = 0
+        self.paid, self.budget = 0, budget_of(options)
+        self._repeats = False
+        self.is_extended = False  # beyond the budget that it began with, or after it had settled
 
     @cached_property
     def position(self) -> int | None:
         """Which of the rows it is about; None for one that was typed in."""
         return self.workspace.position_of(self.factual)
 
+    @property
+    def has_settled(self) -> bool:
+        """Has it ended, and would not ask more with a larger budget?"""
+        return self.state == "ended" and (self.explanation or {}).get("stopped_by") in ("settled", "exhausted")
+
     def receive(self, message: Message) -> None:
         name, data = message
         if name == "step":
-            self.steps = [*self.steps[: data["position"]], data]
+            # A search that continues first repeats what it had asked; pages have that already.
+            self._repeats = data["position"] < len(self.steps)
+            if not self._repeats:
+                self.steps = [*self.steps, data]
         elif name == "paid":
             self.paid = data
-        elif name in ("explanation", "ended", "stopped"):
+        elif name == "ended" or (name in ("explanation", "stopped") and not self._repeats):
             self.explanation = data or self.explanation
         super().receive(message)
 
@@ -99,7 +110,8 @@ class TrackedSearch(Tracked):
             "id": self.identity,
             "state": self.state,
             "error": self.error,
-            "budget": budget_of(self.options),
+            "budget": self.budget,
+            "extended": self.is_extended,
             "paid": self.paid,
             "explanation": self.explanation,
             "n_steps": len(self.steps),
@@ -136,26 +148,34 @@ class Searches:
 
     def begin(self, row: pd.DataFrame, options: dict[str, Any]) -> TrackedSearch:
         """Search for this row; if a search with the same options is running, that one."""
-        return self._begin(row, options, self.plan(row, options))
-
-    def _begin(self, row: pd.DataFrame, options: dict[str, Any], plan: acex.Plan) -> TrackedSearch:
-        with self._lock:
-            search = self._keep(TrackedSearch(self._workspace, plan.identity, plan.factual, options))
-            if not search.is_live:
-                search.options, search.state, search.error = options, "waiting", ""
-                search.job = self._pool.submit(search.receive, search_row, row, search_arguments(options))
-        return search
-
-    def resume(self, search: TrackedSearch, budget: int) -> TrackedSearch:
-        """Continue a search from where it is, with this budget for all of it.
-
-        A budget that is divided among several counterfactuals makes another search, for which known answers are free.
-        """
-        row, options = self._workspace.frame(search.factual), search.options | {"budget": budget}
         plan = self.plan(row, options)
-        if plan.identity != search.identity and plan.count == 1:
+        try:
+            search = self.get(plan.identity)
+        except LookupError:
+            search = TrackedSearch(self._workspace, plan.identity, plan.factual, options)
+        with self._lock:
+            search = self._keep(search)
+            if not search.is_live:
+                search.options = options
+            return self._run(search, row, None)
+
+    def resume(self, search: TrackedSearch, budget: int | None = None) -> TrackedSearch:
+        """Continue a search from where it is; with a budget for all of it, also after it has settled."""
+        row = self._workspace.frame(search.factual)
+        if self.plan(row, search.options).identity != search.identity:
             raise ValueError(CANNOT_RESUME)
-        return self._begin(row, options, plan)
+        with self._lock:
+            return self._run(search, row, budget)
+
+    def _run(self, search: TrackedSearch, row: pd.DataFrame, extended_to: int | None) -> TrackedSearch:
+        if not search.is_live:
+            search.budget, search.is_extended = extended_to or budget_of(search.options), extended_to is not None
+            search.state, search.error = "waiting", ""
+            all_names, position = self._workspace.names, search.position
+            names = [] if all_names is None or position is None else [all_names[position]]
+            arguments = search_arguments(search.options)
+            search.job = self._pool.submit(search.receive, search_row, row, arguments, names, extended_to)
+        return search
 
     def get(self, identity: str) -> TrackedSearch:
         """The search of this identity, from memory or the ledger.
@@ -190,24 +210,39 @@ class Searches:
         search.paid = sum(ask.paid for ask in asks)
         with suppress(ValueError):  # not even its own row has an answer
             e = acex.load_explanation(ledger, identity)
-            search.options = recorded_options(e.plan.settings, space, workspace)
+            # The plan has the budget in the end; what identifies the search is the one that it began with.
+            began = {**e.plan.settings, "budget": record.settings.get("budget", e.plan.budget)}
+            search.options, search.budget = recorded_options(began, space, workspace), e.plan.budget
             search.steps = [step_json(step, e.plan) for step in e.steps]
             search.explanation = explanation_json(e)
             if record.result is not None and record.result["asked"] == len(asks) == len(e.steps):
                 search.state = "ended"
         return search
 
-    def of_same_row(self, search: TrackedSearch) -> list[dict[str, Any]]:
-        """Explanations of the same row in the ledger that have found a counterfactual."""
-        workspace, out = self._workspace, []
-        lines = workspace.ledger.tables.explanations(workspace.explainer.model_id)
-        asked = lines[lines["asked"] > 1]
-        row = json.loads(json.dumps(dict(search.factual), default=as_json))  # as the ledger holds it
-        for identity in [i for i, text in zip(asked["id"], asked["factual"], strict=True) if json.loads(text) == row]:
+    def answers(self, rows: pd.DataFrame, options: Mapping[str, Any], identities: Sequence[str]) -> list[Any]:
+        """Known answers to a row, oldest first, and which of the restrictions in these options each does not respect.
+
+        Args:
+            rows: the row, and versions of it that a person tried; those that are known and hits are answers.
+            identities: explanations of the row, newest first.
+        """
+        workspace, row = self._workspace, rows.iloc[[0]]
+        session = workspace.explainer.search(row, **search_arguments(options))
+        explanations, target = list[tuple[str, acex.Explanation]](), session.plan.target
+        for identity in reversed(identities[:MAX_ANSWERED]):
             with suppress(ValueError):  # without an answer
-                e = acex.load_explanation(workspace.ledger, identity)
-                if e.costs:
-                    options = recorded_options(e.plan.settings, e.plan.space, workspace)
-                    found = {"explanation": explanation_json(e), "options": options_json(options, workspace)}
-                    out.append({"id": identity, **found})
+                explanations.append((identity, acex.load_explanation(workspace.ledger, identity)))
+        before, *after = workspace.known(rows)
+        for i, answer in enumerate(after, 1):
+            if before is not None and answer is not None:
+                explanations.append(("", tried(session, rows.iloc[[0, i]], (before, answer))))
+        out = []
+        for identity, e in explanations:
+            own = options_json(recorded_options(e.plan.settings, e.plan.space, workspace), workspace)
+            for i, found in enumerate(explanation_json(e)["answers"]):
+                breaks = broken(session.plan, options, e.counterfactuals.iloc[[i]], workspace)
+                label, is_same = e.steps[found["position"]].label, e.plan.target.described == target.described
+                if not (is_same or (not isinstance(target, Measured) and target.is_hit(label, e.steps[0].label))):
+                    breaks.append(f"It was found for {' or '.join(wanted(e.plan.settings, workspace).words)}.")
+                out.append({"id": identity, "options": own, "answer": found, "breaks": breaks})
         return out

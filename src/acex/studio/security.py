@@ -11,11 +11,12 @@ import ipaddress
 import re
 from collections.abc import Iterable
 from hmac import compare_digest
+from importlib.resources import files
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "acex-studio"
@@ -79,6 +80,9 @@ class SecurityMiddleware:
             response = self._check_token(request)
         except HTTPException as refused:
             response = JSONResponse({"error": refused.detail}, refused.status_code)
+            if refused.status_code == 401 and request.scope["path"] == "/":  # somebody opened it in a browser
+                page = files("acex.studio") / "static" / "token.html"
+                response = HTMLResponse(page.read_text(encoding="utf-8"), 401)
         await (response or self._app)(scope, receive, send_with_headers)
 
     def _check_source(self, request: Request) -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import acex
 from acex.engine.explanation import is_reference_row, labels_as_text, single
+from acex.engine.session import value_of
+from acex.ledger import Answer
+from acex.plan.step import Note, Step, in_order
 from acex.plan.target import Measured
 from acex.show.sentences import Templates, one_sentence
-from acex.values import answer_text, is_missing
+from acex.values import answer_text, is_missing, plain
 
 YES_NO = {"True": "yes", "False": "no"}
 TYPICAL = 0.8  # affinity from which a row counts as typical
@@ -57,7 +63,6 @@ def explanation_json(e: acex.Explanation) -> dict[str, Any]:
         "stopped_by": e.stopped_by,
         "before": None if e.label_before is None else answer_text(e.label_before),
         "sentence": one_sentence(e, templates(e.plan.space)),
-        "advice": "" if e.outcome == "found" else e.error or e.advice,
         "remarks": [remark.to_dict() for remark in e.remarks],
         "answers": [_answer_json(single(e, i)) for i in range(len(e.costs))],
     }
@@ -75,16 +80,8 @@ def _answer_json(e: acex.Explanation) -> dict[str, Any]:
         texts, width = feature.texts(before, after), float(feature.high - feature.low)
         has_places = feature.way(steps[j], before, after) != "other" and width
         places = [float(np.clip((p[j] - feature.low) / width, 0, 1)) for p in (x, y)] if has_places else None
-        changes.append(
-            {
-                "feature": name,
-                "before": texts[0],
-                "after": texts[1],
-                "unit": feature.unit,
-                "needed": needed,
-                "places": places,
-            }
-        )
+        change = {"feature": name, "before": texts[0], "after": texts[1], "unit": feature.unit}
+        changes.append(change | {"needed": needed, "places": places})
     size = float(np.abs(steps).sum())
     return {
         "position": e.ending.counterfactuals[0],
@@ -95,7 +92,6 @@ def _answer_json(e: acex.Explanation) -> dict[str, Any]:
         "cost": e.costs[0],
         "size": "small" if size < 0.75 else "moderate" if size < 2 else "large",
         "typical": _typical(e),
-        "affinity": None if is_reference_row(e) or not e.affinities else e.affinities[0],
         "robustness": e.robustness[0] if e.robustness else None,
         "row": {f.name: f.text(v) for f, v in zip(space.features, e.counterfactual.tolist(), strict=True)},
     }
@@ -108,3 +104,18 @@ def _typical(e: acex.Explanation) -> str:
     if not e.affinities:
         return "not checked"
     return "like many known rows" if e.affinities[0] >= TYPICAL else "rather unusual"
+
+
+def tried(session: acex.Session, rows: pd.DataFrame, answers: Sequence[Answer]) -> acex.Explanation:
+    """A row and a changed version of it that somebody tried, as an explanation; both have an answer."""
+    plan, (space, X) = session.plan, session.plan.space.reaching(rows)
+    problem = session.problem
+    likeness = np.ones(len(X)) if problem.density is None else problem.density.affinity(X)
+    costs = problem.cost(X)
+    steps = []
+    for i, (row, answer) in enumerate(zip(rows.itertuples(index=False), answers, strict=True)):
+        values, value = dict(zip(space.names, map(plain, row), strict=True)), value_of(answer, plan.target)
+        note = Note(i, float(costs[i]), counts=True, affinity=float(likeness[i]))
+        purpose = "what if" if i else "factual"
+        steps.append(Step(i, values, purpose, value, False, np.inf, 0, None, 0, note, answer.scores))
+    return acex.Explanation.of(replace(plan, space=space), in_order(steps, plan.target))

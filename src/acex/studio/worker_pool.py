@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -38,10 +38,18 @@ LOST = "The process that searched has ended unexpectedly. Nothing is lost: go on
 
 
 def search_row(
-    explainer: acex.Explainer, is_stopped: IsStopped, row: pd.DataFrame, arguments: Mapping[str, Any]
+    explainer: acex.Explainer,
+    is_stopped: IsStopped,
+    row: pd.DataFrame,
+    arguments: Mapping[str, Any],
+    names: Sequence[str] = (),
+    extended_to: int | None = None,
 ) -> Messages:
     """The search for one row, from where the ledger has it; `arguments` are those of `Explainer.search`."""
     session = explainer.search(row, **arguments)
+    if extended_to is not None:
+        session.extend(extended_to)
+    session.begin(names)
     best = float("inf")
     for step in session:
         yield "step", step_json(step, session.plan)
@@ -73,7 +81,7 @@ def _messages(job: Callable[..., Messages], *arguments: Any) -> Messages:
     try:
         yield from job(*arguments)
     except Exception as error:
-        yield "failed", f"{type(error).__name__}: {error}"
+        yield "failed", str(error) or type(error).__name__
 
 
 # -- processes ---------------------------------------------------------------------------------------------------

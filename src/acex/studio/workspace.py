@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import contains, eq, ge, gt, le, lt
 from threading import Lock
 from typing import Any
 
@@ -12,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 import acex
-from acex.ledger import canonical
+from acex.ledger import Answer, canonical
 from acex.plan.target import Measured, Target
 from acex.space.feature import Feature
 from acex.studio.serializers import titles
@@ -21,6 +24,7 @@ from acex.values import Label, answer_text, is_missing, plain
 BINS = 28  # bars of a distribution
 PLACES = 200  # of a slider, not counting the first
 PAGE_SIZE = 25  # rows
+CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, ":": contains}
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,7 @@ class Workspace:
         table: the rows to pick from with all their columns; `rows`: the same as the model receives them.
         setup: Python code that defines the same `explainer`, and `rows` in the order of the page.
         outcomes: the outcome of each row on file, as a label or its name; None if there are none.
+        names: what each row is called; by default its position.
         options: options by name (see `request_parsing`) that hold unless a page changes them.
         price: price of a row; by default the ledger's.
     """
@@ -43,6 +48,7 @@ class Workspace:
     rows: pd.DataFrame
     setup: str
     outcomes: Sequence[Label] | None = None
+    names: Sequence[str] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     price: float | None = None
     title: str = ""
@@ -151,9 +157,30 @@ class Workspace:
         columns = [(str(name), self.table.iloc[:, j].tolist()) for j, name in enumerate(self.table.columns)]
         return [(name, ["" if is_missing(v) else write.get(name, str)(v) for v in cells]) for name, cells in columns]
 
+    def name(self, position: int | None) -> str:
+        """What a row is called; "" for one that was typed in."""
+        return "" if position is None else self.names[position] if self.names is not None else str(position)
+
     @cached_property
-    def _lowered(self) -> list[tuple[str, list[str]]]:
-        return [(name.lower(), [text.lower() for text in cells]) for name, cells in self.texts]
+    def _lowered(self) -> dict[str, list[str]]:
+        """Every cell in lower case as pages show it, by the name of its column and by what the column is called."""
+        words = {"true": "yes", "false": "no", "": "missing"}
+        called = titles(self.space)
+        columns = {name: [words.get(text.lower(), text.lower()) for text in cells] for name, cells in self.texts}
+        by_name = {name.lower(): cells for name, cells in columns.items()}
+        return by_name | {called[name].lower(): cells for name, cells in columns.items() if name in called}
+
+    @cached_property
+    def _whole_rows(self) -> list[str]:
+        """All cells of each row as one text."""
+        cells = [[self.name(i).lower() for i in range(len(self.rows))], *self._lowered.values()]
+        return ["\n".join(row) for row in zip(*cells, strict=True)]
+
+    @cached_property
+    def _condition(self) -> re.Pattern[str]:
+        """A condition on a column in a search text."""
+        names = "|".join(re.escape(name) for name in sorted(self._lowered, key=len, reverse=True))
+        return re.compile(rf'(?<!\S)({names})\s*(<=|>=|[<>=:])\s*("[^"]*"|\S+)')
 
     def frame(self, row: Mapping[str, Any]) -> pd.DataFrame:
         """A row by feature as a frame, with the columns and dtypes of the data."""
@@ -168,7 +195,7 @@ class Workspace:
         return self._keys_of(self.rows)
 
     @cached_property
-    def _positions(self) -> dict[str, int]:
+    def positions(self) -> dict[str, int]:
         """The position of each row by its key; the first of several equal ones."""
         return {key: i for i, key in reversed(list(enumerate(self._keys))) if key is not None}
 
@@ -178,7 +205,7 @@ class Workspace:
             [key] = self._keys_of(self.frame(row))
         except ValueError:  # of other columns
             return None
-        return None if key is None else self._positions.get(key)
+        return None if key is None else self.positions.get(key)
 
     def _keys_of(self, rows: pd.DataFrame) -> list[str | None]:
         try:
@@ -187,6 +214,12 @@ class Workspace:
         except ValueError:
             half = len(rows) // 2
             return [*self._keys_of(rows.iloc[:half]), *self._keys_of(rows.iloc[half:])] if half else [None]
+
+    def known(self, rows: pd.DataFrame) -> list[Answer | None]:
+        """The model's answer to each of these rows; None if the ledger has none."""
+        keys = canonical(rows)
+        answers = self.ledger.known(self.explainer.model_id, keys)
+        return [answers.get(key) for key in keys]
 
     def answers(self) -> dict[str, Label]:
         """The model's labels so far, by row key."""
@@ -208,22 +241,23 @@ class Workspace:
         """A page of the rows that match."""
         found = self.matching(text, decision)
         shown = found[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
-        lines = [{"position": i, "cells": [c[i] for _, c in self.texts], "decision": known} for i, known in shown]
+        cells, called = [cells for _, cells in self.texts], self.name
+        lines = [{"position": i, "name": called(i), "cells": [c[i] for c in cells], "decision": d} for i, d in shown]
         columns = [name for name, _ in self.texts]
         return {"columns": columns, "lines": lines, "total": len(found), "page": page, "size": PAGE_SIZE}
 
     def matching(self, text: str, decision: str) -> list[tuple[int, dict[str, Any]]]:
         """Rows that contain every word of a text and have this decision, with their decisions.
 
-        `column:word` looks in one column only.
+        `column:word` looks in one column only, `column > 3000` compares; a column may be named as pages show it.
         """
-
-        def contains(i: int, word: str) -> bool:
-            name, _, value = word.partition(":")
-            return any(word in cells[i] or (column == name and value in cells[i]) for column, cells in self._lowered)
-
-        answers, words = self.answers(), text.lower().split()
-        found = [i for i in range(len(self.rows)) if all(contains(i, word) for word in words)]
+        found, lowered = list(range(len(self.rows))), text.lower()
+        for name, sign, value in self._condition.findall(lowered):
+            cells, value = self._lowered[name], value.strip('"')
+            found = [i for i in found if _holds(cells[i], sign, value)]
+        for word in self._condition.sub(" ", lowered).split():
+            found = [i for i in found if word in self._whole_rows[i]]
+        answers = self.answers()
         decisions = [(i, self.decision(i, answers)) for i in found]
         return [(i, known) for i, known in decisions if not decision or known["label"] == decision]
 
@@ -240,7 +274,17 @@ class Workspace:
         others = [(name, cells[position]) for name, cells in self.texts if name not in names]
         return {
             "position": position,
+            "name": self.name(position),
             "values": {n: "" if is_missing(v) else self.space.feature(n).text(v) for n, v in values.items()},
             "others": others,
             "decision": self.decision(position, self.answers()),
         }
+
+
+def _holds(cell: str, sign: str, value: str) -> bool:
+    """Is a condition of a search text true? Numbers are compared as numbers, other values as texts."""
+    sides: tuple[Any, Any] = cell, value
+    if sign != ":":
+        with suppress(ValueError):
+            sides = float(cell), float(value)
+    return bool(CONDITIONS[sign](*sides)) and (sign in "=:" or cell != "missing")

@@ -1,6 +1,6 @@
 // Which page an address shows, and the header above all of them.
 
-import { get, h, money, nameFeatures, number, problem, put } from "./dom.js";
+import { debounced, get, h, lastPlace, money, nameFeatures, nameLabels, number, pathNow, problem, put } from "./dom.js";
 import { rowsPage } from "./rows.js";
 import { ownPage, rowPage } from "./row.js";
 import { searchPage } from "./search.js";
@@ -12,7 +12,7 @@ const PAGES = [
   [/^#?\/?$/, "rows", rowsPage],
   [/^#\/row\/(\d+)$/, "rows", rowPage],
   [/^#\/own$/, "rows", ownPage],
-  [/^#\/own\/plan$/, "rows", workspace => rowPage(workspace, null)],
+  [/^#\/own\/plan$/, "rows", (workspace, params) => rowPage(workspace, params, null)],
   [/^#\/search\/([0-9a-f]+)$/, "rows", searchPage],
   [/^#\/many$/, "many", manyPage],
   [/^#\/saved$/, "saved", savedPage],
@@ -20,6 +20,7 @@ const PAGES = [
 let leave = () => {};
 let workspace = null;
 let turn = 0;
+let drawn = null; // the address of the page that is shown
 
 export function showBudget(remaining) {
   if (remaining !== undefined) workspace.remaining = remaining;
@@ -34,21 +35,25 @@ async function show() {
   if (hash && !hash.startsWith("#/")) return;
   leave();
   leave = () => {};
-  const [pattern, name, page] = PAGES.find(([p]) => p.test(hash)) || PAGES[0];
+  drawn = null;
+  const [path, query] = hash.split(/\?(.*)/s);
+  const [pattern, name, page] = PAGES.find(([p]) => p.test(path)) || PAGES[0];
   for (const link of document.querySelectorAll("nav a")) {
+    link.href = lastPlace(link.dataset.place);
     if (link.dataset.page === name) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   try {
-    if (workspace === null) { workspace = await get("/api/workspace"); workspace.refresh = refresh; nameFeatures(workspace.features); }
+    if (workspace === null) { workspace = await get("/api/workspace"); workspace.refresh = refresh; nameFeatures(workspace.features); nameLabels(workspace.labels, workspace.options.target); }
     showBudget();
-    const given = pattern.exec(hash)?.slice(1) || [];
-    const made = await page(workspace, ...given);
+    const given = pattern.exec(path)?.slice(1) || [];
+    const made = await page(workspace, new URLSearchParams(query), ...given);
     if (mine !== turn) { made.leave?.(); return; }
     put(main, made.view);
     document.title = `${made.title} · acex studio`;
     leave = made.leave || (() => {});
-    window.scrollTo(0, 0);
+    window.scrollTo(0, history.state?.scroll ?? 0);
+    drawn = pathNow();
     if (hash) main.focus({ preventScroll: true });
   } catch (error) {
     if (mine !== turn) return;
@@ -64,5 +69,7 @@ async function refresh() {
 }
 
 document.getElementById("skip").addEventListener("click", event => { event.preventDefault(); main.focus(); });
+history.scrollRestoration = "manual"; // pages are drawn later than the browser would scroll
+window.addEventListener("scroll", debounced(100, () => { if (pathNow() === drawn) history.replaceState({ ...history.state, scroll: window.scrollY }, ""); }));
 window.addEventListener("hashchange", show);
 show();

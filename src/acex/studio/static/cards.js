@@ -5,8 +5,24 @@ import { h, newId, put, s, titled, word } from "./dom.js";
 const STEPS = 200; // places on a slider, at most
 const HARD = [[0.5, "easy"], [1, "normal"], [3, "hard"]];
 
+export const MANY = 8; // from here on there is a search
+
+// A search above a long list: `show` is called with the words that texts have to contain.
+export const finder = (words, show) => h("input", { type: "search", class: "search", placeholder: words, "aria-label": words, autocomplete: "off", oninput: event => show(event.target.value.toLowerCase().split(/\s+/)) });
+
 export function featureCards(workspace, values, options, changed) {
-  return h("ul", { class: "cards" }, workspace.features.map(feature => card(feature, values[feature.name], options, changed)));
+  const cards = workspace.features.map(feature => [feature, card(feature, values[feature.name], options, changed)]);
+  const free = workspace.features.filter(f => !f.frozen && !f.constant).map(f => f.name);
+  const lock = locked => {
+    options.freeze = locked ? [...new Set([...options.freeze, ...free])] : options.freeze.filter(name => !free.includes(name));
+    for (const [, { refresh }] of cards) refresh();
+    changed();
+  };
+  const find = words => { for (const [feature, { item }] of cards) item.hidden = !words.every(w => `${feature.title} ${feature.name}`.toLowerCase().includes(w)); };
+  const button = (words, locked) => h("button", { type: "button", class: "link", onclick: () => lock(locked) }, words);
+  return h("div", {},
+    h("div", { class: "card-tools" }, cards.length > MANY ? finder("Find a feature", find) : null, button("Lock all", true), button("Lock none", false)),
+    h("ul", { class: "cards" }, cards.map(([, { item }]) => item)));
 }
 
 function card(feature, now, options, changed) {
@@ -94,10 +110,10 @@ function card(feature, now, options, changed) {
 
   const item = h("li", { class: "card" }, h("div", { class: "card-row" },
     h("div", { class: "card-head" },
-      h("h3", { id: title }, called), h("span", { class: "now" }, word(now), feature.unit ? h("small", {}, ` ${feature.unit}`) : null)),
+      h("h3", { id: title, title: called }, called), h("span", { class: "now" }, word(now), feature.unit ? h("small", {}, ` ${feature.unit}`) : null)),
     h("div", { class: "card-line" }, state, h("span", { class: "card-buttons" }, open, lock))), inside);
   refresh();
-  return item;
+  return { item, refresh };
 }
 
 function icon(locked) {
@@ -186,22 +202,23 @@ function choices(feature, now, options, changed) {
   const { name, categories } = feature;
   const top = Math.max(...feature.bars, 1), all = feature.bars.reduce((a, b) => a + b, 0) || 1;
   const allowed = () => options.values[name] || categories;
-  function toggle(category, on) {
-    const next = categories.filter(c => (c === category ? on : allowed().includes(c)));
-    if (next.length === categories.length) delete options.values[name];
-    else if (next.length) options.values[name] = next;
+  const allow = next => {
+    if (next.length === categories.length) delete options.values[name]; else options.values[name] = next;
+    for (const [category, box] of boxes) box.checked = allowed().includes(category);
     changed();
-    return next.length > 0;
-  }
-  return h("fieldset", { class: "choices" }, h("legend", {}, "It may become"), categories.map((category, i) => {
-    const box = h("input", {
-      type: "checkbox", checked: allowed().includes(category),
-      onchange: () => { if (!toggle(category, box.checked)) box.checked = true; },
-    });
-    return h("label", {}, box, h("span", { class: "grow" }, word(category), category === now ? h("small", {}, " (now)") : null),
-      h("span", { class: "share", "aria-hidden": "true" }, h("i", { style: { width: `${(100 * feature.bars[i]) / top}%` } })),
-      h("small", { class: "soft figure" }, `${Math.round((100 * feature.bars[i]) / all)} %`));
-  }));
+  };
+  const boxes = categories.map(category => [category, h("input", {
+    type: "checkbox", checked: allowed().includes(category),
+    onchange: event => allow(categories.filter(c => (c === category ? event.target.checked : allowed().includes(c)))),
+  })]);
+  const lines = categories.map((category, i) => h("label", {}, boxes[i][1], h("span", { class: "grow" }, word(category), category === now ? h("small", {}, " (now)") : null),
+    h("span", { class: "share", "aria-hidden": "true" }, h("i", { style: { width: `${(100 * feature.bars[i]) / top}%` } })),
+    h("small", { class: "soft figure" }, `${Math.round((100 * feature.bars[i]) / all)} %`)));
+  const find = words => lines.forEach((line, i) => { line.hidden = !words.every(w => word(categories[i]).toLowerCase().includes(w)); });
+  const button = (words, next) => h("button", { type: "button", class: "link", "aria-label": `${words} of ${feature.title}`, onclick: () => allow(next) }, words);
+  return h("fieldset", {}, h("legend", {}, "It may become"),
+    h("div", { class: "card-tools" }, categories.length > MANY ? finder(`Find a value of ${feature.title}`, find) : null, button("All", categories), button("None", [])),
+    h("div", { class: "choices" }, lines));
 }
 
 // A field for a value of a feature, for rows that are typed in.

@@ -31,7 +31,7 @@ export function drawChart(svg, steps, budget) {
       s("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end" }, String(Number(tick.toPrecision(3)))))),
     ...marks.map(n => s("text", { x: x(n), y: HEIGHT - 20, "text-anchor": "middle" }, n)),
     s("text", { x: WIDTH - RIGHT, y: HEIGHT - 3, "text-anchor": "end" }, "question number"),
-    s("text", { x: 0, y: 11 }, "size of the change"),
+    s("text", { x: 0, y: 11 }, "size of the change, in standard deviations"),
     ...(line ? [s("path", { class: "best", d: line })] : []),
     ...asked.map(step => step.counts
       ? s("circle", { class: "hit", cx: x(step.position), cy: y(step.cost), r: 4.5 }, s("title", {}, title(step)))

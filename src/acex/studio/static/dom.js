@@ -79,6 +79,96 @@ export const titled = name => titles.get(name) ?? name;
 const WORDS = { True: "yes", False: "no", true: "yes", false: "no", "": "missing" };
 export const word = value => WORDS[String(value)] ?? String(value);
 
+// Decisions differ in colour and in shape; what the studio looks for comes first.
+let labels = [];
+export const nameLabels = (all, target) => {
+  const goal = [target?.label ?? target ?? []].flat().map(String);
+  labels = all.map(String).sort((a, b) => Number(goal.includes(b)) - Number(goal.includes(a)));
+};
+export const badge = (label, source) => label === null
+  ? h("span", { class: "badge none" }, "not asked yet")
+  : h("span", { class: `badge ${source === "file" ? "file" : ""} d${labels.includes(String(label)) ? labels.indexOf(String(label)) % 5 : "x"}` }, String(label), source === "file" ? h("small", {}, " on file") : null);
+
+// Sizes of changes: three digits, and more where different ones would read the same.
+export const UNIT = "sd";
+export function sizeTexts(costs) {
+  let texts = [];
+  for (let digits = 3; digits < 9; digits++) {
+    texts = costs.map(cost => cost === null || cost === undefined ? "" : String(Number(cost.toPrecision(digits))));
+    if (new Set(texts).size === new Set(costs).size) break;
+  }
+  return texts.map(text => text && `${text} ${UNIT}`);
+}
+
+// The address carries the state of a page, so that Back, Reload and a link show it again.
+const PLACES = "acex-studio-places";
+const places = () => { try { return JSON.parse(sessionStorage.getItem(PLACES)) || {}; } catch { return {}; } };
+export const pathNow = () => location.hash.split("?")[0] || "#/";
+export const address = (path, state) => {
+  const query = new URLSearchParams(Object.entries(state).filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false)).toString();
+  return query ? `${path}?${query}` : path;
+};
+export function remember(path, state) {
+  if (pathNow() !== path) return; // the page was left meanwhile
+  const now = address(path, state);
+  history.replaceState(history.state, "", now);
+  sessionStorage.setItem(PLACES, JSON.stringify({ ...places(), [path]: now }));
+}
+export const lastPlace = path => places()[path] ?? path;
+export const parsed = (text, otherwise) => { try { return JSON.parse(text) ?? otherwise; } catch { return otherwise; } };
+
+// Options as an address holds them: those that differ from the studio's own.
+export function optionsText(workspace, options) {
+  const changed = Object.entries(options).filter(([name, value]) => JSON.stringify(value ?? null) !== JSON.stringify(workspace.options[name] ?? null));
+  return changed.length ? JSON.stringify(Object.fromEntries(changed)) : "";
+}
+export function readOptions(workspace, text) {
+  const given = parsed(text, {});
+  const like = (name, value) => { const own = workspace.options[name]; return name === "target" || value === null || typeof own !== "object" || (typeof value === "object" && Array.isArray(own) === Array.isArray(value)); };
+  const known = new Set([...Object.keys(workspace.options), ...workspace.declared.map(d => d.name)]);
+  return { ...structuredClone(workspace.options), ...Object.fromEntries(Object.entries(given).filter(([name, value]) => known.has(name) && like(name, value))) };
+}
+
+// A field for a whole number. `read` gives the number, null for an empty optional one, and undefined if it is not valid.
+export function countField(words, { value = "", min = 1, max, optional = false, placeholder, changed }) {
+  const id = newId(), hint = newId();
+  const expected = `Enter a whole number ${max ? `from ${number(min)} to ${number(max)}` : `of at least ${number(min)}`}${optional ? ", or nothing" : ""}.`;
+  const message = h("small", { id: hint, class: "invalid", hidden: true }, expected);
+  const control = h("input", {
+    id, type: "number", min, max, step: 1, value, placeholder, "aria-describedby": hint, required: !optional,
+    oninput: () => { show(); changed(); },
+  });
+  const read = () => {
+    if (control.value === "" && !control.validity.badInput) return optional ? null : undefined;
+    const n = Number(control.value);
+    return Number.isInteger(n) && n >= min && (!max || n <= max) && control.value !== "" ? n : undefined;
+  };
+  const show = () => { const bad = read() === undefined; message.hidden = !bad; control.setAttribute("aria-invalid", String(bad)); };
+  return { node: h("div", { class: "field" }, h("label", { for: id }, words), control, message), read };
+}
+
+// Copies text, and shows that it did.
+async function copied(text) {
+  try { await navigator.clipboard.writeText(text); return true; } catch { /* without HTTPS there is only the older way */ }
+  const area = h("textarea", { class: "unseen", value: text });
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}
+export function copyButton(text, label) {
+  const button = h("button", {
+    type: "button", class: "link", "aria-label": label, onclick: async () => {
+      button.textContent = (await copied(text())) ? "Copied" : "Select the text to copy it";
+      announce(button.textContent);
+      button.focus();
+      setTimeout(() => { button.textContent = "Copy"; }, 5000);
+    },
+  }, "Copy");
+  return button;
+}
+
 // What a person has marked, in this browser only.
 const KEY = "acex-studio-bookmarks";
 export const bookmarks = {

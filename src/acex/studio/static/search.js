@@ -1,7 +1,7 @@
 // One search: watch it, compare its answers, try other rows, take the results away.
 
-import { announce, count, get, h, money, newId, number, post, problem, put, redraw, remarkLines, short, titled, word } from "./dom.js";
-import { answerCard } from "./answers.js";
+import { address, announce, copyButton, count, get, h, lastPlace, money, newId, number, optionsText, parsed, post, problem, put, redraw, remarkLines, remember, short, titled, UNIT, word } from "./dom.js";
+import { answerCards, noteOf } from "./answers.js";
 import { drawChart, newChart } from "./chart.js";
 import { whatIf } from "./whatif.js";
 
@@ -17,38 +17,45 @@ const ENDS = {
   exhausted: "There is nothing left to ask.",
   time: "The time limit was reached. More time may find a smaller change.",
 };
+// Why nothing was found.
+const REASONS = {
+  budget_spent: "All questions were used, and none of the rows asked was decided as wanted.",
+  time_spent: "The time was over before a row was decided as wanted.",
+  unlikely: "Within these rules, a row that is decided as wanted has become very unlikely.",
+  exhausted: "Every row that these rules allow was asked.",
+};
+// What relaxes a rule, by the option that it comes from.
+const RELAX = {
+  freeze: title => `Unlock ${title}`, ranges: title => `Remove the limits of ${title}`, values: title => `Allow every ${title}`,
+  directions: title => `Let ${title} go both ways`, weights: title => `Make ${title} as easy to change as others`,
+};
 
-export async function searchPage(workspace, id) {
+export async function searchPage(workspace, params, id) {
   let search = await get(`/api/searches/${id}`);
   let steps = search.steps;
-  let others = [];
+  let others = [], tried = parsed(params.get("tried"), []);
   let stream = null, retry = 0, gone = false, wasLive = false;
 
+  const path = `#/search/${id}`;
   const heading = h("h1", { class: "answer-line" });
   const about = h("span", { class: "soft" });
   const state = h("p", { class: "state-line" });
   const numbers = h("p", { class: "numbers" });
   const trouble = h("div", {});
+  const obstacles = h("div", {});
   const chart = newChart();
   const lines = h("tbody", {});
   const answers = h("ul", { class: "answers" });
-  const button = (words, act, kind = "") => h("button", { type: "button", class: `button ${kind}`, onclick: act }, words);
-  const stop = button("Stop", () => act(post(`/api/searches/${id}/stop`)));
-  const go = button("Go on", () => act(post(`/api/searches/${id}/resume`, { budget: search.budget })));
-  const more = button("Ten more questions", () => {
-    const budget = Math.max(search.budget, search.paid) + MORE;
-    // A search that has settled continues only with effort "spend": another search, for which known answers are free.
-    const isSettled = search.state === "ended" && search.explanation?.stopped_by === "settled";
-    act(isSettled ? post("/api/searches", { row: rowRequest(), options: { ...search.options, budget: MORE, effort: "spend" } }) : post(`/api/searches/${id}/resume`, { budget }));
-  });
+  const button = (act, kind = "") => h("button", { type: "button", class: `button ${kind}`, onclick: act });
+  const stop = button(() => act(post(`/api/searches/${id}/stop`)));
+  const go = button(() => act(resume()));
+  const more = button(() => act(post(`/api/searches/${id}/resume`, { budget: search.paid + MORE })));
   const after = h("div", {});
+  const resume = () => post(`/api/searches/${id}/resume`, search.extended ? { budget: search.budget } : {});
 
   async function act(promise) {
     try {
-      const now = await promise;
-      if (now.id !== id) { location.hash = `#/search/${now.id}`; return; }
-      put(trouble);
-      update(now);
+      update(await promise);
       follow();
     } catch (error) { put(trouble, problem(error.message)); }
   }
@@ -64,55 +71,82 @@ export async function searchPage(workspace, id) {
     if (search.state !== was && !LIVE.includes(search.state)) { announce(`${STATES[search.state]}. ${search.explanation?.sentence || ""}`); compare(); workspace.refresh(); tryForm.look(); }
   }
 
+  // So many questions, and what they cost.
+  const priced = n => `${count(n, "question")}${workspace.price === null ? "" : `, ${money(n * workspace.price)}`}`;
+
   function show() {
     const live = LIVE.includes(search.state);
     const found = search.explanation;
     const best = found?.answers.length > 0;
     const before = found?.before ?? (steps.length ? steps[0].label : null);
-    put(about, ` — ${[before, `wanted: ${search.wanted.join(" or ")}`, noteOf(search)].filter(Boolean).join(", ")}`);
+    put(about, ` — ${[before, `wanted: ${search.wanted.join(" or ")}`, noteOf(workspace, search.options)].filter(Boolean).join(", ")}`);
     put(heading, best ? found.sentence : live || !found ? "Looking for a change that alters the decision …" : found.sentence);
     put(state, h("span", { class: `dot ${search.state}`, "aria-hidden": "true" }), STATES[search.state],
-      search.state === "ended" && found ? h("span", { class: "soft" }, ` ${found.outcome === "already_target" ? "" : ENDS[found.stopped_by]}`) : null,
+      search.state === "ended" && found ? h("span", { class: "soft" }, ` ${best ? ENDS[found.stopped_by] : ""}`) : null,
       search.state === "interrupted" ? h("span", { class: "soft" }, " Nothing is lost: “Go on” continues from here.") : null);
     const free = Math.max(steps.length - search.paid, 0);
-    put(numbers, h("b", {}, `${number(search.paid)} of ${number(search.budget)}`), " questions paid for", workspace.price === null ? "" : ` (${money(search.paid * workspace.price)})`,
+    put(numbers, h("b", {}, `${number(search.paid)} of ${number(Math.max(search.budget, search.paid))}`), " questions paid for", workspace.price === null ? "" : ` (${money(search.paid * workspace.price)})`,
       free ? `, ${number(free)} known and free` : "", ".");
-    stop.disabled = !live || search.state === "stopping";
-    go.disabled = live || search.state === "ended";
-    more.disabled = live || (search.state === "ended" && found?.stopped_by === "exhausted") || found?.outcome === "already_target";
+    // Only what can be done now has a button.
+    const left = workspace.remaining ?? Infinity;
+    const toGo = Math.min(Math.max(search.budget - search.paid, 0), left);
+    const isOver = search.state === "ended" && (found?.stopped_by === "exhausted" || (search.extended && search.paid < search.budget));
+    put(stop, "Stop");
+    put(go, `Go on: at most ${priced(toGo)}`);
+    put(more, left < MORE ? `At most ${priced(left)} more` : `Ten more questions${workspace.price === null ? "" : `, ${money(MORE * workspace.price)} at most`}`);
+    stop.hidden = !live;
+    stop.disabled = search.state === "stopping";
+    go.hidden = live || search.state === "ended";
+    more.hidden = live || isOver || found?.outcome === "already_target" || left < 1;
     put(trouble, search.error ? problem(search.error) : null,
-      !live && found && !best && found.advice ? h("p", { class: "warning" }, found.advice) : null,
-      remarkLines((found?.remarks || []).filter(remark => remark.code !== "unfinished"))); // the line above says so
-    drawChart(chart, steps, search.budget);
+      !live && left < 1 ? h("p", { class: "soft" }, "No questions are left in the budget of the model.") : null,
+      remarkLines((found?.remarks || []).filter(remark => !["unfinished", "excluded_hits"].includes(remark.code)))); // said elsewhere
+    redraw(obstacles, [live, found?.outcome, steps.length, others.map(other => other.breaks)], () => put(obstacles, live || best || !found ? null : inTheWay(found.outcome)));
+    if (!live) reveal();
+    drawChart(chart, steps, Math.max(search.budget, search.paid));
     showLines();
     showAnswers();
   }
 
+  // Why nothing was found, and what a person can do about it.
+  function inTheWay(outcome) {
+    if (outcome === "already_target") return null;
+    const unlike = steps.filter(step => step.hit && !step.counts).length;
+    // First what known answers would need.
+    const promising = rule => others.some(other => other.breaks.includes(rule.text));
+    const rules = search.rules.filter(rule => rule.option && rule.option !== "weights").sort((a, b) => Number(promising(b)) - Number(promising(a)));
+    const relax = some => h("ul", { class: "relax" }, some.map(rule => h("li", {}, h("span", {}, rule.text, promising(rule) ? h("small", {}, " A known change needs this.") : null),
+      h("a", { href: editAddress(relaxed(rule)) }, (RELAX[rule.option] ?? (() => "Remove this rule"))(titled(rule.column))))));
+    return h("div", { class: "warning" }, h("h2", {}, "What was in the way"),
+      h("p", {}, unlike ? `${count(unlike, "row")} that ${unlike === 1 ? "was" : "were"} asked ${unlike === 1 ? "has" : "have"} the decision wanted, but ${unlike === 1 ? "looks" : "look"} unlike the known rows and so ${unlike === 1 ? "does" : "do"} not count.` : REASONS[outcome]),
+      rules.length ? relax(rules.slice(0, 4)) : null,
+      rules.length > 4 ? h("details", {}, h("summary", {}, count(rules.length - 4, "more rule")), relax(rules.slice(4))) : null,
+      h("p", {}, rules.length ? "Or " : "You can ", h("a", { href: editAddress(search.options) }, "edit this search"), ": choose another decision, or how many questions may be asked."));
+  }
+
+  // The options without a rule.
+  function relaxed({ option, column }) {
+    const options = structuredClone(search.options);
+    if (option === "freeze") options.freeze = options.freeze.filter(name => name !== column);
+    else if (column) delete options[option][column];
+    else options[option] = null;
+    return options;
+  }
+  const editAddress = options => address(search.position === null ? "#/own/plan" : `#/row/${search.position}`, { v: search.position === null ? JSON.stringify(search.row) : "", o: optionsText(workspace, options) });
+
   function showLines() {
     put(lines, steps.map(step => h("tr", {}, h("th", { scope: "row" }, step.position === 0 ? "the row" : step.position),
       h("td", {}, step.changes.map(([name, , to]) => `${titled(name)} ${word(to)}`).join(", ") || "as it is"),
-      h("td", {}, String(step.label)), h("td", {}, step.position === 0 ? "" : step.hit ? "yes" : "no"),
+      h("td", {}, String(step.label)), h("td", {}, step.position === 0 ? "" : step.counts ? "yes" : step.hit ? "yes, but unlike known rows" : "no"),
       h("td", { class: "figure" }, short(step.cost)), h("td", {}, step.paid ? "paid" : "free"))));
   }
 
   function showAnswers() {
     const busy = LIVE.includes(search.state);
-    const mine = (search.explanation?.answers || []).map(answer => [{ id, options: search.options, model: workspace.model, note: noteOf(search) }, answer, true]);
-    const rest = others.filter(o => o.id !== id).flatMap(o => o.explanation.answers.slice(0, 2).map(answer => [{ id: o.id, options: o.options, model: workspace.model, note: noteOf(o) }, answer, false]));
-    const seen = new Set(), shown = [];
-    for (const each of [...mine, ...rest]) {
-      const key = JSON.stringify(each[1].row);
-      if (!seen.has(key)) { seen.add(key); shown.push(each); }
-    }
-    redraw(answers, [shown, busy], () => put(answers, shown.map(([entry, answer, current], i) => answerCard(entry, answer, `Answer ${i + 1}`, {
-      current, busy, without, tryOut: answer => tryForm.load(answer.row),
-    }))));
-    section.hidden = !shown.length;
-  }
-
-  function noteOf(entry) {
-    const own = entry.options.freeze.filter(name => !workspace.options.freeze.includes(name));
-    return own.length ? `without ${own.map(titled).join(", ")}` : "";
+    const mine = (search.explanation?.answers || []).map(answer => ({ id, options: search.options, answer, breaks: [], current: true }));
+    const entries = [...mine, ...others.filter(other => other.id !== id)];
+    redraw(answers, [entries, busy], () => put(answers, entries.length ? answerCards(workspace, entries, { busy, without, row: search.name, tryOut: answer => tryForm.load(answer.row) })
+      : h("li", { class: "answer waiting" }, h("p", { class: "soft" }, busy ? "The first answer will be shown here." : "No answer yet."))));
   }
 
   // The same options, but this feature stays: another search, for which known answers are free.
@@ -123,7 +157,10 @@ export async function searchPage(workspace, id) {
   }
 
   async function compare() {
-    try { others = await get(`/api/searches/${id}/answers`); if (!gone) showAnswers(); } catch { /* shown without them */ }
+    try {
+      others = await post("/api/answers", { row: rowRequest(), options: search.options, tried: tried.map(changes => ({ ...search.row, ...changes })) });
+      if (!gone) show();
+    } catch { /* shown without them */ }
   }
 
   // -- following it: the browser reconnects when the studio is back
@@ -142,7 +179,8 @@ export async function searchPage(workspace, id) {
       const now = JSON.parse(event.data);
       if (now.state === "interrupted" && wasLive) {
         // The studio was restarted during the search: continue within the agreed budget.
-        resume();
+        close();
+        resume().then(result => { update(result); follow(); }, error => update({ state: "interrupted", error: error.message }));
         return;
       }
       if (now.n_steps < steps.length) steps = steps.slice(0, now.n_steps);
@@ -155,36 +193,31 @@ export async function searchPage(workspace, id) {
       if (stream && stream.readyState === EventSource.CLOSED) { close(); retry = setTimeout(follow, 1500); }
     };
   }
-  async function resume() {
-    close();
-    try {
-      search = { ...search, ...(await post(`/api/searches/${id}/resume`, { budget: search.budget })) };
-      show();
-      follow();
-    } catch (error) { update({ state: "interrupted", error: error.message }); }
-  }
   function close() { stream?.close(); stream = null; banner.hidden = true; }
 
   const table = newId();
-  const tryForm = whatIf(workspace, search.row, search.wanted);
+  const tryForm = whatIf(workspace, search.row, search.wanted, { start: tried, options: { target: search.options.target }, tried: all => { tried = [...all]; remember(path, { tried: JSON.stringify(tried) }); compare(); } });
   const section = h("section", {}, h("h2", {}, "Answers"),
-    h("p", { class: "soft" }, "Each was confirmed by the model itself. An answer says how the model would decide, not what would happen in the world."), answers);
-  const name = search.position === null ? "A row of your own" : `Row ${search.position}`;
-  const from = search.position === null ? "#/own/plan" : `#/row/${search.position}`;
-  put(after, section, tryForm.node, exportsSection(id));
+    h("p", { class: "soft" }, "Each was confirmed by the model itself. An answer says how the model would decide, not what would happen in the world. ",
+      `Size: distance + ${search.options.beta ?? workspace.declared.find(d => d.name === "beta")?.default ?? 5} × the sum of all changes, in standard deviations of the known rows (${UNIT}).`), answers);
+  const name = search.position === null ? "A row of your own" : `Row ${search.name}`;
+  // What comes below appears once the search has ended, so that nothing moves while it runs.
+  const below = h("div", { hidden: true }, tryForm.node, exportsSection(id, name));
+  function reveal() { below.hidden = false; }
+  put(after, section, below);
   const view = h("div", {},
-    h("p", { class: "crumb" }, h("a", { href: "#/" }, "Rows"), " / ", h("a", { href: from }, name), about),
+    h("p", { class: "crumb" }, h("a", { href: lastPlace("#/") }, "Rows"), " / ", h("a", { href: editAddress(search.options) }, name), about),
     h("div", { class: "watch" },
-      h("div", { class: "verdict" }, heading, state, numbers, h("div", { class: "buttons" }, stop, go, more), trouble,
-        search.rules.length ? h("details", {}, h("summary", {}, `${count(search.rules.length, "rule")} held`), h("ul", { class: "rules" }, search.rules.map(words => h("li", {}, words)))) : null),
+      h("div", { class: "verdict" }, heading, state, numbers, h("div", { class: "buttons" }, stop, go, more, h("a", { class: "button", href: editAddress(search.options) }, "Edit this search")), trouble, obstacles,
+        search.rules.length ? h("details", {}, h("summary", {}, `${count(search.rules.length, "rule")} held`), h("ul", { class: "rules" }, search.rules.map(rule => h("li", {}, rule.text)))) : null),
       h("figure", {}, chart,
-        h("figcaption", {}, [["hit", workspace.answers === "numbers" ? "the answer is as wanted" : "the decision changed"], ["miss", workspace.answers === "numbers" ? "it is not" : "it did not"], ["line", "smallest so far"]].map(([key, words]) => h("span", {}, h("span", { class: `key ${key}` }), words))),
+        h("figcaption", {}, [["hit", workspace.answers === "numbers" ? "the answer is as wanted" : "the decision changed"], ["half", "so, but unlike known rows"], ["miss", workspace.answers === "numbers" ? "it is not" : "it did not"], ["line", "smallest so far"]].map(([key, words]) => h("span", {}, h("span", { class: `key ${key}` }), words))),
         h("details", {}, h("summary", {}, "Every question in a table"),
           h("div", { class: "wide", tabindex: "0", role: "region", "aria-labelledby": table },
             h("table", { class: "lines" }, h("caption", { class: "unseen", id: table }, "Every question"),
-              h("thead", {}, h("tr", {}, ["Question", "What was different", "Answer", "Wanted", "Size", ""].map(t => h("th", { scope: "col" }, t)))), lines))))),
+              h("thead", {}, h("tr", {}, ["Question", "What was different", "Answer", "Wanted", `Size (${UNIT})`, "Price"].map(t => h("th", { scope: "col" }, t)))), lines))))),
     after);
-  const resized = new ResizeObserver(() => drawChart(chart, steps, search.budget));
+  const resized = new ResizeObserver(() => drawChart(chart, steps, Math.max(search.budget, search.paid)));
   resized.observe(chart);
   show();
   if (LIVE.includes(search.state)) wasLive = true;
@@ -194,19 +227,36 @@ export async function searchPage(workspace, id) {
 }
 
 // What a person can take away.
-function exportsSection(id) {
+const NOTICE = "acex-studio-notice";
+const NOTICE_FIELDS = [
+  ["organisation", "Who decided"], ["date", "Date of the decision"], ["reference", "Reference"], ["subject", "About what, such as: your request for a loan"],
+  ["system", "What the system is, as a sentence"], ["role", "What it does and who decides in the end"], ["sources", "Where the data came from"],
+  ["correct", "How to have wrong data corrected"], ["human", "How to ask for a review by a person"], ["keep_until", "Until when the data are kept"], ["contact", "Whom to contact"],
+];
+
+// A letter to the person concerned. What only people know is kept in this browser for the next one.
+function noticeForm(id, name) {
+  const known = { date: new Date().toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" }), ...parsed(localStorage.getItem(NOTICE), {}), reference: name };
+  const inputs = NOTICE_FIELDS.map(([key, words]) => { const field = newId(); return [key, h("input", { id: field, type: "text", required: true, value: known[key] ?? "", autocomplete: "off" }), h("label", { for: field }, words)]; });
+  return h("form", {
+    class: "panel", onsubmit: event => {
+      event.preventDefault();
+      const given = Object.fromEntries(inputs.map(([key, input]) => [key, input.value]));
+      localStorage.setItem(NOTICE, JSON.stringify({ ...given, date: undefined }));
+      window.open(`/api/searches/${id}/exports/notice.html?${new URLSearchParams(given)}`, "_blank", "noopener");
+    },
+  }, h("div", { class: "fields" }, inputs.map(([, input, label]) => h("div", { class: "field" }, label, input))), h("button", { class: "button", type: "submit" }, "Write the notice"));
+}
+
+function exportsSection(id, name) {
   const script = h("div", {});
   const link = (what, words, more) => h("li", {}, h("a", { href: `/api/searches/${id}/exports/${what}`, target: what.endsWith("html") ? "_blank" : null, rel: "noopener" }, words), h("span", { class: "soft" }, ` ${more}`));
-
-  async function copy(code) {
-    try { await navigator.clipboard.writeText(code); announce("Copied"); } catch { announce("This browser does not let the page copy; select the text instead."); }
-  }
 
   async function load() {
     try {
       const code = (await get(`/api/searches/${id}/exports/code`)).python;
       put(script, h("div", { class: "code" }, h("div", { class: "code-head" }, h("h3", {}, "The same in Python"),
-        h("button", { type: "button", class: "link", "aria-label": "Copy the code", onclick: () => copy(code) }, "Copy")), h("pre", { tabindex: "0" }, code)));
+        copyButton(() => code, "Copy the code")), h("pre", { tabindex: "0" }, code)));
     } catch (error) { put(script, problem(error.message)); }
   }
 
@@ -216,5 +266,6 @@ function exportsSection(id) {
       link("answers.csv", "Answers as CSV", "the changed versions of the row"),
       link("steps.csv", "Questions as CSV", "every row that was sent"),
       link("explanation.json", "Everything as JSON", "for programs")),
+    h("details", {}, h("summary", {}, "A notice for the person concerned"), noticeForm(id, name)),
     h("details", { ontoggle: event => { if (event.currentTarget.open) load(); } }, h("summary", {}, "Code that gives the same result"), script));
 }

@@ -24,7 +24,16 @@ export function targetChoice(workspace, options, changed) {
   const isRelative = () => state.kind === "more" || state.kind === "less";
   const wantsNumber = () => ofNumbers || (workspace.scores && state.labels.length === 1 && state.kind !== "");
   const given = () => (state.kind === "between" ? state.numbers : state.numbers.slice(0, 1)).map(n => (n === "" || n === null ? NaN : Number(n)));
-  const isComplete = () => !wantsNumber() || given().every(Number.isFinite);
+  // What is wrong with the number that is wanted; "" if nothing is.
+  function problem() {
+    if (!wantsNumber()) return "";
+    const [a, b] = given();
+    if (!given().every(Number.isFinite)) return "Which number would you like to see? Enter it to see the price.";
+    if (!ofNumbers && !isRelative() && given().some(n => n < 0 || n > 1)) return "A probability is a number from 0 to 1.";
+    if (isRelative() && a <= 0) return "By how many per cent? Enter a number above 0.";
+    return state.kind === "between" && a > b ? "The first number has to be the smaller one." : "";
+  }
+  const isComplete = () => problem() === "";
 
   function keep() {
     if (wantsNumber() && isComplete()) {
@@ -59,7 +68,7 @@ export function targetChoice(workspace, options, changed) {
       "aria-label": what, onchange: () => { state.kind = kind.value; keep(); show(decision); node.querySelector("select").focus(); },
     }, [...(ofNumbers ? [] : [["", "whatever makes it the likeliest"]]), ...KINDS].map(([value, words]) => h("option", { value, selected: value === state.kind }, words)));
     const field = (i, words) => h("input", {
-      type: "number", step: "any", "aria-label": words, value: state.numbers[i] ?? "", oninput: event => { state.numbers[i] = event.target.value; keep(); },
+      type: "number", step: "any", min: ofNumbers ? null : 0, max: ofNumbers || isRelative() ? null : 1, "aria-label": words, value: state.numbers[i] ?? "", oninput: event => { state.numbers[i] = event.target.value; keep(); },
     });
     return h("div", { class: "measure" }, ofNumbers ? null : h("span", {}, "with a probability of"), kind,
       state.kind === "" ? null : field(0, state.kind === "between" ? "The least" : isRelative() ? "Per cent" : "The number"),
@@ -71,5 +80,5 @@ export function targetChoice(workspace, options, changed) {
     put(node, ofNumbers ? null : chips(), ofNumbers || (workspace.scores && state.labels.length === 1) ? measure() : null);
   }
   show(null);
-  return { node, show, isComplete };
+  return { node, show, problem, isComplete };
 }

@@ -1,31 +1,47 @@
-// A what-if row: the price is shown before it is paid.
+// A what-if row: the price is shown before it is paid. What was tried is kept in the address.
 
-import { announce, debounced, h, money, post, problem, put, word } from "./dom.js";
-import { valueField } from "./cards.js";
-import { badge } from "./rows.js";
+import { announce, badge, debounced, h, money, post, problem, put, word } from "./dom.js";
+import { finder, MANY, valueField } from "./cards.js";
 
-export function whatIf(workspace, row, wanted) {
-  const fields = workspace.features.map(f => [f.name, valueField(f, row[f.name], () => look())]);
-  const price = h("p", { class: "cost", "aria-live": "polite" });
+// `start`: what was tried before, each as the values that differ from the row; `tried(all)` is called when there is more.
+export function whatIf(workspace, row, wanted, { start, options, tried }) {
+  const fields = workspace.features.map(f => [f.name, valueField(f, row[f.name], () => { put(price, h("span", { class: "soft" }, "…")); button.disabled = true; look(); })]);
+  const price = h("div", { class: "cost", "aria-live": "polite" });
   const asked = h("ul", { class: "asked" });
   const button = h("button", { class: "button primary", type: "submit" }, "Ask the model");
   const values = () => Object.fromEntries(fields.map(([name, field]) => [name, field.read()]));
-  const differs = now => workspace.features.filter(f => String(now[f.name]) !== String(row[f.name])).map(f => `${f.title} ${word(now[f.name])}`);
+  const isChanged = (now, name) => String(now[name]) !== String(row[name]);
+  const changesOf = now => Object.fromEntries(workspace.features.filter(f => isChanged(now, f.name)).map(f => [f.name, now[f.name]]));
+  const inWords = changes => workspace.features.filter(f => f.name in changes).map(f => `${f.title} ${word(changes[f.name])}`).join(", ") || "the row as it is";
+  const answerOf = answer => [badge(answer.label), answer.number === null ? null : ` probability ${answer.number.toFixed(3)}`];
+  const all = [];
   let mine = 0;
 
   const look = debounced(200, async () => {
     const turn = ++mine;
     const now = values();
-    const changed = differs(now);
-    for (const [name, field] of fields) field.node.classList.toggle("changed", String(now[name]) !== String(row[name]));
+    for (const [name, field] of fields) field.node.classList.toggle("changed", isChanged(now, name));
     try {
-      const answer = await post("/api/ask", { row: { values: now } });
+      const answer = await post("/api/ask", { row: { values: now }, options });
       if (turn !== mine) return;
       button.disabled = answer.known;
-      put(price, answer.known ? [changed.length ? "Known already, and free: " : "As it is: ", badge(answer.label)]
-        : [h("b", {}, `1 question${answer.price === null ? "" : `, ${money(answer.price)}`}`), h("span", { class: "soft" }, " — the model has not been asked about this row yet.")]);
+      put(price, answer.known ? [Object.keys(changesOf(now)).length ? "Known already, and free: " : "As it is: ", answerOf(answer)]
+        : [h("b", {}, `1 question${answer.price === null ? "" : `, ${money(answer.price)}`}`), h("span", { class: "soft" }, " — the model has not been asked about this row yet.")],
+      answer.outside.map(name => { const f = workspace.features.find(g => g.name === name); return h("p", { class: "warning small" }, `${f.title} ${word(now[name])} is outside the known rows (${f.low} to ${f.high}). The model may never have seen such a value.`); }));
     } catch (error) { if (turn === mine) { put(price, problem(error.message)); button.disabled = true; } }
   });
+
+  // What was changed stays in view.
+  function find(words) {
+    const now = values();
+    workspace.features.forEach((f, i) => { fields[i][1].node.hidden = !isChanged(now, f.name) && !words.every(w => f.title.toLowerCase().includes(w)); });
+  }
+
+  // Add what was tried to the list, with an answer that is known.
+  function add(changes, answer) {
+    all.push(changes);
+    asked.prepend(h("li", {}, answerOf(answer), h("span", {}, ` with ${inWords(changes)}`), h("small", { class: "soft" }, answer.paid ? " paid" : " known, free")));
+  }
 
   const form = h("form", {
     class: "panel", onsubmit: async event => {
@@ -33,18 +49,25 @@ export function whatIf(workspace, row, wanted) {
       const now = values();
       button.disabled = true;
       try {
-        const answer = await post("/api/ask", { row: { values: now }, pay: true });
-        const words = differs(now).join(", ") || "the row as it is";
-        asked.prepend(h("li", {}, badge(answer.label), h("span", {}, ` with ${words}`), h("small", { class: "soft" }, answer.paid ? " paid" : " known, free")));
-        announce(`${answer.label}, with ${words}`);
+        const answer = await post("/api/ask", { row: { values: now }, options, pay: true });
+        add(changesOf(now), answer);
+        tried(all);
+        announce(`${answer.label}, with ${inWords(changesOf(now))}`);
         workspace.refresh();
         look();
       } catch (error) { put(price, problem(error.message)); button.disabled = false; }
     },
-  }, h("div", { class: "fields" }, fields.map(([, field]) => field.node)), h("div", { class: "ask-line" }, button, price), asked);
+  }, fields.length > MANY ? h("div", { class: "card-tools" }, finder("Find a feature to change", find)) : null,
+  h("div", { class: "fields" }, fields.map(([, field]) => field.node)), h("div", { class: "ask-line" }, button, price), asked);
   const node = h("section", { id: "whatif" }, h("h2", {}, "What if … ?"),
     h("p", { class: "soft" }, `Change the row as you like, and ask what the ${workspace.answers === "numbers" ? "answer" : "decision"} would be. Wanted: ${wanted.join(" or ")}.`), form);
   look();
+  (async () => {
+    for (const changes of start) {
+      const answer = await post("/api/ask", { row: { values: { ...row, ...changes } }, options }).catch(() => null);
+      if (answer?.known) add(changes, answer);
+    }
+  })();
   return {
     node, look, // more may be known by now
     load(to) { for (const [name, field] of fields) field.set(to[name]); look(); node.scrollIntoView({ block: "start" }); node.querySelector("input,select").focus({ preventScroll: true }); },
