@@ -14,7 +14,8 @@ from benchmarks.suites import (
     ranges,
     scale,
     speed,
+    strangers,
 )
 
-MODULES = (paper, optimum, anytime, pooling, scale, speed, noise, ranges, few, needless, groups, plausible)
+MODULES = (paper, optimum, anytime, pooling, scale, speed, noise, ranges, few, needless, groups, plausible, strangers)
 SUITES: dict[str, Suite] = {suite.name: suite for module in MODULES for suite in module.SUITES}
