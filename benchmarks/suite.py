@@ -30,7 +30,7 @@ CAP = 100_000  # queries, after which a method is stopped
 KEY = ("data", "method", "row", "seed")
 JSON_COLUMNS = (
     *("curve", "asked", "factual", "counterfactual", "made"),
-    *("changed", "unseen", "digits", "broken", "lookups", "ids", "remarks", "warnings"),
+    *("changed", "unseen", "digits", "ids", "broken", "implied", "lookups", "remarks", "warnings"),
 )
 
 Line = dict[str, Any]

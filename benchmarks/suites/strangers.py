@@ -7,13 +7,14 @@ identifiers, dates, gaps and text in other languages. A model is trained on 70% 
 are explained with the defaults: 60 queries, no options except `target` where there are more than two classes.
 What is checked comes from the file alone, not from what acex inferred. Columns of a raw line:
 
-    known            whether a counterfactual within the rules is known: from the answer itself, from up to
-                     100,000 queries beyond the budget, or from single changes
+    known            whether a counterfactual within the rules is known: from the answer itself, or from up to 100,000
+                     queries and single changes beyond the budget, of the table without columns that the model ignores
     cost, best       cost of the answer, and the least cost known
     one_change       whether one change alone is enough
     unseen           new values in columns of numbers with few distinct values
-    broken           relations that hold in every row of the file and in the row, and not in the answer: those of
-                     `Entry`, and what follows from a category (if region is SA, then population is 250000)
+    broken           relations of numbers that hold in every row of the file, and not in the answer
+    implied          what follows from a category in every row of the file (if region is SA, then population is 250000)
+                     and holds in the row, and not in the answer
     lookups          columns that follow from another column of numbers, such as its square, and do not in the answer
     digits           numbers with more digits after the point than any in their column
     ids              identifiers that were changed
@@ -268,7 +269,7 @@ class Stranger:
         rows: to explain.
         predict: from rows to labels.
         share: of each label among the outcomes of the file.
-        relations: expressions of pandas that hold in every row of the file.
+        implied: expressions of pandas for what follows from a category.
     """
 
     entry: Entry
@@ -276,7 +277,7 @@ class Stranger:
     rows: pd.DataFrame
     predict: Callable[[pd.DataFrame], Any]
     share: Mapping[Any, float]
-    relations: tuple[str, ...]
+    implied: tuple[str, ...]
 
 
 def shipped(entry: Entry) -> pd.DataFrame:
@@ -309,8 +310,7 @@ def stranger(name: str) -> Stranger:
     predict = trained(entry, complete, outcomes[complete.index])
     labels = predict(withheld)
     rows = withheld[labels == entry.explained].head(N_ROWS)
-    relations = (*entry.relations, *implied(complete))
-    return Stranger(entry, seen, rows, predict, outcomes.value_counts(normalize=True), relations)
+    return Stranger(entry, seen, rows, predict, outcomes.value_counts(normalize=True).to_dict(), implied(complete))
 
 
 def trained(entry: Entry, rows: pd.DataFrame, outcomes: Any) -> Callable[[pd.DataFrame], Any]:
@@ -329,10 +329,10 @@ def trained(entry: Entry, rows: pd.DataFrame, outcomes: Any) -> Callable[[pd.Dat
 
 
 @cache
-def explainer_of(name: str) -> acex.Explainer:
+def explainer_of(name: str, without: tuple[str, ...] = ()) -> acex.Explainer:
     """An explainer with default settings, for which every row is the first."""
     table = stranger(name)
-    return acex.Explainer(table.predict, table.data, share_answers=False)
+    return acex.Explainer(table.predict, table.data.drop(columns=list(without)), share_answers=False)
 
 
 def refusal(name: str) -> str:
@@ -355,8 +355,10 @@ def measure(job: Job) -> list[Line]:
     if job.row >= len(table.rows):
         return []
     session = explainer_of(job.data).search(table.rows.iloc[job.row], target=entry.target, seed=0)
-    problem = session.problem
     e = session.run()
+    ignored = [name for name in (*entry.ids, *entry.unused) if name in table.data]
+    row = table.rows.iloc[job.row].drop(ignored)
+    problem = explainer_of(job.data, tuple(ignored)).search(row, target=entry.target).problem
     space = problem.region.space
 
     def is_hit(X: FloatArray) -> Any:
@@ -401,7 +403,7 @@ def least_of_single_changes(problem: Problem, is_hit: IsHit) -> float:
 
 def few_valued(data: pd.DataFrame) -> list[str]:
     """The columns of numbers with few distinct values."""
-    return [name for name in data if pd.api.types.is_numeric_dtype(data[name]) and data[name].nunique() <= FEW]
+    return [str(name) for name in data if pd.api.types.is_numeric_dtype(data[name]) and data[name].nunique() <= FEW]
 
 
 def checks(table: Stranger, before: pd.Series[Any], after: pd.Series[Any]) -> Line:
@@ -421,7 +423,8 @@ def checks(table: Stranger, before: pd.Series[Any], after: pd.Series[Any]) -> Li
         "changed": changed,
         "unseen": unseen,
         "digits": digits,
-        "broken": [text for text in table.relations if holds(text, before) and not holds(text, after)],
+        "broken": [text for text in table.entry.relations if not holds(text, after)],
+        "implied": [text for text in table.implied if holds(text, before) and not holds(text, after)],
         "lookups": [f"{b} of {a}" for a, b in table.entry.lookups if not follows(table.data, a, b, after)],
         "ids": [name for name in changed if name in table.entry.ids],
     }
@@ -429,7 +432,8 @@ def checks(table: Stranger, before: pd.Series[Any], after: pd.Series[Any]) -> Li
 
 def holds(relation: str, row: pd.Series[Any]) -> bool:
     """Whether a row keeps a relation."""
-    return bool(row.to_frame().T.infer_objects().eval(relation).all())
+    kept: Any = row.to_frame().T.infer_objects().eval(relation)
+    return bool(kept.all())
 
 
 def follows(data: pd.DataFrame, known: str, derived: str, row: pd.Series[Any]) -> bool:
@@ -438,9 +442,9 @@ def follows(data: pd.DataFrame, known: str, derived: str, row: pd.Series[Any]) -
     return same.empty or bool((same == row[derived]).any())
 
 
-def implied(data: pd.DataFrame) -> list[str]:
+def implied(data: pd.DataFrame) -> tuple[str, ...]:
     """What follows from a category in all of at least 20 rows, and would not in 5% of them by chance."""
-    words = [name for name in data if not pd.api.types.is_numeric_dtype(data[name]) and data[name].nunique() <= 20]
+    words = [str(name) for name in data if not pd.api.types.is_numeric_dtype(data[name]) and data[name].nunique() <= 20]
     found = []
     for name in words:
         for word, rows in data.groupby(name):
@@ -448,7 +452,7 @@ def implied(data: pd.DataFrame) -> list[str]:
                 value = rows[other].iloc[0]
                 if other != name and (rows[other] == value).all() and (data[other] != value).mean() >= 0.05:
                     found.append(f"`{name}` != {word!r} or `{other}` == {_plain(value)!r}")
-    return found
+    return tuple(found)
 
 
 def decimals(value: Any) -> int:
@@ -509,7 +513,8 @@ def _cells(line: pd.Series[Any]) -> list[tuple[str, str]]:
         *(("value that does not occur", new[name]) for name in line["unseen"]),
         *(("more digits than the data", new[name]) for name in line["digits"]),
         *(("identifier changed", new[name]) for name in line["ids"]),
-        *(("relation broken", f"`{text.replace('`', '')}`") for text in line["broken"]),
+        *(("relation broken", f"`{text}`") for text in line["broken"]),
+        *(("does not follow from a category", text.replace("`", "")) for text in line["implied"]),
         *(("derived column not updated", text) for text in line["lookups"]),
     ]
 
@@ -535,7 +540,7 @@ def instances(data: str, step: int) -> list[tuple[int, int]]:
 
 COLUMNS = (
     *("outcome", "known", "queries", "stopped_by", "cost", "best", "one_change", "changes", "changed"),
-    *("unseen", "digits", "broken", "lookups", "ids", "remarks", "warnings"),
+    *("unseen", "digits", "ids", "broken", "implied", "lookups", "remarks", "warnings"),
 )
 SUITES = (
     Suite("strangers", tuple(TABLES), ("defaults",), COLUMNS, measure, tables, N_ROWS, instances, missing=missing),

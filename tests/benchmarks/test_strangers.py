@@ -54,7 +54,7 @@ def has_uneven_steps(column: pd.Series[Any]) -> bool:
 def test_the_file_has_what_the_entry_says(name: str) -> None:
     assert len(lines(name)) == N_ROWS
     table = stranger(name)
-    assert all(holds(text, row) for text in table.relations for _, row in table.rows.iterrows())
+    assert all(holds(text, row) for text in table.entry.relations for _, row in table.rows.iterrows())
     for a, b in table.entry.lookups:
         assert (table.data.dropna().groupby(a)[b].nunique() == 1).all()
 
@@ -64,7 +64,7 @@ def test_the_tables_have_what_people_complain_about() -> None:
     assert max(table.data.shape[1] for table in read) >= 60
     assert min(min(table.share.values()) for table in read) < 0.02
     assert any(table.data.isna().any(axis=None) for table in read)
-    assert any(not text.isascii() for table in read for text in table.data.select_dtypes("object").stack().unique())
+    assert any(not table.data.to_csv().isascii() for table in read)
 
 
 @pytest.mark.parametrize("name", [name for name, entry in TABLES.items() if entry.refused])
