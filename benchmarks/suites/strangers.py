@@ -57,6 +57,7 @@ WITHHELD = 0.3  # share of the rows that the model has not seen
 LONG_RUNS = ((20, 2500), (12, 2000))  # searches for the least cost: rounds, and candidates of a round
 MOST_VALUES = 60  # of one column that are tried alone
 FEW = 10  # distinct values of a column of numbers that has few
+EXAMPLES = 3  # of a kind of violation, for the page
 MANY_CHANGES = 5  # an answer that changes more has to say so
 
 
@@ -497,13 +498,17 @@ def results(lines: pd.DataFrame) -> Table:
 
 
 def violations(lines: pd.DataFrame) -> Table:
-    """Each value or relation that does not fit the file."""
-    rows = [
-        [str(line["data"]), str(line["row"]), kind, what]
-        for _, line in lines[lines["outcome"] == "found"].iterrows()
-        for kind, what in _cells(line)
-    ]
-    return Table("what does not fit the file", ["table", "row", "violation", "what"], rows)
+    """The kinds of violations of each table, in how many values and rows, and the first ones."""
+    found = lines[lines["outcome"] == "found"]
+    each = [(line["data"], kind, line["row"], what) for _, line in found.iterrows() for kind, what in _cells(line)]
+    header = ["table", "violation", "count", "rows", "such as"]
+    rows = []
+    for (name, kind), part in pd.DataFrame(each, columns=["data", "kind", "row", "what"]).groupby(
+        ["data", "kind"], sort=False
+    ):
+        examples = "; ".join(dict.fromkeys(part["what"].head(EXAMPLES)))
+        rows.append([str(name), str(kind), str(len(part)), ", ".join(map(str, part["row"].unique())), examples])
+    return Table("what does not fit the file", header, rows)
 
 
 def _cells(line: pd.Series[Any]) -> list[tuple[str, str]]:
