@@ -28,7 +28,10 @@ RESULTS = ROOT / "benchmarks/results"
 PICTURES = ROOT / "docs/pictures"
 CAP = 100_000  # queries, after which a method is stopped
 KEY = ("data", "method", "row", "seed")
-JSON_COLUMNS = ("curve", "asked", "factual", "counterfactual", "made")
+JSON_COLUMNS = (
+    *("curve", "asked", "factual", "counterfactual", "made"),
+    *("changed", "unseen", "digits", "ids", "broken", "implied", "lookups", "remarks", "warnings"),
+)
 
 Line = dict[str, Any]
 

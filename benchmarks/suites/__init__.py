@@ -16,6 +16,7 @@ from benchmarks.suites import (
     ranges,
     scale,
     speed,
+    strangers,
 )
 
 MODULES = (
@@ -33,5 +34,6 @@ MODULES = (
     groups,
     plausible,
     import_answers,
+    strangers,
 )
 SUITES: dict[str, Suite] = {suite.name: suite for module in MODULES for suite in module.SUITES}
