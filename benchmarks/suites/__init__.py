@@ -3,6 +3,7 @@
 from benchmarks.suite import Suite
 from benchmarks.suites import (
     anytime,
+    comparison,
     few,
     groups,
     import_answers,
@@ -18,6 +19,7 @@ from benchmarks.suites import (
 )
 
 MODULES = (
+    comparison,
     paper,
     optimum,
     anytime,

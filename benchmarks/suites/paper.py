@@ -345,7 +345,7 @@ SUITES = (
     suite(
         "mixed",
         PAPER,
-        [name for name in METHODS if name != "feasible-margin"],
+        [name for name in METHODS if name not in ("feasible-margin", "feasible-150")],
         rows=100,
         tables=mixed_tables,
         pictures=mixed_pictures,
