@@ -34,6 +34,7 @@ from benchmarks.methods import METHODS as REGISTERED
 from benchmarks.problems import MODELS, IsHit, least_cost, problems
 from benchmarks.published import PAPER
 from benchmarks.scenario import Scenario
+from benchmarks.statistics import wilson
 from benchmarks.suite import RESULTS, Job, Line, Suite, read
 from benchmarks.table import Table
 from benchmarks.task import CapReached, CountedModel, Task
@@ -224,7 +225,10 @@ def by_itself(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def calibration(lines: pd.DataFrame, stated: pd.DataFrame) -> pd.DataFrame:
-    """P(something cheaper exists) in bins of at least 100 cases, beside how often it was so."""
+    """P(something cheaper exists) in bins of at least 100 cases, beside how often it was so.
+
+    A bin holds when the stated probability is within the 95% interval, and nearly when it is within 0.1 of the share.
+    """
     best = lines.groupby(["data", "row"])["best"].first().rename("best").reset_index()
     stated = stated.merge(best, on=["data", "row"])
     out = []
@@ -233,18 +237,12 @@ def calibration(lines: pd.DataFrame, stated: pd.DataFrame) -> pd.DataFrame:
         actual = (stated["best"] <= (1 - share) * stated["J"]).to_numpy()
         order = np.argsort(chance, kind="stable")
         for part in np.array_split(order, max(min(10, len(order) // 100), 1)):
-            low, high = _wilson(int(actual[part].sum()), len(part))
+            low, high = wilson(int(actual[part].sum()), len(part))
             mean = float(chance[part].mean())
-            ok = low <= mean <= high or abs(mean - actual[part].mean()) <= 0.1
+            holds = "yes" if low <= mean <= high else "nearly" if abs(mean - actual[part].mean()) <= 0.1 else "no"
             cells = {"stated": f"{mean:.2f}", "actual": f"{actual[part].mean():.2f}", "95%": f"{low:.2f} to {high:.2f}"}
-            out.append({"cheaper by": f"{share:.0%}", "cases": len(part), **cells, "holds": "yes" if ok else "no"})
+            out.append({"cheaper by": f"{share:.0%}", "cases": len(part), **cells, "holds": holds})
     return pd.DataFrame(out)
-
-
-def _wilson(k: int, n: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95% interval of a share."""
-    middle, half = (k + z**2 / 2) / (n + z**2), z * np.sqrt(k * (n - k) / n + z**2 / 4) / (n + z**2)
-    return middle - half, middle + half
 
 
 def cost_by_queries(lines: pd.DataFrame) -> Table:
