@@ -33,8 +33,9 @@ def counted(panel: Panel) -> CountedModel:
 
 
 def hits(model: CountedModel) -> FloatArray:
-    X = MOONS.reference[MOONS.predict(MOONS.reference) != model.before]
-    return X[MOONS.density.plausible(X)]
+    X: FloatArray = MOONS.reference[MOONS.predict(MOONS.reference) != model.before]
+    plausible: FloatArray = X[MOONS.density.plausible(X)]
+    return plausible
 
 
 def test_with_the_filter_an_implausible_point_is_a_miss_and_free() -> None:
@@ -66,7 +67,7 @@ def test_the_distinct_curve_counts_a_repeated_row_once() -> None:
     assert [n for n, _ in model.distinct_curve] == [2, 3] and [n for n, _ in model.curve] == [2, 5]
 
 
-def line(method: str, panel: Panel = "none", limit_s: float = 60) -> dict[str, object]:
+def line(method: str, panel: Panel = "none", limit_s: float = 20) -> dict[str, object]:
     return comparison.measured(Job("diabetes", method, 0, 0), panel, limit_s)
 
 
@@ -143,9 +144,9 @@ def made(J: dict[str, list[float]]) -> pd.DataFrame:
 def test_a_method_that_fails_often_but_cheaply_is_not_ahead() -> None:
     lines = made({"feasible": [2.0] * 10, "nearest": [1.0] * 3 + [np.inf] * 7})
     table = comparison.summary(lines)
-    ranks = {row[0]: float(row[3]) for row in table.rows}
-    assert ranks == {"acex": 1.3, "nearest": 1.7}
-    assert [row[2] for row in table.rows] == ["10", "10"]
+    ranks = {row[0]: row[3] for row in table.rows}
+    assert ranks == {"acex": "1.3 / 1.3", "nearest": "1.7 / 1.7"}
+    assert [(row[2], row[4]) for row in table.rows] == [("10", "100% / 100%"), ("10", "30% / 30%")]
     (first, _) = comparison.against(lines, "none").rows
     assert first[:6] == ["nearest", "30", "10", "1", "7", "3"] and first[7] == "2.00"
 
