@@ -39,7 +39,7 @@ NAMES = {  # in tables; the others have the name of their method
     "feasible": "acex",
     "feasible-labels": "acex with outcomes",
     "feasible-150": "acex, 150 queries",
-    "penalty": "ACE (`penalty`)",
+    "penalty": "ACE",
 }
 COMPARED = (
     *("feasible", "feasible-labels", "feasible-150", "penalty", "nearest", "random", "growing-spheres", "nice"),
@@ -277,7 +277,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 def pictures(lines: pd.DataFrame) -> dict[str, Figure]:
     """Mean rank against queries in both panels: acex, acex with outcomes, ACE and the best of the others."""
-    figure = Figure(figsize=(8, 3.4), dpi=120, layout="constrained")
+    figure = Figure(figsize=(8, 3.6), dpi=120, layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     words = {"none": "any hit counts", "filter": "plausible hits count"}
     for axes, panel in zip(panels, PANELS, strict=True):
@@ -292,7 +292,9 @@ def pictures(lines: pd.DataFrame) -> dict[str, Figure]:
         axes.set(title=words[panel], xlabel="different queries")
         axes.grid(color="#E4E4E4", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8)
+    drawn = {line.get_label(): line for axes in panels for line in axes.get_lines()}
+    figure.legend(handles=list(drawn.values()), loc="outside lower center", ncols=len(drawn), frameon=False)
+    panels[0].invert_yaxis()  # the best on top
     panels[0].set_ylabel(f"mean rank of {places[SHOWN[-1]].shape[1]} methods (1 is best)")
     return {"comparison": figure}
 

@@ -16,7 +16,8 @@ from benchmarks.scenario import scenario
 from benchmarks.suite import Job, append
 from benchmarks.suites import SUITES, comparison
 from benchmarks.task import CountedModel, Panel, Task
-from benchmarks.tasks import MODELS, TABLES, TASKS
+from benchmarks.tasks import MODELS, TABLES, TASKS, task_scenario
+from conftest import needs_data
 
 MOONS = scenario("moons")
 FAR = MOONS.reference.max(axis=0) + 5  # a point that no filter accepts
@@ -105,6 +106,16 @@ def test_an_implausible_answer_is_valid_only_without_the_filter() -> None:
     assert len(X)
     J = [comparison.answer(Task(MOONS, MOONS.rows[0], panel), X) for panel in comparison.PANELS]
     assert np.isfinite(J[0]) and np.isinf(J[1])
+
+
+@needs_data
+@pytest.mark.parametrize("panel", comparison.PANELS)
+def test_a_job_gives_its_committed_line_again(panel: Panel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "task_scenario", task_scenario)
+    found = comparison.measured(Job("blood", "nearest", 0, 0), panel)
+    known = SUITE.read().query("data == 'blood' and method == 'nearest' and row == 0 and panel == @panel").iloc[0]
+    for name in ("queries", "distinct", "J", *(f"J{b}" for b in comparison.BUDGETS)):
+        assert found[name] == pytest.approx(known[name], rel=1e-5), name
 
 
 def test_lines_are_packed_by_data_set_and_only_added(tmp_path: Path) -> None:
