@@ -86,9 +86,9 @@ def published(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_W
         model = SVC(gamma=1.0) if name == "moons" else RandomForestClassifier(100, random_state=seed, n_jobs=1)
     model.fit(X[keep], y[keep])
     is_category = np.array([not f.is_number for f in data.space.features])
-    space = _coded(data.space).like(X)
+    space = coded(data.space).like(X)
     rows = np.vstack([PAPERS_POINT, X[withheld]]) if name == "moons" else X[withheld]
-    return Scenario(name, space, model, rows, X[keep], y[keep], _deviations(X), is_category)
+    return Scenario(name, space, model, rows, X[keep], y[keep], deviations(X), is_category)
 
 
 def images(seed: int = 0, model: Any = None) -> Scenario:
@@ -102,7 +102,7 @@ def images(seed: int = 0, model: Any = None) -> Scenario:
     eights = test.codes[(binary(test) == 0) & (model.predict(test.codes) == 0)]
     rows = rng.permutation(eights)[:N_WITHHELD]
     return Scenario(
-        "mnist", train.space.like(X), model, rows, X[keep], y[keep], _deviations(X), np.zeros(X.shape[1], bool)
+        "mnist", train.space.like(X), model, rows, X[keep], y[keep], deviations(X), np.zeros(X.shape[1], bool)
     )
 
 
@@ -119,12 +119,12 @@ def controllers(n_passed: int, seed: int = 0) -> Scenario:
     return Scenario(name, space, heat_exchanger.Plant(), rows, reference, labels, deviations, is_category, True)
 
 
-def _deviations(X: FloatArray) -> FloatArray:
+def deviations(X: FloatArray) -> FloatArray:
     deviations = X.std(axis=0)
     return np.where(deviations > 1e-10, deviations, 1.0)
 
 
-def _coded(space: Space) -> Space:
+def coded(space: Space) -> Space:
     """The space with each category replaced by its code."""
     features = [f if f.is_number else Integer(f.name, f.low, f.high, frozen=f.frozen) for f in space.features]
     return Space(tuple(features))

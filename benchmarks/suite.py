@@ -3,11 +3,15 @@
 A suite measures jobs, one for each data set, method and row. A job gives one or more raw lines, which are appended to
 `results/NAME.csv` when the job is done; a run that was stopped skips the jobs that have lines. When a method changes,
 its revision is raised, and only its jobs run again.
+
+The lines of a large suite are committed compressed, in `results/NAME/DATA.csv.gz`, to which lines are only added. A run
+appends to `results/NAME.csv` and packs these lines when it ends or when the next one starts.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -68,6 +72,7 @@ class Suite:
         revision: of a method.
         missing: why a method cannot run on a data set; None if it can.
         parallel: False for measurements of time, which run one after the other.
+        packed: the lines are committed compressed, a file for each data set.
     """
 
     name: str
@@ -82,6 +87,7 @@ class Suite:
     revision: Callable[[str], int] = lambda method: 1
     missing: Callable[[str, str], str | None] = lambda data, method: None
     parallel: bool = True
+    packed: bool = False
 
     def jobs(
         self,
@@ -102,12 +108,39 @@ class Suite:
                         yield Job(name, method, row, seed, cap)
 
     def path(self, folder: Path = RESULTS) -> Path:
-        """The file of raw lines."""
+        """The file that a run appends raw lines to."""
         return folder / f"{self.name}.csv"
+
+    def lines(self, folder: Path = RESULTS) -> pd.DataFrame:
+        """The raw lines of all revisions."""
+        if not self.packed:
+            return read(self.path(folder))
+        files = [*sorted((folder / self.name).glob("*.csv.gz")), self.path(folder)]
+        parts = [part for part in map(read, files) if len(part)]
+        return pd.concat(parts, ignore_index=True) if parts else read(self.path(folder))
+
+    def pack(self, folder: Path = RESULTS) -> None:
+        """Append the lines of the plain file to the compressed files of their data sets, and delete it."""
+        path = self.path(folder)
+        if not (self.packed and path.exists()):
+            return
+        header, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        assert KEY[0] == "data"  # so that a line begins with its data set
+        by_data: dict[str, list[str]] = {}
+        for line in lines:
+            if line.endswith("\n"):
+                by_data.setdefault(line.partition(",")[0], []).append(line)
+        (folder / self.name).mkdir(exist_ok=True)
+        for data, some in by_data.items():
+            target = folder / self.name / f"{data}.csv.gz"
+            text = "".join(some if target.exists() else [header, *some])
+            with target.open("ab") as file:  # gzip files may have several members
+                file.write(gzip.compress(text.encode(), mtime=0))
+        path.unlink()
 
     def todo(self, jobs: Sequence[Job], folder: Path = RESULTS) -> list[Job]:
         """The jobs without lines of the current revision of their method."""
-        lines = read(self.path(folder))
+        lines = self.lines(folder)
         key = [name for name in (*KEY, "cap") if name in lines]
         revisions = {name: self.revision(str(name)) for name in lines["method"].unique()}
         current = lines[lines["revision"] == lines["method"].map(revisions)]
@@ -123,6 +156,7 @@ class Suite:
     ) -> dict[str, str]:
         """Do these jobs and append their lines; returns errors by method. A failed job has no lines."""
         folder.mkdir(parents=True, exist_ok=True)
+        self.pack(folder)
         errors: dict[str, str] = {}
         parallel = joblib.Parallel(n_jobs=n_jobs if self.parallel else 1, return_as="generator_unordered", batch_size=1)
         for job, lines, error in parallel(joblib.delayed(_measured)(self.name, job) for job in jobs):
@@ -132,11 +166,12 @@ class Suite:
                 whole = asdict(job) | {"revision": self.revision(job.method)}
                 append(self.path(folder), (*KEY, "revision", *self.columns), [whole | line for line in lines])
             progress(job)
+        self.pack(folder)
         return errors
 
     def read(self, folder: Path = RESULTS) -> pd.DataFrame:
         """The raw lines, of each method those of its newest revision."""
-        lines = read(self.path(folder))
+        lines = self.lines(folder)
         if lines.empty:
             raise FileNotFoundError(
                 f"{self.path(folder)}: no results; run: python -m benchmarks run --suite {self.name}"
@@ -180,7 +215,9 @@ def _cell(value: Any) -> Any:
 
 def read(path: Path) -> pd.DataFrame:
     """The raw lines of a file, without a torn line at its end; empty where there is no file."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = ""
+    if path.exists():
+        text = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
     whole = text[: text.rfind("\n") + 1]
     if not whole:
         return pd.DataFrame(columns=[*KEY, "revision"])

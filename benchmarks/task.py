@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,14 @@ from acex.space.region import Region
 from benchmarks.scenario import Scenario
 
 UNLIMITED = 10**9
+MOST_REJECTED = 1_000_000  # implausible points of one row, after which a method has reached its cap
+
+Panel: TypeAlias = Literal["own", "none", "filter"]
+"""Who uses the plausibility filter: each method as it does by itself, no method, or every method.
+
+In panel "filter" the filter is given to every method: an implausible point is a miss, and known to be one without a
+query.
+"""
 
 
 class CapReached(Exception):
@@ -29,6 +38,7 @@ class Task:
 
     scenario: Scenario
     x: FloatArray  # the factual, (d,)
+    panel: Panel = "own"
 
     @cached_property
     def region(self) -> Region:
@@ -49,6 +59,12 @@ class Task:
         moved = np.abs(self.project(X) - X)
         return np.asarray((moved <= 1e-9 * (1 + np.abs(X))).all(axis=1))
 
+    def plausible(self, X: FloatArray) -> BoolArray:
+        """Which points pass the filter of panel "filter", (n,); every point in the other panels."""
+        if self.panel != "filter":
+            return np.ones(len(X), dtype=bool)
+        return self.scenario.density.plausible(X)
+
     def cost(self, X: FloatArray) -> FloatArray:
         """J = d2n + 5 g1n of points, (n,)."""
         return self.scenario.cost(X, self.x)
@@ -58,7 +74,8 @@ class CountedModel:
     """The model behind a BlackBox. Every row counts, also one that was queried before.
 
     The row to explain is the first query of every method, whether the method queries it or not. Where the reference is
-    a history, its rows are free. The curve holds pairs: number of queries so far, least J of an allowed hit among them.
+    a history, its rows are free. The curve holds pairs: number of queries so far, least J of an allowed hit among them;
+    the distinct curve counts a repeated row once. In panel "filter" only plausible hits are in the curves.
 
     Args:
         cap: after this many queries `CapReached` ends the method.
@@ -68,14 +85,18 @@ class CountedModel:
         self.task, self.cap = task, cap
         self._box = BlackBox(Model(task.scenario.predict), MemoryLedger(), UNLIMITED)
         self.queries = 0
+        self.rejected = 0  # implausible points, in panel "filter"
         self.curve: list[tuple[int, float]] = []
+        self.distinct_curve: list[tuple[int, float]] = []
         self.best: FloatArray | None = None  # the hit of least J that the row may become, (d,)
         self._before: int | None = None
+        self._asked: set[bytes] = set()
 
     @property
     def before(self) -> int:
         """The model's label of the row to explain."""
         if self._before is None:
+            self._numbers(self.task.x[None])
             self._before = int(self._ask(self.task.x[None])[0])
         return self._before
 
@@ -91,7 +112,20 @@ class CountedModel:
         return [(json.loads(answer.row), int(answer.label)) for answer in answers]
 
     def predict(self, X: FloatArray) -> IntArray:
-        """The model's labels, 0 or 1, of points, (n,).
+        """The labels, 0 or 1, of points, (n,); in panel "filter" an implausible point has that of the factual."""
+        rows = np.asarray(X, dtype=float)
+        if self.task.panel != "filter":
+            return self.labels(rows)
+        labels = np.full(len(rows), self.before)
+        plausible = self.task.plausible(rows)
+        self.rejected += int((~plausible).sum())
+        if self.rejected > MOST_REJECTED:
+            raise CapReached
+        labels[plausible] = self.labels(rows[plausible])
+        return labels
+
+    def labels(self, X: FloatArray) -> IntArray:
+        """The model's own labels of points, (n,), for methods that apply the filter themselves.
 
         Raises:
             CapReached: after querying the rows that the cap still allows.
@@ -103,8 +137,9 @@ class CountedModel:
         is_new = ~self._is_known(rows)
         new = rows[is_new][: max(self.cap - self.queries, 0)]
         asked = self.queries
+        numbers = self._numbers(new)
         answers = self._ask(new)
-        self._note(new, answers != before, asked)
+        self._note(new, answers != before, asked, numbers)
         if len(new) < is_new.sum():
             raise CapReached
         labels = np.empty(len(rows), dtype=np.intp)
@@ -120,7 +155,8 @@ class CountedModel:
     def scores(self, X: FloatArray) -> FloatArray:
         """The model's probabilities of labels 0 and 1, (n, 2), for methods that use them; each row is a query."""
         self.predict(X)
-        probabilities: FloatArray = self.task.scenario.model.predict_proba(X)
+        probabilities: FloatArray = np.array(self.task.scenario.model.predict_proba(X), dtype=float)
+        probabilities[~self.task.plausible(X)] = np.eye(2)[self.before]
         return probabilities
 
     def is_hit(self, X: FloatArray) -> BoolArray:
@@ -132,17 +168,27 @@ class CountedModel:
         self.queries += len(rows)
         return np.array([answer.label for answer in self._box.ask(rows)] if len(rows) else [], dtype=np.intp)
 
-    def _note(self, rows: FloatArray, is_hit: BoolArray, asked: int) -> None:
+    def _numbers(self, rows: FloatArray) -> list[int]:
+        """How many different rows were queried with and before each of these."""
+        numbers = []
+        for row in rows + 0.0:  # no negative zeros
+            self._asked.add(row.tobytes())
+            numbers.append(len(self._asked))
+        return numbers
+
+    def _note(self, rows: FloatArray, is_hit: BoolArray, asked: int, numbers: list[int]) -> None:
         """Record which of these rows, queried after `asked` others, are the best so far."""
         hits = np.flatnonzero(is_hit)
         if len(hits) == 0:
             return
-        J = np.where(self.task.allowed(rows[hits]), self.task.cost(rows[hits]), np.inf)
+        counts = self.task.allowed(rows[hits]) & self.task.plausible(rows[hits])
+        J = np.where(counts, self.task.cost(rows[hits]), np.inf)
         least = self.curve[-1][1] if self.curve else np.inf
         for i, cost in zip(hits, J.tolist(), strict=True):
             if cost < least:
                 least, self.best = cost, rows[i]
                 self.curve.append((asked + int(i) + 1, cost))
+                self.distinct_curve.append((numbers[i], cost))
 
 
 Explain = Callable[[Task, CountedModel, int], FloatArray]

@@ -36,6 +36,12 @@ def feasible_labels(task: Task, model: CountedModel, seed: int) -> FloatArray:
     return explained(task, model, seed, outcomes=task.scenario.labels, strategy="feasible")
 
 
+@method("feasible-150", revision=Feasible.revision)
+def feasible_150(task: Task, model: CountedModel, seed: int) -> FloatArray:
+    """150 queries, all of which are spent."""
+    return explained(task, model, seed, strategy=Feasible(effort="spend"), budget=150)
+
+
 @method("feasible-margin", revision=Feasible.revision, given=OUTCOMES)
 def feasible_margin(task: Task, model: CountedModel, seed: int) -> FloatArray:
     """With outcomes, and an answer whose surroundings are hits as well."""
@@ -48,10 +54,11 @@ def explained(
     """The counterfactuals of an `Explainer` with these options, (k, d)."""
     s = task.scenario
     # Plausible as in the paper: the same filter that affinity is measured with. Every controller is possible.
-    plausibility = None if s.is_history else Plausibility(kind="lof", scale=False)
+    no_filter = s.is_history or task.panel == "none"
+    plausibility = None if no_filter else Plausibility(kind="lof", scale=False)
     if outcomes is not None and len(np.unique(outcomes)) < 2:
         outcomes = None  # a single class carries no information
-    explainer = Explainer(model.predict, s.reference, outcomes=outcomes, space=s.space, plausibility=plausibility)
+    explainer = Explainer(model.labels, s.reference, outcomes=outcomes, space=s.space, plausibility=plausibility)
     cost = Cost(per_category=None)  # J as in the paper
     found = explainer.explain(task.x, seed=seed, cost=cost, progress=False, **options)
     candidates: FloatArray = found.counterfactuals.to_numpy(dtype=float)

@@ -4,6 +4,7 @@ from benchmarks.suite import Suite
 from benchmarks.suites import (
     ablation,
     anytime,
+    comparison,
     few,
     groups,
     import_answers,
@@ -20,6 +21,7 @@ from benchmarks.suites import (
 )
 
 MODULES = (
+    comparison,
     paper,
     ablation,
     optimum,

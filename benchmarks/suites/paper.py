@@ -53,6 +53,7 @@ GRIDS = {  # digits, and whether the least is the best
     "reference_rows": ("share of answers that are rows of the reference", 2, False),
 }
 PASSED = {"control-10": 10, "control-1": 1, "control-0": 0}  # controllers of a history that pass
+MOSTLY_VALID = 0.9  # least validity of a method whose mean cost may be the best
 PICTURED = 20  # rows in the picture of curves, which all methods have
 
 
@@ -149,7 +150,9 @@ def mixed_tables(lines: pd.DataFrame) -> dict[str, Table]:
         wide = by_data(found, name)
         if name == "amortised":
             wide = wide[[METHODS[str(method)].labels_reference for method in wide.index]]
-        is_best = (wide.round(digits) == wide.round(digits).min()) & has_best
+        # A mean cost over the few rows that a method can explain is no record.
+        judged = wide.where(by_data(found, "validity") >= MOSTLY_VALID) if name == "J" else wide
+        is_best = (judged.round(digits) == judged.round(digits).min()) & has_best
         tables[name] = bold(wide, is_best, digits, f"mixed: {title}")
     wide = by_data(score.needed(blind, 1.25), "queries")
     title = "mixed: queries until half of the rows are within 1.25 of the best known cost"
@@ -165,7 +168,8 @@ def by_data(lines: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 def given() -> Table:
     """Input of each method in addition to labels, and whether it labels the reference."""
-    rows = [[f"`{m.name}`", m.given, "yes" if m.labels_reference else ""] for m in METHODS.values()]
+    ours = [m for m in METHODS.values() if m.explain.__module__.startswith("benchmarks.methods.")]
+    rows = [[f"`{m.name}`", m.given, "yes" if m.labels_reference else ""] for m in ours]
     return Table("methods", ["method", "given in addition to labels", "queries the labels of the reference"], rows)
 
 
@@ -397,7 +401,7 @@ SUITES = (
     suite(
         "mixed",
         PAPER,
-        [name for name in METHODS if name != "feasible-margin"],
+        [name for name in METHODS if name not in ("feasible-margin", "feasible-150")],
         rows=100,
         tables=mixed_tables,
         pictures=mixed_pictures,

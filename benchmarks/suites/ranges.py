@@ -176,7 +176,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
         number, label = (group[group["method"] == way].set_index(["model", "row"]) for way in ("number", "yes/no"))
         ratio = (number["after_30"] / label["after_30"]).to_numpy()
         cost = float(np.exp(np.log(ratio[np.isfinite(ratio) & (ratio > 0)]).mean()))
-        close = [float(part["close"].fillna(BUDGET + 1).median()) for part in (number, label)]
+        close = [float(part["close"].fillna(np.inf).median()) for part in (number, label)]
         found = [float(np.isfinite(part["after_10"]).mean()) for part in (number, label)]
         rows.append(
             [

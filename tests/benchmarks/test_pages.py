@@ -50,4 +50,6 @@ def test_every_result_file_belongs_to_a_suite_or_is_listed() -> None:
     readme = (RESULTS / "README.md").read_text()
     for path in RESULTS.glob("*.csv"):
         assert path.stem in SUITES or f"| `{path.name}` | no suite" in readme, path.name
-    assert all(suite.path().exists() for suite in SUITES.values())
+    for path in RESULTS.glob("*/*.csv.gz"):
+        assert SUITES[path.parent.name].packed and path.name.removesuffix(".csv.gz") in SUITES[path.parent.name].data
+    assert all(len(suite.lines()) for suite in SUITES.values())

@@ -118,6 +118,17 @@ def test_sobol_points_fill_the_box_in_the_plane_and_rays_from_the_factual_beyond
     assert on_the_way.max() < 1e-9 and (shares.min(axis=1) <= 1 + 1e-9).all()
 
 
+def test_sobol_rays_are_filled_evenly_from_the_factual_to_their_ends() -> None:
+    """Where all rays end in one row, positions on them are a net of the unit interval."""
+    cube = problem(Space(tuple(Continuous(name, 0, 10) for name in "abc")), plausible=False)
+    end = cube.projected[np.argmax(cube.cost(cube.projected))]
+    one_row = replace(cube, reference=np.repeat(end[None], 2, axis=0))
+    X = penalty._sobol_points(one_row, 1024, np.random.default_rng(0))[::2]
+    shares = np.linalg.norm(X - cube.factual, axis=1) / np.linalg.norm(end - cube.factual)
+    assert np.histogram(shares, bins=8, range=(0, 1))[0].tolist() == pytest.approx([64] * 8, abs=12)
+    assert shares.max() > 0.98
+
+
 # -- starts and draws (R16, R17, R21) ----------------------------------------------------------------------
 
 

@@ -80,6 +80,16 @@ def test_a_point_of_the_region_is_projected_to_itself_and_no_point_comes_twice()
     assert {key(x) for x in p.reference if p.region.contains(x[None])[0]} <= kept
 
 
+def test_a_small_part_of_a_change_in_many_features_is_no_main_feature() -> None:
+    """A twentieth of all steps together counts, not a twentieth of the largest."""
+    space = Space(tuple(Continuous(f"x{j}", -100, 100) for j in range(5)))
+    p = problem(space, plausible=False)
+    steps = np.array([1.0, 1.0, 1.0, 1.0, 0.1])
+    assert p.main_features(p.factual + steps / p.scale.per_unit) == {0, 1, 2, 3}
+    alone = np.array([1.0, 0.0, 0.0, 0.0, 0.1])
+    assert p.main_features(p.factual + alone / p.scale.per_unit) == {0, 4}
+
+
 def test_alternatives_are_the_first_that_rest_on_something_of_their_own() -> None:
     p = problem(DISCRETE, plausible=False)
     X = all_points(DISCRETE)

@@ -111,6 +111,21 @@ def test_the_share_is_learnt_from_rows_that_were_asked_more_than_once() -> None:
     assert 0 < steady < 0.08 < fickle < 0.35
 
 
+def test_the_automatic_share_counts_the_answers_against_each_majority() -> None:
+    # 8% counts like 8 answers. Point 1 has 2 of 7 against its majority, point 2 has 1 of 3; point 3 was asked once.
+    answers = [*[(1.0, True)] * 5, *[(1.0, False)] * 2, *[(2.0, False)] * 2, (2.0, True), (3.0, True)]
+    assert Tally(Noise("auto"), answered(*answers)).share == pytest.approx((0.64 + 3) / (8 + 10))
+    assert Tally(Noise("auto"), answered((1.0, True))).share == pytest.approx(0.08)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.2, 0.3])
+@pytest.mark.parametrize("p_hit", [0.02, 0.3])
+def test_no_point_of_lower_probability_than_99_percent_is_confirmed(share: float, p_hit: float) -> None:
+    for n in range(1, 15):
+        tally = Tally(Noise(share, confirm=1), answered(*[(1.0, True)] * n, p_hit=p_hit))
+        assert tally.confirmed[1] == (tally.certainty[1] >= 0.99), n
+
+
 def test_the_gaussian_process_takes_probabilities_as_labels() -> None:
     """Of two labels at one point, each of weight one half, as of one probability: the same likelihood, by hand."""
     Z, t = np.array([[0.0], [1.0]]), np.array([0.3, 0.9])
