@@ -139,7 +139,7 @@ def moons() -> Dataset:
         name="moons",
         rows=rows,
         outcomes=pd.Series(y, name=OUTCOME),
-        space=Space.infer(rows),
+        space=Space.infer(rows, grid=False),
         target=1,
         title="Two moons (generated)",
     )

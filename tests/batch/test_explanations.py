@@ -385,11 +385,11 @@ def test_a_total_budget_stops_when_the_ledger_cannot_be_read(
     explainer(path, Billed(bill)).explain_many(LOW[:4], budget=6, budget_total=20, n_jobs=1).frame()
     paid = bill.lines()
 
-    def unreadable(self: acex.Ledger, explanation: str) -> int:
+    def unreadable(self: acex.Ledger, explanation: str) -> tuple[Any, ...]:
         raise acex.LedgerFailed("Ledger: the server is gone.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(acex.Ledger, "paid", unreadable)
+        patch.setattr(acex.Ledger, "asks", unreadable)
         with pytest.raises(acex.LedgerFailed, match="the server is gone"):
             explainer(path, Billed(bill)).explain_many(LOW[:4], budget=9, budget_total=20, n_jobs=1).frame()
     assert bill.lines() == paid

@@ -16,7 +16,7 @@ from acex.plan.plan import Plan
 from toys import not_asked
 
 DATA = pd.DataFrame(
-    {"income": np.arange(1000, 5000, 100), "debt": np.linspace(0, 1, 40), "job": ["cook", "clerk"] * 20}
+    {"income": np.arange(1000, 5000, 100), "debt": (np.linspace(0, 1, 40) ** 2).round(3), "job": ["cook", "clerk"] * 20}
 )
 ROW = DATA.iloc[3]
 

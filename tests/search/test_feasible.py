@@ -138,7 +138,8 @@ def test_simpler_versions_of_a_hit_undo_each_change_and_cost_less() -> None:
 def test_points_anywhere_reach_beyond_the_reference_and_keep_to_the_region() -> None:
     space = Space((Continuous("a", -10, 10), Continuous("b", -10, 10), Nominal("c", ("x", "y", "z"))))
     p = problem(space, plausible=False)
-    p = replace(p, reference=p.reference / np.array([4.0, 4.0, 1.0]))
+    reference = p.reference / np.array([4.0, 4.0, 1.0])
+    p = replace(p, reference=reference, quantiles=Quantiles.of(p.scale, reference))
     X = random_points(p, np.random.default_rng(0), 400)
     assert p.region.contains(X).all()
     low, high = (end(np.vstack([p.reference, p.factual])[:, :2], axis=0) for end in (np.min, np.max))

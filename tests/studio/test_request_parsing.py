@@ -128,7 +128,7 @@ def test_dates_are_typed_in_limited_and_taken_along(folder: Path) -> None:
         options = {"freeze": ["size"], "ranges": {"built": ["1995-05-01", None]}, "target": {"relative": 0.05}}
         typed = {"values": {"size": 40, "built": "1993-01-01"}}
         plan = client.post("/api/plan", json={"row": typed, "options": options}).json()
-        assert any("1995-05-01" in rule for rule in plan["rules"]), plan
+        assert any("1995-05-01" in rule["text"] for rule in plan["rules"]), plan
         identity = begin(client, typed, **options)["id"]
         result = ended(client, identity)
         assert result["state"] == "ended" and result["row"] == {"size": "40", "built": "1993-01-01"}
@@ -180,7 +180,8 @@ def test_a_page_can_return_to_the_default_of_an_option_of_the_command(folder: Pa
         results = [ended(client, search["id"]) for search in (first, second)]
         for result in results:
             same_elsewhere(client, result["id"])
-    assert "Margin: 0.9." in results[0]["rules"] and "Max changes: 6." in results[1]["rules"]
+    rules = [[rule["text"] for rule in result["rules"]] for result in results]
+    assert "Margin: 0.9." in rules[0] and "Max changes: 6." in rules[1]
     assert results[1]["options"].get("margin") is None and results[1]["options"].get("effort") != "spend"
 
 
@@ -209,7 +210,7 @@ def test_where_a_model_takes_gaps_a_row_may_have_some(folder: Path) -> None:
         assert about["options"]["values"] == {"size": [None]}
         typed = {"values": {"size": "", "built": "1999-01-01"}}
         plan = client.post("/api/plan", json={"row": typed, "options": about["options"]}).json()
-        assert plan["rules"] == ["Size may become missing, nothing else."]
+        assert [rule["text"] for rule in plan["rules"]] == ["Size may become missing, nothing else."]
         for row in ({"position": 0}, {"position": 2}, typed):
             identity = begin(client, row, target=[])["id"]
             result = ended(client, identity)
@@ -230,7 +231,7 @@ def test_a_schema_and_the_options_of_the_data_are_in_the_exported_code(folder: P
     given = {"schema": Path("schema.toml"), "grid": ["size=5"], "other": ["kind=boat"], "missing": "keep"}
     with visiting(flats_workspace("lends", **given, plausibility="lof", share_answers=True)) as client:
         identity = begin(client, target=[])["id"]
-        assert any("115" in rule for rule in ended(client, identity)["rules"])
+        assert any("115" in rule["text"] for rule in ended(client, identity)["rules"])
         same_elsewhere(client, identity)
 
 

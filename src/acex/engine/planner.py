@@ -337,7 +337,8 @@ def _assumptions(space: Space, region: Region, lists: Mapping[Any, Any]) -> tupl
         advice = f"Space.infer(data, grid={{{few[0]!r}: None}}) frees a column"
         out.append(Remark("few_values", f"{what}. {advice}.", tuple(few)))
     kept = {rule.text for rule in region.rules}
-    rules = [rule for rule in as_rules(space.relations, space)[0] if region.movable[rule.equalities[0].columns].any()]
+    found = as_rules(space.relations, space)[0] if space.relations else ()
+    rules = [rule for rule in found if region.movable[rule.equalities[0].columns].any()]
     for code, is_kept, words in (
         (
             "relations_kept",

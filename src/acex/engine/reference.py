@@ -110,7 +110,7 @@ class Reference:
         digest = hashlib.sha256(b'["')
         for rows in np.array_split(self.points, len(self) // 1000 + 1):
             digest.update(rows.astype("<f8").tobytes().hex().encode())
-        rest = json.dumps([self.points.shape, outcomes, self.seed], separators=(",", ":"))
+        rest = json.dumps([self.points.shape, outcomes, int(self.seed)], separators=(",", ":"))
         digest.update(f'",{rest[1:]}'.encode())
         return digest.hexdigest()[:32]
 

@@ -176,7 +176,7 @@ def _draw_changes(axes: Axes, explanation: Explanation) -> None:
         one.set_ylim(y - 0.5, -0.5)
         one.tick_params(length=0)
         one.spines[:].set_visible(False)
-    axes.set_xlim(-0.36, 1.36)
+    axes.set_xlim(-0.6, 1.6)
     axes.set_xticks([])
     more = f" (and {n_more} smaller changes)" if n_more else ""
     axes.set_xlabel(f"within the feature's range, or from one category to another{more}", fontsize=9)

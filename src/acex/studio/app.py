@@ -259,8 +259,9 @@ class Studio:
         rows, names = self.workspace.rows.iloc[positions], self.workspace.names
         self.searches.plan(rows.iloc[[0]], options)  # a wrong option is reported now
         self.batch = TrackedBatch(len(rows))
-        ids = None if names is None else [names[i] for i in positions]
-        arguments = search_arguments(options) | {"budget_total": total, "ids": ids}
+        if names is not None:
+            rows = rows.set_axis([names[i] for i in positions], axis=0)
+        arguments = search_arguments(options) | {"budget_total": total}
         self.batch.job = self.pool.submit(self.batch.receive, explain_rows, rows, arguments)
         return self.batch.to_json()
 
