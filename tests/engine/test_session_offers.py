@@ -131,7 +131,7 @@ def test_both_are_read_from_the_ledger_and_reused(tmp_path: Path) -> None:
         ({"directions": {"c0": "decrease"}}, {"directions"}),
         ({"rules": "c0 < 0.2"}, {"rules"}),
     ],
-    ids=lambda given: "-".join(given),
+    ids=lambda given: "-".join(sorted(given)),
 )
 def test_advice_names_what_is_in_the_way(options: dict[str, Any], in_the_way: set[str]) -> None:
     options = {"outcomes": first_is_high(ALIKE)} | options
