@@ -86,9 +86,11 @@ class JoblibExecutor:
             path = Path(folder) / "job"
             path.write_bytes(_packed(job))
 
+            futures: list[Future[Result]] = []
+
             def submit(item: Item) -> Future[Result]:
-                future: Future[Result] = get_reusable_executor(n, **options).submit(_call, path, task, item)
-                return future
+                futures.append(get_reusable_executor(n, **options).submit(_call, path, task, item))
+                return futures[-1]
 
             def result(future: Future[Result], item: Item) -> Result | Lost:
                 # A worker that dies breaks the pool, and with it all rows in work. They are tried again one by one:
@@ -104,7 +106,8 @@ class JoblibExecutor:
                 # No more in work than there are workers: a row that starts later knows more answers.
                 yield from _as_finished(submit, result, items, lambda: n)
             except BaseException:  # also where the work is stopped: nothing more is sent
-                get_reusable_executor(n, **options).shutdown(kill_workers=True)
+                if not all(future.done() for future in futures):  # otherwise the workers may do another batch by now
+                    get_reusable_executor(n, **options).shutdown(kill_workers=True)
                 raise
 
 
