@@ -311,8 +311,9 @@ def test_a_worker_that_dies_loses_nothing_and_pays_nothing_twice(tmp_path: Path,
     many = explainer(asked=dies_once).explain_many(LOW[:6], budget=4, n_jobs=2)
     with pytest.warns(UserWarning, match="A worker process died"):
         frame = many.frame()
-    assert many.errors == {} and (frame["queries"] >= 2).all()
-    assert max(Counter(bill.lines()).values()) == 1
+    assert many.errors == {} and max(Counter(bill.lines()).values()) == 1
+    in_doubt = int(frame["queries"].sum()) - len(bill.lines())  # claimed by a worker that died: may have been charged
+    assert 0 <= in_doubt <= 2
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ class RowByRow(Strategy):
         return Query(rows[0], "next row") if len(rows) else Stop("exhausted")
 
 
-DATA = pd.DataFrame({"income": np.arange(1000, 5000, 100), "debt": np.linspace(0, 1, 40).round(2) ** 2})
+DATA = pd.DataFrame({"income": np.arange(1000, 5000, 100), "debt": np.linspace(0, 1, 40)})
 
 
 def model(rows: pd.DataFrame) -> list[str]:

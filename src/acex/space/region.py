@@ -68,7 +68,7 @@ class Region:
         relations = as_rules(space.relations, space)[0] if space.relations else ()
         kept = [rule for rule in relations if rule.holds(factual[None], factual).all()]
         stays = np.array([f.frozen for f in space.features]) | (False if constant is None else constant)
-        following = _following(kept, stays)
+        following = _following(kept, stays, space.is_whole)
         space = space.with_grid({space.names[j]: None for j in following})  # they take any value that fits
         pairs, lists = space.by_index("ranges", ranges), space.by_index("values", values)
         listed = lists.keys() | {j for j, feature in enumerate(space.features) if feature.lists_codes}
@@ -262,14 +262,18 @@ def _wanted(column: Column, pair: Any, values: Any, value: float) -> FloatArray:
     return np.array([value]) if value == column.feature.gap else column.every
 
 
-def _following(relations: Iterable[Rule], stays: BoolArray) -> frozenset[int]:
-    """For each relation the feature that follows from the others: that on its left, or another that does not stay."""
+def _following(relations: Iterable[Rule], stays: BoolArray, is_whole: BoolArray) -> frozenset[int]:
+    """For each relation the feature that follows from the others: that on its left, or another that does not stay.
+
+    A whole number follows only from whole numbers: decimals on their grid would seldom give one.
+    """
     following: set[int] = set()
     for rule in relations:
         [equality] = rule.equalities
         left = sorted(equality.formula.columns(equality.left))
         free = [j for j in (*reversed(left), *reversed(equality.columns)) if not stays[j] and j not in following]
-        following.update(free[:1])
+        follows_from_decimals = is_whole & ~is_whole[equality.columns].all()
+        following.update(sorted(free, key=lambda j: bool(follows_from_decimals[j]))[:1])
     return frozenset(following)
 
 
