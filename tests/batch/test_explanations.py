@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import Parallel, delayed
 
 import acex
 from acex.arrays import FloatArray
@@ -297,6 +298,16 @@ def test_what_was_known_in_memory_is_known_to_the_processes(bill: Bill) -> None:
     many = own.explain_many(LOW[:2], budget=8, n_jobs=2)
     assert list(many)[0].n_reused >= 1  # noqa: RUF015 (all of them; the factual itself was known)
     assert max(Counter(bill.lines()).values()) == 1 and len(bill.lines()) > n
+
+
+def test_joblib_of_the_caller_works_before_while_and_after_a_batch_in_processes() -> None:
+    calls = [delayed(abs)(-1), delayed(abs)(-2)]
+    assert Parallel(n_jobs=2)(calls) == [1, 2]
+    many = iter(explainer().explain_many(LOW[:3], budget=2, n_jobs=2))
+    next(many)
+    assert Parallel(n_jobs=2)(calls) == [1, 2]
+    assert len(list(many)) == 2
+    assert Parallel(n_jobs=2)(calls) == [1, 2]
 
 
 def test_a_model_that_cannot_be_pickled_is_named() -> None:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 MOST_DEATHS = 3  # of workers at the same item
 TIMEOUT = 30.0  # seconds for a cluster to answer at the beginning
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # cores are shared among the workers
-IDLE = 300  # seconds after which a process without work ends
 RESUME = "Answers so far are in the ledger: the same call continues from there."
 
 
@@ -77,20 +76,28 @@ class JoblibExecutor:
     def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, as they finish; a worker that dies is replaced."""
         from joblib import cpu_count, effective_n_jobs
-        from joblib.externals.loky import get_reusable_executor
+        from joblib.externals.loky import ProcessPoolExecutor
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         n = effective_n_jobs(self.n_jobs)
-        options = {"env": dict.fromkeys(THREADS, str(max(cpu_count() // n, 1))), "timeout": IDLE}
+        threads = dict.fromkeys(THREADS, str(max(cpu_count() // n, 1)))
+
+        def new_pool() -> ProcessPoolExecutor:  # our own: joblib's shared one belongs to the caller's code
+            return ProcessPoolExecutor(n, env=threads)
+
         with tempfile.TemporaryDirectory(prefix="acex-") as folder:
             path = Path(folder) / "job"
             path.write_bytes(_packed(job))
-
-            futures: list[Future[Result]] = []
+            pool = new_pool()
 
             def submit(item: Item) -> Future[Result]:
-                futures.append(get_reusable_executor(n, **options).submit(_call, path, task, item))
-                return futures[-1]
+                nonlocal pool
+                try:
+                    future: Future[Result] = pool.submit(_call, path, task, item)
+                except TerminatedWorkerError:
+                    pool = new_pool()
+                    future = pool.submit(_call, path, task, item)
+                return future
 
             def result(future: Future[Result], item: Item) -> Result | Lost:
                 # A worker that dies breaks the pool, and with it all rows in work. They are tried again one by one:
@@ -106,9 +113,9 @@ class JoblibExecutor:
                 # No more in work than there are workers: a row that starts later knows more answers.
                 yield from _as_finished(submit, result, items, lambda: n)
             except BaseException:  # also where the work is stopped: nothing more is sent
-                if not all(future.done() for future in futures):  # otherwise the workers may do another batch by now
-                    get_reusable_executor(n, **options).shutdown(kill_workers=True)
+                pool.shutdown(kill_workers=True)
                 raise
+            pool.shutdown()
 
 
 def _as_finished(
