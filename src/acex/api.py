@@ -85,7 +85,7 @@ def explain(
         freeze: features that must not change.
         ranges: (low, high) by feature.
         values: a list of allowed values by feature; [None] for no value.
-        directions: "increase" or "decrease" for features that may go one way only.
+        directions: "increase" or "decrease" for features that may only increase or only decrease.
         rules: what must hold in every row sent after x: texts such as "duration <= 84 - age", or functions from rows
             to one True or False per row.
         max_changes: how many features may change.

@@ -201,10 +201,10 @@ class Options:
         _count(1, optional=True), "count", None, ALLOWED, "--max-changes N", "Most columns that may change."
     )
     prefer: Preference | None = _option(
-        _preference, "text", None, ALLOWED, "--prefer realistic|short", "Which comes first where both are offered."
+        _preference, "text", None, ALLOWED, "--prefer realistic|short", "Which answer comes first if both are offered."
     )
     cost: Cost | None = _option(
-        _cost, "object", None, COST, "", "What a change costs (acex.Cost); by default as the strategy has it."
+        _cost, "object", None, COST, "", "What a change costs (acex.Cost); by default the strategy's."
     )
     strategy: Strategy = _option(
         _strategy, "text", "feasible", SEARCH, "--strategy NAME", "'feasible', or 'penalty' (ACE with repairs)."
@@ -269,8 +269,8 @@ def _limit(value: Any) -> Any:
 
 # -- the options of cost, strategy, model and data ---------------------------------------------------------------
 
-_EFFORT = "'settle' stops when more queries hardly pay; 'spend' uses the whole budget."
-_TOLERANCE = "Stop when ten more queries save 5% with a smaller chance than this."
+_EFFORT = "'settle' stops when further queries are unlikely to pay off; 'spend' uses the whole budget."
+_TOLERANCE = "Stop when the chance that ten more queries save 5% is smaller than this."
 _MARGIN = "Estimated share of hits among rows close to a counterfactual, such as 0.7."
 _VERSION = "Version of the model; each version has its own answers."
 _NOISE = "Share of wrong answers of a model that contradicts itself, or 'auto'."
@@ -287,7 +287,7 @@ NESTED = (
     Declaration("margin", "number", None, SEARCH, "--margin P", _MARGIN, "strategy"),
     Declaration("name", "text", None, MODEL, "--model-name NAME", "Name of the model in the ledger.", "model"),
     Declaration("version", "text", None, MODEL, "--model-version TEXT", _VERSION, "model"),
-    Declaration("class_names", "texts", None, MODEL, "--class-name LABEL=NAME", "What a label is called.", "model"),
+    Declaration("class_names", "texts", None, MODEL, "--class-name LABEL=NAME", "Display name of a label.", "model"),
     Declaration("scores", "switch", False, MODEL, "--scores", "The model gives probabilities; use them.", "model"),
     Declaration("noise", "text", 0, MODEL, "--noise SHARE|auto", _NOISE, "model"),
     Declaration("confirm", "count", 3, MODEL, "--confirm N", "With noise: votes by which the answer leads.", "model"),

@@ -196,7 +196,7 @@ def _features(changes: pd.Series[Any], names: Sequence[str]) -> pd.DataFrame:
 
 def _remarks(table: pd.DataFrame) -> list[str]:
     small = [f"{name} ({n})" for name, n in table["explained"].items() if n < SMALL]
-    remarks = ["there is only one group, so nothing is compared."] if len(table) < 2 else []
+    remarks = ["there is only one group, so there is nothing to compare."] if len(table) < 2 else []
     if small:
         remarks.append(f"groups of fewer than {SMALL} explained rows: {', '.join(small)}. Their intervals are rough.")
     if len(table) > 1 and table["share"].max() - table["share"].min() > APART:

@@ -50,7 +50,7 @@ class Quote:
         parts += [f"{self.paid_before} queries were paid before."] if self.paid_before else []
         parts.append(f"At most {self._priced(self.most_queries)}.")
         if self.expected_queries is None:
-            parts.append("How many are likely is unknown: too few explanations of this model have ended.")
+            parts.append("The likely number is unknown: too few explanations of this model have ended.")
         else:
             parts.append(f"Likely {self._priced(self.expected_queries)}.")
         return " ".join(parts)

@@ -277,7 +277,7 @@ def _asked_again(e: Explanation, model: Any) -> Iterator[Check]:
         same = _is_as_before(now, was)
         words = f"the model answers {now!r} for {what}" + (", as before." if same else f"; it was {was!r}.")
         if not same and e.plan.noise is not None:  # one answer of a model that contradicts itself proves nothing
-            yield Check("model", None, f"{words} The answers of this model vary.")
+            yield Check("model", None, f"{words} This model's answers vary.")
         else:
             yield Check("model", same, words)
 

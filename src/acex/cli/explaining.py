@@ -178,7 +178,10 @@ def batch(
         typer.Option(metavar="COLUMNS", help="Compare groups: sex, or crossed: sex,age_band. Any columns of the file."),
     ] = None,
     common_changes: Annotated[
-        int | None, typer.Option(min=2, metavar="N", help="Look for changes that turn many rows, with N more queries.")
+        int | None,
+        typer.Option(
+            min=2, metavar="N", help="Look for changes that change the decision of many rows, with N more queries."
+        ),
     ] = None,
     price_per_row: Price = None,
     dry_run: Annotated[
@@ -261,9 +264,7 @@ def batch(
 def schema(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")],
     out: Annotated[Path | None, file_to_write("The TOML file to write; by default stdout.")] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that the model does not see.")
-    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None,
     *,
     reading: TableFlags,
 ) -> None:

@@ -128,11 +128,11 @@ def export(
 def import_(
     where: Where,
     answers: Annotated[Path, typer.Argument(help="A .csv or .parquet file of rows with the model's labels.")],
-    model_id: Annotated[str, typer.Option("--model-name", help="The model that gave them.")],
-    label: Annotated[str, typer.Option(metavar="COLUMN", help="The column with its labels.")] = "label",
-    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns it did not see.")] = None,
+    model_id: Annotated[str, typer.Option("--model-name", help="Name of the model that gave the labels.")],
+    label: Annotated[str, typer.Option(metavar="COLUMN", help="The column with the model's labels.")] = "label",
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None,
     new_labels: Annotated[
-        bool, typer.Option("--new-labels", help="Take labels that the model has not given before.")
+        bool, typer.Option("--new-labels", help="Accept labels that the model has not given before.")
     ] = False,
 ) -> None:
     """Take in answers that the model gave elsewhere: they cost nothing.
@@ -220,7 +220,8 @@ def purge(
         list[str] | None, typer.Option("--id", metavar="NAME", help="The name of a row. Repeat it.")
     ] = None,
     before: Annotated[
-        str | None, typer.Option(metavar="DAY", help="What ended before this day (UTC), such as 2026-01-31.")
+        str | None,
+        typer.Option(metavar="DAY", help="Explanations that ended before this day (UTC), such as 2026-01-31."),
     ] = None,
     model_id: ModelName = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only count.")] = False,
@@ -245,7 +246,7 @@ def purge(
     text = f"{what} {'were deleted' if yes else 'would be deleted; use --yes to do it'}."
     if gone.shared or gone.in_use:
         kept = f"{counted(gone.shared, 'row')} and {counted(gone.in_use, 'explanation')}"
-        text += f" Others use {kept}: these stay, without the name."
+        text += f" {kept} are also used by others and stay, without the name."
     console().print(text, soft_wrap=True)
 
 
@@ -297,7 +298,7 @@ def audit(
         again = [answers[i] for i in sorted(picked)]
         rows = rows_in_form([json.loads(answer.row) for answer in again], _form(book, name))
         if canonical(rows) != [answer.row for answer in again]:
-            raise ValueError(f"The rows of {name!r} are not all of one form and cannot be sent again.")
+            raise ValueError(f"The rows of {name!r} do not all have the same columns and cannot be sent again.")
         box = BlackBox(model, book, len(again), model_id=name, numbers=gives_numbers(book, name))
         labels = box.ask_again(rows)
     changed = [

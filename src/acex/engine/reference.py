@@ -50,7 +50,7 @@ class Reference:
         if not (plausibility is None or isinstance(plausibility, Plausibility)):
             raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
         if len(data) == 0:
-            raise ValueError("data is empty: at least a few rows are needed to know what is usual.")
+            raise ValueError("data is empty: at least a few rows are needed to learn what is usual.")
         space = space.like(data)
         points = space.without_identifiers(space.encode(data))
         scale = Scale.of(space, points)
@@ -126,7 +126,7 @@ class Reference:
         one_sided = len(outcomes) == 1 and type(outcomes[0]) in {type(word) for word in words}
         if not (any(o in words for o in outcomes) or (one_sided and not all_words)):
             raise ValueError(
-                f"outcomes must use the model's words: expected some of {list(words)}, got only {outcomes[:12]}."
+                f"outcomes must be labels of the model: expected some of {list(words)}, got only {outcomes[:12]}."
             )
 
     def refuse_outcomes_that_are_no_numbers(self) -> None:

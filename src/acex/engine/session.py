@@ -216,7 +216,7 @@ class Session:
             waiting = [w for w in waiting if w != forms[-1]]
         strange = [form for form in forms if form not in {*before, *asked}]
         if strange and complete:
-            raise ValueError("The explanation is complete: no label is wanted any more.")
+            raise ValueError("The explanation is complete: no more labels are needed.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
         recorded = self.box.take_in(forms, unworded(labels, self.plan.labels_by_name))
@@ -350,7 +350,7 @@ class Session:
         wanting = [form for form in forms if form not in known]
         if wanting:
             raise ValueError(
-                f"The row {wanting[0]}, which an earlier run of this explanation was about to ask, is forbidden by the "
+                f"The row {wanting[0]}, which an earlier run of this explanation had chosen, is forbidden by the "
                 f"rules as they are now. Nothing was sent. Use another seed to start over; known answers are reused."
             )
 
@@ -626,7 +626,7 @@ def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tupl
     times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     text = (
         f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
-        f"first one stands; see Ledger.contradicted."
+        f"first one is used; see Ledger.contradicted."
     )
     return (Remark("contradiction", text, is_warning=True),)
 

@@ -336,7 +336,7 @@ class BaseLedger(ABC):
             # Decimals as people write them: 0.3 buys three rows at 0.1, which is false for binary fractions.
             limit = int(Decimal(str(money)) / Decimal(str(price))) if rows is None else int(rows)
             if limit > LARGEST:
-                raise ValueError(f"the budget is more than {LARGEST:.1g} rows, which is no limit.")
+                raise ValueError(f"the budget is more than {LARGEST:.1g} rows, which is too large.")
             found.account = replace(found.account, row_budget=limit, price_per_row=price)
 
     def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:

@@ -255,7 +255,7 @@ class HttpModel:
         if selects != self._selects:
             raise ModelFailed(
                 f"The environment variables of {listed(self.identity_headers)} have changed since this HttpModel was "
-                f"created, so another model would answer under its name. Create a new HttpModel.",
+                f"created, so another model would answer under the same name. Create a new HttpModel.",
                 in_doubt=0,
             )
         secrets = self._headers.secrets(headers)

@@ -153,14 +153,15 @@ def exchange(url: str, content: bytes, headers: Mapping[str, str], *, timeout: f
     starts again with each byte, so a server that sends slowly would block for ever.
     """
     done: SimpleQueue[Outcome] = SimpleQueue()
-    Thread(target=lambda: done.put(_exchange(url, content, headers, timeout)), daemon=True).start()
+    late = Unanswered(f"out of time after {timeout:g} seconds")
+    Thread(target=lambda: done.put(_exchange(url, content, headers, timeout, late)), daemon=True).start()
     try:
         return done.get(timeout=timeout)
     except Empty:
-        return Unanswered(f"out of time after {timeout:g} seconds")
+        return late
 
 
-def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: float) -> Outcome:
+def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: float, late: Unanswered) -> Outcome:
     httpx2 = client_library()
     headers = {
         "content-type": "application/json",
@@ -180,7 +181,7 @@ def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: flo
                     if len(received) > ANSWER_LIMIT:
                         raise ValueError(f"its body has more than {ANSWER_LIMIT:,} bytes")
                     if monotonic() > deadline:
-                        return Unanswered("out of time")  # the caller has given up
+                        return late  # the caller may have given up
             except (ValueError, httpx2.TransportError, httpx2.DecodingError) as error:
                 if response.is_success:  # for an error the status is enough
                     why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"

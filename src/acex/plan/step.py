@@ -64,7 +64,7 @@ class Step:
         position: its place among the rows of its explanation; 0 is the factual.
         row: its values by feature, as the model saw them.
         purpose: why it was asked, in a word.
-        label: the model's answer. hit: is it wanted? The factual is none, also where it has the label wanted.
+        label: the model's answer. hit: does it have the label wanted? Never the factual.
         cost: J of the row. best: cost of the best counterfactual so far; infinite before there is one.
         paid: how often it was paid for; 0: the answer was known.
         at: when the answer was written down (ISO 8601, UTC); None where it was not recorded.

@@ -245,7 +245,7 @@ def _may_become(explanation: Explanation, j: int) -> str:
 def _limits_as_text(explanation: Explanation) -> list[str]:
     """A sentence for each kind of limit that there was."""
     if not _has_scale(explanation):
-        return ["What was frozen or limited is not recorded."]
+        return ["Frozen features and limits are not recorded."]
     space, settings = explanation.plan.space, explanation.settings
     named = {
         "Frozen": [f.name for f in space.features if f.frozen] or ["no feature"],

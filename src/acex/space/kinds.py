@@ -235,7 +235,7 @@ class Categorical(Feature):
         if None in codes:
             unknown = distinct[codes.index(None)]
             what = f"{self.name!r}: {unknown!r} is not a known category; there are {listed(self.categories)}"
-            raise ValueError(f"{what}. If one of them stands for all others, say which: other=.")
+            raise ValueError(f"{what}. If one of them stands for all others, name it: other=.")
         return np.array(codes, dtype=float)[which]
 
     @cached_property
@@ -321,12 +321,12 @@ class Nominal(Categorical):
         if all(DECIMAL_COMMA.fullmatch(v) for v in values) and any("," in v for v in values):
             what = f"{name!r}: texts such as {values[0]!r} look like numbers with decimal commas"
             raise ValueError(
-                f"{what}. Read the file so: pandas.read_csv(..., decimal=','), in the shell --decimal ','."
+                f"{what}. Read the file with pandas.read_csv(..., decimal=','), in the shell --decimal ','."
             )
         if len(values) > MOST_TEXTS and len(values) > len(column) / 2:
             what = f"{name!r}: {len(values)} different texts in {len(column)} rows look like an identifier"
             raise ValueError(
-                f"{what}. Drop the column (in the shell --drop {name}, or --id-column {name} if rows are called so), "
+                f"{what}. Drop the column (in the shell --drop {name}, or --id-column {name} if it names the rows), "
                 f"or declare it as acex.Nominal({name!r}, (...))."
             )
         return cls(name, tuple(sorted(values)))
@@ -353,7 +353,7 @@ class Date(Feature):
         if not self.low <= self.high:
             raise ValueError(f"{self.name!r}: expected first <= last, got {self.first} and {self.last}.")
         if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:
-            raise ValueError(f"{self.name!r}: too far from 1970 to be counted in {self.step}; take a coarser step.")
+            raise ValueError(f"{self.name!r}: too far from 1970 to be counted in {self.step}; use a coarser step.")
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:

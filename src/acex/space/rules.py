@@ -159,7 +159,7 @@ class Formula:
         """What Python is given in place of a token, of the same width."""
         kind, text, at = str(found.lastgroup), found[found.lastgroup or 0], found.start()
         if kind == "wrong":
-            what = "this quote does not end" if text in "'\"`" else f"{text!r} means nothing here"
+            what = "this quote does not end" if text in "'\"`" else f"{text!r} is unexpected here"
             raise _error(self.text, what, at)
         if kind == "sign" or (kind == "word" and text in KEYWORDS):
             return text
@@ -297,7 +297,7 @@ class Formula:
             known = f"there are {listed(self.places)}.{did_you_mean(token.text, self.places)}"
             raise self._wrong(f"{token.text!r} is not a feature; {known}", node)
         if not self.space.features[self.places[token.text]].is_number:
-            raise self._wrong(f"{token.text!r} holds categories, with which nothing can be calculated", node)
+            raise self._wrong(f"{token.text!r} holds categories, which cannot be used in arithmetic", node)
         return X[:, self.places[token.text]]
 
 
@@ -333,7 +333,7 @@ def _transition(text: str, space: Space, found: re.Match[str]) -> Rule:
         j = space.index(found[1] or found[2])
         feature, at = space.features[j], found.start(3)
         if feature.is_number:
-            raise ValueError(f"{feature.name!r} holds numbers, and '->' is about categories; see directions")
+            raise ValueError(f"{feature.name!r} holds numbers, and '->' is for categories; see directions")
         places = []
         for part in found[3].split("->"):
             places.append(feature.code_in(part.strip().strip("'\"")))

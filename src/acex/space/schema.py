@@ -19,12 +19,12 @@ from acex.space.space import Missing, Space, all_at_once, inferring, known_value
 from acex.values import listed
 
 HEADER = """\
-# What each column holds. A column that is not listed here is taken as its values suggest.
+# What each column holds. A column that is not listed here is inferred from its values.
 #   kind        continuous, integer, ordinal (categories from lowest to highest) or nominal (no order)
 #   range       [lowest, highest] that a number may ever have; by default as in the data
 #   categories  the values there are; for an ordinal column in their order
 #   frozen      true: stays as it is in every counterfactual
-#   direction   "increase" or "decrease": may go one way only
+#   direction   "increase" or "decrease": may only increase or only decrease
 #   weight      relative cost of changing this column; 1 by default
 #   unit        of a number, such as "months", for sentences and reports
 #   grid        the step in which a number is moved, such as 50 or 0.001; any number without it

@@ -594,9 +594,9 @@ def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
             return replace(feature, frozen=True) if _is_identifier(feature, column) else feature
     dtype = column.dtype
     if isinstance(dtype, pd.PeriodDtype):
-        raise ValueError(f"{name!r}: holds periods ({dtype}). Turn them into dates: .dt.to_timestamp().")
+        raise ValueError(f"{name!r}: holds periods ({dtype}). Convert them to dates: .dt.to_timestamp().")
     if types.is_timedelta64_dtype(dtype):
-        raise ValueError(f"{name!r}: holds durations ({dtype}). Turn them into numbers: .dt.total_seconds().")
+        raise ValueError(f"{name!r}: holds durations ({dtype}). Convert them to numbers: .dt.total_seconds().")
     found = ", ".join(f"{v!r} ({kind.__name__})" for kind, v in {type(v): v for v in column.tolist()}.items())
     raise ValueError(
         f"{name!r}: expected numbers only or texts only, got {found}. Convert the column, or declare it as "
@@ -740,5 +740,5 @@ def all_at_once(work: Iterable[Callable[[], T]]) -> list[T]:
     if len(problems) == 1:
         raise ValueError(problems[0])
     if problems:
-        raise ValueError("\n- ".join([f"{len(problems)} columns cannot be taken as they are:", *problems]))
+        raise ValueError("\n- ".join([f"{len(problems)} columns cannot be used as they are:", *problems]))
     return done
