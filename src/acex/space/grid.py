@@ -140,9 +140,9 @@ def readable_digits(values: pd.Series[Any]) -> int:
 
 
 def shows_digits(values: pd.Series[Any], step: float, digits: int) -> bool:
-    """Have large numbers fewer digits than the step would give them, more often than by chance?
+    """Do large numbers have fewer digits than the step would give them, more often than by chance?
 
-    Four significant digits from 0.0001234 to 0.1631 are all multiples of 1e-7, and 0.1631141 has more digits than any of them.
+    Four significant digits from 0.0001234 to 0.1631 are all multiples of 1e-7; 0.1631141 has more than four.
     """
     x, _ = _numbers(values)
     n_steps = np.abs(x[x != 0]) / step
