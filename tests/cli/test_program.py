@@ -34,7 +34,7 @@ def test_every_bad_column_has_a_line_of_its_own() -> None:
     )
     table.to_csv("bad.csv", index=False)
     lines = run("schema", "bad.csv").stderr.splitlines()
-    assert lines[0] == "acex: 2 columns cannot be taken as they are:"
+    assert lines[0] == "acex: 2 columns cannot be used as they are:"
     assert [line.split(":")[0] for line in lines[1:]] == ["- 'who'", "- 'price'"]
     assert "--id-column who" in lines[1]
 

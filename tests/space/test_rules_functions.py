@@ -140,7 +140,7 @@ def test_a_rule_that_is_taken_for_another_is_found_out_before_anything_is_sent(
         assert not in_the_gap(e.counterfactuals.to_numpy()).any()  # also where the answer was paid for before
     else:
         explained_and_killed(Rule(NOWHERE), tmp_path)
-        with pytest.raises(ValueError, match="was about to ask, is forbidden by"):
+        with pytest.raises(ValueError, match="is forbidden by the rules"):
             explain(Rule(THE_GAP), tmp_path, "now", 20)
     assert "True" not in Bill(tmp_path / "now").lines()
 

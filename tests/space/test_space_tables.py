@@ -78,7 +78,7 @@ def test_all_problems_of_a_table_are_told_at_once() -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 (each line is looked at)
         Space.infer(data)
     first, *lines = str(caught.value).split("\n")
-    assert first == "4 columns cannot be taken as they are:"
+    assert first == "4 columns cannot be used as they are:"
     assert [line.split(":")[0] for line in lines] == ["- 'who'", "- 'mixed'", "- 'price'", "- 'big'"]
     for line, advice in zip(lines, ("--drop who", "Convert the column", "--decimal ','", "rescale"), strict=True):
         assert advice in line

@@ -196,7 +196,11 @@ class Formula:
 
     def _token(self, node: ast.AST) -> Token | None:
         """The name or constant that a node is; None for anything else."""
-        return self.tokens[node.col_offset] if isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name):
+            return None
+        if node.col_offset not in self.tokens:  # 'then' in a wrong place is no keyword of Python
+            raise self._wrong(f"{node.id!r} is unexpected here", node)
+        return self.tokens[node.col_offset]
 
     def columns(self, *nodes: ast.expr) -> set[int]:
         """The positions of the columns that occur in nodes."""
