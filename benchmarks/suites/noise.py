@@ -2,8 +2,9 @@
 
     python -m benchmarks run --suite noise
 
-Each answer is flipped with the same probability (the method's name), independently at each query, votes included.
-*Valid* is a counterfactual that the model without noise calls a hit.
+Each answer is flipped with the same probability (the method's name), independently at each query, votes included; with
+"ignored" in the name the search believes every answer. *Valid* is a counterfactual that the model without noise calls
+a hit.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ BUDGET = 60
 
 def measure(job: Job) -> list[Line]:
     """One row, for a model with this share of its answers flipped."""
-    s, share = scenario(job.data), float(job.method)
+    s, share, ignored = scenario(job.data), float(job.method.split()[0]), "ignored" in job.method
     before = s.predict(s.rows[[job.row]])[0]
     rng = np.random.default_rng([job.row, 5])
 
@@ -31,7 +32,7 @@ def measure(job: Job) -> list[Line]:
         return np.where(rng.random(len(X)) < share, 1 - right, right)
 
     e = acex.explain(
-        acex.Model(model, noise=share),
+        acex.Model(model, noise=0 if ignored else share),
         s.rows[job.row],
         s.reference,
         space=s.space,
@@ -52,12 +53,14 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
     """Found, right, cost and queries by the share of flipped answers."""
     base = lines[lines["method"] == "0"].set_index(["data", "row"])["cost"]
     rows = []
-    for share, part in lines.groupby("method"):
+    for method, part in lines.groupby("method"):
+        share, *ignored = str(method).split()
         right = part[part["found"] & (part["valid"].astype(str) == "True")].set_index(["data", "row"])["cost"]
         times = np.exp(np.log((right / base).dropna()).mean())
         found, queries = f"{part['found'].sum()} of {len(part)}", f"{part['queries'].mean():.0f}"
-        rows.append([f"{float(str(share)):.0%}", found, str(len(right)), f"{times:.2f}", queries])
-    header = ["flipped", "found", "right", "cost, times that without noise", "queries"]
+        setting = "0" if ignored else share
+        rows.append([f"{float(share):.0%}", f"`noise={setting}`", found, str(len(right)), f"{times:.2f}", queries])
+    header = ["flipped", "setting", "found", "right", "cost, times that without noise", "queries"]
     return {"flipped": Table("flipped answers", header, rows)}
 
 
@@ -65,7 +68,7 @@ SUITES = (
     Suite(
         "noise",
         ("diabetes", "blood", "breast", "kc2"),
-        ("0", "0.05", "0.1", "0.2"),
+        ("0", "0.05", "0.05 ignored", "0.1", "0.1 ignored", "0.2", "0.2 ignored"),
         ("found", "valid", "cost", "certainty", "queries"),
         measure,
         tables,
