@@ -366,8 +366,11 @@ def measure_queries(job: Job) -> list[Line]:
 
 def queries_tables(lines: pd.DataFrame) -> dict[str, Table]:
     """The ratio beside its limit."""
-    shown = lines[["data", "queries", "few_s", "many_s", "ratio"]].assign(limit=QUERIES_RATIO)
-    return {"queries": Table.of("300 queries over 60", shown)}
+    rows = [
+        [line["data"], f"{line['few_s']:.2f}", f"{line['many_s']:.1f}", f"{line['ratio']:.1f}", f"{QUERIES_RATIO:.0f}"]
+        for _, line in lines.iterrows()
+    ]
+    return {"queries": Table("300 queries over 60", ["", "60 queries, s", "300 queries, s", "ratio", "limit"], rows)}
 
 
 CAP_QUERIES = 200
@@ -397,7 +400,8 @@ def cap_tables(lines: pd.DataFrame) -> dict[str, Table]:
     """The mean log ratio of the costs, with its standard error, over the tasks with a hit."""
     found = lines[np.isfinite(lines["capped"]) & np.isfinite(lines["all"])]
     more = np.log(found["capped"] / found["all"])
-    cells = [len(more), f"{more.mean():.3f}", f"{more.sem():.3f}", int((more > 1e-9).sum()), int((more < -1e-9).sum())]
+    worse, better = (more > 1e-9).sum(), (more < -1e-9).sum()
+    cells = [str(len(more)), f"{more.mean():.3f}", f"{more.sem():.3f}", str(worse), str(better)]
     header = ["tasks", "mean log cost, 80 over all", "standard error", "80 costs more", "80 costs less"]
     return {"cap": Table("learning from 80 own queries", header, [cells])}
 
