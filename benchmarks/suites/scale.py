@@ -5,6 +5,9 @@
     memory         memory of the caller of a batch of generated records
     categories     ten thousand categories in one column against ten
     startup        CPU time of new processes over that of `import pandas`
+    rows           an explanation on 200,000 rows over one on 20,000 of them: CPU and memory
+    queries        CPU time of 300 queries over that of 60
+    cap            cost found by a search that learns from at most 80 of its own queries, over one that learns from all
 
 Run them on a machine that does nothing else.
 """
@@ -22,6 +25,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -29,6 +33,11 @@ import pandas as pd
 import acex
 from acex.arrays import FloatArray
 from acex.batch import explanations, scheduling
+from acex.search import evidence
+from acex.search.search import Search
+from benchmarks.belief.learn import begun, helped
+from benchmarks.belief.simulated import VALIDATION, Case, task
+from benchmarks.problems import problems
 from benchmarks.suite import ROOT, Job, Line, Suite
 from benchmarks.table import Table, number
 
@@ -279,6 +288,124 @@ def startup_tables(lines: pd.DataFrame) -> dict[str, Table]:
     return {"processes": Table.of("CPU seconds of a new process, and over `import pandas`", shown)}
 
 
+# -- rows --------------------------------------------------------------------------------------------------------
+
+ALL_ROWS, SOME_ROWS = 200_000, 20_000
+ROWS_RATIO, MEMORY_TIMES, MEMORY_MORE = 2.0, 4, 250  # limits: times the CPU; times the data plus so many MB
+
+
+def explain_large(n: int) -> None:
+    """Print CPU seconds and peak memory of an explanation on the first n rows of a table with 50 columns."""
+    rng = np.random.default_rng(0)
+    columns: dict[str, Any] = {f"x{j}": rng.normal(size=ALL_ROWS)[:n].round(3) for j in range(25)}
+    columns |= {f"n{j}": rng.integers(0, 100, ALL_ROWS)[:n] for j in range(10)}
+    names = np.array(list("abcdef"), dtype=object)
+    columns |= {f"c{j}": names[rng.integers(0, 6, ALL_ROWS)[:n]] for j in range(15)}
+    data = pd.DataFrame(columns)
+    del columns
+
+    def model(rows: pd.DataFrame) -> Any:
+        return np.where(rows["x0"] + rows["n0"] / 50 + (rows["c0"] == "a") > 2.5, "yes", "no")
+
+    data_mb = data.memory_usage().sum() / 2**20  # categories are shared objects
+    x = data.head(100)[model(data.head(100)) == "no"].iloc[0]
+    acex.explain(model, x, data.head(200), budget=4)  # imports
+    start = time.process_time()
+    explainer = acex.Explainer(model, data)
+    ready = time.process_time()
+    explanation = explainer.explain(x, target="yes", budget=20, strategy=SPEND, progress=False)
+    line = {"prepare_s": ready - start, "explain_s": time.process_time() - ready}
+    line |= {"data_mb": data_mb, "peak_mb": peak_mb(), "queries": explanation.n_queries}
+    print(json.dumps(line))
+
+
+def measure_rows(job: Job) -> list[Line]:
+    """Time and memory in a new process."""
+    return [in_process(f"from benchmarks.suites.scale import explain_large; explain_large({job.data})")]
+
+
+def rows_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """All rows beside some of them, with the limits."""
+    few, many = (lines[lines["data"] == str(n)].iloc[-1] for n in (SOME_ROWS, ALL_ROWS))
+    shown = [
+        [name, f"{few[column]:.1f}", f"{many[column]:.1f}", f"{many[column] / few[column]:.2f}", limit]
+        for name, column, limit in (
+            ("set-up, s of CPU", "prepare_s", ""),
+            ("an explanation of 20 queries, s of CPU", "explain_s", f"{ROWS_RATIO:.0f} times"),
+            ("peak memory, MB", "peak_mb", f"{MEMORY_TIMES * many['data_mb'] + MEMORY_MORE:.0f} MB"),
+            ("data, MB", "data_mb", ""),
+        )
+    ]
+    header = ["", f"{number(SOME_ROWS, 0)} rows", f"{number(ALL_ROWS, 0)} rows", "ratio", "limit"]
+    return {"rows": Table("rows of the data", header, shown)}
+
+
+# -- queries -----------------------------------------------------------------------------------------------------
+
+FEW_QUERIES, MANY_QUERIES, QUERIES_RATIO = 60, 300, 8.0
+FOUR = ("diabetes", "kc2", "german_credit", "breast")
+
+
+def measure_queries(job: Job) -> list[Line]:
+    """CPU seconds until the 60th and the 300th query of one search; the model is not counted."""
+    of = problems(job.data)
+    search, is_hit, spent, few_s = Search.begin(of.of(job.row), SPEND), of.is_hit(job.row), 0.0, 0.0
+    while len(search.history.queries) < MANY_QUERIES:
+        start = time.process_time()
+        query = search.ask()
+        spent += time.process_time() - start
+        if query is None:
+            break
+        label = bool(is_hit(query.point[None])[0])
+        start = time.process_time()
+        search = search.tell(query, label)
+        spent += time.process_time() - start
+        few_s = spent if len(search.history.queries) == FEW_QUERIES else few_s
+    return [{"queries": len(search.history.queries), "few_s": few_s, "many_s": spent, "ratio": spent / few_s}]
+
+
+def queries_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """The ratio beside its limit."""
+    rows = [
+        [line["data"], f"{line['few_s']:.2f}", f"{line['many_s']:.1f}", f"{line['ratio']:.1f}", f"{QUERIES_RATIO:.0f}"]
+        for _, line in lines.iterrows()
+    ]
+    return {"queries": Table("300 queries over 60", ["", "60 queries, s", "300 queries, s", "ratio", "limit"], rows)}
+
+
+CAP_QUERIES = 200
+
+
+def measure_cap(job: Job) -> list[Line]:
+    """The cost after 200 queries on a simulated task, with and without a limit on what the belief learns from."""
+    costs, cap = {}, evidence.MAX_OWN
+    case = task(VALIDATION + job.row, 1)[0]
+    problem, known, odds = helped(case, "none", np.random.default_rng([9, job.row]))
+    shared = Search(problem, SPEND, job.seed, begun(problem, known, odds), budget=CAP_QUERIES)
+    shared = _continued(shared, case, cap)  # up to here both ask the same
+    for name, most in (("capped", cap), ("all", CAP_QUERIES)):
+        with patch.object(evidence, "MAX_OWN", most):
+            search = _continued(shared, case, CAP_QUERIES)
+        costs[name] = np.inf if search.best is None else float(problem.cost(search.best[None])[0])
+    return [costs]
+
+
+def _continued(search: Search, case: Case, n: int) -> Search:
+    while len(search.history.queries) < n and (query := search.ask()) is not None:
+        search = search.tell(query, bool(case.is_hit(query.point[None])[0]))
+    return search
+
+
+def cap_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """The mean log ratio of the costs, with its standard error, over the tasks with a hit."""
+    found = lines[np.isfinite(lines["capped"]) & np.isfinite(lines["all"])]
+    more = np.log(found["capped"] / found["all"])
+    worse, better = (more > 1e-9).sum(), (more < -1e-9).sum()
+    cells = [str(len(more)), f"{more.mean():.3f}", f"{more.sem():.3f}", str(worse), str(better)]
+    header = ["tasks", "mean log cost, 80 over all", "standard error", "80 costs more", "80 costs less"]
+    return {"cap": Table("learning from 80 own queries", header, [cells])}
+
+
 def memory_tables(lines: pd.DataFrame) -> dict[str, Table]:
     """Memory by the number of rows."""
     return {"batch": Table.of("memory of a batch", lines[["data", "method", "peak_mb", "above_base_mb", "kb_a_row"]])}
@@ -336,4 +463,23 @@ SUITES = (
         startup_tables,
         parallel=False,
     ),
+    Suite(
+        "rows",
+        (str(SOME_ROWS), str(ALL_ROWS)),
+        ("explanation",),
+        ("prepare_s", "explain_s", "data_mb", "peak_mb", "queries"),
+        measure_rows,
+        rows_tables,
+        parallel=False,
+    ),
+    Suite(
+        "queries",
+        FOUR,
+        ("feasible",),
+        ("queries", "few_s", "many_s", "ratio"),
+        measure_queries,
+        queries_tables,
+        parallel=False,
+    ),
+    Suite("cap", ("simulated",), ("feasible",), ("capped", "all"), measure_cap, cap_tables, rows=20),
 )

@@ -9,6 +9,7 @@ import difflib
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -53,10 +54,12 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206
 
 
 def is_finite(value: Any) -> bool:
-    """Is this a number, and a finite one?"""
+    """Is this a number, and a finite one as a float?"""
     import numpy as np
 
-    return isinstance(value, (int, float, np.number)) and bool(np.abs(value) < np.inf)
+    if isinstance(value, int):
+        return abs(value) <= sys.float_info.max
+    return isinstance(value, (float, np.number)) and bool(np.abs(value) < np.inf)
 
 
 def is_fraction(value: Any) -> bool:

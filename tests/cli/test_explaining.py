@@ -319,3 +319,23 @@ def test_in_a_terminal_there_is_a_progress_bar_on_stderr_and_the_table_on_stdout
     assert process.returncode in (0, 1)
     assert b"asking" in shown and b"/6" in shown
     assert "asking" not in stdout and "queries" in stdout
+
+
+WRITING = {
+    "explain": ("explain", "--row", 0, "--out", "e.json"),
+    "batch": ("batch", "--where", "index < 2", "--out", "e.csv"),
+    "left out": ("explain", "--row", 0, "--redact", "age", "--out", "e.json", "--left-out", "l.json"),
+    "ask": ("ask", "--row", 0, "--out", "ask.csv", "--ledger", "l.db", "--model-name", "m"),
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_a_folder_that_is_not_writable_is_reported_before_anything_is_sent(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    command, *words = WRITING[name]
+    model = () if command == "ask" else MODEL
+    result = run(command, "loans.csv", *words, *model, "--target", "good", "--drop", "id,outcome")
+    assert result.exit_code == 2 and "not writable" in result.stderr, result.stderr
+    assert not Path("bill.txt").exists() and not Path("l.db").exists()

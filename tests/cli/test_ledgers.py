@@ -195,3 +195,24 @@ def test_show_names_rows() -> None:
     run("explain", "loans.csv", "--row", 0, "--drop", "outcome", *MODEL, *named)
     assert answer("ledger", "show", "l.db")["explanations"][0]["names"] == ["100"]
     assert "found" in next(line for line in run("ledger", "show", "l.db").stdout.splitlines() if " 100 " in line)
+
+
+def test_answers_of_another_ledger_must_fit_the_model() -> None:
+    run(*EXPLAIN)
+    run("ledger", "export", "l.db", "--out", "answers.csv")
+    before = run("ledger", "export", "l.db").stdout
+    whole = pd.read_csv("answers.csv")
+    words = ("ledger", "import", "l.db", "other.csv", "--model-name", "bank-1")
+    for changed, named in (
+        (whole.drop(columns="debt"), "debt"),
+        (whole.rename(columns={"debt": "credit"}), "debt"),
+        (whole.drop(columns="label"), "label"),
+        (whole.assign(label="splendid", income=whole["income"] + 1), "splendid"),
+        (whole.assign(label=float("nan")), "label"),
+    ):
+        changed.to_csv("other.csv", index=False)
+        result = run(*words)
+        assert result.exit_code == 2 and named in result.stderr, named
+        assert run("ledger", "export", "l.db").stdout == before
+    whole.assign(label="bad").to_csv("other.csv", index=False)  # another model: a contradiction, not an answer
+    assert run(*words).exit_code == 0 and run("ledger", "export", "l.db").stdout == before

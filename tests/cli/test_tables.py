@@ -90,3 +90,61 @@ def test_columns_are_read_as_text_and_as_dates() -> None:
     Path("acex_test_zip.py").write_text(model, encoding="utf-8")
     words = ("explain", "orders.csv", *flags, "--model", "acex_test_zip:decide", "--row", 0, "--budget", 3)
     assert run(*words, "--target", "yes").exit_code == 1  # the model saw texts
+
+
+def test_a_trailing_separator_moves_no_value() -> None:
+    Path("t.csv").write_text("a,b\n1,2,\n3,4,\n", encoding="utf-8")
+    assert read_table(Path("t.csv")).to_dict("records") == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+    for row in ("1,2,3", "1," * 100_000 + "2"):
+        Path("t.csv").write_text(f"a,b\n{row}\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=r"t.csv: rows have more cells"):
+            read_table(Path("t.csv"))
+
+
+def test_a_parquet_file_of_too_many_equal_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"a": ["x" * 100] * 10_000, "b": 1.5}).to_parquet("t.parquet")
+    assert len(read_table(Path("t.parquet"))) == 10_000
+    monkeypatch.setattr(tables, "MOST_BYTES", 100_000)
+    assert Path("t.parquet").stat().st_size < tables.MOST_BYTES
+    with pytest.raises(ValueError, match="10000 rows of 2 columns"):
+        read_table(Path("t.parquet"))
+
+
+HOSTILE = {
+    "line.csv": "a" * 1_000_000,
+    "quote.csv": 'age,income\n1,"' + "x" * 1_000_000,
+    "nul.csv": "age,income\n\0\0,\0\n",
+    "digits.csv": "age,income,debt,job\n" + f"{'9' * 400},1,2,a\n" * 9,
+    "columns.csv": ",".join(f"c{i}" for i in range(3000)) + "\n" + ",".join("1" * 3000),
+    "deep.json": "[" * 100_000 + "]" * 100_000,
+    "digits.json": f'[{{"age": {"9" * 5000}}}]',
+    "mixed.json": '[{"age": {"a": [1]}, "income": 5}, 7, null]',
+    "bytes.parquet": "PAR1" + "\0" * 50 + "PAR1",
+    "sheet.xlsx": "PK",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_table_is_refused_before_anything_is_sent(name: str) -> None:
+    Path(name).write_text(HOSTILE[name], encoding="utf-8")
+    for words in (("explain", name, *MODEL, "--row", 0), ("explain", "loans.csv", "--x", name, *MODEL)):
+        result = run(*words, "--target", "good")
+        assert result.exit_code == 2 and result.stderr.strip() and "Traceback" not in result.stderr
+        assert not Path("bill.txt").exists()
+
+
+ROWS = {
+    "deep": f'"age": {"[" * 300}{"]" * 300}',
+    "digits": f'"age": {"9" * 400}',
+    "infinite": '"age": 1e999',
+    "not a number": '"age": NaN',
+    "a table": '"age": {"a": 1}',
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_hostile_row_is_refused_before_anything_is_sent(name: str) -> None:
+    Path("x.json").write_text(f'{{{ROWS[name]}, "income": 1, "debt": 0.1, "job": "clerk"}}', encoding="utf-8")
+    result = run("explain", "loans.csv", "--drop", "id,outcome", "--x", "x.json", *MODEL, "--target", "good")
+    assert result.exit_code == 2 and "age" in result.stderr and not Path("bill.txt").exists()

@@ -7,6 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -196,8 +197,17 @@ def decide(rows):
 """
 
 
-def test_files_of_the_commands_have_no_value_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def content(name: str) -> str:
+    """Everything that a file contains, statistics of Parquet and all sheets of a workbook included."""
+    raw = Path(name).read_bytes()
+    if name.endswith(".xlsx"):
+        with ZipFile(name) as archive:
+            raw = b" ".join(archive.read(part) for part in archive.namelist())
+    table = pd.read_parquet(name).to_string(max_colwidth=None) if name.endswith(".parquet") else ""
+    return raw.decode("latin-1") + table
 
+
+def test_files_of_the_commands_have_no_value_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("redacting_bank.py").write_text(BANK)
     rows = DATA[["salary", "clinic", "rent", "debt"]]
@@ -229,6 +239,9 @@ def test_files_of_the_commands_have_no_value_either(tmp_path: Path, monkeypatch:
     done = run(*many, "--json", "--common-changes", 8, "--out", "o.json", *hide)
     assert done.exit_code == 0 and seen(gone, done.stdout + Path("o.json").read_text()) == []
     assert json.loads(done.stdout)["common_changes"] == []
+    for out in ("o.xlsx", "o.parquet", "o.csv"):
+        assert run(*many, "--out", out).exit_code == 0 and seen(["salary"], content(out)), out
+        assert run(*many, "--out", out, *hide).exit_code == 0 and seen(gone, content(out)) == [], out
     assert run("report", "l.db", "--out", "pages", *hide).exit_code == 0
     pages = sorted(Path("pages").iterdir())
     assert [page.name for page in pages] == ["explanation-0.html", "explanation-1.html", "index.html"]

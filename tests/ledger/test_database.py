@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -394,3 +395,24 @@ def test_the_state_folder_is_where_the_user_wants_it(monkeypatch: pytest.MonkeyP
     assert state_folder() == Path("/b/acex")
     monkeypatch.delenv("XDG_STATE_HOME")
     assert state_folder() == Path("/c/.local/state/acex")
+
+
+def test_a_clock_that_is_set_back_ends_no_lease_and_reorders_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = (f"20{year:02d}-01-01T00:00:00.000000+00:00" for year in range(90, 0, -1))
+    wall = iter(range(10**9, 0, -(10**6)))
+    monkeypatch.setattr("time.time", lambda: next(wall))
+    for module in ("base", "sql"):
+        monkeypatch.setattr(f"acex.ledger.{module}.now_text", lambda: next(moments))
+    path = tmp_path / "l.db"
+    with Ledger(path, lease=60) as ledger, Ledger(path, lease=60) as other, ThreadPoolExecutor(1) as elsewhere:
+        assert [claim.state for claim in ledger.claim(MODEL, questions(1, 2))] == ["mine", "mine"]
+        with ledger.holding(MODEL, rows(1, 2)):
+            claims = elsewhere.submit(other.claim, MODEL, questions(1, 2)).result(60)
+        assert [claim.state for claim in claims] == ["in_flight", "in_flight"]
+        for number in (1, 2):
+            ledger.record(MODEL, rows(number), ["good"])
+        ledger.correct(MODEL, "[1]", "bad")
+        assert [answer.row for answer in other.answers(MODEL)] == ["[1]", "[2]", "[1]"]
+        assert other.known(MODEL, rows(1))["[1]"].label == "bad" and other.account(MODEL).n_charged == 2

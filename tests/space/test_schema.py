@@ -77,11 +77,31 @@ def test_any_name_and_category_can_be_written(
         ('features = [{ name = "a", kind = "integer", range = [1] }]', "'a': expected range = [lowest, highest], got"),
         ('features = [{ name = "a", kind = "nominal", unit = "EUR" }]', "'a': kind 'nominal' has no 'unit'"),
         ('features = [{ name = "a", kind = "nominal", range = [1, 2] }]', "'a': kind 'nominal' has no 'range'"),
+        ('features = [{ name = ["a"], kind = "nominal" }]', "expected a table"),
+        ('features = [{ name = { a = 1 }, kind = "nominal" }]', "expected a table"),
+        ('features = [{ name = "a", kind = { a = 1 } }]', "'a': kind {'a': 1} is not one of"),
+        ('features = [{ name = "a", kind = "integer" }, { name = "a", kind = "nominal" }]', "'a' is described twice"),
+        ("features = []\nfeatures = []", "overwrite"),
+        (f"features = {'[' * 5000}{']' * 5000}", "recursion"),
+        (f"features = [{{ name = 'a', kind = 'integer', range = [0, {'9' * 5000}] }}]", "4300 digits"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_named(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"s.toml: .*{re.escape(words)}"):
         read_schema(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("weight = 1e999", f"weight = {'9' * 400}", "weight = {}", "range = [0.0, nan]", f"range = [0, {'9' * 400}]"),
+        *("range = [[1], [2]]", "range = [2020-01-01, 2021-01-01]", "grid = [1]", "unit = ['a']", "gaps = 'x'"),
+    ],
+)
+def test_a_value_that_does_not_fit_its_feature_is_refused(given: str, tmp_path: Path) -> None:
+    path = write(tmp_path, f"features = [{{ name = 'a', kind = 'continuous', {given} }}]")
+    with pytest.raises(ValueError, match="'a': "):
+        with_schema(pd.DataFrame({"a": [0.5, 1.5, 2.25]}), read_schema(path))
 
 
 def test_a_column_that_the_data_lack_is_named(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import lzma
 import math
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -110,15 +111,20 @@ def read_table(
             encoding = encoding or _encoding(start)
             suffix = Path(path.stem if path.suffix.lower() in COMPRESSED else path).suffix.lower()
             if suffix in (".parquet", ".pq"):
-                table = pd.read_parquet(file)
+                table = _read_parquet(file)
+            elif suffix in (".xlsx", ".xls", ".ods"):
+                raise ValueError("save the sheet as CSV.")
             elif suffix == ".json":
                 rows = json.loads(file.read().decode(encoding))
                 table = pd.DataFrame.from_records(rows if isinstance(rows, list) else [rows])
             else:
                 read_csv: Any = spreadsheets.read_csv if guarded else pd.read_csv
-                options = {"dtype": dict.fromkeys(text, str), **options}
+                # Without index_col=False, rows with a cell more than the header would move to the left.
+                options = {"dtype": dict.fromkeys(text, str), "index_col": False, **options}
                 sep = _separator(start.decode(encoding, "replace"))
-                table = read_csv(file, sep=sep, decimal=decimal, encoding=encoding, **options)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", pd.errors.ParserWarning)
+                    table = read_csv(file, sep=sep, decimal=decimal, encoding=encoding, **options)
                 for name in [] if decimal == "." else table.columns.difference([*text]):  # 1.250,75
                     values = table[name].dropna().tolist()
                     if all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values) and "," in "".join(
@@ -126,6 +132,8 @@ def read_table(
                     ):
                         digits = table[name].str.replace(".", "").str.replace(",", ".")
                         table[name] = pd.to_numeric(digits)
+    except pd.errors.ParserWarning as error:
+        raise ValueError(f"{path}: rows have more cells than the header.") from error
     except (UnicodeError, LookupError) as error:
         hint = "name its encoding, such as --encoding cp1252 (spreadsheets on Windows), latin-1 or utf-16."
         raise ValueError(f"{path} cannot be read as {encoding}: {error}; {hint}") from error
@@ -134,6 +142,16 @@ def read_table(
     if table.empty:
         raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
     return table
+
+
+def _read_parquet(file: BinaryIO) -> pd.DataFrame:
+    import pandas as pd
+    from pyarrow.parquet import read_metadata
+
+    size = read_metadata(file)
+    if size.num_rows * size.num_columns * 8 > MOST_BYTES:  # equal values take no space in the file
+        raise ValueError(f"{size.num_rows} rows of {size.num_columns} columns are more than fit into memory.")
+    return pd.read_parquet(file)
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -80,7 +80,7 @@ class _SqlModel(OpenModel):
     def __init__(self, database: Database, connection: Connection, account: Account) -> None:
         self.connection, self.account, self.rows = connection, account, {}
         self._database = database
-        self._stored, self._stored_rows = account, dict[str, RowState]()
+        self._stored, self._stored_lines = account, dict[str, dict[str, Any]]()
         self._keys: dict[str, str] = {}
         self._answers: list[dict[str, Any]] = []
         self._contradictions: list[dict[str, Any]] = []
@@ -112,16 +112,22 @@ class _SqlModel(OpenModel):
                 self.rows[line.row] = state
             if line.number is not None:
                 state.answers.append(_answer(line.row, line.label, line.scores, line.number))
-            self._stored_rows[line.row] = replace(state, answers=list(state.answers))
+            self._stored_lines[line.row] = self._line(line.row, state)
 
     def append(self, answers: Sequence[Answer], recorded_by: str) -> None:
         moment = now_text()
         for answer in answers:
             self.rows[answer.row].answers.append(answer)
-            line = {"model_id": self.account.id, "sequence": answer.sequence, "query_id": self.key(answer.row)}
-            scores = None if answer.scores is None else json.dumps(answer.scores, default=as_json)
-            more = {"label": json.dumps(answer.label), "scores": scores}
-            self._answers.append({**line, **more, "recorded_by": recorded_by, "recorded_at": moment})
+            line = {
+                "model_id": self.account.id,
+                "sequence": answer.sequence,
+                "query_id": self.key(answer.row),
+                "label": json.dumps(answer.label),
+                "scores": None if answer.scores is None else json.dumps(answer.scores, default=as_json),
+                "recorded_by": recorded_by,
+                "recorded_at": moment,
+            }
+            self._answers.append(line)
         self.account = replace(self.account, last_sequence=answers[-1].sequence)
 
     def contradict(self, row: str, label: PlainLabel, recorded_by: str) -> None:
@@ -147,19 +153,33 @@ class _SqlModel(OpenModel):
         """Write what was changed."""
         if self.account != self._stored:
             _save(self.connection, self.account)
-        lines = []
-        for row, state in self.rows.items():
-            if state != self._stored_rows.get(row):
-                lines.append({"id": self.key(row), "model_id": self.account.id, "row": row, **_line(state)})
-                self._stored_rows[row] = replace(state, answers=list(state.answers))
-        self._database.upsert(self.connection, queries, lines, replaced=lines[0].keys() - {"id"} if lines else ())
+        lines = {row: self._line(row, state) for row, state in self.rows.items()}
+        changed = [line for row, line in lines.items() if line != self._stored_lines.get(row)]
+        self._database.upsert(self.connection, queries, changed, replaced=changed[0].keys() - {"id"} if changed else ())
         if self._answers:
             self.connection.execute(answers.insert(), self._answers)
         for line in self._contradictions:
             same = (contradictions.c.query_id == line["query_id"], contradictions.c.label == line["label"])
             if self.connection.execute(select(contradictions.c.id).where(*same)).first() is None:
                 self.connection.execute(contradictions.insert(), line)
-        self._stored, self._answers, self._contradictions = self.account, [], []
+        self._stored, self._stored_lines = self.account, lines
+        self._answers, self._contradictions = [], []
+
+    def _line(self, row: str, state: RowState) -> dict[str, Any]:
+        """The state of a row as the table `queries` stores it."""
+        return {
+            "id": self.key(row),
+            "model_id": self.account.id,
+            "row": row,
+            "purpose": state.purpose,
+            "explanation_id": state.explanation_id,
+            "attempts": state.attempts,
+            "claimed_by": state.claimed_by,
+            "claimed_at": state.claimed_at,
+            "lease_ends": state.lease_ends,
+            "reserved": str(state.reserved) if state.reserved else None,
+            "sequence": state.answers[-1].sequence if state.answers else None,
+        }
 
 
 class Ledger(BaseLedger):
@@ -455,13 +475,6 @@ def _save(connection: Connection, account: Account) -> None:
         values[name] = None if values[name] is None else str(values[name])
     values["features"] = None if account.features is None else json.dumps(account.features)
     connection.execute(_UPDATE_MODEL, {"_id": account.id, **values})
-
-
-def _line(state: RowState) -> dict[str, Any]:
-    """The state of a row as the table `queries` stores it."""
-    line = {name: value for name, value in vars(state).items() if name != "answers"}
-    line["reserved"] = str(state.reserved) if state.reserved else None
-    return {**line, "sequence": state.answers[-1].sequence if state.answers else None}
 
 
 def _answer(row: str, label: str, scores: str | None, sequence: int) -> Answer:

@@ -257,7 +257,7 @@ def register(kind: AnyKind) -> AnyKind:
 
 def kind_named(name: str, kind: Any) -> type[Feature]:
     """The kind that a file names for a column."""
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"{name!r}: kind {kind!r} is not one of {listed(KINDS)}.")
     return KINDS[kind]
 

@@ -98,7 +98,10 @@ class Numeric(Feature):
             strange = [v for v in values.tolist() if not isinstance(v, (Real, Decimal))]
             if strange:
                 raise ValueError(f"{self.name!r}: expected a number, got {plain(strange[0])!r}.")
-        x = values.to_numpy(dtype=np.float64)
+        try:
+            x = values.to_numpy(dtype=np.float64)
+        except OverflowError:
+            raise ValueError(f"{self.name!r}: a number is larger than any float.") from None
         refuse(self.name, values, ~np.isfinite(x), "is not finite.")
         refuse(self.name, values, self.is_whole & (x != np.rint(x)), "is not a whole number.")
         return x
@@ -184,8 +187,9 @@ class Integer(Numeric):
         is_whole = types.is_integer_dtype(column.dtype) or all(type(v) is int for v in column.tolist())
         if not is_whole:
             return None
-        feature = cls(name, column.min(), column.max(), grid=max(int(step_of(column)), 1))
-        return replace(feature, values=few_values(column, feature.grid))
+        feature = cls(name, column.min(), column.max())  # a number that is too large is refused here
+        grid = max(int(step_of(column)), 1)
+        return replace(feature, grid=grid, values=few_values(column, grid))
 
 
 @dataclass(frozen=True)

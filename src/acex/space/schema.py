@@ -70,7 +70,7 @@ def described(entry: Any) -> FeatureSchema:
     Raises:
         ValueError: a key is missing or unknown, or does not fit the kind.
     """
-    if not isinstance(entry, Mapping) or not {"name", "kind"} <= entry.keys():
+    if not isinstance(entry, Mapping) or "kind" not in entry or not isinstance(entry.get("name"), str):
         raise ValueError(f"features: expected a table such as {{ name = 'age', kind = 'integer' }}, got {entry!r}.")
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if v != []}
     name, word = given.pop("name"), given.pop("kind")
