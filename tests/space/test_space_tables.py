@@ -65,20 +65,10 @@ def test_a_number_for_each_row_stays_as_it_is() -> None:
     assert [f.name for f in Space.infer(data).features if f.frozen] == ["customer_id", "row"]
 
 
-IDS = [
-    "pid",
-    "uid",
-    "idno",
-    "psu",
-    "caseid",
-    "PassengerId",
-    "customerID",
-    "id_cliente",
-    "Kundennummer",
-    "kundennr",
-    "record_no",
-    "account_number",
-]
+IDS = (
+    *("pid", "uid", "idno", "psu", "caseid", "PassengerId", "customerID", "id_cliente"),
+    *("Kundennummer", "kundennr", "record_no", "account_number"),
+)
 AMOUNTS = ["paid", "bid", "valid", "covid", "grid", "income", "snr", "number", "stratum", "price_index"]
 
 
