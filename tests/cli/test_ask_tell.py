@@ -178,6 +178,13 @@ def test_the_first_labels_need_the_flag_unless_they_were_declared() -> None:
     assert tell_label("good").exit_code == 0  # the target
 
 
+def test_an_opposite_is_not_taken_for_a_misspelled_label() -> None:
+    run(*ASK, "--out", "todo.csv")
+    result = tell_label("ungood")
+    assert result.exit_code == 2 and "Did you mean" not in result.stderr
+    assert "Did you mean 'good'?" in tell_label("godo").stderr
+
+
 def test_the_first_label_can_be_corrected() -> None:
     run(*ASK, "--out", "todo.csv")
     assert tell_label("Bad", "--new-labels").exit_code == 0
@@ -241,6 +248,20 @@ def test_a_corrected_label_counts_and_the_old_one_stays_on_record() -> None:
     remarks = load_explanation(acex.Ledger("lab.db"), before["explanation"]).remarks
     assert "corrected" in [remark.code for remark in remarks]
     assert "contradiction" not in [remark.code for remark in e.remarks]
+
+
+def test_a_label_can_be_corrected_in_what_the_ledger_exports() -> None:
+    run(*ASK, "--out", "todo.csv")
+    tell(fill_in())
+    run(*ASK, "--out", "todo.csv")
+    tell(fill_in())
+    assert run("ledger", "export", "lab.db", "--out", "answers.csv").exit_code == 0
+    answers = read("answers.csv")
+    answers["label"] = ["bad" if label == "good" else label for label in answers["label"]]
+    answers.to_csv("answers.csv", index=False)
+    result = run("tell", "answers.csv", "--ledger", "lab.db", "--correct")
+    assert result.exit_code == 0 and "4 labels, 0 new" in result.stdout, result.stderr
+    assert {answer.label for answer in acex.Ledger("lab.db").answers("assay")} == {"bad"}
 
 
 # -- files of spreadsheets -----------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ def test_what_is_exported_runs_no_formula_and_imports_as_it_was() -> None:
     again = run("ledger", "import", "l.db", "answers.csv", "--model-name", "a")
     n = len(pd.read_csv("answers.csv"))
     assert n > 5 and again.stdout == f"0 of {n} answers were new to a.\n", again.stderr
-    extra = "sequence,scores,purpose,explanation_id,attempts,answered_at"
+    extra = "sequence,scores,purpose,explanation_id,attempts,answered_at,acex_id"
     run("ledger", "import", "copy.db", "answers.csv", "--model-name", "a", "--drop", extra)
     with acex.Ledger("l.db") as ledger, acex.Ledger("copy.db") as copy:
         assert not ledger.contradicted("a")

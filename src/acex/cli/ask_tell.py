@@ -13,7 +13,7 @@ import typer
 
 import acex
 from acex.cli.case import Case, Prepared
-from acex.cli.ledgers import gives_numbers, named_rows, opened
+from acex.cli.ledgers import KEY, gives_numbers, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records
 from acex.cli.tables import Encoding, as_label, file_to_write, read_table
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from acex.engine.session import Session
     from acex.ledger import Asked
 
-KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one if a feature is called "label"
+LABEL, OWN_LABEL = "label", "acex_label"  # the last one if a feature is called "label"
 ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
 TRUTH = {"wahr": "true", "falsch": "false", "vrai": "true", "faux": "false"}  # as spreadsheets write it
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -222,7 +222,8 @@ def _labels(
             for key, text in texts.items():
                 [labels[key]] = as_numbers([as_label(_with_point(text))], 1)
             continue
-        known, names = _known_labels(book, model, {a.row for a in asked.values()} if correct else set())
+        replaced = {a.row for key, a in asked.items() if a.answer and str(a.answer.label) != filled[key][OWN_LABEL]}
+        known, names = _known_labels(book, model, replaced if correct else set())
         for key, text in texts.items():
             [labels[key]] = as_labels([names.get(text, as_label(text, known))], 1)
         _refuse_misspelled([labels[key] for key in texts], known, accepts_new=new_labels)
@@ -246,16 +247,22 @@ def _refuse_misspelled(labels: list[Any], known: list[Any], *, accepts_new: bool
     for label, _ in new.most_common():
         other = by_spelling.setdefault(_spelling(label), label)
         if other is not label:
+            replace = f" If {other!r} is wrong, fill it in again in all its rows and pass --correct."
             raise ValueError(
-                f"{label!r} differs from the label {other!r} only in its spelling. Did you mean {other!r}? "
-                f"If {other!r} was recorded by mistake, replace it: fill in the rows that have it, and pass --correct."
+                f"{label!r} differs from the label {other!r} only in its spelling. Did you mean {other!r}?"
+                f"{replace if other in known else ''}"
             )
     if new and not accepts_new:
         seen = ", ".join(f"{label!r} ({counted(n, 'row')})" for label, n in new.most_common())
         texts = list(map(str, by_spelling.values()))  # a misspelled label is rarer than the one that was meant
-        meant = "".join(did_you_mean(label, texts[: texts.index(str(label))]) for label in new)
+        meant = "".join(did_you_mean(text, _similar(text, texts[: texts.index(text)])) for text in map(str, new))
         given = f"labels so far are {listed(known)}" if known else "there are no labels so far"
         raise ValueError(f"new labels: {seen}; {given}.{meant} Pass --new-labels to accept all new labels.")
+
+
+def _similar(label: str, others: list[str]) -> list[str]:
+    """The others that may have been meant; "unstable" is not a misspelled "stable"."""
+    return [other for other in others if not (label.endswith(other) or other.endswith(label))]
 
 
 def _spelling(label: Any) -> str:
