@@ -31,7 +31,7 @@ from benchmarks.table import Table, number
 
 BUDGET = 60
 CHANGES = range(2, 8)  # values of FEW_CHANGES that are compared
-ODDS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)  # values of HIGH_ODDS that are compared
+ODDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)  # values of HIGH_ODDS that are compared
 
 
 def measure(job: Job) -> list[Line]:
