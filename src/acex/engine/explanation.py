@@ -48,7 +48,7 @@ ADVICE = {  # where no option alone is in the way
     "exhausted": "Unfreeze features, widen ranges, or relax plausibility (a lower threshold, or None).",
 }
 RELAXED = {  # what to write in order to relax an option
-    "plausibility": "plausibility=None, or a lower Plausibility(threshold=...)",
+    "plausibility": "plausibility=None, or a lower Plausibility(threshold=...); in the shell --plausibility none",
     "max_changes": "a larger max_changes, or None",
     "freeze": "freeze=(), or fewer columns",
     "ranges": "wider ranges, or ranges=None",
