@@ -94,6 +94,12 @@ def test_texts_that_identify_rows_are_refused(texts: list[str]) -> None:
         Space.infer(pd.DataFrame({"place": texts, "x": np.arange(len(texts)) * 1.5}))
 
 
+def test_dates_in_an_unusual_format_are_refused_with_the_option_that_reads_them() -> None:
+    days = pd.date_range("2024-01-01", periods=60).strftime("%d/%m/%y")
+    with pytest.raises(ValueError, match="--date 'day="):
+        Space.infer(pd.DataFrame({"day": days, "x": np.arange(60) * 1.5}))
+
+
 def test_all_problems_of_a_table_are_told_at_once() -> None:
     n = 150
     data = pd.DataFrame(

@@ -37,6 +37,7 @@ IDENTIFIER = re.compile(
 )
 # ... and whose values identify rows only if all differ: a price index or an amount of NO has such a name, too.
 ROW_NUMBER = re.compile(r"(^|[^a-z])(index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$")
+LIKE_A_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{2,4}")
 MOST_SHOWN = 12  # digits; longer numbers are rounded in texts
 LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
 
@@ -340,9 +341,10 @@ class Nominal(Categorical):
             or (len(values) > max(MOST_CODES, len(column) / 2))
         ):
             what = f"{name!r}: {len(values)} different texts in {len(column)} rows look like an identifier"
+            dates = f"name the format of its dates (--date '{name}=%d/%m/%y'), " if LIKE_A_DATE.match(values[0]) else ""
             raise ValueError(
                 f"{what}. Drop the column (in the shell --drop {name}, or --id-column {name} if rows are called so), "
-                f"or declare it as acex.Nominal({name!r}, (...))."
+                f"{dates}or declare it as acex.Nominal({name!r}, (...))."
             )
         return cls(name, tuple(sorted(values)))
 
