@@ -331,8 +331,8 @@ def trained(entry: Entry, rows: pd.DataFrame, outcomes: Any) -> Callable[[pd.Dat
 
 
 @cache
-def explainer_of(name: str, without: tuple[str, ...] = ()) -> acex.Explainer:
-    """An explainer with default settings, for which every row is the first."""
+def explainer_of(name: str, method: str = DEFAULTS, without: tuple[str, ...] = ()) -> acex.Explainer:
+    """An explainer with default settings, for which every row is the first; methods share no answers."""
     table = stranger(name)
     return acex.Explainer(table.predict, table.data.drop(columns=list(without)), share_answers=False)
 
@@ -357,12 +357,13 @@ def measure(job: Job) -> list[Line]:
     if job.row >= len(table.rows):
         return []
     strategy = acex.Feasible(effort="settle" if job.method == DEFAULTS else "spend")
-    e = explainer_of(job.data).explain(table.rows.iloc[job.row], target=entry.target, strategy=strategy, seed=0)
+    explainer = explainer_of(job.data, job.method)
+    e = explainer.explain(table.rows.iloc[job.row], target=entry.target, strategy=strategy, seed=0)
     if job.method == WHOLE_BUDGET:
         return [{"outcome": e.outcome, "queries": e.n_queries, "stopped_by": e.stopped_by, "cost": e.cost}]
     ignored = [name for name in (*entry.ids, *entry.unused) if name in table.data]
     row = table.rows.iloc[job.row].drop(ignored)
-    problem = explainer_of(job.data, tuple(ignored)).search(row, target=entry.target).problem
+    problem = explainer_of(job.data, without=tuple(ignored)).search(row, target=entry.target).problem
     space = problem.region.space
 
     def is_hit(X: FloatArray) -> Any:
