@@ -3,6 +3,7 @@
 from benchmarks.suite import Suite
 from benchmarks.suites import (
     ablation,
+    advice,
     anytime,
     comparison,
     few,
@@ -37,5 +38,6 @@ MODULES = (
     plausible,
     import_answers,
     strangers,
+    advice,
 )
 SUITES: dict[str, Suite] = {suite.name: suite for module in MODULES for suite in module.SUITES}

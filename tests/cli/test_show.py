@@ -162,7 +162,7 @@ def test_a_list_of_ask_runs_no_formula_and_can_be_told() -> None:
         # One as it is typed into a file, the other as a spreadsheet keeps it.
         todo["label"] = ["=good" if float(income) > 2000 else "'-bad" for income in todo["income"]]
         todo.to_csv("todo.csv", index=False)
-        result = run("tell", "todo.csv", "--ledger", "lab.db")
+        result = run("tell", "todo.csv", "--ledger", "lab.db", "--new-labels")
         assert result.exit_code == 0, result.stderr
         n_new += int(re.search(r"(\d+) new", result.stdout)[1])  # type: ignore[index]
         Path("todo.csv").unlink()
@@ -184,7 +184,7 @@ def test_what_is_exported_runs_no_formula_and_imports_as_it_was() -> None:
     again = run("ledger", "import", "l.db", "answers.csv", "--model-name", "a")
     n = len(pd.read_csv("answers.csv"))
     assert n > 5 and again.stdout == f"0 of {n} answers were new to a.\n", again.stderr
-    extra = "sequence,scores,purpose,explanation_id,attempts,answered_at"
+    extra = "sequence,scores,purpose,explanation_id,attempts,answered_at,acex_id"
     run("ledger", "import", "copy.db", "answers.csv", "--model-name", "a", "--drop", extra)
     with acex.Ledger("l.db") as ledger, acex.Ledger("copy.db") as copy:
         assert not ledger.contradicted("a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,8 @@ def test_advice_names_what_is_in_the_way(options: dict[str, Any], in_the_way: se
     assert e.n_queries <= 6
     again = Explanation.from_json(e.to_json())
     assert again.advice == e.advice
+    assert e.advice in unescape(e.to_html())
+    assert in_the_way <= explanation_json(e)["excluded"].keys()
     assert verify(parsed(e.to_json())).holds
 
 

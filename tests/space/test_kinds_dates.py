@@ -28,6 +28,10 @@ MOMENTS = {
     "german texts": pd.Series(DAYS.strftime("%d.%m.%Y"), dtype=object),
     "american texts": pd.Series(DAYS.strftime("%m/%d/%Y"), dtype="string"),
     "texts with a time": pd.Series(pd.date_range("2012-01-01", periods=60, freq="90min").strftime("%Y-%m-%d %H:%M")),
+    "iso texts in UTC": pd.Series(
+        pd.date_range("2021-09-10 10:04:36", periods=60, freq="97s").strftime("%Y-%m-%dT%H:%M:%SZ")
+    ),
+    "iso texts of JavaScript": pd.Series(DAYS.strftime("%Y-%m-%dT10:04:36.000Z")),
     "dates of Python": pd.Series([d.date() for d in DAYS], dtype=object),
 }
 

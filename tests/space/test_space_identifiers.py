@@ -19,10 +19,11 @@ MINUTES = DAYS * 1440 + np.arange(N)
 COLUMNS: dict[str, Any] = {
     "customer_id": 100_000 + 3 * np.arange(N),
     "row": np.arange(float(N)),
+    "pid": 5000 + np.arange(N) // 2,
     "created": pd.Timestamp("2020-01-01") + pd.to_timedelta(MINUTES, unit="min"),
     "came": MINUTES / 1440,
 }
-RECOGNISED = ("customer_id", "row")  # by their names
+RECOGNISED = ("customer_id", "row", "pid")  # by their names
 
 
 def customers(column: str | None) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,41 @@ def test_a_table_without_a_whole_row_says_where_the_gaps_are() -> None:
 def test_a_number_for_each_row_stays_as_it_is() -> None:
     data = people().assign(customer_id=np.arange(60) + 1000, cycle=np.arange(60), row=np.arange(60.0))
     assert [f.name for f in Space.infer(data).features if f.frozen] == ["customer_id", "row"]
+
+
+IDS = (
+    *("pid", "uid", "idno", "psu", "caseid", "PassengerId", "customerID", "id_cliente"),
+    *("Kundennummer", "kundennr", "record_no", "account_number"),
+)
+AMOUNTS = ["paid", "bid", "valid", "covid", "grid", "income", "snr", "number", "stratum", "price_index"]
+
+
+@pytest.mark.parametrize("name", [*IDS, *AMOUNTS])
+def test_an_id_that_repeats_in_some_rows_stays_as_it_is(name: str) -> None:
+    values = np.random.default_rng(0).permutation(9000)[:300]
+    for n_repeated in (20, 180):
+        values[:n_repeated] = values[-n_repeated:]
+        [feature, _] = Space.infer(pd.DataFrame({name: values, "x": np.arange(300) * 1.5})).features
+        assert feature.frozen == (name in IDS)
+
+
+def test_a_number_of_a_shop_may_change() -> None:
+    shops = np.random.default_rng(0).integers(1, 40, 300)
+    assert not Space.infer(pd.DataFrame({"shop_id": shops, "x": np.arange(300) * 1.5})).features[0].frozen
+
+
+@pytest.mark.parametrize("texts", [[f"S-{i}" for i in range(60)], [f"C-{i % 200}" for i in range(900)]])
+def test_texts_that_identify_rows_are_refused(texts: list[str]) -> None:
+    with pytest.raises(ValueError, match="--drop sample_id"):
+        Space.infer(pd.DataFrame({"sample_id": texts, "x": np.arange(len(texts)) * 1.5}))
+    with pytest.raises(ValueError, match="identifier") if len(texts) == 60 else nullcontext():
+        Space.infer(pd.DataFrame({"place": texts, "x": np.arange(len(texts)) * 1.5}))
+
+
+def test_dates_in_an_unusual_format_are_refused_with_the_option_that_reads_them() -> None:
+    days = pd.date_range("2024-01-01", periods=60).strftime("%d/%m/%y")
+    with pytest.raises(ValueError, match="--date 'day="):
+        Space.infer(pd.DataFrame({"day": days, "x": np.arange(60) * 1.5}))
 
 
 def test_all_problems_of_a_table_are_told_at_once() -> None:

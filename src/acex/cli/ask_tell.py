@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ import typer
 
 import acex
 from acex.cli.case import Case, Prepared
-from acex.cli.ledgers import gives_numbers, named_rows, opened
+from acex.cli.ledgers import KEY, gives_numbers, named_rows, opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records
 from acex.cli.tables import Encoding, as_label, file_to_write, read_table
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from acex.engine.session import Session
     from acex.ledger import Asked
 
-KEY, LABEL, OWN_LABEL = "acex_id", "label", "acex_label"  # the last one if a feature is called "label"
+LABEL, OWN_LABEL = "label", "acex_label"  # the last one if a feature is called "label"
 ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
 TRUTH = {"wahr": "true", "falsch": "false", "vrai": "true", "faux": "false"}  # as spreadsheets write it
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -145,10 +146,11 @@ def tell(
 
     Example: acex tell todo.csv --ledger lab.db
 
-    A label is a number, true, false, or else a text. The first two labels of a
-    model are accepted; others need --new-labels, so that a misspelled one is not
-    a third. If any label is invalid, the whole file is rejected. Exit code 1:
-    a row had another label before, which stays valid without --correct.
+    A label is a number, true, false, or else a text. Labels that the model has
+    given before, the target and class names are known; others need --new-labels,
+    so that a misspelled label is not recorded. If any label is refused, nothing is
+    recorded. Exit code 1: a row had another label before, which stays valid
+    without --correct.
     """
     from acex.engine.recorded import n_corrected
 
@@ -220,11 +222,11 @@ def _labels(
             for key, text in texts.items():
                 [labels[key]] = as_numbers([as_label(_with_point(text))], 1)
             continue
-        known, names = _known_labels(book, model, {a.row for a in asked.values()} if correct else set())
+        replaced = {a.row for key, a in asked.items() if a.answer and str(a.answer.label) != filled[key][OWN_LABEL]}
+        known, names = _known_labels(book, model, replaced if correct else set())
         for key, text in texts.items():
             [labels[key]] = as_labels([names.get(text, as_label(text, known))], 1)
-        if not new_labels:
-            _refuse_misspelled([labels[key] for key in texts], known)
+        _refuse_misspelled([labels[key] for key in texts], known, accepts_new=new_labels)
     return labels
 
 
@@ -238,15 +240,34 @@ def _known_labels(book: acex.Ledger, model: str, without: set[str]) -> tuple[lis
     return list(dict.fromkeys([*newest.values(), *wanted, *named.values()])), named
 
 
-def _refuse_misspelled(labels: list[Any], known: list[Any]) -> None:
-    """Raise for labels that are new, unless a model with fewer than two labels gets its second one."""
-    new = list(dict.fromkeys(label for label in labels if label not in known))
-    spellings = {" ".join(str(label).casefold().split()) for label in (*known, *new)}
-    if new and (len(known) + len(new) > 2 or len(spellings) < len(known) + len(new)):
-        meant = [did_you_mean(" ".join(str(label).split()), map(str, known or new[:1])) for label in new]
+def _refuse_misspelled(labels: list[Any], known: list[Any], *, accepts_new: bool) -> None:
+    """Raise for other spellings of a label, and for new labels unless they are accepted."""
+    new = Counter(label for label in labels if label not in known)
+    by_spelling = {_spelling(label): label for label in known}
+    for label, _ in new.most_common():
+        other = by_spelling.setdefault(_spelling(label), label)
+        if other is not label:
+            replace = f" If {other!r} is wrong, fill it in again in all its rows and pass --correct."
+            raise ValueError(
+                f"{label!r} differs from the label {other!r} only in its spelling. Did you mean {other!r}?"
+                f"{replace if other in known else ''}"
+            )
+    if new and not accepts_new:
+        seen = ", ".join(f"{label!r} ({counted(n, 'row')})" for label, n in new.most_common())
+        texts = list(map(str, by_spelling.values()))  # a misspelled label is rarer than the one that was meant
+        meant = "".join(did_you_mean(text, _similar(text, texts[: texts.index(text)])) for text in map(str, new))
         given = f"labels so far are {listed(known)}" if known else "there are no labels so far"
-        accept = "Pass --new-labels to accept it, or --correct if the label that this row had was wrong."
-        raise ValueError(f"{listed(new)} is not a known label; {given}.{next(filter(None, meant), '')} {accept}")
+        raise ValueError(f"new labels: {seen}; {given}.{meant} Pass --new-labels to accept all new labels.")
+
+
+def _similar(label: str, others: list[str]) -> list[str]:
+    """The others that may have been meant; "unstable" is not a misspelled "stable"."""
+    return [other for other in others if not (label.endswith(other) or other.endswith(label))]
+
+
+def _spelling(label: Any) -> str:
+    """What labels have in common that differ only in case and spaces."""
+    return " ".join(str(label).casefold().split())
 
 
 def _with_point(text: str) -> str:

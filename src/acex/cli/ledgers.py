@@ -18,6 +18,7 @@ from acex.values import listed
 if TYPE_CHECKING:
     import pandas as pd
 
+KEY = "acex_id"  # the column that names a row of the ledger in files
 LARGEST = 2**63 - 1  # the largest integer that a database stores
 ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger show l.db")
 
@@ -101,6 +102,7 @@ def export(
 ) -> None:
     """Every answer of a model as CSV, a column for each feature.
 
+    The column acex_id is that of acex ask, so acex tell --correct reads the file.
     A text that a spreadsheet would run as a formula has an apostrophe in front;
     acex ledger import takes it away again.
 
@@ -108,6 +110,7 @@ def export(
     """
     import pandas as pd
 
+    from acex.ledger import query_id
     from acex.spreadsheets import write_csv
 
     refuse_overwriting(out, where)
@@ -117,6 +120,7 @@ def export(
         rows = named_rows(book, model, lines["row"].tolist())
     taken = {c: f"acex_{c}" for c in lines.columns if c in rows.columns}
     answers = pd.concat([rows, lines.drop(columns="row").rename(columns=taken)], axis=1)
+    answers[KEY] = [query_id(model, row) for row in lines["row"]]
     if out is None:
         echo(write_csv(answers), nl=False)
     else:

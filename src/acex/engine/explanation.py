@@ -48,7 +48,7 @@ ADVICE = {  # where no option alone is in the way
     "exhausted": "Unfreeze features, widen ranges, or relax plausibility (a lower threshold, or None).",
 }
 RELAXED = {  # what to write in order to relax an option
-    "plausibility": "plausibility=None, or a lower Plausibility(threshold=...)",
+    "plausibility": "plausibility=None, or a lower Plausibility(threshold=...); in the shell --plausibility none",
     "max_changes": "a larger max_changes, or None",
     "freeze": "freeze=(), or fewer columns",
     "ranges": "wider ranges, or ranges=None",
@@ -302,10 +302,9 @@ class Explanation:
             return ""
         rows = "rows with an outcome as wanted" if has_outcomes else "candidate rows"
         n_left = n.pop("as given")
-        ways = [
-            f"without {name} {count} ({RELAXED[name]})" for name, count in sorted(n.items(), key=lambda item: -item[1])
-        ]
-        return f"In the way: {joined_words(list(n))}. As given, {n_left} {rows} may be asked; {'; '.join(ways)}."
+        names = sorted(n, key=lambda name: (-n[name], name))
+        ways = "; ".join(f"without {name} {n[name]} ({RELAXED[name]})" for name in names)
+        return f"In the way: {joined_words(names)}. As given, {n_left} {rows} may be asked; {ways}."
 
     def _why_none(self) -> str:
         if self.outcome == "already_target":
@@ -313,7 +312,7 @@ class Explanation:
         answers = dict.fromkeys(self._called(step.label) for step in self.steps)
         met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
         never = "" if met or self.target is None else f", never {self.plan.target.range_text or repr(self.target)}"
-        return f"{self.advice} The model answered [{listed(answers)}]{never}."
+        return f"{self.advice} The model answered {listed(answers)}{never}."
 
     def _queries(self) -> str:
         known = f", {self.n_reused} already known" if self.n_reused else ""

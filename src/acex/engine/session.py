@@ -39,7 +39,7 @@ from acex.values import Label, Remark, joined_words
 
 MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
 SHARE_OF_SHORT = 0.2  # of the budget, reserved for a short answer while the realistic one changes many features
-HIGH_ODDS = 0.5  # chance of a counterfactual at half the cost from which on a remark says so
+HIGH_ODDS = 0.2  # stated chance of a counterfactual at half the cost from which on a remark says so
 
 
 class Session:

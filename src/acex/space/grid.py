@@ -26,7 +26,7 @@ MOST_EXACT = 2.0**53  # beyond it not every whole number is a float
 FIRST = 1000  # numbers, about, that are looked at before all others: most guesses fail there
 FULL = 1e-7  # a step that is a smaller share of the standard deviation shows no grid, only digits
 SHOWN = 4  # significant digits of a number in texts
-# Chosen on 6,000 simulated columns (docs/research.md).
+# Chosen on simulated columns, and tested on others (docs/research.md).
 MOST_FEW = 30  # different values that are few
 ROWS_PER_VALUE = 3  # on average, before values are few
 REPEATS = 5  # on both sides of values left out, all together

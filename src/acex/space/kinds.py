@@ -26,7 +26,18 @@ from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missi
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?")  # 3,5 and 1.250,75
-MOST_TEXTS = 100  # different ones, beyond which a column may be one of names
+MOST_CODES = 100  # different texts, or different numbers in an id column; more are names, not categories
+ENOUGH_IDS = 20  # different values, before a column is believed to identify rows
+# Names of columns, in lower case with "_" between words, whose values identify rows or what several rows belong to, ...
+IDENTIFIER = re.compile(
+    r"(^|[^a-z])([cghprstu]|uu|gu|hh)?ids?$|^id([^a-z]|(no|nr|num|code)$)|^(psu|seqn)$|[a-z]{2,}nr$|nummer$"
+    r"|(case|cust|customer|user|patient|person|client|member|acct|account|rec|record|row|sample|subj|subject|emp|employee"
+    r"|stud|student|order|item|prod|product|household|family|resp|respondent|loan|policy|claim|seq|serial|invoice)"
+    r"[^a-z]?(id|no|num|number)$"
+)
+# ... and whose values identify rows only if all differ: a price index or an amount of NO has such a name, too.
+ROW_NUMBER = re.compile(r"(^|[^a-z])(index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$")
+LIKE_A_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{2,4}")
 MOST_SHOWN = 12  # digits; longer numbers are rounded in texts
 LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
 
@@ -34,11 +45,12 @@ TimeUnit: TypeAlias = Literal["D", "h", "min", "s", "ms", "us"]
 UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
 MICROSECONDS = {"D": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "us": 1}
 # Ways to write a date in a file. Where days and months could be exchanged, a column must show which is which.
-FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M")
+ISO_TIMES = tuple(f"%Y-%m-%d{t}%H:%M:%S{zone}" for t in " T" for zone in ("", "Z", ".000Z", "+00:00"))
+FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%Y-%m-%d %H:%M", *ISO_TIMES)
 EITHER = ("%m/%d/%Y", "%d/%m/%Y")
 # For columns that are declared as dates; each also without leading zeros.
 DAYS = (*FORMS[:3], *EITHER, "%d.%m.%y", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d", "%Y.%m.%d")
-TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
+TIMES = ("", " %H:%M", *(form.removeprefix("%Y-%m-%d") for form in ISO_TIMES))
 
 
 ZERO = pd.Timestamp("1970-01-01").as_unit("us")  # the moment with the code 0
@@ -327,11 +339,16 @@ class Nominal(Categorical):
             raise ValueError(
                 f"{what}. Read the file with pandas.read_csv(..., decimal=','), in the shell --decimal ','."
             )
-        if len(values) > MOST_TEXTS and len(values) > len(column) / 2:
+        if (
+            len(values) == len(column) >= ENOUGH_IDS
+            or identifies_rows(name, len(values), len(column))
+            or (len(values) > max(MOST_CODES, len(column) / 2))
+        ):
             what = f"{name!r}: {len(values)} different texts in {len(column)} rows look like an identifier"
+            dates = f"name the format of its dates (--date '{name}=%d/%m/%y'), " if LIKE_A_DATE.match(values[0]) else ""
             raise ValueError(
                 f"{what}. Drop the column (in the shell --drop {name}, or --id-column {name} if it names the rows), "
-                f"or declare it as acex.Nominal({name!r}, (...))."
+                f"{dates}or declare it as acex.Nominal({name!r}, (...))."
             )
         return cls(name, tuple(sorted(values)))
 
@@ -470,6 +487,14 @@ class Date(Feature):
         if isinstance(dtype, pd.DatetimeTZDtype):
             return moments.dt.tz_localize("UTC").astype(dtype)
         return moments.astype(dtype or "datetime64[us]")
+
+
+def identifies_rows(name: str, n_different: int, n_rows: int) -> bool:
+    """Does a column of this name with so many different whole numbers or texts identify rows?"""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    if n_different < ENOUGH_IDS or not (IDENTIFIER.search(words) or ROW_NUMBER.search(words)):
+        return False
+    return n_different == n_rows or (IDENTIFIER.search(words) is not None and n_different > min(MOST_CODES, n_rows / 2))
 
 
 def refuse(name: str, values: pd.Series[Any], bad: BoolArray, why: str) -> None:

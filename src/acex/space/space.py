@@ -7,7 +7,6 @@ greatest int8.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -19,15 +18,13 @@ from pandas.api import types
 
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
 from acex.space.feature import KINDS, MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
-from acex.space.kinds import Categorical, Date, Nominal, Numeric, refuse
+from acex.space.kinds import ENOUGH_IDS, Categorical, Date, Nominal, Numeric, identifies_rows, refuse
 from acex.space.relations import exact_relations
 from acex.values import Remark, as_json, did_you_mean, is_missing, joined_words, listed
 
 T = TypeVar("T")
 Missing: TypeAlias = Literal["drop", "keep"]
 
-IDENTIFIER = re.compile(r"(?i:(^|[^a-z])(id|ids|index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$)|[a-z]ID$")
-ENOUGH_IDS = 20  # rows that all differ, before a column is believed to identify them
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
 
 
@@ -231,14 +228,16 @@ class Space:
     def without_identifiers(self, X: FloatArray) -> FloatArray:
         """Known points, (m, d), with the same value everywhere in columns that only identify a row.
 
-        These are frozen, were not declared, and have another value in every row. What goes with such a value, such as
-        the time at which an id was given, would otherwise look like a property of the row.
+        These are frozen, were not declared, and all their values differ, or they have the name and many values of an
+        id. What goes with such a value, such as the time at which an id was given, would otherwise look like a
+        property of the row.
         """
         for j, feature in enumerate(self.features):
             if not (feature.frozen and feature.name in self.inferred):
                 continue
             known = X[X[:, j] != feature.gap, j]
-            if len(known) >= ENOUGH_IDS and len(np.unique(known)) == len(known):
+            n = len(np.unique(known))
+            if n == len(known) >= ENOUGH_IDS or identifies_rows(feature.name, n, len(known)):
                 X = np.where(np.arange(len(self)) == j, known[0], X)
         return X
 
@@ -591,7 +590,9 @@ def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
     for kind in reversed(KINDS.values()):
         feature = kind.infer(name, column)
         if feature is not None:
-            return replace(feature, frozen=True) if _is_identifier(feature, column) else feature
+            has_whole_numbers = feature.is_number and feature.grid >= 1 and float(feature.grid).is_integer()
+            is_id = has_whole_numbers and identifies_rows(name, column.nunique(), len(column))
+            return replace(feature, frozen=True) if is_id else feature
     dtype = column.dtype
     if isinstance(dtype, pd.PeriodDtype):
         raise ValueError(f"{name!r}: holds periods ({dtype}). Convert them to dates: .dt.to_timestamp().")
@@ -602,13 +603,6 @@ def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
         f"{name!r}: expected numbers only or texts only, got {found}. Convert the column, or declare it as "
         f"acex.Nominal({name!r}, (...))."
     )
-
-
-def _is_identifier(feature: Feature, column: pd.Series[Any]) -> bool:
-    """Is this a distinct whole number for each row, by its name an identifier? Such a column is frozen."""
-    is_whole = feature.is_number and feature.grid >= 1 and float(feature.grid).is_integer()
-    is_named = IDENTIFIER.search(feature.name) is not None
-    return is_named and is_whole and len(column) >= ENOUGH_IDS and column.is_unique
 
 
 def as_frame(rows: Rows) -> pd.DataFrame:

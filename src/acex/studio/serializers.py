@@ -65,6 +65,7 @@ def explanation_json(e: acex.Explanation) -> dict[str, Any]:
         "sentence": one_sentence(e, templates(e.plan.space)),
         "remarks": [remark.to_dict() for remark in e.remarks],
         "answers": [_answer_json(single(e, i)) for i in range(len(e.costs))],
+        "excluded": e.ending.excluded,
     }
 
 

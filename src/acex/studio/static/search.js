@@ -30,6 +30,12 @@ const RELAX = {
   directions: title => `Let ${title} go both ways`, weights: title => `Make ${title} as easy to change as others`,
 };
 
+// What was left out to count the rows that may be asked, by option.
+const WITHOUT = {
+  plausibility: "rows may look unlike the known ones", max_changes: "any number of features may change", freeze: "all features are unlocked",
+  ranges: "the limits are removed", values: "every value is allowed", directions: "every feature may go both ways", rules: "the rules are removed",
+};
+
 export async function searchPage(workspace, params, id) {
   let search = await get(`/api/searches/${id}`);
   let steps = search.steps;
@@ -117,8 +123,11 @@ export async function searchPage(workspace, params, id) {
     const rules = search.rules.filter(rule => rule.option && rule.option !== "weights").sort((a, b) => Number(promising(b)) - Number(promising(a)));
     const relax = some => h("ul", { class: "relax" }, some.map(rule => h("li", {}, h("span", {}, rule.text, promising(rule) ? h("small", {}, " A known change needs this.") : null),
       h("a", { href: editAddress(relaxed(rule)) }, (RELAX[rule.option] ?? (() => "Remove this rule"))(titled(rule.column))))));
+    const { "as given": asGiven, ...excluded } = search.explanation.excluded;
+    const ways = Object.entries(excluded).sort((a, b) => b[1] - a[1]).map(([option, n]) => `${number(n)} if ${WITHOUT[option]}`);
     return h("div", { class: "warning" }, h("h2", {}, "What was in the way"),
       h("p", {}, unlike ? `${count(unlike, "row")} that ${unlike === 1 ? "was" : "were"} asked ${unlike === 1 ? "has" : "have"} the decision wanted, but ${unlike === 1 ? "looks" : "look"} unlike the known rows and so ${unlike === 1 ? "does" : "do"} not count.` : REASONS[outcome]),
+      ways.length ? h("p", {}, `As it is, ${count(asGiven, "row")} could be asked; ${ways.join(", ")}.`) : null,
       rules.length ? relax(rules.slice(0, 4)) : null,
       rules.length > 4 ? h("details", {}, h("summary", {}, count(rules.length - 4, "more rule")), relax(rules.slice(4))) : null,
       h("p", {}, rules.length ? "Or " : "You can ", h("a", { href: editAddress(search.options) }, "edit this search"), ": choose another decision, or how many questions may be asked."));
