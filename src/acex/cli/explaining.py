@@ -167,6 +167,9 @@ def batch(
     budget_total: Annotated[
         int | None, typer.Option(min=1, help="Most rows to send for all of them together, in all runs.")
     ] = None,
+    money: Annotated[
+        float | None, typer.Option(min=0, help="The same in money; needs --price-per-row, or a price in the ledger.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=-1, help="Processes on this machine; -1: one per core.")] = -1,
     executor: Annotated[
         str | None, typer.Option(metavar="dask://HOST:PORT", help="A Dask cluster that does the work.")
@@ -202,6 +205,10 @@ def batch(
         raise ValueError(f"--by: {listed(redacted)} is in --redact, and its groups would show its values.")
     ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, None if dry_run else ledger)
+    if price_per_row is None and ledger is not None:
+        price_per_row = ledger.account(explainer.model_id).price_per_row
+    if money is not None:
+        budget_total = _affordable(money, price_per_row, budget_total, common_changes or 0)
     many = explainer.explain_many(
         prepared.factual if prepared.ids is None else prepared.factual.set_axis(list(prepared.ids), axis=0),
         budget_total=budget_total,
@@ -211,10 +218,10 @@ def batch(
     )
     if dry_run:
         quote = many.quote(price_per_row, ledger)
+        quote = replace(quote, most_queries=quote.most_queries + (common_changes or 0))
         if as_json:
             queries = {"expected_money": quote.expected_queries, "most_money": quote.most_queries}
-            money = {name: quote.money(n) for name, n in queries.items()}
-            print_json({"dry_run": True, "model_id": explainer.model_id, **asdict(quote), **money})
+            print_json({"dry_run": True, **asdict(quote), **{name: quote.money(n) for name, n in queries.items()}})
         else:
             console().print(f"Nothing was sent. {quote}", soft_wrap=True)
         return
@@ -226,8 +233,11 @@ def batch(
     # Stdout first: a full disk must not lose what was paid for.
     summary = many.summary(by=prepared.whole[names] if names else None, redact=seal.columns)
     common = None if common_changes is None else many.common_changes(budget=common_changes).without(seal.columns)
+    n_paid = summary.queries + (0 if common is None else common.queries)
     if as_json:
         document = {"queries": summary.queries, "rows": records(frame.reset_index(names="row"))}
+        if price_per_row is not None:
+            document |= {"price_per_row": price_per_row, "spent": n_paid * price_per_row}
         if common is not None:
             document |= {"common_changes": records(common.frame()), "queries_common_changes": common.queries}
         if (groups := summary.groups) is not None:
@@ -241,6 +251,9 @@ def batch(
         print_json(document)
     else:
         console().print("\n\n".join(map(str, [summary] if common is None else [summary, common])), soft_wrap=True)
+        if price_per_row is not None:
+            most = "" if money is None else f" of at most {as_money(money)}"
+            console().print(f"\nSpent: {as_money(n_paid * price_per_row)}{most} ({n_paid} queries).", soft_wrap=True)
         sensitive = [remark for remark in many[0].remarks if remark.code == "sensitive"] if len(many) else []
         for remark in (*prepared.remarks, *map(str, (*explainer.remarks, *sensitive))):
             say(remark)
@@ -256,6 +269,24 @@ def batch(
         raise typer.Exit(FAILED)
     if not frame["outcome"].isin(["found", "already_target"]).any():
         raise typer.Exit(NOTHING_FOUND)
+
+
+def _affordable(money: float, price: float | None, budget_total: int | None, reserved: int) -> int:
+    """How many rows may be sent for this much money, without those reserved for common changes."""
+    from acex.ledger.base import rows_for
+
+    if budget_total is not None:
+        raise ValueError("--money and --budget-total limit the same; choose one of them.")
+    if not price:
+        raise ValueError(
+            "--money needs --price-per-row: no price of this model is known. A model that is billed by tokens has its "
+            "own limit, money in --model-config."
+        )
+    rows = rows_for(money, price) - reserved
+    if rows < 1:
+        more = f", after {reserved} rows for --common-changes" if reserved else ""
+        raise ValueError(f"--money {money:g} is less than the price of one row, {price:g}{more}.")
+    return rows
 
 
 def schema(
