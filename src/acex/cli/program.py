@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 NOTHING_FOUND = 1  # no counterfactual, changed labels, or a certificate that does not hold
 WRONG = 2  # wrong flags or files
 FAILED = 3  # the model, the ledger or the workers failed, or the budget is spent
+WAITING = 4  # `acex ask` has written rows that need a label
 STOPPED = 130  # by Ctrl-C, as shells count it
 
 FAILURES = (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent)

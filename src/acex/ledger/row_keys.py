@@ -53,8 +53,25 @@ def without_vote(form: str) -> str:
     return f"{form[: form.rindex(', {')]}]" if is_vote(form) else form
 
 
+def next_result(key: str) -> str:
+    """The key of the next result that came back for one question: a sample may be measured several times at once."""
+    mark = json.loads(key[key.rindex("{") : -1]) if is_vote(key) else {"vote": 1}
+    mark["replicate"] = mark.get("replicate", 1) + 1
+    return f"{without_vote(key)[:-1]}, {json.dumps(mark)}]"
+
+
+def result_keys(questions: Iterable[str]) -> list[str]:
+    """The key of each result, from the key of its question: the second result of a question has another key."""
+    keys: list[str] = []
+    latest: dict[str, str] = {}
+    for question in questions:
+        latest[question] = next_result(latest[question]) if question in latest else question
+        keys.append(latest[question])
+    return keys
+
+
 def is_vote(form: str) -> bool:
-    """Is this the key of a row that is asked again?"""
+    """Is this the key of another answer to a row than the first?"""
     return form.endswith("}]")
 
 
