@@ -225,23 +225,23 @@ def _asked(book: acex.Ledger, filled: dict[str, dict[str, str]]) -> dict[str, As
     Raises:
         ValueError: there are further results of a model that was not declared as noisy.
     """
-    from acex.ledger import Asked, result_keys
+    from acex.ledger import Asked
+    from acex.ledger.row_keys import next_result
 
     found = book.find([line[KEY] for line in filled.values()])
-    names = [name for name, line in filled.items() if line[KEY] in found]
-    rows = dict(zip(names, result_keys(found[filled[name][KEY]].row for name in names), strict=True))
-    asked = {}
-    for name, row in rows.items():
-        asked[name] = first = found[filled[name][KEY]]
-        if row == first.row:
+    asked: dict[str, Asked] = {}
+    for name, line in filled.items():
+        if (last := found.get(line[KEY])) is None:
             continue
-        settings = [json.loads(text) for text in book.tables.explanations(first.model)["settings"]]
-        if not any(s.get("noise") for s in settings):
-            raise ValueError(
-                f"{KEY} {filled[name][KEY]} has a label in two lines. Keep one; or, if repeated measurements differ, "
-                f"use acex ask with --noise (such as --noise 0.05): then each line is a result of its own."
-            )
-        asked[name] = Asked(first.model, row, book.known(first.model, [row]).get(row))
+        if name != line[KEY]:
+            model, row = last.model, next_result(last.row)
+            if not any(json.loads(text).get("noise") for text in book.tables.explanations(model)["settings"]):
+                raise ValueError(
+                    f"{KEY} {line[KEY]} has a label in two lines. Keep one; or, if repeated measurements differ, use "
+                    f"acex ask with --noise (such as --noise 0.05): then each line is a result of its own."
+                )
+            last = Asked(model, row, book.known(model, [row]).get(row))
+        asked[name] = found[line[KEY]] = last
     return asked
 
 

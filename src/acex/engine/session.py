@@ -24,19 +24,8 @@ from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, points_of
 from acex.errors import LedgerFailed, OutOfStep
-from acex.ledger import (
-    Answer,
-    Ask,
-    BaseLedger,
-    Question,
-    as_vote,
-    canonical,
-    canonical_text,
-    next_result,
-    result_keys,
-    row_values,
-    without_vote,
-)
+from acex.ledger import Answer, Ask, BaseLedger, Question
+from acex.ledger.row_keys import as_vote, canonical, canonical_text, next_result, row_values, without_vote
 from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
@@ -224,16 +213,16 @@ class Session:
         complete = self.ask() is None
         rows = self.space.decode(self.space.encode(rows))
         before, asked = self._asked, [] if self._round is None else self._round.forms
-        waiting, forms, latest = self.waiting, [], dict[str, str]()
-        for form in canonical(rows):
-            forms.append(next((w for w in waiting if without_vote(w) == form), latest.get(form, form)))
-            waiting, latest[form] = [w for w in waiting if w != forms[-1]], forms[-1]
-        strange = [form for form in forms if form not in {*before, *asked}]
+        forms, waiting, keys, latest = canonical(rows), self.waiting, list[str](), dict[str, str]()
+        for form in forms:
+            again = next_result(latest[form]) if self.plan.noise is not None and form in latest else form
+            keys.append(next((w for w in waiting if without_vote(w) == form), again))
+            waiting, latest[form] = [w for w in waiting if w != keys[-1]], keys[-1]
+        strange = [form for form in forms if form not in {*before, *map(without_vote, asked)}]
         if strange and complete:
             raise ValueError("The explanation is complete: no label is wanted any more.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        keys = forms if self.plan.noise is None else result_keys(forms)
         recorded = self.box.take_in(keys, unworded(labels, self.plan.labels_by_name))
         answers = [answer for answer in recorded if answer.row not in before]
         if self._round is not None:

@@ -16,9 +16,7 @@ from acex.ledger.row_keys import (
     canonical_text,
     is_vote,
     label_text,
-    next_result,
     query_id,
-    result_keys,
     row_values,
     without_vote,
 )
@@ -40,10 +38,8 @@ __all__ = [
     "is_vote",
     "label_text",
     "model_key",
-    "next_result",
     "open_ledger",
     "query_id",
-    "result_keys",
     "row_values",
     "without_vote",
 ]

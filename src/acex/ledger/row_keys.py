@@ -60,16 +60,6 @@ def next_result(key: str) -> str:
     return f"{without_vote(key)[:-1]}, {json.dumps(mark)}]"
 
 
-def result_keys(questions: Iterable[str]) -> list[str]:
-    """The key of each result, from the key of its question: the second result of a question has another key."""
-    keys: list[str] = []
-    latest: dict[str, str] = {}
-    for question in questions:
-        latest[question] = next_result(latest[question]) if question in latest else question
-        keys.append(latest[question])
-    return keys
-
-
 def is_vote(form: str) -> bool:
     """Is this the key of another answer to a row than the first?"""
     return form.endswith("}]")
