@@ -39,8 +39,8 @@ def ask(
 ) -> None:
     """Write the rows that need a label from a laboratory, a person or a job.
 
-    Example: acex ask samples.csv --row 17 --target stable --ledger lab.db
-    --model-name assay --queries-per-round 8 --out todo.csv
+    Example: acex ask loans.csv --drop id,decision --row 17 --target approved
+    --ledger lab.db --model-name assay --queries-per-round 8 --out todo.csv
 
     Fill in the column label and pass the file to acex tell, complete or in parts;
     then repeat the same command. When the search is complete, it prints the

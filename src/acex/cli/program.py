@@ -112,12 +112,20 @@ def root(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """The smallest realistic change to a row that changes a decision.
+    """Find the smallest realistic change to a row that changes a model's decision.
+
+    acex sends rows to the model, as few as possible, and reads its answers: a
+    Python function, a model file or a web service. The model itself has confirmed
+    every change that is reported.
 
     Example: acex demo
 
-    Exit codes: 0 an answer; 1 nothing found, labels changed, or it does not hold; 2 wrong
-    input or an unreadable file; 3 the model or the ledger failed; 130 stopped by Ctrl-C.
+    Then, in the folder acex-demo, the example of each command runs:
+    acex explain --help, acex batch --help. In a browser: acex studio --demo
+
+    Exit codes: 0 an answer; 1 nothing found, labels changed, or it does not hold;
+    2 wrong input or an unreadable file; 3 the model or the ledger failed; 4 rows
+    wait for labels (acex ask); 130 stopped by Ctrl-C.
     """
 
 
