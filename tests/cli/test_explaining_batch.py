@@ -98,7 +98,7 @@ def test_money_limits_a_batch_through_the_price_of_a_row() -> None:
     words = (*BATCH, *SOME, "--budget", "6", *KEPT, "--money", "3.5")
     assert "--price-per-row" in run(*words).stderr and bill() == []
     assert "--budget-total" in run(*words, "--price-per-row", "0.5", "--budget-total", "9").stderr
-    assert "less than the price of one row" in run(*words, "--price-per-row", "4").stderr
+    assert "does not pay for 1 row" in run(*words, "--price-per-row", "4").stderr
     quote = json.loads(run(*words, "--price-per-row", "0.5", "--dry-run", "--json").stdout)
     assert (quote["model_id"], quote["most_queries"], quote["most_money"]) == ("bank-1", 7, 3.5)
     result = run(*words, "--price-per-row", "0.5")
@@ -111,7 +111,7 @@ def test_money_limits_a_batch_through_the_price_of_a_row() -> None:
 
 def test_money_pays_for_common_changes_too() -> None:
     words = (*BATCH, *SOME, "--budget", "6", *KEPT, "--price-per-row", "1", "--common-changes", "4")
-    assert "--common-changes" in run(*words, "--money", "4").stderr
+    assert "does not pay for 5 rows" in run(*words, "--money", "4").stderr
     assert json.loads(run(*words, "--money", "20", "--dry-run", "--json").stdout)["most_queries"] == 20
     run(*words, "--money", "20")
     assert len(bill()) <= 20

@@ -188,10 +188,7 @@ def tell(
     recorded = f"Recorded: {counted(len(filled), 'label')}, {new} new{corrected}."
     console().print("\n".join([f"{recorded} Still waiting: {counted(waiting, 'row')}.", *states]), soft_wrap=True)
     if other and not correct:
-        say(
-            f"{counted(len(other), 'row')} had another label before. The first one stays valid; both are recorded. "
-            f"To replace it, repeat the command with --correct."
-        )
+        say(f"{counted(len(other), 'row')} had another label before, which stays valid. To replace it, use --correct.")
         raise typer.Exit(NOTHING_FOUND)
 
 
@@ -236,10 +233,8 @@ def _asked(book: acex.Ledger, filled: dict[str, dict[str, str]]) -> dict[str, As
         if name != line[KEY]:
             model, row = last.model, next_result(last.row)
             if not any(json.loads(text).get("noise") for text in book.tables.explanations(model)["settings"]):
-                raise ValueError(
-                    f"{KEY} {line[KEY]} has a label in two lines. Keep one; or, if repeated measurements differ, use "
-                    f"acex ask with --noise (such as --noise 0.05): then each line is a result of its own."
-                )
+                advice = "Keep one, or use acex ask with --noise: then each line is a result of its own."
+                raise ValueError(f"{KEY} {line[KEY]} has a label in two lines. {advice}")
             last = Asked(model, row, book.known(model, [row]).get(row))
         asked[name] = found[line[KEY]] = last
     return asked

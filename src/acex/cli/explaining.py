@@ -13,14 +13,13 @@ import acex
 from acex.cli.case import BatchCase, Case, ModelFlags, Prepared
 from acex.cli.ledgers import exists
 from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, app, how_to_continue, say, stopped
-from acex.cli.show import as_money, console, echo, print_json, records, table
+from acex.cli.show import as_money, console, counted, echo, print_json, records, table
 from acex.cli.tables import LeftOut, Seal, TableFlags, column_names, file_to_write, read_table
 from acex.values import listed, plain
 
 TABLES = (".csv", ".json", ".parquet", ".xlsx")
 # What `acex demo` writes, shows and runs. The examples of all commands run in its folder.
-BANK = """\
-'''The model of the demo. acex only sees what `decide` answers; put your own model here.'''
+BANK = """'''The model of the demo. acex only sees what `decide` answers; put your own model here.'''
 from pathlib import Path
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
@@ -32,8 +31,7 @@ forest = RandomForestClassifier(50, random_state=0).fit(loans[columns], loans["d
 def decide(rows):
     return forest.predict(rows[columns])
 """
-QUESTION = """\
-A bank's model has rejected a loan application. What is the smallest realistic
+QUESTION = """A bank's model has rejected a loan application. What is the smallest realistic
 change with which the same model approves it? acex may only send rows to the
 model and read its answers. Age, education, credit score and purpose are fixed."""
 DEMO = (
@@ -313,14 +311,10 @@ def _affordable(money: float, price: float | None, budget_total: int | None, res
     if budget_total is not None:
         raise ValueError("--money and --budget-total limit the same; choose one of them.")
     if not price:
-        raise ValueError(
-            "--money needs --price-per-row: no price of this model is known. A model that is billed by tokens has its "
-            "own limit, money in --model-config."
-        )
+        raise ValueError("--money needs --price-per-row (for a model billed by tokens: money in --model-config).")
     rows = rows_for(money, price) - reserved
     if rows < 1:
-        more = f", after {reserved} rows for --common-changes" if reserved else ""
-        raise ValueError(f"--money {money:g} is less than the price of one row, {price:g}{more}.")
+        raise ValueError(f"--money {money:g} does not pay for {counted(reserved + 1, 'row')} at {price:g} each.")
     return rows
 
 

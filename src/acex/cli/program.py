@@ -114,14 +114,13 @@ def root(
 ) -> None:
     """Find the smallest realistic change to a row that changes a model's decision.
 
-    acex sends rows to the model, as few as possible, and reads its answers: a
-    Python function, a model file or a web service. The model itself has confirmed
-    every change that is reported.
+    acex sends a few rows to the model, a Python function, a file or a web service,
+    and reports only changes that the model itself has confirmed.
 
     Example: acex demo
 
-    Then, in the folder acex-demo, the example of each command runs:
-    acex explain --help, acex batch --help. In a browser: acex studio --demo
+    Then, in the folder acex-demo, the example of each command runs: see
+    acex explain --help and acex batch --help. In a browser: acex studio --demo
 
     Exit codes: 0 an answer; 1 nothing found, labels changed, or it does not hold;
     2 wrong input or an unreadable file; 3 the model or the ledger failed; 4 rows

@@ -607,7 +607,7 @@ class _Past:
     """What the ledger knew of this explanation when it was begun, and what each of its questions may know."""
 
     def __init__(self, box: BlackBox, asks: Sequence[Ask]) -> None:
-        self._box, self.is_recorded = box, box.explanation is not None
+        self._box = box
         self.asks = {ask.position: ask for ask in asks}
         # What ended once stays ended, whatever others have asked since; a larger budget goes on from there.
         self.end = None if box.explanation is None else box.ledger.explanation(box.explanation).seen_at_end
