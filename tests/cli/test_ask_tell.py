@@ -10,6 +10,7 @@ import pytest
 
 import acex
 from acex.cli.ask_tell import _alike
+from acex.cli.program import WAITING
 from acex.engine.recorded import load_explanation
 from commands import MODEL, Result, command, environment, run
 
@@ -45,10 +46,11 @@ def in_ledger() -> Any:
 def test_ask_and_tell_come_to_the_same_end_as_explain() -> None:
     rounds = 0
     while not (result := run(*ASK, "--json", "--out", "todo.csv")).stdout.startswith('{\n "format"'):
-        assert result.exit_code == 0, result.stderr
+        assert result.exit_code == WAITING, result.stderr
         rounds += 1
         assert "Still waiting: 0 rows." in tell(fill_in())
         Path("todo.csv").unlink()
+    assert result.exit_code == 0
     answer = json.loads(result.stdout)
     words = ("explain", *CASE, *MODEL, "--model-name", "assay", "--queries-per-round", "3", "--json")
     alone = json.loads(run(*words).stdout)
@@ -118,7 +120,7 @@ def test_labels_keep_their_kind() -> None:
     for label, kept in (("1.0", 1), ("1", 1), ("true", True), ("maybe", "maybe"), ('"1"', "1")):
         Path("lab.db").unlink(missing_ok=True)
         words = [word for word in ASK if word not in ("--target", "good", "--outcomes", "outcome")]
-        assert run(*words, "--drop", "outcome", "--out", "todo.csv").exit_code == 0
+        assert run(*words, "--drop", "outcome", "--out", "todo.csv").exit_code == WAITING
         tell(read().assign(label=label))
         [stored] = acex.Ledger("lab.db").answers("assay")
         assert (stored.label, type(stored.label)) == (kept, type(kept))
@@ -138,10 +140,10 @@ def test_each_step_may_be_a_process_of_its_own() -> None:
     def shell(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command(*words), env=environment(), capture_output=True, text=True)
 
-    assert shell(*ASK, "--out", "todo.csv").returncode == 0
+    assert shell(*ASK, "--out", "todo.csv").returncode == WAITING
     fill_in().to_csv("todo.csv", index=False)
     assert "Recorded: 1 label, 1 new" in shell("tell", "todo.csv", "--ledger", "lab.db", "--new-labels").stdout
-    assert shell(*ASK, "--out", "todo.csv").returncode == 0
+    assert shell(*ASK, "--out", "todo.csv").returncode == WAITING
     assert len(read()) == 3
 
 
@@ -192,7 +194,7 @@ def test_the_first_label_can_be_corrected() -> None:
     assert "--new-labels" in tell_label("bad", "--correct").stderr
     assert tell_label("bad", "--correct", "--new-labels").exit_code == 0
     result = run(*ASK, "--out", "todo.csv")
-    assert result.exit_code == 0 and "corrected" in result.stderr
+    assert result.exit_code == WAITING and "corrected" in result.stderr
     assert len(read()) == 3 and "3 new" in tell(fill_in())
 
 
@@ -235,7 +237,7 @@ def test_a_corrected_label_counts_and_the_old_one_stays_on_record() -> None:
     assert result.exit_code == 0 and "0 new, 3 corrected" in result.stdout
     Path("todo.csv").unlink()
     while not (result := run(*ASK, "--json", "--out", "todo.csv")).stdout.startswith('{\n "format"'):
-        assert result.exit_code == 0, result.stderr
+        assert result.exit_code == WAITING, result.stderr
         tell(fill_in())
         Path("todo.csv").unlink()
     e = acex.Explanation.from_json(result.stdout)
@@ -295,7 +297,7 @@ def test_dates_and_truth_values_of_a_spreadsheet_are_recognised() -> None:
 def test_numbers_with_decimal_commas_are_labels_of_a_regressor() -> None:
     words = ["--target-range" if word == "--target" else "0.5.." if word == "good" else word for word in ASK]
     words = [word for word in words if word not in ("--outcomes", "outcome")]
-    assert run(*words, "--drop", "outcome", "--out", "todo.csv").exit_code == 0
+    assert run(*words, "--drop", "outcome", "--out", "todo.csv").exit_code == WAITING
     assert "may be a fraction or thousands" in tell_label("1,250").stderr
     assert tell_label("0,25").exit_code == 0
     assert [answer.label for answer in acex.Ledger("lab.db").answers("assay")] == [0.25]
@@ -334,3 +336,50 @@ def test_the_result_counts_the_labels_of_all_runs() -> None:
         tell(fill_in())
         Path("todo.csv").unlink()
     assert "9 queries" in result.stdout
+
+
+# -- replicates: a laboratory whose results vary ---------------------------------------------------------------------
+
+NOISY = (*ASK, "--noise", "0.05")
+
+
+def test_a_row_that_is_asked_again_names_the_first_time() -> None:
+    run(*NOISY, "--out", "todo.csv")
+    [first] = read()["acex_id"]
+    assert read()["repeat_of"].tolist() == [""]
+    tell(fill_in())
+    result = run(*NOISY, "--out", "todo.csv")
+    assert "2 rows to label, 2 of them again (see repeat_of)" in result.stderr
+    assert read()["repeat_of"].tolist() == [first, first] and first not in read()["acex_id"].tolist()
+    assert "repeat_of" not in run(*ASK, "--seed", "5").stdout
+
+
+def test_several_results_of_one_row_count_at_once_and_the_certainty_is_shown() -> None:
+    n_rounds = 0
+    while (result := run(*NOISY, "--out", "todo.csv")).exit_code == WAITING:
+        n_rounds += 1
+        assert read()["repeat_of"].eq("").all()  # three results are enough to be sure
+        todo = pd.concat([fill_in()] * 3)
+        assert f"{len(todo)} new" in tell(todo)
+        assert "0 new" in tell(todo)  # the same file again
+        todo.to_csv("todo.csv", index=False)
+        assert n_rounds > 1 or run(*NOISY, "--out", "todo.csv").exit_code == WAITING  # all of it is recorded
+    assert result.exit_code == 0, result.stderr
+    text = " ".join(result.stdout.split())
+    assert "a hit with probability 0.999 after 3 of 3 votes" in text
+    assert "27 answers used, 9 new queries" in text  # the budget counts questions
+
+
+def test_several_results_of_one_row_need_noise() -> None:
+    run(*ASK, "--out", "todo.csv")
+    pd.concat([fill_in()] * 2).to_csv("told.csv", index=False)
+    result = run("tell", "told.csv", "--ledger", "lab.db")
+    assert result.exit_code == 2 and "--noise" in result.stderr and "Nothing was recorded" in result.stderr
+
+
+def test_a_row_that_has_its_target_shows_the_votes() -> None:
+    words = [{"good": "bad"}.get(word, word) for word in NOISY]
+    run(*words, "--out", "todo.csv")
+    tell(pd.concat([fill_in()] * 3))
+    result = run(*words, "--out", "todo.csv")
+    assert result.exit_code == 0 and "3 of 3 votes" in " ".join(result.stdout.split())

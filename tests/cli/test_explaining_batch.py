@@ -83,7 +83,7 @@ def test_a_dry_run_says_the_price_and_asks_nothing() -> None:
     n = len(chosen())
     result = run(*words, "--dry-run", "--price-per-row", "0.5")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith(f"Nothing was sent. {n} rows. At most {6 * n} queries for {3 * n}.")
+    assert result.stdout.startswith(f"Nothing was sent. {n} rows. Model: bank-1. At most {6 * n} queries for {3 * n}.")
     assert bill() == [] and not Path("l.db").exists()
     run(*words, "--where", "id == 100")
     sent = len(bill())
@@ -92,6 +92,29 @@ def test_a_dry_run_says_the_price_and_asks_nothing() -> None:
     assert answer["most_queries"] <= 6 * n - sent and len(bill()) == sent
     answer = json.loads(run(*words, "--dry-run", "--json", "--budget-total", "9").stdout)
     assert answer["most_queries"] == 9 - sent
+
+
+def test_money_limits_a_batch_through_the_price_of_a_row() -> None:
+    words = (*BATCH, *SOME, "--budget", "6", *KEPT, "--money", "3.5")
+    assert "--price-per-row" in run(*words).stderr and bill() == []
+    assert "--budget-total" in run(*words, "--price-per-row", "0.5", "--budget-total", "9").stderr
+    assert "does not pay for 1 row" in run(*words, "--price-per-row", "4").stderr
+    quote = json.loads(run(*words, "--price-per-row", "0.5", "--dry-run", "--json").stdout)
+    assert (quote["model_id"], quote["most_queries"], quote["most_money"]) == ("bank-1", 7, 3.5)
+    result = run(*words, "--price-per-row", "0.5")
+    assert len(bill()) <= 7 and f"Spent: {len(bill()) / 2:.2f} of at most 3.50" in result.stdout
+    n = len(bill())
+    run("ledger", "budget", "l.db", "--model-name", "bank-1", "--rows", 100, "--price-per-row", "0.5")
+    answer = json.loads(run(*words, "--json").stdout)  # the price of the ledger, and the money of both runs
+    assert len(bill()) == n and answer["spent"] == n / 2
+
+
+def test_money_pays_for_common_changes_too() -> None:
+    words = (*BATCH, *SOME, "--budget", "6", *KEPT, "--price-per-row", "1", "--common-changes", "4")
+    assert "does not pay for 5 rows" in run(*words, "--money", "4").stderr
+    assert json.loads(run(*words, "--money", "20", "--dry-run", "--json").stdout)["most_queries"] == 20
+    run(*words, "--money", "20")
+    assert len(bill()) <= 20
 
 
 def test_groups_are_compared_also_by_columns_that_the_model_does_not_see() -> None:

@@ -1,26 +1,48 @@
 from __future__ import annotations
 
+import os
+import re
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from acex.cli.explaining import MAY_CHANGE
+from acex.cli import app
+from acex.cli.program import WAITING
 from commands import run
 
-pytestmark = pytest.mark.usefixtures("loans_folder")
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
-def test_it_ends_in_an_answer_and_a_picture() -> None:
+def test_it_shows_what_it_runs_and_what_to_try_next() -> None:
     result = run("demo")
     assert result.exit_code == 0, result.stderr
-    assert "rejected -> approved" in result.stdout and "debt_ratio" in result.stdout
-    assert "Picture: acex-demo.png" in result.stdout and result.stderr == ""
-    assert Path("acex-demo.png").read_bytes().startswith(b"\x89PNG")
+    assert "$ acex explain loans.csv" in result.stdout and "rejected -> approved" in result.stdout
+    assert "Try next:" in result.stdout and "cd acex-demo" in result.stdout
+    assert {path.name for path in Path("acex-demo").iterdir()} >= {"loans.csv", "bank.py", "why.json", "why.html"}
 
 
-def test_it_advises_only_what_an_applicant_can_do() -> None:
-    result = run("demo", "--out", "loan.svg")
-    answer = result.stdout[result.stdout.index("->") :]
-    assert Path("loan.svg").exists() and "credit_score" not in answer and "age" not in answer.split()
-    assert any(name in answer for name in MAY_CHANGE)
-    assert 2 <= int(answer.split(" queries")[0].split()[-1]) <= 60
+def test_a_model_that_was_edited_is_kept() -> None:
+    Path("mine").mkdir()
+    Path("mine/bank.py").write_text("def decide(rows): raise ValueError('mine')", encoding="utf-8")
+    run("demo", "--out", "mine")
+    assert "mine" in Path("mine/bank.py").read_text(encoding="utf-8")
+
+
+def test_the_example_of_every_command_runs_in_the_folder_of_the_demo() -> None:
+    assert run("demo").exit_code == 0
+    os.chdir("acex-demo")
+    commands: dict[str, Any] = dict(get_command(app).commands)  # type: ignore[attr-defined]
+    ledger = commands.pop("ledger").commands
+    order = ["explain", "schema", "ask", "tell", "batch", "subsets", "audit", "report", "verify"]
+    assert {*order, "demo", "studio"} == {*commands}
+    for command in (*(commands[name] for name in order), *ledger.values()):
+        example = re.search(r"Example: acex (.*?)(\n\n|$)", command.help, re.DOTALL)
+        assert example is not None, command.name
+        result = run(*shlex.split(example[1]))
+        assert result.exit_code == (WAITING if command.name == "ask" else 0), (example[1], result.stderr)

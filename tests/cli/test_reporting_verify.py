@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,17 @@ def test_an_explanation_is_verified_without_queries_or_with_two() -> None:
     assert json.loads(result.stdout)["holds"]
     result = run("verify", "why.json", "--model", "acex_test_bank:changed")
     assert result.exit_code == 1 and "'good' for the row; it was 'bad'" in " ".join(result.stdout.split())
+
+
+def test_only_a_signed_file_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_keys()
+    words = ("explain", "loans.csv", "--row", 0, "--drop", "id,outcome", *MODEL, "--budget", 3)
+    run(*words, "--out", "plain.json")
+    run(*words, "--sign", "key.pem", "--out", "signed.json")
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    assert run("verify", "plain.json").exit_code == 0
+    result = run("verify", "signed.json")
+    assert result.exit_code == 2 and "acex[sign]" in result.stderr
 
 
 def test_a_change_is_found_in_a_file_and_in_a_page() -> None:

@@ -219,7 +219,7 @@ def test_the_shell_takes_ranges() -> None:
     answer = json.loads(done.stdout)
     assert 800 <= answer["label_after"] <= 830 and answer["target"] == {"between": [800.0, 830.0]}
     assert run("audit", "l.db", *model, "--model-name", "m", "--n", 3).stdout.startswith("0 of 3 labels changed")
-    assert run("ask", *row, "--target-range", "+30%", "--seed", 1, "--out", "todo.csv").exit_code == 0
+    assert run("ask", *row, "--target-range", "+30%", "--seed", 1, "--out", "todo.csv").exit_code == 4
     todo = pd.read_csv("todo.csv")
     todo.assign(label=[repr(n) for n in rent(todo).tolist()]).to_csv("todo.csv", index=False)
     told = run("tell", "todo.csv", "--ledger", "l.db")

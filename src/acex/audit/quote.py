@@ -24,6 +24,7 @@ class Quote:
     """What explaining some rows would cost.
 
     Attributes:
+        model_id: the model that would be asked, as the ledger knows it.
         rows: how many, identical rows each. ended: different rows that were explained before. wrong: rows that do not
             fit the data and would fail.
         paid_before: queries that earlier runs have paid for these rows.
@@ -32,6 +33,7 @@ class Quote:
         price_per_row: price of a query; None where the ledger has none.
     """
 
+    model_id: str
     rows: int
     ended: int
     wrong: int
@@ -46,6 +48,7 @@ class Quote:
 
     def __str__(self) -> str:
         parts = [f"{self.rows} rows" + (f", {self.wrong} of them wrong." if self.wrong else ".")]
+        parts.append(f"Model: {self.model_id}.")
         parts += [f"{self.ended} were explained before."] if self.ended else []
         parts += [f"{self.paid_before} queries were paid before."] if self.paid_before else []
         parts.append(f"At most {self._priced(self.most_queries)}.")
@@ -84,6 +87,7 @@ def quote(
         usual = float(done["paid"].mean())
         expected = round(min(float(sum(min(usual, more) for more in left)), limit))
     return Quote(
+        model_id=model_id,
         rows=times.total(),
         ended=left.count(0),
         wrong=times[None],

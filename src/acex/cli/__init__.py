@@ -11,9 +11,16 @@ from acex.cli.studios import studio
 
 __all__ = ["app", "main"]
 
-for command in (explain, batch, subsets, schema, ask, tell, audit, report, verify, demo, studio):
-    app.command()(spread(command))
-app.add_typer(ledger, name="ledger")
+PANELS = {
+    "Try it": (demo, studio),
+    "Explain decisions of a model": (explain, batch, subsets, schema),
+    "Labels from a laboratory or a person": (ask, tell),
+    "Reports and checks": (report, verify, audit),
+}
+for panel, commands in PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(spread(command))
+app.add_typer(ledger, name="ledger", rich_help_panel="Reports and checks")
 
 
 def main() -> None:

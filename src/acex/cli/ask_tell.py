@@ -14,7 +14,7 @@ import typer
 import acex
 from acex.cli.case import Case, Prepared
 from acex.cli.ledgers import KEY, gives_numbers, named_rows, opened
-from acex.cli.program import NOTHING_FOUND, AsJson, say
+from acex.cli.program import NOTHING_FOUND, WAITING, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records
 from acex.cli.tables import Encoding, as_label, file_to_write, read_table
 from acex.values import did_you_mean, listed, plain
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from acex.engine.session import Session
     from acex.ledger import Asked
 
-LABEL, OWN_LABEL = "label", "acex_label"  # the last one if a feature is called "label"
+REPEAT, LABEL, OWN_LABEL = "repeat_of", "label", "acex_label"  # the last one if a feature is called "label"
 ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
 TRUTH = {"wahr": "true", "falsch": "false", "vrai": "true", "faux": "false"}  # as spreadsheets write it
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -40,15 +40,17 @@ def ask(
 ) -> None:
     """Write the rows that need a label from a laboratory, a person or a job.
 
+    Example: acex ask loans.csv --drop id,decision --row 17 --target approved
+    --ledger lab.db --model-name assay --queries-per-round 8 --out todo.csv
+
     Fill in the column label and pass the file to acex tell, complete or in parts;
     then repeat the same command. When the search is complete, it prints the
-    explanation and leaves --out untouched.
-
-    Example: acex ask samples.csv --row 17 --ledger lab.db --model-name assay
-    --queries-per-round 8 --out todo.csv
+    explanation and leaves --out untouched. With --noise, rows may be asked again:
+    repeat_of has the acex_id of the first time. Exit code 4: rows wait for
+    labels; 0: complete; 1: complete, without a counterfactual.
     """
     from acex.engine.recorded import load_explanation
-    from acex.ledger import query_id
+    from acex.ledger import is_vote, query_id, without_vote
     from acex.spreadsheets import write_csv
 
     if case.ledger is None or "name" not in case.given:
@@ -73,7 +75,11 @@ def ask(
         return
     assert rows is not None
     todo: pd.DataFrame = rows.reset_index(drop=True)
-    todo.insert(0, KEY, [query_id(session.plan.model_id, form) for form in session.waiting])
+    model, keys = session.plan.model_id, session.waiting
+    todo.insert(0, KEY, [query_id(model, key) for key in keys])
+    if session.plan.noise is not None:
+        first = [query_id(model, without_vote(key)) if is_vote(key) else "" for key in keys]
+        todo.insert(1, f"acex_{REPEAT}" if REPEAT in rows.columns else REPEAT, first)
     todo[OWN_LABEL if LABEL in rows.columns else LABEL] = ""
     # As the spreadsheet that wrote DATA: with a byte order mark, those that write decimal commas read UTF-8.
     is_german = case.reading.decimal == ","
@@ -87,7 +93,10 @@ def ask(
     for remark in () if session.steps else (*prepared.remarks, *map(str, session.plan.remarks)):
         say(remark)  # before anything is measured
     say(state)
-    say(f"{counted(len(todo), 'row')} to label. Fill them in, then: acex tell {out or 'FILE'} --ledger {case.ledger}")
+    n_again = sum(map(is_vote, keys))
+    again = f", {n_again} of them again (see {REPEAT})" if n_again else ""
+    say(f"{counted(len(todo), 'row')} to label{again}. Fill in, then: acex tell {out or 'FILE'} --ledger {case.ledger}")
+    raise typer.Exit(WAITING)
 
 
 def _session(explainer: acex.Explainer, prepared: Prepared, book: acex.Ledger) -> Session:
@@ -149,15 +158,17 @@ def tell(
     A label is a number, true, false, or else a text. Labels that the model has
     given before, the target and class names are known; others need --new-labels,
     so that a misspelled label is not recorded. If any label is refused, nothing is
-    recorded. Exit code 1: a row had another label before, which stays valid
+    recorded. Replicates: with acex ask --noise, several lines may have the same
+    acex_id, and each is a result of its own. Exit code 1: a row had another label
+    before, which stays valid
     without --correct.
     """
     from acex.engine.recorded import n_corrected
 
     filled = _read_labels(answers, encoding)
     with opened(ledger) as book:
-        asked = book.find(list(filled))
         try:
+            asked = _asked(book, filled)
             labels = _labels(book, filled, asked, new_labels=new_labels, correct=correct)
             _refuse_changed_rows(book, filled, asked)
         except ValueError as error:
@@ -179,15 +190,15 @@ def tell(
     recorded = f"Recorded: {counted(len(filled), 'label')}, {new} new{corrected}."
     console().print("\n".join([f"{recorded} Still waiting: {counted(waiting, 'row')}.", *states]), soft_wrap=True)
     if other and not correct:
-        say(
-            f"{counted(len(other), 'row')} had another label before. The first one stays valid; both are recorded. "
-            f"To replace it, repeat the command with --correct."
-        )
+        say(f"{counted(len(other), 'row')} had another label before, which stays valid. To replace it, use --correct.")
         raise typer.Exit(NOTHING_FOUND)
 
 
 def _read_labels(path: Path, encoding: str | None = None) -> dict[str, dict[str, str]]:
-    """The lines of a file of `acex ask` that have a label, by key; texts as they were typed, the label as OWN_LABEL."""
+    """The lines of a file of `acex ask` that have a label, as typed, the label as OWN_LABEL.
+
+    By acex_id; further lines with the same acex_id by the id and a number: "c5f52db5 (2)".
+    """
     try:
         lines = read_table(path, encoding=encoding, guarded=True, dtype=str, keep_default_na=False)
     except ValueError as error:
@@ -201,10 +212,34 @@ def _read_labels(path: Path, encoding: str | None = None) -> dict[str, dict[str,
     lines = lines.rename(columns={label: OWN_LABEL})
     lines[OWN_LABEL] = lines[OWN_LABEL].str.strip()
     filled = lines[lines[OWN_LABEL] != ""]
-    twice = filled[KEY][filled[KEY].duplicated()]
-    if len(twice):
-        raise ValueError(f"{path}: {KEY} {twice.iloc[0]!r} has a label in two lines; keep one.")
-    return {str(line[KEY]): {str(name): text for name, text in line.items()} for line in filled.to_dict("records")}
+    numbers = filled.groupby(KEY).cumcount() + 1
+    names = [key if n == 1 else f"{key} ({n})" for key, n in zip(filled[KEY], numbers, strict=True)]
+    lines_read = [{str(name): text for name, text in line.items()} for line in filled.to_dict("records")]
+    return dict(zip(names, lines_read, strict=True))
+
+
+def _asked(book: acex.Ledger, filled: dict[str, dict[str, str]]) -> dict[str, Asked]:
+    """What the ledger knows of each line, by the names of `_read_labels`; further results have rows of their own.
+
+    Raises:
+        ValueError: there are further results of a model that was not declared as noisy.
+    """
+    from acex.ledger import Asked
+    from acex.ledger.row_keys import next_result
+
+    found = book.find([line[KEY] for line in filled.values()])
+    asked: dict[str, Asked] = {}
+    for name, line in filled.items():
+        if (last := found.get(line[KEY])) is None:
+            continue
+        if name != line[KEY]:
+            model, row = last.model, next_result(last.row)
+            if not any(json.loads(text).get("noise") for text in book.tables.explanations(model)["settings"]):
+                advice = "Keep one, or use acex ask with --noise: then each line is a result of its own."
+                raise ValueError(f"{KEY} {line[KEY]} has a label in two lines. {advice}")
+            last = Asked(model, row, book.known(model, [row]).get(row))
+        asked[name] = found[line[KEY]] = last
+    return asked
 
 
 def _labels(
@@ -285,7 +320,7 @@ def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
         filled = _read_labels(path)
     except ValueError:
         raise ValueError(f"{path} exists and was not written by acex ask; choose another file for --out.") from None
-    known = book.find(list(filled))
+    known = _asked(book, filled)
     if n_new := sum(key not in known or known[key].answer is None for key in filled):
         raise ValueError(f"{path} has {counted(n_new, 'label')} not recorded yet: acex tell {path} first.")
 

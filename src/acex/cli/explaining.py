@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -11,16 +12,46 @@ import typer
 import acex
 from acex.cli.case import BatchCase, Case, ModelFlags, Prepared
 from acex.cli.ledgers import exists
-from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, how_to_continue, say, stopped
-from acex.cli.show import as_money, console, echo, print_json, records, table
-from acex.cli.tables import PICTURES, LeftOut, Seal, TableFlags, column_names, file_to_write, read_table
+from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, app, how_to_continue, say, stopped
+from acex.cli.show import as_money, console, counted, echo, print_json, records, table
+from acex.cli.tables import LeftOut, Seal, TableFlags, column_names, file_to_write, read_table
 from acex.values import listed, plain
 
 TABLES = (".csv", ".json", ".parquet", ".xlsx")
-MAY_CHANGE = ("debt_ratio", "loan_amount", "duration_months")
-QUESTION = (
-    "This application was rejected. What can the applicant do? Debts and amount may decrease, the duration may change."
+# What `acex demo` writes, shows and runs. The examples of all commands run in its folder.
+BANK = """'''The model of the demo. acex only sees what `decide` answers; put your own model here.'''
+from pathlib import Path
+import pandas as pd
+from sklearn.ensemble import RandomForestClassifier
+
+loans = pd.read_csv(Path(__file__).with_name("loans.csv"))
+columns = ["income", "employment_years", "debt_ratio", "credit_score", "loan_amount", "duration_months"]
+forest = RandomForestClassifier(50, random_state=0).fit(loans[columns], loans["decision"])
+
+def decide(rows):
+    return forest.predict(rows[columns])
+"""
+QUESTION = """A bank's model has rejected a loan application. What is the smallest realistic
+change with which the same model approves it? acex may only send rows to the
+model and read its answers. Age, education, credit score and purpose are fixed."""
+DEMO = (
+    "acex explain loans.csv --model bank:decide --drop id,decision --row 17 --target approved "
+    "--freeze age,education,credit_score,purpose --budget 30 --out why.json",
+    "acex report why.json --out why.html",
 )
+NEXT = """
+The model itself has approved the changed row. "step" is the size of a change
+in standard deviations (sd) of loans.csv; "needed (asked)": without this change
+the model rejects the row. {folder}/why.html shows every query. Try next:
+
+  cd {folder}
+  acex explain loans.csv --model bank:decide --drop id,decision --row 8 --target approved
+  acex batch loans.csv --model bank:decide --drop id,decision --row 8 --row 17 --target approved
+  acex studio --demo        # in a browser; needs pip install 'acex[studio]'
+
+For your own decisions, put a table of known rows in the place of loans.csv, and
+a Python function, a model file (.skops, .joblib, .onnx and others) or a web
+address in the place of bank:decide. All commands: acex --help"""
 
 
 def explain(
@@ -37,8 +68,9 @@ def explain(
 ) -> None:
     """Find the smallest realistic change to a row that changes the decision.
 
-    Example: acex explain loans.csv --model loans.skops --row 17 --target good
-    --freeze age,sex --range "income=0:90000" --budget 40 --ledger loans.db
+    Example: acex explain loans.csv --model bank:decide --drop id,decision --row 17
+    --target approved --freeze age,education --range "income=0:9000" --budget 20
+    --ledger loans.db --model-name bank-1 --out why.json
 
     With --ledger, an interrupted command continues when it is repeated with the
     same DATA, and no answer is paid for twice. Exit code 1: no counterfactual
@@ -134,8 +166,8 @@ def subsets(
 ) -> None:
     """Show for each feature, and each pair, whether changing it alone is enough.
 
-    Example: acex subsets loans.csv --model loans.skops --row 17 --target good
-    --budget 80 --freeze age --ledger loans.db
+    Example: acex subsets loans.csv --model bank:decide --drop id,decision --row 17
+    --target approved --freeze age,education --budget 30
 
     --budget is for all sets together. "Asked and not found" proves nothing;
     "not asked" means that the budget was used for others. With --ledger, an
@@ -167,6 +199,9 @@ def batch(
     budget_total: Annotated[
         int | None, typer.Option(min=1, help="Most rows to send for all of them together, in all runs.")
     ] = None,
+    money: Annotated[
+        float | None, typer.Option(min=0, help="The same in money; needs --price-per-row, or a price in the ledger.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=-1, help="Processes on this machine; -1: one per core.")] = -1,
     executor: Annotated[
         str | None, typer.Option(metavar="dask://HOST:PORT", help="A Dask cluster that does the work.")
@@ -191,8 +226,9 @@ def batch(
 ) -> None:
     """Explain many rows, which learn from each other.
 
-    Example: acex batch loans.csv --model loans.skops --where "decision == 'reject'"
-    --target good --budget 15 --ledger loans.db --out why.parquet
+    Example: acex batch loans.csv --model bank:decide --drop id --outcomes decision
+    --where "decision == 'rejected' and id < 20" --target approved --budget 8
+    --ledger loans.db --model-name bank-1 --out rows.csv
 
     With --ledger, an interrupted command continues when it is repeated, and no
     answer is paid for twice. Exit code 1: no row has a counterfactual; 3: some
@@ -205,6 +241,10 @@ def batch(
         raise ValueError(f"--by: {listed(redacted)} is in --redact, and its groups would show its values.")
     ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, None if dry_run else ledger)
+    if price_per_row is None and ledger is not None:
+        price_per_row = ledger.account(explainer.model_id).price_per_row
+    if money is not None:
+        budget_total = _affordable(money, price_per_row, budget_total, common_changes or 0)
     many = explainer.explain_many(
         prepared.factual if prepared.ids is None else prepared.factual.set_axis(list(prepared.ids), axis=0),
         budget_total=budget_total,
@@ -214,10 +254,10 @@ def batch(
     )
     if dry_run:
         quote = many.quote(price_per_row, ledger)
+        quote = replace(quote, most_queries=quote.most_queries + (common_changes or 0))
         if as_json:
             queries = {"expected_money": quote.expected_queries, "most_money": quote.most_queries}
-            money = {name: quote.money(n) for name, n in queries.items()}
-            print_json({"dry_run": True, "model_id": explainer.model_id, **asdict(quote), **money})
+            print_json({"dry_run": True, **asdict(quote), **{name: quote.money(n) for name, n in queries.items()}})
         else:
             console().print(f"Nothing was sent. {quote}", soft_wrap=True)
         return
@@ -229,8 +269,11 @@ def batch(
     # Stdout first: a full disk must not lose what was paid for.
     summary = many.summary(by=prepared.whole[names] if names else None, redact=seal.columns)
     common = None if common_changes is None else many.common_changes(budget=common_changes).without(seal.columns)
+    n_paid = summary.queries + (0 if common is None else common.queries)
     if as_json:
         document = {"queries": summary.queries, "rows": records(frame.reset_index(names="row"))}
+        if price_per_row is not None:
+            document |= {"price_per_row": price_per_row, "spent": n_paid * price_per_row}
         if common is not None:
             document |= {"common_changes": records(common.frame()), "queries_common_changes": common.queries}
         if (groups := summary.groups) is not None:
@@ -244,6 +287,9 @@ def batch(
         print_json(document)
     else:
         console().print("\n\n".join(map(str, [summary] if common is None else [summary, common])), soft_wrap=True)
+        if price_per_row is not None:
+            most = "" if money is None else f" of at most {as_money(money)}"
+            console().print(f"\nSpent: {as_money(n_paid * price_per_row)}{most} ({n_paid} queries).", soft_wrap=True)
         sensitive = [remark for remark in many[0].remarks if remark.code == "sensitive"] if len(many) else []
         for remark in (*prepared.remarks, *map(str, (*explainer.remarks, *sensitive))):
             say(remark)
@@ -261,6 +307,20 @@ def batch(
         raise typer.Exit(NOTHING_FOUND)
 
 
+def _affordable(money: float, price: float | None, budget_total: int | None, reserved: int) -> int:
+    """How many rows may be sent for this much money, without those reserved for common changes."""
+    from acex.ledger.base import rows_for
+
+    if budget_total is not None:
+        raise ValueError("--money and --budget-total limit the same; choose one of them.")
+    if not price:
+        raise ValueError("--money needs --price-per-row (for a model billed by tokens: money in --model-config).")
+    rows = rows_for(money, price) - reserved
+    if rows < 1:
+        raise ValueError(f"--money {money:g} does not pay for {counted(reserved + 1, 'row')} at {price:g} each.")
+    return rows
+
+
 def schema(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")],
     out: Annotated[Path | None, file_to_write("The TOML file to write; by default stdout.")] = None,
@@ -270,7 +330,7 @@ def schema(
 ) -> None:
     """Describe the columns of a file in TOML, to be edited and used with --schema.
 
-    Example: acex schema loans.csv --drop decision --out loans.toml
+    Example: acex schema loans.csv --drop id,decision --out loans.toml
     """
     from acex.space.schema import schema_text
 
@@ -287,28 +347,26 @@ def schema(
 
 
 def demo(
-    out: Annotated[Path, file_to_write("Where to save the picture.", *PICTURES)] = Path("acex-demo.png"),
+    out: Annotated[Path, typer.Option(file_okay=False, help="Folder for its files.")] = Path("acex-demo"),
 ) -> None:
-    """Explain a rejected loan with a small model that is trained here, and draw it.
+    """Explain a rejected loan, step by step, and leave the files to try more.
 
-    Example: acex demo --out loan.png
+    Example: acex demo
+
+    It writes loans.csv, a table of loan applications, and bank.py, a small model
+    that decides on them; the examples of all commands run in this folder.
     """
-    from sklearn.ensemble import RandomForestClassifier
+    from contextlib import chdir
 
     loans = acex.datasets.load("loan")
-    forest = RandomForestClassifier(100, random_state=0).fit(loans.codes, loans.outcomes)
-    console().print(f"{loans.title}. {QUESTION}\n")
-    explanation = acex.explain(
-        lambda rows: forest.predict(loans.space.encode(rows)),
-        loans.rows.iloc[17],
-        loans.rows,
-        space=loans.space,
-        target="approved",
-        freeze=[name for name in loans.space.names if name not in MAY_CHANGE],
-        directions={"debt_ratio": "decrease", "loan_amount": "decrease"},
-    )
-    console().print(str(explanation))
-    if explanation.outcome != "found":
-        raise typer.Exit(NOTHING_FOUND)
-    explanation.plot().savefig(out)
-    console().print(f"Picture: {out}", soft_wrap=True)
+    out.mkdir(parents=True, exist_ok=True)
+    if not (out / "bank.py").exists():  # it may have been edited
+        loans.rows.assign(decision=loans.outcomes).to_csv(out / "loans.csv", index_label="id")
+        (out / "bank.py").write_text(BANK, encoding="utf-8")
+    console().print(QUESTION)
+    with chdir(out):
+        for command in DEMO:
+            console().print(f"\n$ {command}")
+            if code := app(shlex.split(command)[1:], standalone_mode=False):
+                raise typer.Exit(code)
+    console().print(NEXT.format(folder=out), soft_wrap=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KEY = "acex_id"  # the column that names a row of the ledger in files
 LARGEST = 2**63 - 1  # the largest integer that a database stores
-ledger = typer.Typer(help="What was asked and answered, and what may still be spent. Example: acex ledger show l.db")
+ledger = typer.Typer(help="Show what was asked, answered and paid; limit it.\n\nExample: acex ledger show loans.db")
 
 Where = Annotated[str, typer.Argument(metavar="LEDGER", help="An SQLite file, or the URL of a PostgreSQL server.")]
 ModelName = Annotated[
@@ -106,7 +106,7 @@ def export(
     A text that a spreadsheet would run as a formula has an apostrophe in front;
     acex ledger import takes it away again.
 
-    Example: acex ledger export loans.db --model-name loans-v1 --out answers.csv
+    Example: acex ledger export loans.db --out answers.csv
     """
     import pandas as pd
 
@@ -144,7 +144,7 @@ def import_(
     The columns must be those of the model's rows; where the ledger knows them,
     other columns are left out. So must be its labels, or --new-labels is needed.
 
-    Example: acex ledger import loans.db answers.csv --model-name loans-v1
+    Example: acex ledger import loans.db answers.csv --model-name bank-1
     """
     from acex.ledger import canonical
     from acex.models.labels import as_labels, as_numbers
@@ -184,7 +184,7 @@ def _as_given(labels: list[Any], book: acex.Ledger, model_id: str) -> list[Any]:
 def abandon(where: Where, model_id: ModelName = None) -> None:
     """Give up waiting for answers, such as those to rows of acex ask.
 
-    Example: acex ledger abandon loans.db --model-name loans-v1
+    Example: acex ledger abandon loans.db
     """
     with opened(where) as book:
         model = chosen(book, model_id)
@@ -205,7 +205,7 @@ def budget(
 
     What was sent before counts.
 
-    Example: acex ledger budget loans.db --model-name loans-v1 --rows 1000
+    Example: acex ledger budget loans.db --model-name bank-1 --rows 1000
     """
     hint = " Use --new to create it, with the full name, which acex explain --dry-run prints."
     with acex.Ledger(where) if new else opened(where, hint) as book:
@@ -235,7 +235,7 @@ def purge(
     Rows that other explanations asked too stay. Backups, reports and
     files of --out are not changed.
 
-    Example: acex ledger purge loans.db --id A-1017 --yes
+    Example: acex ledger purge loans.db --id A-1017
     """
     from acex.ledger.maintenance import parse_time
     from acex.ledger.maintenance import purge as purge_rows
@@ -281,7 +281,7 @@ def audit(
 ) -> None:
     """Send rows of the ledger again, and report labels that changed.
 
-    Example: acex audit loans.db --model loans.skops --n 20
+    Example: acex audit loans.db --model bank:decide --model-name bank-1 --n 5
 
     Each row is paid for. Labels that changed are recorded as contradictions; the
     first ones stay valid. Exit code 1: some changed.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 NOTHING_FOUND = 1  # no counterfactual, changed labels, or a certificate that does not hold
 WRONG = 2  # wrong flags or files
 FAILED = 3  # the model, the ledger or the workers failed, or the budget is spent
+WAITING = 4  # `acex ask` has written rows that need a label
 STOPPED = 130  # by Ctrl-C, as shells count it
 
 FAILURES = (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent)
@@ -111,12 +112,19 @@ def root(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """The smallest realistic change to a row that changes a decision.
+    """Find the smallest realistic change to a row that changes a model's decision.
+
+    acex sends a few rows to the model, a Python function, a file or a web service,
+    and reports only changes that the model itself has confirmed.
 
     Example: acex demo
 
-    Exit codes: 0 an answer; 1 nothing found, labels changed, or it does not hold; 2 wrong
-    input or an unreadable file; 3 the model or the ledger failed; 130 stopped by Ctrl-C.
+    Then, in the folder acex-demo, the example of each command runs: see
+    acex explain --help and acex batch --help. In a browser: acex studio --demo
+
+    Exit codes: 0 an answer; 1 nothing found, labels changed, or it does not hold;
+    2 wrong input or an unreadable file; 3 the model or the ledger failed; 4 rows
+    wait for labels (acex ask); 130 stopped by Ctrl-C.
     """
 
 

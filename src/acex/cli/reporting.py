@@ -41,12 +41,13 @@ def verify(
 ) -> None:
     """Check the checksum, the signature and every promise of an explanation.
 
-    Example: acex verify why.json --model loans.skops
+    Example: acex verify why.json --model bank:decide
 
     Without --model nothing is sent. With it two rows are sent and paid for, of a
     batch two for each row: the row itself and its counterfactual. The checksum
     detects accidents; only a signature, checked with --key, protects against
-    forgery. Exit code 1: something does not hold; 2: the file cannot be read.
+    forgery. A signed file needs the extra sign, any other nothing else to be
+    installed. Exit code 1: something does not hold; 2: the file cannot be read.
     """
     from acex.audit.verify import n_queries
     from acex.audit.verify import verify as checked

@@ -57,8 +57,8 @@ def studio(
 ) -> None:
     """Open a page where a person picks a row, chooses what may change, and asks "what if".
 
-    Example: acex studio loans.csv --model loans.skops --outcomes decision --drop id
-    --ledger loans.db
+    Example: acex studio loans.csv --model bank:decide --outcomes decision --drop id
+    --ledger loans.db --model-name bank-1
 
     Nothing is sent before it is confirmed on the page, which shows the price first.
     With --ledger, answers outlive the studio, and an interrupted search continues.

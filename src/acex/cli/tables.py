@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NEEDS = {".parquet": "pyarrow", ".xlsx": "openpyxl"}  # optional packages, by the suffix of a file
-PICTURES = (".png", ".pdf", ".svg")
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 MOST_BYTES = 2 * 2**30  # of a compressed file when decompressed: a small file may hide a huge one
 START = 2**16  # bytes in which the header of a CSV file ends

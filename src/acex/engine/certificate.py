@@ -169,5 +169,5 @@ def _cryptography() -> tuple[Any, Any, Any]:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        raise MissingExtra("A signature", "sign") from None
+        raise MissingExtra("Signing a file, or checking a signature,", "sign") from None
     return serialization, ed25519, InvalidSignature

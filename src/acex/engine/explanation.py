@@ -315,8 +315,8 @@ class Explanation:
         return f"{self.advice} The model answered {listed(answers)}{never}."
 
     def _queries(self) -> str:
-        known = f", {self.n_reused} already known" if self.n_reused else ""
-        return f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}{known}"
+        queries = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}"
+        return f"{len(self.steps)} answers used, {queries.replace(' ', ' new ')}" if self.n_reused else queries
 
     def summary(self) -> str:
         """One sentence: what happened and how many queries it took; another one for each remark."""
@@ -334,7 +334,10 @@ class Explanation:
         if self.outcome == "failed":
             return f"failed: {self.error} ({self._queries()})"
         if self.outcome == "already_target":
-            return f"{self.advice} ({self._queries()})"
+            labels = [step.label for step in self.steps if step.purpose == "factual"]
+            n_for = labels.count(factual_label(self.steps, self.plan.target))
+            votes = f"; {n_for} of {len(labels)} votes" if self.plan.noise is not None else ""
+            return f"{self.advice} ({self._queries()}{votes})"
         return f"{self.outcome}: still {labels_as_text(self)[0]} ({self._queries()}). {self._why_none()}"
 
     def __str__(self) -> str:

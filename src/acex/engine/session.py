@@ -24,7 +24,8 @@ from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, points_of
 from acex.errors import LedgerFailed, OutOfStep
-from acex.ledger import Answer, Ask, BaseLedger, Question, as_vote, canonical, canonical_text, row_values, without_vote
+from acex.ledger import Answer, Ask, BaseLedger, Question
+from acex.ledger.row_keys import as_vote, canonical, canonical_text, next_result, row_values, without_vote
 from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
@@ -87,7 +88,8 @@ class Session:
         self._search: Search | None = None  # from the factual's label on
         self._round: _Round | None = None  # asked, and not all answered
         self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
-        self._asked: list[str] = []  # the canonical row of each step
+        self._asked: list[str] = []  # the canonical row of each question
+        self._further: dict[str, Query] = {}  # with noise, for each question: the key that its next result would have
         self._names: tuple[str, ...] = ()  # what the factual is called
 
     @property
@@ -202,7 +204,8 @@ class Session:
         """The labels of rows that were asked: some of them or all, in any order, as the model gave them.
 
         A label may be passed again; a different one does not count but is recorded as a
-        contradiction, unless the row was asked for once more: then it is a vote.
+        contradiction, unless the row was asked for once more: then it is a vote. With noise, a
+        row may occur several times in one call: each label is a result of its own.
 
         Raises:
             ValueError: a row was not asked for, or the labels are not one a row. Nothing was taken.
@@ -210,16 +213,17 @@ class Session:
         complete = self.ask() is None
         rows = self.space.decode(self.space.encode(rows))
         before, asked = self._asked, [] if self._round is None else self._round.forms
-        waiting, forms = self.waiting, []
-        for form in canonical(rows):
-            forms.append(next((w for w in waiting if without_vote(w) == form), form))
-            waiting = [w for w in waiting if w != forms[-1]]
-        strange = [form for form in forms if form not in {*before, *asked}]
+        forms, waiting, keys, latest = canonical(rows), self.waiting, list[str](), dict[str, str]()
+        for form in forms:
+            again = next_result(latest[form]) if self.plan.noise is not None and form in latest else form
+            keys.append(next((w for w in waiting if without_vote(w) == form), again))
+            waiting, latest[form] = [w for w in waiting if w != keys[-1]], keys[-1]
+        strange = [form for form in forms if form not in {*before, *map(without_vote, asked)}]
         if strange and complete:
             raise ValueError("The explanation is complete: no more labels are needed.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        recorded = self.box.take_in(forms, unworded(labels, self.plan.labels_by_name))
+        recorded = self.box.take_in(keys, unworded(labels, self.plan.labels_by_name))
         answers = [answer for answer in recorded if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)
@@ -230,26 +234,29 @@ class Session:
         """The round that waits for answers, a new one if there is none; None when there are no more."""
         if self._round is None and self._end is None:
             with one_blas_thread():
-                queries = self._propose()
-            self._round = self._prepared(queries) if queries else None
+                queries, keys = self._propose()
+            self._round = self._prepared(queries, keys) if queries else None
         if self._round is None:
             self._finish()
         return self._round
 
-    def _propose(self) -> list[Query]:
-        """What to ask next; empty, with how it ends, when there is nothing."""
-        queries = self._recorded_round()
+    def _propose(self) -> tuple[list[Query], list[str]]:
+        """What to ask next, with keys where these are given; empty, with how it ends, when there is nothing."""
+        queries, keys = self._recorded_round()
         if not queries and self.steps and time.monotonic() > self._deadline:
             self._end = ("time_spent", "time")
-            return []
+            return [], []
+        if not queries:
+            queries, keys = self._further_results()
         queries = queries or self._new_round()
         if queries and len(queries) > (left := self.box.remaining):
             # Where the budget ended it once it stays ended, also if others have paid for the next row since.
             ended = left == 0 and self._past.ended_at(len(self.steps))
-            rows = row_values(self.space.decode(_points(queries)))
-            queries = [] if ended else queries[: self.box.affordable(self._keys(rows))]
+            keys = keys or self._keys(row_values(self.space.decode(_points(queries))))
+            n = 0 if ended else self.box.affordable(keys)
+            queries, keys = queries[:n], keys[:n]
             self._end = None if queries else ("budget_spent", "budget")
-        return queries
+        return queries, keys
 
     def _keys(self, rows: Iterable[Iterable[Any]]) -> list[str]:
         """The keys of rows in the ledger, from their values: one that was asked before is a vote."""
@@ -262,7 +269,17 @@ class Session:
             keys[i] = as_vote(key, times[key])
         return keys
 
-    def _recorded_round(self) -> list[Query]:
+    def _further_results(self) -> tuple[list[Query], list[str]]:
+        """Results that came back in addition to the first one of a question, with their keys; they cost nothing."""
+        if not self._further:
+            return [], []
+        is_start = self.steps[-1].purpose == "factual"  # later results for the factual come too late
+        known = self.box.ledger.known(self.box.model_id, list(self._further))
+        keys = [key for key in known if is_start or self._further[key].purpose != "factual"]
+        votes = [replace(self._further[key], round=self.steps[-1].note.round) for key in keys]
+        return votes if is_start else [replace(query, purpose="vote") for query in votes], keys
+
+    def _recorded_round(self) -> tuple[list[Query], list[str]]:
         """What was asked here before: read, not worked out again, so that another machine cannot see it differently.
 
         Empty where nothing was, or where the values are of kinds that the ledger does not give back.
@@ -270,12 +287,13 @@ class Session:
         asks = self._past.round_at(len(self.steps))
         points = [x for x in points_of(self.space, [without_vote(ask.row) for ask in asks]) if x is not None]
         if len(points) < len(asks):
-            return []
+            return [], []
         notes = [Note.from_dict(ask.note) for ask in asks]
-        return [
+        queries = [
             Query(x, ask.purpose, note.round, note.penalty, note.max_p_hit, note.p_hit)
             for x, ask, note in zip(points, asks, notes, strict=True)
         ]
+        return queries, [] if self.plan.noise is None else [ask.row for ask in asks]
 
     def _new_round(self) -> list[Query]:
         if self._search is None:
@@ -317,7 +335,7 @@ class Session:
             queries = [replace(query, purpose="short") for query in short.propose(min(n, reserved))]
         return queries or search.propose(n)
 
-    def _prepared(self, queries: list[Query]) -> _Round:
+    def _prepared(self, queries: list[Query], keys: list[str]) -> _Round:
         """The round of these queries, with all that the ledger cannot work out by itself.
 
         Raises:
@@ -326,7 +344,7 @@ class Session:
         problem, X = self.problem, _points(queries)
         rows, position = self.space.decode(X), len(self.steps)
         values = row_values(rows)
-        forms, inside = self._keys(values), problem.region.contains(X)
+        forms, inside = keys or self._keys(values), problem.region.contains(X)
         if not inside.all() and queries[0].purpose != "factual":
             self._refuse_forbidden([form for form, ok in zip(forms, inside, strict=True) if not ok])
         first = self._past.asks[position].note["first"] if position in self._past.asks else position
@@ -389,13 +407,18 @@ class Session:
         # An error about the first label comes before anything depends on it.
         hint = self._learn(factual_label(steps, self.plan.target)) if is_factual else None
         self.steps = steps
-        self._asked.append(without_vote(answer.row))
+        is_further = self._further.pop(answer.row, None) is not None
+        if not is_further:
+            self._asked.append(without_vote(answer.row))
+        if self.plan.noise is not None:
+            self._further[next_result(answer.row)] = query
         if self._lessons is not None:
             self._lessons.own.add(answer.sequence)
         if is_factual:
             self._begin(query, hint, answer)
         elif self._search is not None:
-            self._search = self._search.tell(query, self.steps[-1].hit, self._odds(step.label, answer))
+            search = self._search.tell(query, self.steps[-1].hit, self._odds(step.label, answer))
+            self._search = replace(search, budget=search.budget + 1) if is_further else search
 
     def _begin(self, query: Query, hint: Hint | None, answer: Answer) -> None:
         """The search as it begins with the answers to the factual: one, or several votes."""
@@ -409,7 +432,7 @@ class Session:
             self._strategy,
             plan.settings["seed"],
             count=plan.count,
-            budget=self._budget,
+            budget=self._budget + len(self.steps) - len(self._asked),  # the budget counts questions, not results
             odds=odds,
             noise=plan.noise,
         )
@@ -584,7 +607,7 @@ class _Past:
     """What the ledger knew of this explanation when it was begun, and what each of its questions may know."""
 
     def __init__(self, box: BlackBox, asks: Sequence[Ask]) -> None:
-        self._box, self.is_recorded = box, box.explanation is not None
+        self._box = box
         self.asks = {ask.position: ask for ask in asks}
         # What ended once stays ended, whatever others have asked since; a larger budget goes on from there.
         self.end = None if box.explanation is None else box.ledger.explanation(box.explanation).seen_at_end

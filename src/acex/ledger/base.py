@@ -232,6 +232,12 @@ def model_key(name: str, version: str | None = None) -> str:
     return name if version is None else f"{name}@{version}"
 
 
+def rows_for(money: float, price: float) -> int:
+    """How many rows an amount of money pays for."""
+    # Decimals as people write them: 0.3 buys three rows at 0.1, which is false for binary fractions.
+    return int(Decimal(str(money)) / Decimal(str(price)))
+
+
 def answer_seen(answers: Sequence[Answer], seen: int | None) -> Answer | None:
     """The answer, of those to one row in order, that a question saw: the newest up to `seen`, or the first after it."""
     if not answers:
@@ -333,8 +339,9 @@ class BaseLedger(ABC):
             if money is not None and price is None:
                 found.account = replace(found.account, money_budget=Decimal(str(money)))
                 return
-            # Decimals as people write them: 0.3 buys three rows at 0.1, which is false for binary fractions.
-            limit = int(Decimal(str(money)) / Decimal(str(price))) if rows is None else int(rows)
+            if money is not None and price is not None:
+                rows = rows_for(money, price)
+            limit = int(rows or 0)
             if limit > LARGEST:
                 raise ValueError(f"the budget is more than {LARGEST:.1g} rows, which is too large.")
             found.account = replace(found.account, row_budget=limit, price_per_row=price)

@@ -53,8 +53,15 @@ def without_vote(form: str) -> str:
     return f"{form[: form.rindex(', {')]}]" if is_vote(form) else form
 
 
+def next_result(key: str) -> str:
+    """The key of the next result that came back for one question: a sample may be measured several times at once."""
+    mark = json.loads(key[key.rindex("{") : -1]) if is_vote(key) else {"vote": 1}
+    mark["replicate"] = mark.get("replicate", 1) + 1
+    return f"{without_vote(key)[:-1]}, {json.dumps(mark)}]"
+
+
 def is_vote(form: str) -> bool:
-    """Is this the key of a row that is asked again?"""
+    """Is this the key of another answer to a row than the first?"""
     return form.endswith("}]")
 
 
