@@ -675,3 +675,10 @@ def test_without_a_ledger_sqlalchemy_is_not_imported_and_no_file_is_written(tmp_
     environment = {**os.environ, **state, "PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_that_keeps_queries_back_for_checks_was_stopped_by_its_budget() -> None:
+    ended = {budget: explainer().explain(LOW[0], budget=budget) for budget in (6, 8, 10, 80)}
+    assert ended.pop(80).stopped_by == "settled"
+    early = [e for budget, e in ended.items() if e.n_queries < budget]
+    assert early and all((e.outcome, e.stopped_by) == ("found", "budget") for e in early)
