@@ -154,8 +154,8 @@ class Explanation:
     def stopped_by(self) -> StoppedBy:
         """Why the search ended.
 
-        "budget": used up, or too little left to check a cheaper answer; "time"; "settled": ten more queries are unlikely
-        to save 5%; "exhausted": there is no allowed row left to ask.
+        "budget": used up, or too little left to check a cheaper answer; "time"; "settled": ten more queries are
+        unlikely to save 5%; "exhausted": there is no allowed row left to ask.
         """
         return self.ending.stopped_by
 
