@@ -14,7 +14,12 @@ import acex
 
 project = "acex"
 release = acex.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
 source_suffix = {".md": "markdown"}
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -27,9 +32,13 @@ html_search_scorer = "_static/scorer.js"
 html_copy_source = False
 html_show_sphinx = html_show_copyright = False
 html_math_renderer = "mathml"
-highlight_language = "none"  # a block that names no language is a command line or its output
+highlight_language = (
+    "none"  # a block that names no language is a command line or its output
+)
 default_role = "code"  # docstrings write `names` as Markdown does
-copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # output is not copied
+copybutton_selector = (
+    "div:not(.highlight-text) > div.highlight > pre"  # output is not copied
+)
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
@@ -40,7 +49,9 @@ python_maximum_signature_line_length = 88
 
 def as_mathml(self: Any, node: nodes.math | nodes.math_block) -> None:
     """Writes an equation as MathML, which browsers draw by themselves: no script, no font, no network."""
-    self.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    self.body.append(
+        tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block))
+    )
     raise nodes.SkipNode
 
 
@@ -57,7 +68,9 @@ def read_properties_as_methods() -> None:
 
 def setup(app: Sphinx) -> None:
     """Registers what this file adds to Sphinx."""
-    app.add_html_math_renderer("mathml", inline_renderers=(as_mathml, None), block_renderers=(as_mathml, None))
+    app.add_html_math_renderer(
+        "mathml", inline_renderers=(as_mathml, None), block_renderers=(as_mathml, None)
+    )
     read_properties_as_methods()
     for field in PyObject.doc_field_types:
         if field.name == "returntype":

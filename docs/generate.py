@@ -48,8 +48,16 @@ def _options(group: str) -> str:
 
 
 def _option(declared: Declaration) -> str:
-    home = next(name for name, function in HOMES.items() if declared.name in inspect.signature(function).parameters)
-    default = "" if declared.default in (None, ()) else f"`{declared.default!r}`".replace("'", '"')
+    home = next(
+        name
+        for name, function in HOMES.items()
+        if declared.name in inspect.signature(function).parameters
+    )
+    default = (
+        ""
+        if declared.default in (None, ())
+        else f"`{declared.default!r}`".replace("'", '"')
+    )
     flag = f"`{declared.flag}`" if declared.flag else ""
     return _row(f"`{declared.name}`", f"`{home}`", default, flag, declared.help)
 
@@ -73,13 +81,21 @@ def _commands(command: Any, name: str) -> Iterator[str]:
             yield from _commands(child, f"{name} {part}")
         return
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    options = [p for p in command.params if p.param_type_name == "option" and not p.hidden and p.name != "help"]
+    options = [
+        p
+        for p in command.params
+        if p.param_type_name == "option" and not p.hidden and p.name != "help"
+    ]
     yield f"## {name}\n\n{inspect.cleandoc(command.help or '')}\n"
-    usage = " ".join([name, *(_name(p) for p in arguments), "[OPTIONS]" if options else ""])
+    usage = " ".join(
+        [name, *(_name(p) for p in arguments), "[OPTIONS]" if options else ""]
+    )
     yield f"```\n{usage.strip()}\n```\n"
     panels: dict[str, list[str]] = {}
     for p in (*arguments, *options):
-        panels.setdefault(p.rich_help_panel or "", []).append(_row(_flag(p), _words(p), _default(p)))
+        panels.setdefault(p.rich_help_panel or "", []).append(
+            _row(_flag(p), _words(p), _default(p))
+        )
     for panel, rows in panels.items():
         title = [f"**{panel}**", ""] if panel else []
         yield "\n".join([*title, "| | | default |", "|---|---|---|", *rows]) + "\n"
@@ -100,7 +116,11 @@ def _words(parameter: Any) -> str:
 
 
 def _default(option: Any) -> str:
-    shown = option.default is not None and not getattr(option, "is_flag", False) and not callable(option.default)
+    shown = (
+        option.default is not None
+        and not getattr(option, "is_flag", False)
+        and not callable(option.default)
+    )
     return f"`{option.default}`" if shown and option.default not in ((), [], "") else ""
 
 
@@ -116,7 +136,15 @@ def write_outputs(pages: list[str]) -> None:
 
 if __name__ == "__main__":
     settings = HERE / "settings.md"
-    settings.write_text(with_options(settings.read_text(encoding="utf-8")), encoding="utf-8")
+    settings.write_text(
+        with_options(settings.read_text(encoding="utf-8")), encoding="utf-8"
+    )
     (HERE / "commands.md").write_text(commands(), encoding="utf-8")
-    named = [str(Path(page).resolve().relative_to(HERE.parent.resolve())) for page in sys.argv[1:]]
-    write_outputs(named or ["README.md", *sorted(f"docs/{page.name}" for page in HERE.glob("*.md"))])
+    named = [
+        str(Path(page).resolve().relative_to(HERE.parent.resolve()))
+        for page in sys.argv[1:]
+    ]
+    write_outputs(
+        named
+        or ["README.md", *sorted(f"docs/{page.name}" for page in HERE.glob("*.md"))]
+    )
