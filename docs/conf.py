@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -28,7 +29,7 @@ html_theme = "furo"
 html_title = f"acex {release}"
 html_static_path = ["_static"]
 html_css_files = ["acex.css"]
-html_search_scorer = "_static/scorer.js"
+html_search_scorer = str(Path(__file__).with_name("_static") / "scorer.js")
 html_copy_source = False
 html_show_sphinx = html_show_copyright = False
 html_math_renderer = "mathml"
