@@ -8,7 +8,7 @@ PIP = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo studio test test-slow lint check bench bench-quick peers paper docs format clean
+.PHONY: demo studio test test-slow lint check bench bench-quick peers paper docs pages format clean
 
 demo: .venv/core
 	@echo "Explaining a rejected loan: a model is trained on the spot and asked."
@@ -39,6 +39,11 @@ bench: .venv/installed
 docs: .venv/installed
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs site
 	@echo "Read it: site/index.html"
+
+# The generated parts of the pages: tables of results, options, commands, and what code blocks print.
+pages: .venv/installed
+	$(BENCHMARKS) pages
+	$(BIN)/python docs/generate.py
 
 # Other methods for the benchmark. Without their dependencies: NICE declares old versions of numpy and pandas, DiCE
 # xgboost and lightgbm, and CFNOW a window toolkit, none of which is used here. The second line has what they need.
@@ -86,5 +91,6 @@ clean:
 
 .venv/installed: .venv/core
 	@echo "Installing what tests, checks and documentation need as well, once: some minutes."
-	@$(PIP) -e '.[dev]'
+	@$(PIP) 'pip>=25.1'
+	@$(PIP) -e . --group dev
 	@touch $@

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import doctest
+import io
 import json
+import os
 import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,14 +25,101 @@ from sklearn.preprocessing import OneHotEncoder
 
 import acex
 from chats import chat
-from servers import Handler
+from commands import run
+from servers import Handler, serving
 
 ROOT = Path(__file__).parents[1]
+HOST = re.compile("https://host(?=/score|/v1/chat)")  # in the pages; here a server on this machine answers
+MOST_LINES = 30  # of an output that is shown whole
+# A block, and the block of its output where there is one.
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", flags=re.DOTALL | re.MULTILINE)
+
+
+class Ran(NamedTuple):
+    """A block that was run: where it ends, what the page says that it prints, and what it prints."""
+
+    end: int
+    shown: str | None
+    printed: str
+
+    @property
+    def is_as_shown(self) -> bool:
+        """Is what it prints what the page shows, where "..." stands for anything?"""
+        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        return doctest.OutputChecker().check_output(self.shown or "", self.printed, flags)
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """The language and the text of each fenced block, in order."""
-    return re.findall(r"```(\w+)\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    """The language and the text of each fenced block, in order, without outputs."""
+    return [(m[1], m[2]) for m in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8"))]
+
+
+def run_page(page: str) -> Iterator[Ran]:
+    """Runs the blocks of a page one after another, in the current folder."""
+    names: dict[str, object] = {}
+    with serving(decide) as server:
+        address = server.url.removesuffix("/score")
+        for m in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8")):
+            language, text, shown = m[1], HOST.sub(address, m[2]), m[3]
+            if language == "python":
+                printed = io.StringIO()
+                with contextlib.redirect_stdout(printed):
+                    exec(compile(text, page, "exec"), names)
+                yield Ran(m.end(), shown, printed.getvalue().replace(address, "https://host"))
+            elif language == "bash":
+                yield Ran(m.end(), shown, run_commands(text).replace(address, "https://host"))
+            elif language == "toml" and (named := re.match(r"# (\S+\.toml)", text)):
+                Path(named[1]).write_text(text, encoding="utf-8")
+
+
+def run_commands(text: str) -> str:
+    """What these commands print."""
+    printed = []
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            assert words[0] == "acex", f"only acex commands are run: {line}"
+            result = run(*words[1:])
+            assert result.exit_code in ((0, 4) if words[1] == "ask" else (0,)), (
+                f"{line}\n{result.stdout}\n{result.stderr}"
+            )
+            printed.append(result.stdout)
+    return "".join(printed)
+
+
+def written_outputs(page: str) -> None:
+    """Writes what the code of a page prints into the page."""
+    text, before = (ROOT / page).read_text(encoding="utf-8"), Path.cwd()
+    ends: list[Ran] = []
+    path, environment = [*sys.path], dict(os.environ)
+    os.environ["LOANS_TOKEN"] = "Bearer 0123456789"
+    with tempfile.TemporaryDirectory() as folder:
+        set_up_files(Path(folder))
+        os.chdir(folder)
+        try:
+            ends = list(run_page(page))
+        finally:
+            os.chdir(before)
+            sys.path[:] = path
+            os.environ.clear()
+            os.environ.update(environment)
+    for ran in reversed(ends):
+        if ran.shown is not None and ran.is_as_shown:
+            continue
+        code = text[: ran.end]
+        if ran.shown is not None:
+            code = code[: code.rindex("\n```text\n")]
+        output = f"\n```text\n{_shortened(ran.printed)}```\n" if ran.printed.strip() else ""
+        text = code + output + text[ran.end :]
+    (ROOT / page).write_text(text, encoding="utf-8")
+
+
+def _shortened(printed: str) -> str:
+    """The output without trailing spaces; of a long one the beginning and the end."""
+    lines = [line.rstrip() for line in printed.strip("\n").splitlines()]
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES - 8], "...", *lines[-4:]]
+    return "\n".join(lines) + "\n"
 
 
 def set_up_files(folder: Path) -> None:

@@ -164,6 +164,6 @@ def test_a_misspelled_argument_gets_a_suggestion() -> None:
 
 def test_the_table_of_options_is_up_to_date() -> None:
     page = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
-    written = runpy.run_path(str(ROOT / "docs/make_settings.py"))["with_table"](page)
-    assert written == page, "run python docs/make_settings.py"
+    written = runpy.run_path(str(ROOT / "docs/generate.py"))["with_options"](page)
+    assert written == page, "run python docs/generate.py"
     assert all(f"| `{declared.name}` |" in page for declared in DECLARED)

@@ -300,3 +300,13 @@ def test_a_rule_over_a_redacted_column_is_not_checked() -> None:
     assert rules == {"'a + b <= 1.6' holds.": True, "2 of the rules name columns that are left out.": None}
     assert check(verified, "changes").holds is None
     assert "2 rules are left out with the columns that they name" in e.to_html(redact=["job", "age"])
+
+
+def test_a_frozen_column_that_is_redacted_is_named_as_such_and_not_checked() -> None:
+    model, options = CASES["label"]
+    e = acex.explain(model, factual(), data=DATA, budget=10, **(options | {"freeze": ["job"], "rules": []}))
+    verified = verify(parsed(e.to_json(redact=["job"])))
+    limits = {check.words: check.holds for check in verified.checks if check.promise == "limits"}
+    assert limits["1 redacted column was not checked."] is None
+    page = e.to_html(redact=["job"])
+    assert "One frozen column is redacted." in page and "no feature" not in page

@@ -16,7 +16,7 @@ from acex.arrays import FloatArray
 from acex.search import belief_inputs
 from benchmarks import score
 from benchmarks.published import PAPER
-from benchmarks.statistics import bootstrap
+from benchmarks.statistics import bootstrap, wilson
 from benchmarks.suite import ROOT
 from benchmarks.suites import SUITES, anytime, optimum, paper
 from benchmarks.suites.plausible import SIMULATED, USERS
@@ -117,6 +117,12 @@ def least_found(method: str, queries: int) -> float:
     return float(part.groupby("data")[f"J{queries}"].agg(lambda J: np.isfinite(J).mean()).min())
 
 
+def found_after(method: str, queries: int) -> tuple[float, int, float, float]:
+    """The share of rows with a counterfactual after so many queries, how many rows, and the interval of the share."""
+    is_found = np.isfinite(searches()[searches()["method"] == method][f"J{queries}"])
+    return float(is_found.mean()), len(is_found), *wilson(int(is_found.sum()), len(is_found))
+
+
 def gap(data: str) -> float:
     runs = lines("mixed").query("method == 'feasible' and valid and data == @data")
     proved = optimum.proved()
@@ -182,9 +188,20 @@ QUERIES, COST = ("queries", "feasible", "penalty"), ("J", "feasible", "penalty")
 SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     (
         "README.md",
-        "takes {:.0%} fewer queries (95% interval {:.0%} to {:.0%}) and the sum of its costs is {:.0%} lower "
-        "({:.0%} to {:.0%}; without kc2 {:.0%}, {:.0%} to {:.0%})",
-        lambda: (*saved(*QUERIES), *saved(*COST), *saved(*COST, "kc2")),
+        "It needs {:.0%} fewer queries than ACE, the published method it implements (95% interval {:.0%} to {:.0%})",
+        lambda: saved(*QUERIES),
+    ),
+    (
+        "README.md",
+        "15 queries found a plausible counterfactual for {:.0%} of {} rows of these data sets (95% interval {:.0%} to "
+        "{:.0%})",
+        lambda: found_after("feasible", 15),
+    ),
+    (
+        "README.md",
+        "its answers after 60 queries cost {:.2f} times as much as those of a simple baseline (95% interval {:.2f} to "
+        "{:.2f})",
+        lambda: with_filter("kc2", 60),
     ),
     (
         "docs/decisions.md",
@@ -192,7 +209,6 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
         "lower ({:.0%} to {:.0%}; without kc2 {:.0%}, {:.0%} to {:.0%})",
         lambda: (*saved(*QUERIES), *saved(*COST), *saved(*COST, "kc2")),
     ),
-    ("README.md", "on kc2 it takes {:.0%} more queries", lambda: [ratio(*QUERIES, "kc2") - 1]),
     (
         "docs/benchmark.md",
         "the answers of acex cost {:.2f} times as much on breast (95% interval {:.2f} to {:.2f}) and {:.2f} times on "

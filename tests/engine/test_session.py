@@ -675,3 +675,15 @@ def test_without_a_ledger_sqlalchemy_is_not_imported_and_no_file_is_written(tmp_
     environment = {**os.environ, **state, "PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_that_keeps_queries_back_for_checks_was_stopped_by_its_budget() -> None:
+    loans = acex.datasets.load("loan").rows
+    approved = (loans["credit_score"] > 640) & (loans["debt_ratio"] < 0.4) & (loans["income"] > 2500)
+    e = acex.explain(
+        lambda rows: (rows["credit_score"] > 640) & (rows["debt_ratio"] < 0.4) & (rows["income"] > 2500),
+        loans[~approved].iloc[2],
+        loans,
+        budget=10,
+    )
+    assert e.n_queries < 10 and (e.outcome, e.stopped_by) == ("found", "budget")

@@ -169,6 +169,8 @@ def promises(e: Explanation) -> Iterator[Check]:
         yield Check("limits", None, "an earlier version of acex did not record limits.")
     else:
         yield _limits(e, x, np.array(points))
+        if n := len(e.settings.get("redacted", ())):
+            yield Check("limits", None, f"{n} redacted {'column was' if n == 1 else 'columns were'} not checked.")
         yield from _changes(e, x, np.array(points))
         yield _cost(e, x)
     yield from _rules(e, x, np.array(points))

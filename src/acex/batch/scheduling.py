@@ -180,7 +180,7 @@ class BatchRun:
                 sent[i] += e.n_queries
                 begun.add(i)
                 self.keep(i, _with_sent(e, sent[i]))
-                if e.outcome == "failed" or e.stopped_by != "budget" or paid[i] >= budget:
+                if e.outcome == "failed" or e.stopped_by != "budget" or paid[i] < allowed[i] or paid[i] >= budget:
                     finished.append(i)
             yield from ((i, Done(self.kept(i), paid.pop(i))) for i in finished)
         unasked = f"budget_total={self.budget_total} was spent before this row was sent."

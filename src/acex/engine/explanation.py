@@ -152,7 +152,11 @@ class Explanation:
 
     @property
     def stopped_by(self) -> StoppedBy:
-        """ "budget", "time", "settled" (more queries would not pay) or "exhausted" (nothing left to ask)."""
+        """Why the search ended.
+
+        "budget": used up, or too little left to check a cheaper answer; "time"; "settled": ten more queries are
+        unlikely to save 5%; "exhausted": there is no allowed row left to ask.
+        """
         return self.ending.stopped_by
 
     @property

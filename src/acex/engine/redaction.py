@@ -57,6 +57,7 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     words = f"Redacted in this copy, also in changes and remarks: {joined_words(gone)}."
     note = Remark("redacted", words).to_dict()
     rules = [rule for rule in settings.get("rules") or () if not any(_names(rule, name) for name in gone)]
+    n_frozen = sum(feature["name"] in gone and bool(feature.get("frozen")) for feature in space["features"])
     n_rules = len(settings.get("rules") or ()) - len(rules)
     cut = [rule for rule in space.get("relations", ()) if any(_names(rule, name) for name in gone)]
     features = _at(space["features"], kept)
@@ -78,6 +79,7 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
             "values": _without(settings.get("values") or {}, gone),
             "rules": rules,
             **({"redacted_rules": n_rules} if n_rules else {}),
+            **({"redacted_frozen": n_frozen} if n_frozen else {}),
             "redacted": hashes,
         },
         "space": {**space, "features": features},

@@ -40,6 +40,10 @@ from acex.values import Label, Remark, joined_words
 
 MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
 SHARE_OF_SHORT = 0.2  # of the budget, reserved for a short answer while the realistic one changes many features
+ENDINGS: dict[str, tuple[Outcome, StoppedBy]] = {  # of searches that propose nothing more, by their reason
+    "exhausted": ("exhausted", "exhausted"),
+    "budget": ("budget_spent", "budget"),
+}
 HIGH_ODDS = 0.2  # stated chance of a counterfactual at half the cost from which on a remark says so
 
 
@@ -309,8 +313,7 @@ class Session:
         n = min(self.plan.settings["queries_per_round"], max(self.box.remaining, 1))
         queries = self._with_short(self._search, n) if self._looks_for_short(self._search) else self._search.propose(n)
         if not queries:
-            exhausted = self._search.stop_reason == "exhausted"
-            self._end = ("exhausted", "exhausted") if exhausted else ("unlikely", "settled")
+            self._end = ENDINGS.get(self._search.stop_reason or "", ("unlikely", "settled"))
         return queries
 
     def _looks_for_short(self, search: Search) -> bool:

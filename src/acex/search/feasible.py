@@ -104,12 +104,12 @@ class Feasible(Strategy):
         """The next query: of the search, and once that has ended or the budget nearly so, a reverted change."""
         chosen = best_counterfactuals(problem, history, count, self.margin)
         reverts = Reverts(problem, history, chosen, self.margin)
-        next_: Query | Stop = Stop("settled")
+        next_: Query | Stop = Stop("budget")  # the rest of it is kept for the checks
         if not reverts.is_due(budget):
             next_ = self._search_on(problem, history, seed=seed, count=count, budget=budget)
         if isinstance(next_, Query) and next_.purpose == "refine" and self.effort == "settle":
             if_hit = Reverts(problem, history.with_answer(next_, True), np.array([len(history.queries)]))
-            next_ = Stop("settled") if if_hit.is_short(budget) else next_
+            next_ = Stop("budget") if if_hit.is_short(budget) else next_
         return next_ if isinstance(next_, Query) else reverts.next(budget) or next_
 
     def _search_on(self, problem: Problem, history: History, *, seed: int, count: int, budget: float) -> Query | Stop:

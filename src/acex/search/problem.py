@@ -52,7 +52,7 @@ class Query:
 class Stop:
     """Why a search stops."""
 
-    reason: Literal["settled", "exhausted", "unlikely"]
+    reason: Literal["settled", "exhausted", "unlikely", "budget"]
 
 
 @dataclass(frozen=True, eq=False)

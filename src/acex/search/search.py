@@ -119,7 +119,7 @@ class Search:
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the search has stopped: "settled", "exhausted", "unlikely"; None while it continues."""
+        """Why the search has stopped: "settled", "exhausted", "unlikely", "budget"; None while it continues."""
         return self._next.reason if isinstance(self._next, Stop) else None
 
     @cached_property

@@ -148,7 +148,7 @@ class Tally:
         if len(doubtful):
             return self._vote(int(doubtful[0]))
         n_votes, reserved = len(self._all.queries) - len(self._positions), self._votes_needed(best)
-        next_: Query | Stop = Stop("settled")
+        next_: Query | Stop = Stop("budget")  # the rest of it is kept for votes
         if budget - len(self._all.queries) > reserved:
             left = budget - n_votes - reserved
             next_ = strategy.next_query(problem, self.history, seed=seed, count=count, budget=left)

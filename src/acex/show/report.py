@@ -36,7 +36,7 @@ FACTS = {
 }
 ELSEWHERE = ("target", "ranges", "values", "rules", "class_names")  # shown in other parts of the page
 STOPPED = {
-    "budget": "The budget was used up.",
+    "budget": "The budget was used up, or too little of it was left to check a cheaper answer.",
     "time": "The time limit was reached.",
     "settled": "The search stopped because further queries were unlikely to pay off.",
     "exhausted": "There was no allowed row left to ask.",
@@ -247,14 +247,17 @@ def _limits_as_text(explanation: Explanation) -> list[str]:
     if not _has_scale(explanation):
         return ["Frozen features and limits are not recorded."]
     space, settings = explanation.plan.space, explanation.settings
+    n_frozen = settings.get("redacted_frozen", 0)
     named = {
-        "Frozen": [f.name for f in space.features if f.frozen] or ["no feature"],
+        "Frozen": [f.name for f in space.features if f.frozen] or ["no feature"] * (not n_frozen),
         "Could only increase": [f.name for f in space.features if f.direction == "increase"],
         "Could only decrease": [f.name for f in space.features if f.direction == "decrease"],
         "Limited by the caller": list(_limits(explanation)),
         "Weighted": [f"{f.name} (× {readable(float(f.weight))})" for f in space.features if f.weight != 1],
     }
     out = [f"{title}: {joined_words(names)}." for title, names in named.items() if names]
+    if n_frozen:
+        out.append("One frozen column is redacted." if n_frozen == 1 else f"{n_frozen} frozen columns are redacted.")
     out += [f"Rule: {text}" for text in settings.get("rules") or ()]
     if n := settings.get("redacted_rules"):
         out.append(f"{n} {'rule is' if n == 1 else 'rules are'} left out with the columns that they name.")

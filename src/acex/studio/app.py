@@ -148,7 +148,7 @@ class Studio:
         [answer], left = workspace.known(row), workspace.remaining
         most = max(plan.budget - paid, 0) if paid else plan.budget - (answer is not None)
         most = most if left is None else min(most, left)
-        if paid and self.searches.get(plan.identity).has_settled:
+        if paid and self.searches.get(plan.identity).has_ended(plan.budget):
             most = 0
         return {
             "id": plan.identity,

@@ -86,10 +86,10 @@ class TrackedSearch(Tracked):
         """Which of the rows it is about; None for one that was typed in."""
         return self.workspace.position_of(self.factual)
 
-    @property
-    def has_settled(self) -> bool:
-        """Has it ended, and would not ask more with a larger budget?"""
-        return self.state == "ended" and (self.explanation or {}).get("stopped_by") in ("settled", "exhausted")
+    def has_ended(self, budget: int) -> bool:
+        """Has it ended, and would not ask more with this budget?"""
+        ended_by = (self.explanation or {}).get("stopped_by")
+        return self.state == "ended" and (ended_by in ("settled", "exhausted") or self.budget >= budget)
 
     def receive(self, message: Message) -> None:
         name, data = message

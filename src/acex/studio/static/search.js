@@ -12,7 +12,7 @@ const STATES = {
   ended: "Done", failed: "Interrupted by an error", interrupted: "Interrupted",
 };
 const ENDS = {
-  budget: "All questions of the budget were asked. More may find a smaller change.",
+  budget: "The budget ended the search. More questions may find a smaller change.",
   settled: "More questions are not expected to find a smaller change.",
   exhausted: "There is nothing left to ask.",
   time: "The time limit was reached. More time may find a smaller change.",
