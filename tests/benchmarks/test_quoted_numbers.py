@@ -39,8 +39,10 @@ def searches(seed: int = 0) -> pd.DataFrame:
 def few_values() -> list[float]:
     """Shares of columns with few values that are recognised, by rows; other columns that are, and all others."""
     counts = pd.read_csv(ROOT / "benchmarks/results/few_values.csv").groupby(["is few", "rows"])[["sum", "size"]].sum()
-    few, others = counts.loc[True], counts.loc[False].sum()
-    return [*(few["sum"] / few["size"])[["200 and more", "50 to 199", "12 to 49"]], others["sum"], others["size"]]
+    share = counts["sum"] / counts["size"]
+    others = counts.loc[[False]].sum()
+    sizes = ("200 and more", "50 to 199", "12 to 49")
+    return [*(float(share[True, size]) for size in sizes), int(others["sum"]), int(others["size"])]
 
 
 def ratio(measure: str, method: str, other: str, data: str | None = None) -> float:
