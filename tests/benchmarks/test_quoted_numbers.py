@@ -39,7 +39,7 @@ def searches(seed: int = 0) -> pd.DataFrame:
 def few_values() -> list[float]:
     """Shares of columns with few values that are recognised, by rows; other columns that are, and all others."""
     counts = pd.read_csv(ROOT / "benchmarks/results/few_values.csv")
-    few, others = counts[counts["is few"]], counts[~counts["is few"]]
+    few, others = counts.loc[counts["is few"]], counts.loc[~counts["is few"]]
     parts = [few[few["rows"] == size] for size in ("200 and more", "50 to 199", "12 to 49")]
     return [*(part["sum"].sum() / part["size"].sum() for part in parts), others["sum"].sum(), others["size"].sum()]
 
