@@ -304,8 +304,8 @@ class Space:
         """
         frame = as_data(data)
         if isinstance(data, pd.DataFrame):
-            columns = self._match_columns(frame.columns, "data")
-            dtypes = tuple(frame[c].dtype for c in columns)
+            at = self._match_columns(frame.columns, "data")
+            columns, dtypes = tuple(frame.columns[at]), tuple(frame.dtypes.iloc[at])
             written = replace(self, columns=columns, dtypes=dtypes, array_dtype=None)
         else:
             if frame.shape[1] != len(self):
@@ -446,17 +446,19 @@ class Space:
         """The values of each feature, in the order of the features."""
         frame = as_frame(rows)
         where, width = "the row" if len(frame) == 1 else "the rows", frame.shape[1]
-        if self.columns is None and frame.columns.equals(pd.RangeIndex(width)):  # an array has no names
+        # Neither `equals` nor `frame[label]` for labels that are texts: both compare their dtype with one of NumPy,
+        # which swallows a KeyboardInterrupt.
+        if self.columns is None and list(frame.columns) == list(range(width)):  # an array has no names
             if width != len(self):
                 raise ValueError(f"{where}: expected {len(self)} values ({listed(self.names)}), got {width}.")
             frame.columns = pd.Index(self.names)
-        return [frame[label] for label in self._match_columns(frame.columns, where)]
+        return [frame.iloc[:, k] for k in self._match_columns(frame.columns, where)]
 
-    def _match_columns(self, columns: pd.Index[Any], where: str) -> tuple[Hashable, ...]:
-        """The label of each feature's column among `columns`, in the order of the features."""
+    def _match_columns(self, columns: pd.Index[Any], where: str) -> list[int]:
+        """The position of each feature's column among `columns`, in the order of the features."""
         if any(is_missing(label) or isinstance(label, tuple) for label in columns):
             raise ValueError(f"{where}: every column needs one name, got {listed(columns)}.")
-        by_name: dict[str, Hashable] = {str(c): c for c in columns}
+        by_name = {str(label): k for k, label in enumerate(columns)}
         if len(by_name) < len(columns):
             raise ValueError(f"{where}: column names must differ, got {listed(columns)}.")
         names = self.names
@@ -464,7 +466,7 @@ class Space:
         if any(differ.values()):
             what = ", ".join(f"{word} {listed(some)}" for word, some in differ.items() if some)
             raise ValueError(f"{where}: {what}; expected the columns {listed(names)}, got {listed(columns)}.")
-        return tuple(by_name[name] for name in names)
+        return [by_name[name] for name in names]
 
     def decode(self, X: FloatArray) -> Rows:
         """Rows for points, snapped to values each feature can hold: a DataFrame, or a 2-D array."""
