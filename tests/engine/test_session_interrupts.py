@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.ensemble  # noqa: F401 (a signal during the first import would leave it half loaded)
+from sqlalchemy.engine import RootTransaction
 
 import acex
 from acex.errors import LedgerFailed
@@ -149,6 +150,22 @@ def test_the_explanation_so_far_travels_with_an_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         explain(model, None)
     assert len(caught.value.explanation.steps) == 3  # type: ignore[attr-defined]
+
+
+def test_an_interrupt_in_a_commit_is_not_hidden_by_an_assertion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, commit = Ledger(tmp_path / "l.db"), RootTransaction._do_commit
+    explain(Model(), ledger)
+
+    def interrupted(transaction: RootTransaction) -> None:
+        monkeypatch.setattr(RootTransaction, "_do_commit", commit)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RootTransaction, "_do_commit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.budget("m", rows=3)
+    ledger.budget("m", rows=3)
 
 
 @pytest.mark.parametrize("data", [DATA, pd.DataFrame(DATA, columns=["a", "b", "c"])], ids=["array", "frame"])

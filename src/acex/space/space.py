@@ -452,7 +452,8 @@ class Space:
             if width != len(self):
                 raise ValueError(f"{where}: expected {len(self)} values ({listed(self.names)}), got {width}.")
             frame.columns = pd.Index(self.names)
-        return [frame.iloc[:, k] for k in self._match_columns(frame.columns, where)]
+        columns = [column for _, column in frame.items()]
+        return [columns[k] for k in self._match_columns(frame.columns, where)]
 
     def _match_columns(self, columns: pd.Index[Any], where: str) -> list[int]:
         """The position of each feature's column among `columns`, in the order of the features."""
