@@ -218,12 +218,12 @@ class Problem:
             return np.ones(len(X), dtype=bool)
         keys = [key(x) for x in X]
         new = [i for i, k in enumerate(keys) if k not in self._judged]
-        judged = self.density.plausible(X[new], self._least)
+        judged = self.density.plausible(X[new], self.least_score)
         self._judged.update(zip((keys[i] for i in new), judged.tolist(), strict=True))
         return np.array([self._judged[k] for k in keys], dtype=bool)
 
     @cached_property
-    def _least(self) -> float:
+    def least_score(self) -> float:
         """The score that a plausible point exceeds."""
         return -np.inf if self.density is None else self.density.least(self.factual)
 

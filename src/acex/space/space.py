@@ -46,12 +46,12 @@ class Column:
         is_number = isinstance(dtype, np.dtype) and dtype.kind in "fiu"
         return dtype if is_number and self.feature.is_number else np.dtype(np.float64)
 
-    @property
+    @cached_property
     def low(self) -> float:
         """The feature's least value, as it is held here."""
         return float(self.nearest(self.feature.low))
 
-    @property
+    @cached_property
     def high(self) -> float:
         """The feature's greatest value, as it is held here."""
         return float(self.nearest(self.feature.high))
@@ -397,15 +397,16 @@ class Space:
     def remarks_on(self, row: Rows, x: FloatArray) -> tuple[Remark, ...]:
         """A remark for each value of a row, whose point is x, (d,), that the space does not know."""
         out = []
-        for f, values, code, low, high in zip(
-            self.features, self._columns_of(row), x, self.low, self.high, strict=True
-        ):
+        # Without `other`, an unknown category was refused.
+        others = {j for j, f in enumerate(self.features) if isinstance(f, Categorical) and f.other is not None}
+        columns = self._columns_of(row) if others else []
+        for j, (f, code, low, high) in enumerate(zip(self.features, x, self.low, self.high, strict=True)):
             if not low <= code <= high and code != f.gap:
                 what = f"{f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it"
                 out.append(Remark("out_of_range", f"{f.name!r}: {what}.", (f.name,)))
-            if isinstance(f, Categorical):
+            if isinstance(f, Categorical) and j in others:
                 what = f"is not a known category and counts as {f.other!r}."
-                unknown = f.unknown(values.dropna())
+                unknown = f.unknown(columns[j].dropna())
                 out += [Remark("unknown_category", f"{f.name!r}: {value!r} {what}", (f.name,)) for value in unknown]
         return tuple(out)
 
