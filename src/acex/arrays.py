@@ -1,4 +1,4 @@
-"""Types of arrays and rows, samples of rows, BLAS on one thread, and advice on functions written for one row."""
+"""Types of arrays and rows, samples and different rows, BLAS on one thread, advice on functions written for one row."""
 
 from __future__ import annotations
 
@@ -48,6 +48,17 @@ def sampled(rows: FloatArray, most: int, seed: int = 0) -> FloatArray:
     if len(rows) <= most:
         return rows
     return rows[np.sort(np.random.default_rng(seed).choice(len(rows), most, replace=False))]
+
+
+def unique_rows(X: FloatArray) -> FloatArray:
+    """The different rows of X, (n, d), in ascending order.
+
+    `np.unique(X, axis=0)` compares structured arrays, where NumPy replaces a KeyboardInterrupt by a TypeError.
+    """
+    X = X[np.lexsort(X.T[::-1])]
+    is_new = np.ones(len(X), dtype=bool)
+    is_new[1:] = (X[1:] != X[:-1]).any(axis=1)
+    return X[is_new]
 
 
 @cache

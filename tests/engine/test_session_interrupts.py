@@ -11,11 +11,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.ensemble  # noqa: F401 (a signal during the first import would leave it half loaded)
+from sqlalchemy.engine import RootTransaction
 
 import acex
 from acex.errors import LedgerFailed
@@ -147,6 +150,55 @@ def test_the_explanation_so_far_travels_with_an_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         explain(model, None)
     assert len(caught.value.explanation.steps) == 3  # type: ignore[attr-defined]
+
+
+def test_an_interrupt_in_a_commit_is_not_hidden_by_an_assertion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, commit = Ledger(tmp_path / "l.db"), RootTransaction._do_commit
+    explain(Model(), ledger)
+
+    def interrupted(transaction: RootTransaction) -> None:
+        monkeypatch.setattr(RootTransaction, "_do_commit", commit)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RootTransaction, "_do_commit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.budget("m", rows=3)
+    ledger.budget("m", rows=3)
+
+
+@pytest.mark.parametrize("data", [DATA, pd.DataFrame(DATA, columns=["a", "b", "c"])], ids=["array", "frame"])
+def test_no_interrupt_is_lost_inside_numpy(data: Any) -> None:
+    """NumPy swallows or replaces a KeyboardInterrupt raised by the functions in Python that its C code calls."""
+
+    def model(rows: Any) -> Any:  # frame["a"] would be such a place
+        values = rows.to_numpy() if isinstance(rows, pd.DataFrame) else rows
+        return np.where(values.sum(axis=1) > 0, "high", "low")
+
+    explainer = acex.Explainer(model, data)
+    seen: set[object] = set()
+    fired: list[str] = []
+
+    def interrupt(frame: FrameType, event: str, value: object) -> None:
+        place = (frame.f_back.f_code, frame.f_back.f_lineno) if frame.f_back else None
+        if frame.f_code.co_filename.endswith("_internal.py") and place not in seen:
+            seen.add(place)
+            fired.append(frame.f_code.co_name)
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+    while True:
+        fired.clear()
+        try:
+            sys.settrace(interrupt)
+            explainer.explain(data[:1], budget=4, target="high" if DATA[0].sum() < 0 else "low")
+        except KeyboardInterrupt:
+            continue
+        finally:
+            sys.settrace(None)
+        assert fired == []
+        break
 
 
 def send_signals(n: int, ledger: BaseLedger, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

@@ -309,7 +309,7 @@ class Planner:
 def unusual_row(problem: Problem) -> tuple[Remark, ...]:
     """A remark where the factual itself is less usual than the filter requires, with what is unusual about it."""
     density = problem.density
-    if not isinstance(density, Joint) or density.least(problem.factual) == density.settings.threshold:
+    if not isinstance(density, Joint) or problem.least_score == density.settings.threshold:
         return ()
     off, features = density.model.off(problem.factual[None])[0], density.model.basis.features
     strangest = [features[i] for i in np.argsort(-off, kind="stable")[:STRANGEST] if off[i] >= OFF]

@@ -239,6 +239,10 @@ class Database:
             raise LedgerFailed(f"Ledger {self.name}: {str(cause).strip()}{advice}.") from error
         except LedgerFailed as error:
             raise type(error)(f"Ledger {self.name}: {error}") from None
+        except AssertionError as error:  # SQLAlchemy asserts in `finally`, which hides an interrupt
+            if isinstance(error.__context__, KeyboardInterrupt):
+                raise error.__context__ from None
+            raise
 
 
 def as_url(where: str | os.PathLike[str]) -> URL:

@@ -27,7 +27,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from acex.arrays import BoolArray, FloatArray
+from acex.arrays import BoolArray, FloatArray, unique_rows
 from acex.search.belief import Belief
 from acex.search.candidates import beyond_hits, enumerate_region, from_hits, from_reference, random_points, simplified
 from acex.search.evidence import Points, SearchContext, in_common, joined
@@ -378,7 +378,7 @@ def _hinted_hits(problem: Problem) -> FloatArray:
     candidates = np.vstack([problem.cached(SearchContext).candidates.X, from_reference(problem, rng, N_VARIED)])
     for _ in range(HINTED_HIT_ROUNDS):
         candidates = candidates[(problem.hint(candidates) > 0.5) & (problem.cost(candidates) > 0)]
-        hits = np.unique(np.vstack([hits, candidates]), axis=0)
+        hits = unique_rows(np.vstack([hits, candidates]))
         hits = hits[np.argsort(problem.cost(hits), kind="stable")][:200]
         hits = hits[problem.admissible(hits, ())][:20]
         if len(hits) == 0:

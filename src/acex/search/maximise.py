@@ -22,7 +22,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
-from acex.arrays import BoolArray, FloatArray, IntArray
+from acex.arrays import BoolArray, FloatArray, IntArray, unique_rows
 from acex.space.cost import CostFunction
 from acex.space.feature import MISSING_CODE
 from acex.space.region import Region
@@ -205,7 +205,7 @@ def branch_and_bound(
     """
     levels = _levels(score, cost, region, relaxed, starts)
     base = region.snap(np.vstack([cost.factual, starts[best_starts]]))
-    base = np.unique(np.where(relaxed, base, cost.factual), axis=0)
+    base = unique_rows(np.where(relaxed, base, cost.factual))
     best, best_score = known if known is not None else (None, 0.0)
     leaves: list[tuple[float, FloatArray]] = []
     order = count()

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from acex.arrays import BoolArray, FloatArray
+from acex.arrays import BoolArray, FloatArray, unique_rows
 from acex.search.acquisition import Improvement, expected_improvement, improvement_bound
 from acex.search.kernel import KernelName
 from acex.search.maximise import maximise
@@ -337,7 +337,7 @@ def _starts(surrogate: _Surrogate, rng: np.random.Generator) -> FloatArray:
 def _closest_boundary_point(surrogate: _Surrogate, rng: np.random.Generator) -> FloatArray | None:
     """The Sobol step: among points whose posterior is close to one half, the cheapest new one, (d,) (R5, R6)."""
     problem, n = surrogate.problem, surrogate.settings.sobol
-    X = np.unique(_sobol_points(problem, n, rng), axis=0)
+    X = unique_rows(_sobol_points(problem, n, rng))
     distance = np.abs(surrogate.posterior.probability(problem.scale.coordinates(X)) - 0.5)
     n_close = max(int(BOUNDARY_SHARE * n), int((distance < BOUNDARY_BAND).sum()))
     X = X[np.argsort(distance, kind="stable")[:n_close]]

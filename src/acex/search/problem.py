@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from acex.arrays import BoolArray, FloatArray, IntArray, sampled
+from acex.arrays import BoolArray, FloatArray, IntArray, sampled, unique_rows
 from acex.space.cost import CostFunction
 from acex.space.plausibility import Density
 from acex.space.region import Region
@@ -182,7 +182,7 @@ class Problem:
     @cached_property
     def projected(self) -> FloatArray:
         """The rows of the sample moved into the region, without duplicates, (k, d)."""
-        return np.unique(self.made_different(self.region.snap(self.sample)), axis=0)
+        return unique_rows(self.made_different(self.region.snap(self.sample)))
 
     def in_reference(self, X: FloatArray) -> BoolArray:
         """Which points are unchanged rows of the reference, (n,)."""
@@ -218,12 +218,12 @@ class Problem:
             return np.ones(len(X), dtype=bool)
         keys = [key(x) for x in X]
         new = [i for i, k in enumerate(keys) if k not in self._judged]
-        judged = self.density.plausible(X[new], self._least)
+        judged = self.density.plausible(X[new], self.least_score)
         self._judged.update(zip((keys[i] for i in new), judged.tolist(), strict=True))
         return np.array([self._judged[k] for k in keys], dtype=bool)
 
     @cached_property
-    def _least(self) -> float:
+    def least_score(self) -> float:
         """The score that a plausible point exceeds."""
         return -np.inf if self.density is None else self.density.least(self.factual)
 

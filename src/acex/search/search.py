@@ -96,7 +96,7 @@ class Search:
             is_revert = query.purpose == "undo"
             if queries and is_revert != (queries[0].purpose == "undo"):
                 break
-            if is_revert and not queries:
+            if is_revert and not queries and n > 1:
                 n_left, n_open = self.budget - len(self.merged_history.queries), int(self.reverts.open.sum())
                 n = int(min(n, max(n_left - n_open + 1, 1)))
             queries.append(query)

@@ -66,6 +66,8 @@ def ranked_counterfactuals(problem: Problem, history: History, margin: float | N
     """
     X = history.X
     found = np.flatnonzero(history.is_hit)
+    if len(found) == 0:
+        return found
     found = found[problem.plausible(X[found]) & problem.region.contains(X[found])]
     order = [n_changed(X[found], problem.factual), problem.cost(X[found])]
     if margin is not None and len(found):

@@ -246,7 +246,7 @@ class Categorical(Feature):
             raise ValueError(f"{self.name!r}: the column in data ({dtype}) cannot hold {listed(self.categories)}.")
 
     def encode(self, values: pd.Series[Any]) -> FloatArray:
-        which, distinct = _distinct(values)
+        which, distinct = _distinct(values) if len(values) > 1 else (np.arange(len(values)), values.tolist())
         codes = [self._code_of(value, self.other) for value in distinct]
         if None in codes:
             unknown = distinct[codes.index(None)]
@@ -269,6 +269,12 @@ class Categorical(Feature):
 
     def value(self, code: float) -> Any:
         return self.categories[int(code)]
+
+    def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
+        if not isinstance(dtype, pd.CategoricalDtype):
+            return super().decode(x, dtype)
+        at = np.array([dtype.categories.get_loc(self.value(code)) for code in x.tolist()], dtype=int)
+        return pd.Series(pd.Categorical.from_codes(at, dtype=dtype))
 
     def every(self, low: float, high: float) -> FloatArray:
         return np.arange(len(self.categories), dtype=float)

@@ -43,12 +43,12 @@ class Column:
         is_number = isinstance(dtype, np.dtype) and dtype.kind in "fiu"
         return dtype if is_number and self.feature.is_number else np.dtype(np.float64)
 
-    @property
+    @cached_property
     def low(self) -> float:
         """The feature's least value, as it is held here."""
         return float(self.nearest(self.feature.low))
 
-    @property
+    @cached_property
     def high(self) -> float:
         """The feature's greatest value, as it is held here."""
         return float(self.nearest(self.feature.high))
@@ -303,8 +303,8 @@ class Space:
         """
         frame = as_data(data)
         if isinstance(data, pd.DataFrame):
-            columns = self._match_columns(frame.columns, "data")
-            dtypes = tuple(frame[c].dtype for c in columns)
+            at = self._match_columns(frame.columns, "data")
+            columns, dtypes = tuple(frame.columns[at]), tuple(frame.dtypes.iloc[at])
             written = replace(self, columns=columns, dtypes=dtypes, array_dtype=None)
         else:
             if frame.shape[1] != len(self):
@@ -396,15 +396,16 @@ class Space:
     def remarks_on(self, row: Rows, x: FloatArray) -> tuple[Remark, ...]:
         """A remark for each value of a row, whose point is x, (d,), that the space does not know."""
         out = []
-        for f, values, code, low, high in zip(
-            self.features, self._columns_of(row), x, self.low, self.high, strict=True
-        ):
+        # Without `other`, an unknown category was refused.
+        others = {j for j, f in enumerate(self.features) if isinstance(f, Categorical) and f.other is not None}
+        columns = self._columns_of(row) if others else []
+        for j, (f, code, low, high) in enumerate(zip(self.features, x, self.low, self.high, strict=True)):
             if not low <= code <= high and code != f.gap:
                 what = f"{f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it"
                 out.append(Remark("out_of_range", f"{f.name!r}: {what}.", (f.name,)))
-            if isinstance(f, Categorical):
+            if isinstance(f, Categorical) and j in others:
                 what = f"is not a known category and counts as {f.other!r}."
-                unknown = f.unknown(values.dropna())
+                unknown = f.unknown(columns[j].dropna())
                 out += [Remark("unknown_category", f"{f.name!r}: {value!r} {what}", (f.name,)) for value in unknown]
         return tuple(out)
 
@@ -445,17 +446,20 @@ class Space:
         """The values of each feature, in the order of the features."""
         frame = as_frame(rows)
         where, width = "the row" if len(frame) == 1 else "the rows", frame.shape[1]
-        if self.columns is None and frame.columns.equals(pd.RangeIndex(width)):  # an array has no names
+        # Neither `equals` nor `frame[label]` for labels that are texts: both compare their dtype with one of NumPy,
+        # which swallows a KeyboardInterrupt.
+        if self.columns is None and all(label == k for k, label in enumerate(frame.columns)):  # an array has no names
             if width != len(self):
                 raise ValueError(f"{where}: expected {len(self)} values ({listed(self.names)}), got {width}.")
             frame.columns = pd.Index(self.names)
-        return [frame[label] for label in self._match_columns(frame.columns, where)]
+        columns = [column for _, column in frame.items()]
+        return [columns[k] for k in self._match_columns(frame.columns, where)]
 
-    def _match_columns(self, columns: pd.Index[Any], where: str) -> tuple[Hashable, ...]:
-        """The label of each feature's column among `columns`, in the order of the features."""
+    def _match_columns(self, columns: pd.Index[Any], where: str) -> list[int]:
+        """The position of each feature's column among `columns`, in the order of the features."""
         if any(is_missing(label) or isinstance(label, tuple) for label in columns):
             raise ValueError(f"{where}: every column needs one name, got {listed(columns)}.")
-        by_name: dict[str, Hashable] = {str(c): c for c in columns}
+        by_name = {str(label): k for k, label in enumerate(columns)}
         if len(by_name) < len(columns):
             raise ValueError(f"{where}: column names must differ, got {listed(columns)}.")
         names = self.names
@@ -463,7 +467,7 @@ class Space:
         if any(differ.values()):
             what = ", ".join(f"{word} {listed(some)}" for word, some in differ.items() if some)
             raise ValueError(f"{where}: {what}; expected the columns {listed(names)}, got {listed(columns)}.")
-        return tuple(by_name[name] for name in names)
+        return [by_name[name] for name in names]
 
     def decode(self, X: FloatArray) -> Rows:
         """Rows for points, snapped to values each feature can hold: a DataFrame, or a 2-D array."""
