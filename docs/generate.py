@@ -4,6 +4,7 @@
 2. commands.md, from the command line itself.
 3. What code in the pages prints, or in the pages named only: a block ```text directly after a block of Python or of
    commands is its output. It may contain "..." for what differs from run to run; it is then kept if it still matches.
+   Pictures that README.md and index.md save are written to pictures/.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from servers import Handler, serving
 
 ROOT = Path(__file__).parents[1]
 HOST = re.compile("https://host(?=/score|/v1/chat)")  # in the pages; here a server on this machine answers
+PICTURES = {"README.md": "explanation.png", "docs/index.md": "first.png"}  # what why.png of a page is kept as
 MOST_LINES = 30  # of an output that is shown whole
 # A block, and the block of its output where there is one.
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", flags=re.DOTALL | re.MULTILINE)
@@ -98,6 +100,8 @@ def written_outputs(page: str) -> None:
         os.chdir(folder)
         try:
             ends = list(run_page(page))
+            if page in PICTURES:
+                shutil.copy("why.png", ROOT / "docs/pictures" / PICTURES[page])
         finally:
             os.chdir(before)
             sys.path[:] = path
