@@ -16,7 +16,7 @@ from acex.engine.session import value_of
 from acex.ledger import Answer
 from acex.plan.step import Note, Step, in_order
 from acex.plan.target import Measured
-from acex.show.sentences import Templates, one_sentence
+from acex.show.sentences import Templates, one_sentence, robustness_sentence
 from acex.values import answer_text, is_missing, plain
 
 YES_NO = {"True": "yes", "False": "no"}
@@ -92,7 +92,7 @@ def _answer_json(e: acex.Explanation) -> dict[str, Any]:
         "cost": e.costs[0],
         "size": "small" if size < 0.75 else "moderate" if size < 2 else "large",
         "typical": _typical(e),
-        "robustness": e.robustness[0] if e.robustness else None,
+        "robust": robustness_sentence(e.robustness[0]) if e.robustness else None,
         "row": {f.name: f.text(v) for f, v in zip(space.features, e.counterfactual.tolist(), strict=True)},
     }
 

@@ -17,6 +17,7 @@ import pandas as pd
 import acex
 from acex.ledger import Answer, canonical
 from acex.plan.target import Measured, Target
+from acex.show.sentences import OUTCOMES
 from acex.space.feature import Feature
 from acex.studio.serializers import titles
 from acex.values import Label, answer_text, is_missing, plain
@@ -90,6 +91,7 @@ class Workspace:
             "labels": [] if self.gives_numbers else [self.label_text(label) for label in self.labels],
             "scores": self.model.scores,
             "features": self.cards,
+            "outcomes": OUTCOMES,
             "remaining": self.remaining,
         }
 
