@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import acex
+from acex.ledger import canonical
+from acex.ledger.row_keys import query_id
 from acex.studio.demo import demo_workspace
 from acex.studio.workspace import Workspace
 from studios import visiting
@@ -41,14 +46,40 @@ def large_workspace(folder: Path) -> Workspace:
 
 
 def explain(workspace: Workspace, n: int) -> None:
-    """Explain the first rejected rows. Few queries and few known rows make it quick; what pages read is as large."""
-    known, outcomes = workspace.rows.head(100), (workspace.outcomes or ())[:100]
-    explainer = acex.Explainer(
-        workspace.model, known, outcomes=list(outcomes), space=workspace.space, ledger=workspace.ledger
-    )
+    """Explain the first rejected rows: ten by a search, others as copies of these with the values of their row."""
     rejected = [i for i, label in enumerate(workspace.outcomes or ()) if label == "rejected"][:n]
-    rows = workspace.rows.iloc[rejected]
-    list(explainer.explain_many(rows, target="approved", budget=3, n_jobs=1, progress=False).as_finished())
+    rows, first = workspace.rows.iloc[rejected], rejected[:FEW]
+    results = workspace.explainer.explain_many(
+        workspace.rows.iloc[first], target="approved", budget=4, n_jobs=1, progress=False
+    )
+    identities = [e.plan.identity for _, e in results.as_finished()]
+    names, texts = list(rows.columns), canonical(rows)
+    with closing(sqlite3.connect(workspace.ledger.path)) as db, db:
+        db.row_factory = sqlite3.Row
+
+        def insert(table: str, original: sqlite3.Row, **changed: Any) -> None:
+            values = dict(original) | changed
+            db.execute(f"INSERT OR IGNORE INTO {table} VALUES ({','.join('?' * len(values))})", tuple(values.values()))
+
+        [last] = db.execute("SELECT max(sequence) FROM answers").fetchone()
+        for k, text in enumerate(texts[FEW:]):
+            copied, new = identities[k % FEW], f"{k:064x}"
+            explanation = db.execute("SELECT * FROM explanations WHERE id = ?", [copied]).fetchone()
+            values = json.loads(text)
+            insert("explanations", explanation, id=new, factual=json.dumps(dict(zip(names, values, strict=True))))
+            asks = db.execute("SELECT * FROM asks WHERE explanation_id = ? ORDER BY position", [copied]).fetchall()
+            for ask in asks:
+                query = db.execute("SELECT * FROM queries WHERE id = ?", [ask["query_id"]]).fetchone()
+                answer = db.execute("SELECT * FROM answers WHERE query_id = ?", [query["id"]]).fetchone()
+                if ask["position"] == 0:
+                    before = json.loads(query["row"])
+                after = [v if a == b else b for v, a, b in zip(values, before, json.loads(query["row"]), strict=True)]
+                row, last = json.dumps(after), last + 1
+                name = query_id(workspace.explainer.model_id, row)
+                insert("queries", query, id=name, row=row, explanation_id=new, sequence=last)
+                insert("answers", answer, sequence=last, query_id=name)
+                insert("asks", ask, explanation_id=new, query_id=name)
+        db.execute("UPDATE models SET last_sequence = ?", [last])
 
 
 def requests(client: TestClient) -> dict[str, Callable[[], Any]]:
