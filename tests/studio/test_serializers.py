@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from acex.studio.serializers import page_text
 from studios import begin, ended, visiting, workspace_in
 
 
@@ -14,6 +17,23 @@ def test_remarks_are_structured(tmp_path: Path) -> None:
         explanation = ended(client, begin(client, typed)["id"])["explanation"]
     assert remark["columns"] == ["age"] and remark["code"] and "99" in remark["text"] and not remark["is_warning"]
     assert remark in explanation["remarks"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('sex looks sensitive and may change. To freeze it: freeze=["sex"] (in the shell --freeze sex).',
+         "sex looks sensitive and may change. Lock what has to stay."),
+        ("Kept, as in all rows of data: a == b. Space.infer(data, relations=False) turns this off.",
+         "Kept, as in all known rows: a == b."),
+        ("age: only values that occur in data are used. Space.infer(data, grid={'age': None}) frees a column.",
+         "age: only values that occur in the known rows are used."),
+        ("The model raised RuntimeError: out of order", "The model did not answer: out of order"),
+        ("ModelFailed: The model raised KeyError: 'x'", "The model did not answer: 'x'"),
+    ],
+)  # fmt: skip
+def test_pages_have_no_exceptions_and_no_advice_about_python(text: str, shown: str) -> None:
+    assert page_text(text) == shown
 
 
 def test_an_answer_that_holds_close_by_says_how_far_it_does(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import acex
 from acex.engine.explanation import changes_as_text, labels_as_text
 from acex.ledger import canonical
 from acex.studio.searches import Tracked
+from acex.studio.serializers import page_text
 from acex.studio.worker_pool import Message
 from acex.studio.workspace import PAGE_SIZE, Workspace
 from acex.values import answer_text
@@ -51,7 +52,7 @@ class TrackedBatch(Tracked):
             "done": len(self.rows),
             "paid": sum(row["paid"] for row in self.rows),
             "found": sum(row["outcome"] == "found" for row in self.rows),
-            "error": self.error or (errors[-1] if errors else ""),
+            "error": self.error or (page_text(errors[-1]) if errors else ""),
         }
 
 
