@@ -380,7 +380,7 @@ def test_where_nothing_is_found_the_page_says_why_and_offers_what_relaxes_it(fol
         person.press("Edit this search")
         person.press("Lock all")
         assert person.sees("Unlock at least one feature") and not person.find("button.primary").is_enabled()
-        person.click("[aria-label='Unlock age']")
+        person.click("[aria-label='Locked: unlock age']")
         assert person.sees("Income stays")
         person.search()
         until(lambda: person.identity != first)
@@ -422,11 +422,11 @@ def test_back_reload_and_links_keep_what_a_person_chose(folder: Path, driver: An
         driver.back()
         assert person.sees("At most") or person.sees("Nothing to pay")
         assert (
-            person.find("[aria-label='Unlock age']") and person.find("input[type=number]").get_attribute("value") == "7"
+            person.find("[aria-label='Locked: unlock age']") and person.find("input[type=number]").get_attribute("value") == "7"
         )
         assert person.find(".chip[aria-pressed=true]").text.startswith("anything but")
         driver.refresh()
-        assert person.find("[aria-label='Unlock age']")
+        assert person.find("[aria-label='Locked: unlock age']")
         link = driver.current_url
         driver.back()
         assert person.find("input[type=search]").get_attribute("value") == "age > 30"
@@ -434,7 +434,7 @@ def test_back_reload_and_links_keep_what_a_person_chose(folder: Path, driver: An
         until(lambda: driver.execute_script("return scrollY") == 300)
         driver.get("about:blank")
         driver.get(link)
-        assert person.find("[aria-label='Unlock age']")
+        assert person.find("[aria-label='Locked: unlock age']")
         person.press("Rows", ".breadcrumb a")
         assert person.find("input[type=search]").get_attribute("value") == "age > 30" and len(bill(folder)) == paid
         person.go("many?sort=cost&down=1&all=1")

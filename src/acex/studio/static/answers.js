@@ -65,7 +65,7 @@ function card(workspace, entry, title, cost, { without, tryOut, busy, row = "" }
         h("span", { class: "values" }, h("span", { class: "before" }, word(change.before)), h("span", { class: "unseen" }, " becomes "), h("span", { class: "arrow", "aria-hidden": "true" }, "→"),
           h("b", {}, word(change.after)), change.unit ? h("small", {}, ` ${change.unit}`) : null)),
       h("div", { class: "change-more" }, way(change),
-        without && !breaks.length ? h("button", { type: "button", class: "link", disabled: busy, onclick: () => without(change.feature, entry), "aria-label": `Not ${titled(change.feature)}: search on without it` }, "Not this feature") : null)))),
+        without && !breaks.length ? h("button", { type: "button", class: "link", disabled: busy, onclick: () => without(change.feature, entry), "aria-label": `Not this feature: ${titled(change.feature)}` }, "Not this feature") : null)))),
     h("dl", { class: "facts" },
       h("div", {}, h("dt", {}, "Cost of the change"), h("dd", {}, answer.size, h("small", { title: "in standard deviations of the known rows" }, ` ${cost}`))),
       h("div", {}, h("dt", {}, answer.changes.length === 1 ? "Is it needed?" : "Is each change needed?"), h("dd", {}, needed(answer.changes))),

@@ -56,15 +56,19 @@ function card(feature, now, options, changed) {
   });
   const inside = h("div", { class: "inside", id: body, hidden: true });
   const open = h("button", {
-    type: "button", class: "link", "aria-expanded": "false", "aria-controls": body,
+    type: "button", class: "link", "aria-controls": body,
     onclick: () => {
       inside.hidden = !inside.hidden;
-      open.setAttribute("aria-expanded", String(!inside.hidden));
-      open.textContent = inside.hidden ? "Adjust" : "Close";
+      showOpen();
       if (!inside.hidden && !inside.childElementCount) put(inside, controls());
     },
-  }, "Adjust");
-  open.setAttribute("aria-label", `Adjust ${called}`);
+  });
+  // What it is called has to contain what it shows.
+  function showOpen() {
+    open.textContent = inside.hidden ? "Adjust" : "Close";
+    open.setAttribute("aria-expanded", String(!inside.hidden));
+    open.setAttribute("aria-label", `${open.textContent} ${called}`);
+  }
 
   function controls() {
     const limits = feature.kind === "category" ? choices(feature, now, options, update) : range(feature, now, options, update);
@@ -115,10 +119,11 @@ function card(feature, now, options, changed) {
   function refresh() {
     const locked = isLocked();
     lock.setAttribute("aria-pressed", String(locked));
-    lock.setAttribute("aria-label", locked ? `Unlock ${called}` : `Lock ${called}`);
+    lock.setAttribute("aria-label", locked ? `Locked: unlock ${called}` : `Lock ${called}`);
     put(lock, icon(locked), locked ? "Locked" : "Lock");
     open.disabled = locked;
-    if (locked) { inside.hidden = true; open.setAttribute("aria-expanded", "false"); open.textContent = "Adjust"; }
+    if (locked) inside.hidden = true;
+    showOpen();
     item.classList.toggle("locked", locked);
     put(state, words());
   }
