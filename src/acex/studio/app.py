@@ -274,7 +274,7 @@ class Studio:
         found = self.workspace.matching(str(given.get("text", ""))[:MAX_TEXT], str(given.get("decision", "")))
         if not found:
             raise ValueError("rows: none match.")
-        return [i for i, _ in found[:most]]
+        return found[:most]
 
     def stop_many(self, request: Request, body: Body) -> Any:
         self.batch.stop()

@@ -64,9 +64,15 @@ class ExplanationTable:
         self._lock = Lock()
         self._lines: dict[tuple[Any, ...], dict[str, Any]] = {}  # by what changes when an explanation does
         self._rows: dict[str, str] = {}  # the key of each explanation's row
+        self._state: tuple[Any, ...] = ()  # of the ledger when the records were read
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._totals: tuple[Any, list[dict[str, Any]], dict[str, Any]] = (None, [], {})  # of all lines that are read
 
     def _records(self) -> dict[tuple[Any, ...], Any]:
         """The newest explanations, newest first, by what changes when one does."""
+        state = self._workspace.ledger.tables.state()
+        if state == self._state:
+            return self._known
         records = self._workspace.ledger.tables.explanations(self._workspace.explainer.model_id)
         records = records[records["asked"] > 0].iloc[::-1].head(MAX_LINES)
         # A row that was only queried by itself is not an explanation.
@@ -74,7 +80,9 @@ class ExplanationTable:
         new = records[~records["id"].isin(self._rows.keys())]
         factuals = pd.DataFrame([list(json.loads(text).values()) for text in new["factual"]], dtype=object)
         self._rows |= dict(zip(new["id"], canonical(factuals), strict=True)) if len(new) else {}
-        return {(r.id, r.asked, r.finished_at, r.paid): r for r in records.itertuples(index=False)}
+        self._state = state
+        self._known = {(r.id, r.asked, r.finished_at, r.paid): r for r in records.itertuples(index=False)}
+        return self._known
 
     def _read(self, records: dict[tuple[Any, ...], Any], at_most: int) -> list[dict[str, Any]]:
         """The lines of records, of which at most so many are read from the ledger now."""
@@ -105,7 +113,10 @@ class ExplanationTable:
             records = self._records()
             lines = self._read(records, AT_ONCE)
             self._lines = {key: self._lines[key] for key in records if key in self._lines}
-        current = _current(lines)
+        if self._totals[0] != (key := (self._state, len(lines))):
+            current = _current(lines)
+            self._totals = key, current, _summary(current) | {"paid": sum(line["paid"] for line in lines)}
+        _, current, summary = self._totals
         shown = self._matching(lines if query.get("all") else current, query)
         if (sort := query.get("sort", "")) in SORTED_BY:
             known = [line for line in shown if line[sort] is not None]
@@ -119,12 +130,12 @@ class ExplanationTable:
             "explanations": len(records),
             "pending": len(records) - len(lines),
             "groups": self._groups(current, query.get("by", "")),
-            "summary": _summary(current) | {"paid": sum(line["paid"] for line in lines)},
+            "summary": summary,
         }
 
     def _matching(self, lines: Sequence[dict[str, Any]], query: Mapping[str, str]) -> list[dict[str, Any]]:
         text = query.get("q", "").lower()
-        rows = {position for position, _ in self._workspace.matching(text, "")} if text else set()
+        rows = set(self._workspace.matching(text, "")) if text else set()
         words, outcome = text.split(), query.get("outcome")
         return [
             line
