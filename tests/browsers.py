@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import time
@@ -16,6 +17,35 @@ QUIET = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--hide-scrollbars", "--force-color-profile=srgb",
 )  # fmt: skip
+
+# Text whose contrast with what lies behind it is too small for WCAG AA; what cannot be used need not be readable.
+FAINT = """
+const linear = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+const light = c => { const [r, g, b] = c.map(linear);
+  return .2126 * r + .7152 * g + .0722 * b; };
+const parse = text => text.match(/[\\d.]+/g).map(Number);
+const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
+  if (c.length < 4 || c[3] > .9) return c.slice(0, 3); } return [255, 255, 255]; };
+const out = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walk.nextNode()) {
+  const e = walk.currentNode.parentElement, style = getComputedStyle(e);
+  const isShown = e.checkVisibility() && !e.closest(":disabled, noscript, script, title");
+  if (!walk.currentNode.data.trim() || !isShown) continue;
+  const ink = e.closest("svg") ? style.fill : style.color;
+  const [a, b] = [light(parse(ink).slice(0, 3)), light(behind(e))].sort((x, y) => y - x);
+  const large = parseFloat(style.fontSize) >= 24;
+  if ((a + .05) / (b + .05) < (large ? 3 : 4.5)) out.push(e.className + ": " + walk.currentNode.data);
+}
+return out;
+"""
+NAMELESS = """
+const named = e => e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.textContent.trim();
+return [...document.querySelectorAll("input, select, button, a, summary, [role=region]")]
+  .filter(e => e.checkVisibility() && !named(e) && !e.labels?.length).map(e => e.outerHTML.slice(0, 120));
+"""
+# Where axe-core is, which checks pages for accessibility: the file axe.min.js of the npm package of this name.
+AXE = os.environ.get("ACEX_AXE")
+NO_AXE = "needs axe-core: `npm pack axe-core`, unpack it, and name its axe.min.js in the variable ACEX_AXE"
 
 
 @contextmanager
@@ -42,11 +72,12 @@ def look(driver: Any, *, width: int, height: int = 900, dark: bool = False) -> N
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     theme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    theme += [{"name": "prefers-reduced-motion", "value": "reduce"}]  # drawing takes time from searches
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": theme})
 
 
 def complaints(driver: Any) -> list[str]:
-    """What the console has body since it was last looked at, but for a server that was not there, or went away."""
+    """Messages of the console since the last call, except those about a server that was not there or went away."""
     gone = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_INCOMPLETE_CHUNKED_ENCODING")
     messages = [line["message"] for line in driver.get_log("browser")]
     return [text for text in messages if not any(name in text for name in gone)]
@@ -58,6 +89,17 @@ def picture(driver: Any, path: Path) -> None:
 
     whole = {"format": "png", "captureBeyondViewport": True}
     path.write_bytes(base64.b64decode(driver.execute_cdp_cmd("Page.captureScreenshot", whole)["data"]))
+
+
+def violations(driver: Any) -> list[str]:
+    """What axe-core finds on the page; see `AXE`."""
+    assert AXE is not None
+    driver.execute_script(Path(AXE).read_text(encoding="utf-8"))
+    names = "r => r.violations.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(' ')).join(', ')}`)"
+    found = driver.execute_async_script(
+        f"const done = arguments[0]; axe.run().then({names}).then(done, error => done([String(error)]))"
+    )
+    return list(found)
 
 
 def until(what: Callable[[], Any], seconds: float = 180) -> Any:

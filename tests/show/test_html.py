@@ -47,7 +47,12 @@ def test_lines_have_names_and_a_sentence() -> None:
     assert header == ["id", "explanation", "model", "outcome", "changes", "cost", "queries"]
     assert [first[0], second[0], third[0]] == ["A-0", "A-1", "A-2"]
     assert first[1].startswith("The decision becomes yes if ") and first[3:] == ["found", "4", "5", "5"]
-    assert second[1].startswith("The decision is no as before") and second[3:] == ["budget spent", "", "", "5"]
+    assert second[1].startswith("The decision is no as before") and second[3:] == [
+        "not found: budget spent",
+        "",
+        "",
+        "5",
+    ]
     assert 'href="row-2.html"' in page
 
 

@@ -208,7 +208,7 @@ def test_a_template_of_one_s_own_is_checked(tmp_path: Path) -> None:
         ('none = "', 'nothing = "', r"\[fixed\]: 'none'"),
         ("{keep_until}", "{retention}", "'retention'"),
         ("{keep_until}", "{keep_until", "expected '}'"),
-        ('[foot]\ntext = "', '[foot]\nmore = "x"\ntext = "', "'more'"),
+        ("[foot]\n", '[foot]\nmore = "x"\n', "'more'"),
     ):
         own.write_text(english.replace(old, new), encoding="utf-8")
         with pytest.raises(ValueError, match=message):

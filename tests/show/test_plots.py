@@ -102,7 +102,7 @@ def test_a_batch_counts_changes_by_direction_outcomes_and_queries() -> None:
     assert labels_at_the_side(changed) == ["housing", "income", "debt", "school"]  # most often first
     ways = [(bar.get_y() + 0.35, bar.get_x(), bar.get_width()) for bar in rectangles(changed)]
     assert ways == [(1, 0, 1), (3, 0, 1), (1, 1, 1), (2, 0, 1), (0, 0, 2)]  # higher, lower, another category
-    assert labels_at_the_side(outcomes) == ["found", "budget spent"]
+    assert labels_at_the_side(outcomes) == ["found", "not found: budget spent"]
     assert [bar.get_width() for bar in rectangles(outcomes)] == [2, 1]
     assert costs.get_title() == "median 3.5 (dashed)"
     assert [bar.get_height() for bar in rectangles(queries)] == [5, 3, 5]  # the last found nothing

@@ -27,7 +27,7 @@ from reported import found, outcomes, renamed
 
 CSS = (files("acex.show") / "templates" / "style.css").read_text(encoding="utf-8")
 SECTIONS = [
-    "What was asked, and what it cost",
+    "What was asked, and its price",
     "What was held fixed",
     "How reliable it is",
     "How it was made",

@@ -11,9 +11,13 @@ from pathlib import Path
 
 import pytest
 
+import acex
+from acex.show.html import index_page
+from acex.show.notice import notice_page
+from browsers import AXE, BROWSER, DRIVER, FAINT, NAMELESS, NO_AXE, browsing, look, picture, violations
+from html_pages import FIELDS
 from reported import found, outcomes, renamed
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None, reason="needs a browser: install Chromium (Debian: apt install chromium)"),
@@ -35,7 +39,12 @@ onload = () => {{
 
 def pages() -> dict[str, str]:
     hostile = renamed([LONG, "<script>alert(1)</script>"], [LONG, "'\"<b>"], (LONG, "</style>"), LONG)
-    return {**{name: e.to_html() for name, e in outcomes().items()}, "hostile": hostile.to_html()}
+    return {
+        **{name: e.to_html() for name, e in outcomes().items()},
+        "hostile": hostile.to_html(),
+        "index": index_page([(f"{name}.html", e) for name, e in (outcomes() | {"hostile": hostile}).items()]),
+        "notice": notice_page(found(), FIELDS),
+    }
 
 
 def browse(folder: Path, address: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -49,7 +58,7 @@ def browse(folder: Path, address: Path, *options: str) -> subprocess.CompletedPr
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["found", "budget_spent", "already_target", "hostile"])
+@pytest.mark.parametrize("name", ["found", "budget_spent", "already_target", "hostile", "notice"])
 def test_a_page_fits_its_width_and_complains_of_nothing(name: str, width: int, tmp_path: Path) -> None:
     frame = tmp_path / "frame.html"
     frame.write_text(FRAME.format(page=html.escape(pages()[name]), width=width, height=2400), encoding="utf-8")
@@ -60,6 +69,35 @@ def test_a_page_fits_its_width_and_complains_of_nothing(name: str, width: int, t
     picture = tmp_path / f"{name}-{width}.png"
     browse(tmp_path, frame, window, f"--screenshot={picture}")
     assert struct.unpack(">II", picture.read_bytes()[16:24]) == (max(width, 500), 2400)
+
+
+@pytest.mark.skipif(DRIVER is None, reason="needs a driver for the browser (Debian: apt install chromium-driver)")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_pages_can_be_read_on_a_telephone_and_in_the_dark(dark: bool, tmp_path: Path) -> None:
+    with browsing(tmp_path, width=390, dark=dark) as driver:
+        for name, text in pages().items():
+            path = tmp_path / f"{name}.html"
+            path.write_text(text, encoding="utf-8")
+            for width in (390, 1280):
+                look(driver, width=width, dark=dark)
+                driver.get(path.as_uri())
+                picture(driver, tmp_path / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+                assert driver.execute_script("return document.documentElement.scrollWidth") == width, name
+                assert driver.execute_script(FAINT) == [], name
+                assert driver.execute_script(NAMELESS) == [], name
+            background = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+            assert (background == "rgb(255, 255, 255)") != dark
+
+
+@pytest.mark.skipif(AXE is None, reason=NO_AXE)
+def test_axe_finds_nothing(tmp_path: Path) -> None:
+    token = Path(acex.__file__).parent / "studio" / "static" / "token.html"
+    with browsing(tmp_path) as driver:
+        for name, text in (pages() | {"token": token.read_text(encoding="utf-8")}).items():
+            path = tmp_path / f"{name}.html"
+            path.write_text(text, encoding="utf-8")
+            driver.get(path.as_uri())
+            assert violations(driver) == [], name
 
 
 def test_a_script_in_the_page_would_not_run(tmp_path: Path) -> None:

@@ -93,10 +93,10 @@ def test_what_is_taken_along_is_the_explanation(tmp_path: Path) -> None:
 
         report = take("report.html")
         assert "sandbox" in report.headers["content-security-policy"] and "at 0.5 each: 4" in report.text
-        answers = take("answers.csv")
+        answers = take("counterfactuals.csv")
         assert answers.text.splitlines()[0].startswith("age,monthly_income")
         assert "attachment" in answers.headers["content-disposition"]
-        assert len(take("steps.csv").text.splitlines()) == 9
+        assert len(take("queries.csv").text.splitlines()) == 9
         assert acex.Explanation.from_json(take("explanation.json").text).outcome == "found"
         assert client.get(f"/api/searches/{identity}/exports/passwd").status_code == 404
 

@@ -197,7 +197,9 @@ def test_where_others_can_reach_it_a_token_is_wanted(tmp_path: Path) -> None:
         for path in ("/", "/static/app.js", "/api/workspace", "/?token=another", f"/?token={TOKEN[:-1]}", "/?token="):
             answer = client.get(path)
             assert answer.status_code == 401 and TOKEN not in answer.text, path
-        assert "<h1>" in client.get("/").text and client.get("/api/workspace").json()["error"]  # a page for people
+        assert client.get("/api/workspace").json()["error"]
+        page = client.get("/", headers={"accept": "text/html,*/*"})  # as browsers ask for it
+        assert page.status_code == 401 and "<h1>" in page.text and 'name="token"' in page.text
         assert client.post("/api/ask", json=PLAN | {"pay": True}).status_code == 401
         assert client.get(f"/api/workspace?token={TOKEN}").status_code == 401  # only the first page takes it
         assert client.get("/api/workspace", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200

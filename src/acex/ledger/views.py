@@ -37,6 +37,10 @@ SELECT explanations.*,
   (SELECT coalesce(sum(paid), 0) FROM asks WHERE explanation_id = explanations.id) AS paid
 FROM explanations WHERE model_id = :model OR :model = '' ORDER BY started_at, id"""
 
+STATE = """
+SELECT count(*), count(finished_at), max(finished_at), (SELECT count(*) FROM asks), (SELECT sum(paid) FROM asks)
+FROM explanations"""
+
 
 class Tables:
     """Data frames of what a ledger holds; labels are as the model gave them, None where there is none."""
@@ -65,6 +69,11 @@ class Tables:
         called = self._frame("SELECT explanation_id, name FROM names ORDER BY name").groupby("explanation_id")["name"]
         frame["names"] = [", ".join(called.get_group(key)) if key in called.groups else "" for key in frame["id"]]
         return frame
+
+    def state(self) -> tuple[Any, ...]:
+        """What changes whenever `explanations` does; cheap to read."""
+        with self._database.read() as connection:
+            return tuple(connection.execute(text(STATE)).one())
 
     def _frame(self, query: str, **values: Any) -> pd.DataFrame:
         with self._database.read() as connection:

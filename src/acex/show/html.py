@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from acex.audit.feature_subsets import FeatureSubsets
 from acex.engine.explanation import Explanation, changes_as_text, headings, labels_as_text
-from acex.show.sentences import one_sentence
+from acex.show.sentences import OUTCOMES, one_sentence
 from acex.space.feature import Feature
 from acex.space.space import Space
 from acex.values import joined_words, readable
@@ -66,7 +66,7 @@ def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
             "id": e.settings.get("id"),
             "sentence": one_sentence(e),
             "model": e.settings.get("model_id"),
-            "outcome": e.outcome.replace("_", " "),
+            "outcome": OUTCOMES[e.outcome],
             "changes": len(e.changes) if e.outcome == "found" else None,
             "cost": None if e.cost is None else f"{e.cost:.3g}",
             "queries": e.n_queries,
@@ -125,7 +125,7 @@ def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_ro
     rows = [
         (
             name,
-            e.outcome.replace("_", " "),
+            OUTCOMES[e.outcome],
             " → ".join(labels_as_text(e)) if e.outcome == "found" else labels_as_text(e)[0],
             joined_words(e.changes["feature"].tolist()) if e.outcome == "found" else "",
             f"{e.costs[0]:.3g}" if e.costs else "",

@@ -37,6 +37,7 @@ class Fields:
         sources: where the data came from, a list.
         correct: how to have wrong data corrected. human: how to request a review by a person.
         keep_until: until when the data are kept. contact: whom to contact, and how.
+        recipient: the name of the person concerned, as in "Dear Ms Miller"; without it the salutation is general.
         reasons: the main reasons of the decision in the decider's own words, a list; left out where there are none.
         words: what features, categories, units and labels are called.
     """
@@ -52,6 +53,7 @@ class Fields:
     human: str
     keep_until: str
     contact: str
+    recipient: str = ""
     reasons: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
 
@@ -67,7 +69,7 @@ class Fields:
         for name in values:
             if name not in known:
                 raise ValueError(f"{where}: unknown field {name!r}; known: {listed(known)}.{did_you_mean(name, known)}")
-        if missing := [name for name in known if name not in values and name not in ("reasons", "words")]:
+        if missing := [name for name in known if name not in values and name not in ("recipient", "reasons", "words")]:
             raise ValueError(f"{where}: {listed(missing)} is missing: a notice needs it; see docs/audit.md.")
         return cls(**{name: _field(name, value, where) for name, value in values.items()})
 
@@ -80,7 +82,10 @@ def _field(name: str, value: Any, where: str) -> Any:
         kind, valid = "a list of texts", isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value)
         valid = valid and all(v.strip() for v in value) and (bool(value) or name == "reasons")
     else:  # TOML has dates of its own
-        kind, valid = "a text", bool(str(value).strip()) and not isinstance(value, (list, Mapping))
+        kind, valid = (
+            "a text",
+            (bool(str(value).strip()) or name == "recipient") and not isinstance(value, (list, Mapping)),
+        )
     if not valid:
         raise ValueError(f"{where}: {name!r}: expected {kind}, got {value!r}.")
     return value if name == "words" else tuple(value) if name in LISTS else str(value)
@@ -153,6 +158,9 @@ def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template:
         language=str(parts["language"]),
         title=str(parts["title"]).format(**values),
         text=text,
+        sender=own.organisation,
+        date=own.date,
+        has_recipient=bool(own.recipient.strip()),
         reasons=own.reasons,
         ways=[sentences(single(e, i), language) for i in range(len(e.costs))],
         unchanged="already" if e.outcome == "already_target" else "nothing",

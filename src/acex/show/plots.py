@@ -28,6 +28,7 @@ from acex.errors import NoCounterfactual
 from acex.plan.step import Outcome
 from acex.plan.target import Measured
 from acex.show.records import Change, changes_record, trace_record
+from acex.show.sentences import OUTCOMES
 from acex.space.feature import Way
 from acex.values import listed
 
@@ -306,7 +307,7 @@ def _draw_changed(axes: Axes, changed: dict[str, Counter[Way]]) -> None:
 def _draw_outcomes(axes: Axes, outcomes: dict[Outcome, int]) -> None:
     bars = axes.barh(range(len(outcomes)), list(outcomes.values()), height=0.6, color=DARK_GREY)
     axes.bar_label(bars, padding=3, fontsize=8)
-    axes.set_yticks(range(len(outcomes)), [outcome.replace("_", " ") for outcome in outcomes], fontsize=9)
+    axes.set_yticks(range(len(outcomes)), [OUTCOMES[outcome] for outcome in outcomes], fontsize=9)
     axes.set_ylim(len(outcomes) - 0.4, -0.6)
     axes.set_xlim(0, 1.15 * max(outcomes.values()))
     axes.set_xticks([])

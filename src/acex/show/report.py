@@ -20,7 +20,7 @@ from acex.options import DECLARED
 from acex.plan.target import Measured
 from acex.show.html import render
 from acex.show.records import Trace, changes_record, trace_record
-from acex.show.sentences import one_sentence
+from acex.show.sentences import OUTCOMES, cost_texts, one_sentence, robustness_sentence
 from acex.values import answer_text, is_missing, joined_words, readable
 
 MOST_SHOWN = 12  # changes of a query that are listed
@@ -90,6 +90,7 @@ def _result(explanation: Explanation) -> dict[str, Any]:
     settings = explanation.settings
     before, after = labels_as_text(explanation)
     answers = [answer_text(label) for label in labels_of(explanation)]
+    costs = cost_texts(explanation.costs)
     ways = [text.removeprefix("or ").removesuffix(":") for text in headings(explanation)]
     return {
         "title": one_sentence(explanation),
@@ -113,7 +114,7 @@ def _result(explanation: Explanation) -> dict[str, Any]:
             {
                 "heading": heading,
                 "label": answers[place],
-                "cost": f"{explanation.costs[i]:.3g}",
+                "cost": costs[i],
                 "changes": changes_record(explanation, i),
             }
             for i, (place, heading) in enumerate(zip(explanation.ending.counterfactuals, ways, strict=True))
@@ -289,7 +290,7 @@ def _reliability(explanation: Explanation) -> dict[str, Any]:
         "plausibility": "off" if settings.get("plausibility", {}) is None else kind,
         "affinity": next(iter(explanation.affinities), None),
         "probability": next(iter(explanation.probabilities), None),
-        "robustness": f"{explanation.robustness[0]:.0%}" if explanation.robustness else None,
+        "robustness": robustness_sentence(explanation.robustness[0]) if explanation.robustness else None,
         "margin": None if is_missing(margin) else margin,
     }
 
@@ -298,9 +299,9 @@ def _record(explanation: Explanation) -> list[tuple[str, str]]:
     """The options and circumstances of the search, by name."""
     settings = explanation.settings
     lines = [
-        ("outcome", explanation.outcome.replace("_", " ")),
+        ("outcome", OUTCOMES[explanation.outcome]),
         ("stopped by", explanation.stopped_by),
-        ("answer wanted" if isinstance(explanation.plan.target, Measured) else "label wanted", _wanted(explanation)),
+        ("answer wanted" if isinstance(explanation.plan.target, Measured) else "decision wanted", _wanted(explanation)),
     ]
     options = {d.name: d.name.replace("_", " ") for d in DECLARED if d.name not in ELSEWHERE}
     shown = FACTS | options | {"acex": "acex", "versions": "with"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
@@ -13,6 +13,17 @@ from acex.plan.target import Measured
 from acex.space.feature import MISSING
 from acex.values import is_missing, listed
 
+OUTCOMES = {  # as tables of all pages show them
+    "found": "found",
+    "already_target": "nothing to change",
+    "budget_spent": "not found: budget spent",
+    "time_spent": "not found: time limit",
+    "unlikely": "not found: unlikely",
+    "exhausted": "not found: nothing left to ask",
+    "failed": "failed",
+    "unfinished": "unfinished",
+}
+ROBUST = 0.8  # share of close rows with the same answer from which small differences hardly matter
 MOST_IN_ONE = 6  # changes in one sentence; the rest is counted
 BARE = ("yes", "no", "true", "false", "y", "n")  # labels that cannot start a sentence
 PLACES = {
@@ -136,6 +147,25 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
     *others, last = conditions or [templates.hidden]
     joined = templates.comma.join(others) + (templates.last if others else "") + last
     return _capital(templates.opening.format(label=_labelled(explanation, templates, 1), conditions=joined))
+
+
+def robustness_sentence(share: float) -> str:
+    """How much small differences matter, from the estimated share of close rows that get the same answer."""
+    n = round(100 * share)
+    if share >= ROBUST:
+        return f"Small differences hardly matter: of 100 rows almost like this, about {n} would be decided the same."
+    close = f"Close to the limit: of 100 rows almost like this, only about {n} would be decided the same."
+    return f"{close} A somewhat larger change is safer."
+
+
+def cost_texts(costs: Sequence[float]) -> list[str]:
+    """Costs with their unit, with enough digits that different ones differ."""
+    texts = list[str]()
+    for digits in range(3, 10):
+        texts = [f"{cost:.{digits}g} sd" for cost in costs]
+        if len(set(texts)) == len(set(costs)):
+            break
+    return texts
 
 
 def _labelled(explanation: Explanation, templates: Templates, which: int) -> str:

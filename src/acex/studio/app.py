@@ -35,6 +35,7 @@ from acex.studio.request_parsing import (
 )
 from acex.studio.searches import Searches, TrackedSearch
 from acex.studio.security import SecurityMiddleware
+from acex.studio.serializers import page_text, remarks_json
 from acex.studio.worker_pool import WorkerPool, explain_rows
 from acex.studio.workspace import Workspace
 from acex.values import is_count, is_missing
@@ -156,7 +157,7 @@ class Studio:
             "most": most,
             "decision": None if answer is None else workspace.label_text(answer.label),
             "rules": [rule._asdict() for rule in restrictions(options, plan.factual, workspace)],
-            "remarks": [remark.to_dict() for remark in plan.remarks],
+            "remarks": remarks_json(plan.remarks),
         }
 
     def answers(self, request: Request, body: Body) -> Any:
@@ -273,7 +274,7 @@ class Studio:
         found = self.workspace.matching(str(given.get("text", ""))[:MAX_TEXT], str(given.get("decision", "")))
         if not found:
             raise ValueError("rows: none match.")
-        return [i for i, _ in found[:most]]
+        return found[:most]
 
     def stop_many(self, request: Request, body: Body) -> Any:
         self.batch.stop()
@@ -311,6 +312,6 @@ def _error(status: int) -> ExceptionHandler:
 
     def answer(request: Any, error: Exception) -> Response:
         message = str(error.args[0]) if error.args else type(error).__name__
-        return JSONResponse({"error": message}, status_code=status)
+        return JSONResponse({"error": page_text(message)}, status_code=status)
 
     return answer

@@ -17,6 +17,7 @@ import acex
 from acex.engine.explanation import changes_as_text, labels_as_text
 from acex.ledger import canonical
 from acex.studio.searches import Tracked
+from acex.studio.serializers import page_text
 from acex.studio.worker_pool import Message
 from acex.studio.workspace import PAGE_SIZE, Workspace
 from acex.values import answer_text
@@ -51,7 +52,7 @@ class TrackedBatch(Tracked):
             "done": len(self.rows),
             "paid": sum(row["paid"] for row in self.rows),
             "found": sum(row["outcome"] == "found" for row in self.rows),
-            "error": self.error or (errors[-1] if errors else ""),
+            "error": self.error or (page_text(errors[-1]) if errors else ""),
         }
 
 
@@ -63,9 +64,15 @@ class ExplanationTable:
         self._lock = Lock()
         self._lines: dict[tuple[Any, ...], dict[str, Any]] = {}  # by what changes when an explanation does
         self._rows: dict[str, str] = {}  # the key of each explanation's row
+        self._state: tuple[Any, ...] = ()  # of the ledger when the records were read
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._totals: tuple[Any, list[dict[str, Any]], dict[str, Any]] = (None, [], {})  # of all lines that are read
 
     def _records(self) -> dict[tuple[Any, ...], Any]:
         """The newest explanations, newest first, by what changes when one does."""
+        state = self._workspace.ledger.tables.state()
+        if state == self._state:
+            return self._known
         records = self._workspace.ledger.tables.explanations(self._workspace.explainer.model_id)
         records = records[records["asked"] > 0].iloc[::-1].head(MAX_LINES)
         # A row that was only queried by itself is not an explanation.
@@ -73,7 +80,9 @@ class ExplanationTable:
         new = records[~records["id"].isin(self._rows.keys())]
         factuals = pd.DataFrame([list(json.loads(text).values()) for text in new["factual"]], dtype=object)
         self._rows |= dict(zip(new["id"], canonical(factuals), strict=True)) if len(new) else {}
-        return {(r.id, r.asked, r.finished_at, r.paid): r for r in records.itertuples(index=False)}
+        self._state = state
+        self._known = {(r.id, r.asked, r.finished_at, r.paid): r for r in records.itertuples(index=False)}
+        return self._known
 
     def _read(self, records: dict[tuple[Any, ...], Any], at_most: int) -> list[dict[str, Any]]:
         """The lines of records, of which at most so many are read from the ledger now."""
@@ -104,7 +113,10 @@ class ExplanationTable:
             records = self._records()
             lines = self._read(records, AT_ONCE)
             self._lines = {key: self._lines[key] for key in records if key in self._lines}
-        current = _current(lines)
+        if self._totals[0] != (key := (self._state, len(lines))):
+            current = _current(lines)
+            self._totals = key, current, _summary(current) | {"paid": sum(line["paid"] for line in lines)}
+        _, current, summary = self._totals
         shown = self._matching(lines if query.get("all") else current, query)
         if (sort := query.get("sort", "")) in SORTED_BY:
             known = [line for line in shown if line[sort] is not None]
@@ -118,12 +130,12 @@ class ExplanationTable:
             "explanations": len(records),
             "pending": len(records) - len(lines),
             "groups": self._groups(current, query.get("by", "")),
-            "summary": _summary(current) | {"paid": sum(line["paid"] for line in lines)},
+            "summary": summary,
         }
 
     def _matching(self, lines: Sequence[dict[str, Any]], query: Mapping[str, str]) -> list[dict[str, Any]]:
         text = query.get("q", "").lower()
-        rows = {position for position, _ in self._workspace.matching(text, "")} if text else set()
+        rows = set(self._workspace.matching(text, "")) if text else set()
         words, outcome = text.split(), query.get("outcome")
         return [
             line

@@ -28,8 +28,8 @@ def _notice(e: acex.Explanation, _: Workspace, given: Mapping[str, str]) -> str:
 EXPORTS: dict[str, Callable[[acex.Explanation, Workspace, Mapping[str, str]], str]] = {
     "report.html": lambda e, workspace, _: explanation_page(e, price_per_row=workspace.price_per_row),
     "notice.html": _notice,
-    "answers.csv": lambda e, *_: write_csv(e.counterfactuals),
-    "steps.csv": lambda e, *_: write_csv(e.trace),
+    "counterfactuals.csv": lambda e, *_: write_csv(e.counterfactuals),
+    "queries.csv": lambda e, *_: write_csv(e.trace),
     "explanation.json": lambda e, *_: e.to_json(),
 }
 

@@ -21,7 +21,7 @@ from acex.ledger import without_vote
 from acex.options import search_arguments
 from acex.plan.target import Measured
 from acex.studio.request_parsing import broken, budget_of, options_json, recorded_options, wanted
-from acex.studio.serializers import explanation_json, step_json, tried
+from acex.studio.serializers import explanation_json, page_text, step_json, tried
 from acex.studio.worker_pool import Message, SubmittedJob, WorkerPool, search_row
 from acex.studio.workspace import Workspace
 
@@ -64,7 +64,7 @@ class Tracked:
             elif name in ("ended", "stopped", "failed"):
                 self.state = name
             if name == "failed":
-                self.error = data
+                self.error = page_text(data)
 
 
 class TrackedSearch(Tracked):

@@ -25,6 +25,9 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     "trusted-types 'none'"
 )
+TOKEN_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -80,9 +83,11 @@ class SecurityMiddleware:
             response = self._check_token(request)
         except HTTPException as refused:
             response = JSONResponse({"error": refused.detail}, refused.status_code)
-            if refused.status_code == 401 and request.scope["path"] == "/":  # somebody opened it in a browser
+            if refused.status_code == 401 and "text/html" in request.headers.get("accept", ""):  # a person's browser
                 page = files("acex.studio") / "static" / "token.html"
-                response = HTMLResponse(page.read_text(encoding="utf-8"), 401)
+                response = HTMLResponse(
+                    page.read_text(encoding="utf-8"), 401, {"content-security-policy": TOKEN_POLICY}
+                )
         await (response or self._app)(scope, receive, send_with_headers)
 
     def _check_source(self, request: Request) -> None:

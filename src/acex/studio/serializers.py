@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,11 +17,22 @@ from acex.engine.session import value_of
 from acex.ledger import Answer
 from acex.plan.step import Note, Step, in_order
 from acex.plan.target import Measured
-from acex.show.sentences import Templates, one_sentence
-from acex.values import answer_text, is_missing, plain
+from acex.show.sentences import Templates, one_sentence, robustness_sentence
+from acex.values import Remark, answer_text, is_missing, plain
 
 YES_NO = {"True": "yes", "False": "no"}
 TYPICAL = 0.8  # affinity from which a row counts as typical
+# What messages of the library say to programmers, and what pages say instead.
+ON_PAGES = {
+    r" To freeze (?:it|them): .*": " Lock what has to stay.",
+    r" Space\.infer\(.*": "",
+    r"; see Ledger\.contradicted": "",
+    r"\bmax_changes\b": "a limit on the number of changes (More options)",
+    r"\bdata has only (\S+) rows?": r"only \1 rows are known",
+    r"\brows of data\b": "known rows",
+    r"\b(in|among)(?: the)? data\b": r"\1 the known rows",
+    r"(?:\w+(?:Error|Exception|Failed): |The model raised )+": "The model did not answer: ",
+}
 
 
 def titles(space: acex.Space) -> dict[str, str]:
@@ -33,6 +45,18 @@ def titles(space: acex.Space) -> dict[str, str]:
 def templates(space: acex.Space) -> Templates:
     """How sentences on pages are made."""
     return Templates(words=YES_NO | titles(space))
+
+
+def page_text(text: str) -> str:
+    """A message of the library as pages show it: without names of exceptions and advice about Python."""
+    for pattern, words in ON_PAGES.items():
+        text = re.sub(pattern, words, text)
+    return text
+
+
+def remarks_json(remarks: Sequence[Remark]) -> list[dict[str, Any]]:
+    """Remarks for pages."""
+    return [remark.to_dict() | {"text": page_text(remark.text)} for remark in remarks]
 
 
 def step_json(step: acex.Step, plan: acex.Plan) -> dict[str, Any]:
@@ -63,7 +87,7 @@ def explanation_json(e: acex.Explanation) -> dict[str, Any]:
         "stopped_by": e.stopped_by,
         "before": None if e.label_before is None else answer_text(e.label_before),
         "sentence": one_sentence(e, templates(e.plan.space)),
-        "remarks": [remark.to_dict() for remark in e.remarks],
+        "remarks": remarks_json(e.remarks),
         "answers": [_answer_json(single(e, i)) for i in range(len(e.costs))],
         "excluded": e.ending.excluded,
     }
@@ -93,7 +117,7 @@ def _answer_json(e: acex.Explanation) -> dict[str, Any]:
         "cost": e.costs[0],
         "size": "small" if size < 0.75 else "moderate" if size < 2 else "large",
         "typical": _typical(e),
-        "robustness": e.robustness[0] if e.robustness else None,
+        "robust": robustness_sentence(e.robustness[0]) if e.robustness else None,
         "row": {f.name: f.text(v) for f, v in zip(space.features, e.counterfactual.tolist(), strict=True)},
     }
 

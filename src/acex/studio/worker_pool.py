@@ -29,7 +29,7 @@ Messages: TypeAlias = Iterator[Message]
 IsStopped: TypeAlias = Callable[[], bool]
 Worker: TypeAlias = tuple[Any, Connection]  # a process and the connection to it
 
-NICE = 19  # of a process that searches: pages come first
+NICE = 5  # of a process that searches: pages come first, but a search goes on beside other programs
 PATIENCE = 5.0  # seconds for jobs to end by themselves when the studio is closed
 LOST = "The process that searched has ended unexpectedly. Nothing is lost: go on continues from the ledger."
 

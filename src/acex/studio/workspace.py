@@ -17,6 +17,7 @@ import pandas as pd
 import acex
 from acex.ledger import Answer, canonical
 from acex.plan.target import Measured, Target
+from acex.show.sentences import OUTCOMES
 from acex.space.feature import Feature
 from acex.studio.serializers import titles
 from acex.values import Label, answer_text, is_missing, plain
@@ -90,6 +91,7 @@ class Workspace:
             "labels": [] if self.gives_numbers else [self.label_text(label) for label in self.labels],
             "scores": self.model.scores,
             "features": self.cards,
+            "outcomes": OUTCOMES,
             "remaining": self.remaining,
         }
 
@@ -240,14 +242,17 @@ class Workspace:
     def find(self, text: str, decision: str, page: int) -> dict[str, Any]:
         """A page of the rows that match."""
         found = self.matching(text, decision)
-        shown = found[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
+        answers, shown = self.answers(), found[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
         cells, called = [cells for _, cells in self.texts], self.name
-        lines = [{"position": i, "name": called(i), "cells": [c[i] for c in cells], "decision": d} for i, d in shown]
+        lines = [
+            {"position": i, "name": called(i), "cells": [c[i] for c in cells], "decision": self.decision(i, answers)}
+            for i in shown
+        ]
         columns = [name for name, _ in self.texts]
         return {"columns": columns, "lines": lines, "total": len(found), "page": page, "size": PAGE_SIZE}
 
-    def matching(self, text: str, decision: str) -> list[tuple[int, dict[str, Any]]]:
-        """Rows that contain every word of a text and have this decision, with their decisions.
+    def matching(self, text: str, decision: str) -> list[int]:
+        """The positions of rows that contain every word of a text and have this decision; "" for any.
 
         `column:word` looks in one column only, `column > 3000` compares; a column may be named as pages show it.
         """
@@ -257,9 +262,10 @@ class Workspace:
             found = [i for i in found if _holds(cells[i], sign, value)]
         for word in self._condition.sub(" ", lowered).split():
             found = [i for i in found if word in self._whole_rows[i]]
+        if not decision:
+            return found
         answers = self.answers()
-        decisions = [(i, self.decision(i, answers)) for i in found]
-        return [(i, known) for i, known in decisions if not decision or known["label"] == decision]
+        return [i for i in found if self.decision(i, answers)["label"] == decision]
 
     def row_json(self, position: int) -> dict[str, Any]:
         """One of the rows.

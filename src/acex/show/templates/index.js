@@ -2,7 +2,7 @@
 (() => {
   const SHOWN = 100;
   const tools = document.querySelector(".tools"), table = document.querySelector("table");
-  const find = tools.querySelector("input"), outcome = tools.querySelector("select"), status = tools.querySelector("span");
+  const find = tools.querySelector("input"), outcome = tools.querySelector("select"), status = tools.querySelector("[role=status]");
   const [previous, next] = tools.querySelectorAll("button");
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
   const text = (row, column) => row.cells[column].textContent;

@@ -1,6 +1,6 @@
-// Answers side by side, each confirmed by the model itself, and bookmarks of them in this browser.
+// Counterfactuals side by side, each confirmed by the model itself, and bookmarks of them in this browser.
 
-import { announce, badge, bookmarks, h, put, s, sizeTexts, titled, word } from "./dom.js";
+import { announce, badge, bookmarks, h, put, s, costTexts, titled, word } from "./dom.js";
 
 function way(change) {
   // From where to where within the feature's range: a ring and a diamond on a line.
@@ -17,19 +17,11 @@ function needed(changes) {
   return asked ? `${asked} of ${changes.length}, the model was asked` : "not checked";
 }
 
-// What an answer is called: by what it changes, so that it keeps its name wherever it is shown.
+// The name of a counterfactual: what it changes, so that it keeps its name wherever it is shown.
 function nameOf(answer) {
   const names = answer.changes.map(change => titled(change.feature));
   if (names.length > 3) names.splice(2, names.length, `${names.length - 2} more`);
   return `Change ${names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0]}`;
-}
-
-// How much small differences matter, for people who know nothing of estimates.
-function steady(answer) {
-  if (answer.robustness === null) return null;
-  const share = Math.round(100 * answer.robustness);
-  return share >= 80 ? `Small differences hardly matter: of 100 rows almost like this, about ${share} would be decided the same.`
-    : `Close to the limit: of 100 rows almost like this, only about ${share} would be decided the same. A somewhat larger change is safer.`;
 }
 
 // The options of a search that differ from the studio's own, in a few words.
@@ -43,13 +35,13 @@ export function noteOf(workspace, options) {
 export function answerCards(workspace, entries, actions) {
   const seen = new Set();
   const different = entries.filter(({ answer }) => { const key = JSON.stringify(answer.row); return !seen.has(key) && seen.add(key); });
-  const sizes = sizeTexts(different.map(({ answer }) => answer.cost));
+  const costs = costTexts(different.map(({ answer }) => answer.cost));
   const names = different.map(({ answer }) => nameOf(answer));
-  return different.map((entry, i) => card(workspace, entry, names.indexOf(names[i]) === names.lastIndexOf(names[i]) ? names[i] : `${names[i]} (${sizes[i]})`, sizes[i], actions));
+  return different.map((entry, i) => card(workspace, entry, names.indexOf(names[i]) === names.lastIndexOf(names[i]) ? names[i] : `${names[i]} (${costs[i]})`, costs[i], actions));
 }
 
 // `without` starts a search without a feature, `tryOut` copies the row to the what-if form; `row` is the name of the row.
-function card(workspace, entry, title, size, { without, tryOut, busy, row = "" }) {
+function card(workspace, entry, title, cost, { without, tryOut, busy, row = "" }) {
   const { id, answer, breaks = [], current } = entry;
   const mark = h("button", {
     type: "button", class: "star", "aria-pressed": String(bookmarks.has(id, answer.position)), "aria-label": `Bookmark ${title}`,
@@ -61,12 +53,11 @@ function card(workspace, entry, title, size, { without, tryOut, busy, row = "" }
   }, s("svg", { viewBox: "0 0 20 20", width: 20, height: 20, "aria-hidden": "true" },
     s("path", { d: "M10 2.5l2.3 4.7 5.2.8-3.8 3.7.9 5.2-4.6-2.5-4.6 2.5.9-5.2L2.5 8l5.2-.8z" })));
   const note = id === "" ? "found by “What if”" : noteOf(workspace, entry.options);
-  const robust = steady(answer);
   return h("li", { class: `answer${current ? " current" : ""}${breaks.length ? " breaks" : ""}` },
     h("div", { class: "answer-head" }, h("h3", {}, title), id === "" ? null : mark),
     answer.kind ? h("p", { class: "soft small" }, answer.kind) : null,
     note ? h("p", { class: "soft small" }, note) : null,
-    breaks.length ? h("p", { class: "warning small" }, h("b", {}, "Not an answer under these rules: "), breaks.join(" ")) : null,
+    breaks.length ? h("p", { class: "warning small" }, h("b", {}, "Does not count under these rules: "), breaks.join(" ")) : null,
     h("p", { class: "becomes" }, badge(answer.label), h("span", { class: "soft" }, " if")),
     h("ul", { class: "changes" }, answer.changes.map(change => h("li", {},
       h("div", { class: "change" },
@@ -74,12 +65,12 @@ function card(workspace, entry, title, size, { without, tryOut, busy, row = "" }
         h("span", { class: "values" }, h("span", { class: "before" }, word(change.before)), h("span", { class: "unseen" }, " becomes "), h("span", { class: "arrow", "aria-hidden": "true" }, "→"),
           h("b", {}, word(change.after)), change.unit ? h("small", {}, ` ${change.unit}`) : null)),
       h("div", { class: "change-more" }, way(change),
-        without && !breaks.length ? h("button", { type: "button", class: "link", disabled: busy, onclick: () => without(change.feature, entry), "aria-label": `Not ${titled(change.feature)}: search on without it` }, "Not this feature") : null)))),
+        without && !breaks.length ? h("button", { type: "button", class: "link", disabled: busy, onclick: () => without(change.feature, entry), "aria-label": `Not this feature: ${titled(change.feature)}` }, "Not this feature") : null)))),
     h("dl", { class: "facts" },
-      h("div", {}, h("dt", {}, "Size of the change"), h("dd", {}, answer.size, h("small", { title: "in standard deviations of the known rows" }, ` ${size}`))),
+      h("div", {}, h("dt", {}, "Cost of the change"), h("dd", {}, answer.size, h("small", { title: "in standard deviations of the known rows" }, ` ${cost}`))),
       h("div", {}, h("dt", {}, answer.changes.length === 1 ? "Is it needed?" : "Is each change needed?"), h("dd", {}, needed(answer.changes))),
       h("div", {}, h("dt", {}, "Such a row is"), h("dd", {}, answer.typical))),
-    robust ? h("p", { class: "small" }, robust) : null,
+    answer.robust ? h("p", { class: "small" }, answer.robust) : null,
     h("div", { class: "answer-foot" },
       tryOut ? h("button", { type: "button", class: "link", onclick: () => tryOut(answer) }, "Try it a little differently") : null,
       current || id === "" ? null : h("a", { href: `#/search/${id}` }, "Open its search")));
@@ -91,7 +82,7 @@ export async function savedPage() {
     const all = bookmarks.all();
     put(list, all.map(mark => h("li", {}, h("a", { href: `#/search/${mark.id}` }, mark.row ? `${mark.row}: ` : "", mark.sentence), h("small", { class: "soft" }, ` ${mark.model}, ${new Date(mark.at).toLocaleDateString()}`),
       h("button", { type: "button", class: "link", "aria-label": `Remove: ${mark.sentence}`, onclick: () => { bookmarks.toggle(mark); show(); } }, "Remove"))));
-    if (!all.length) put(list, h("li", { class: "empty" }, "No bookmarks yet. The star on an answer puts it here."));
+    if (!all.length) put(list, h("li", { class: "empty" }, "No bookmarks yet. The star on a change puts it here."));
   }
   show();
   return { title: "Bookmarks", view: h("div", { class: "narrow" }, h("h1", {}, "Bookmarks"), h("p", { class: "soft" }, "Kept in this browser only."), list) };

@@ -24,8 +24,8 @@ let drawn = null; // the address of the page that is shown
 
 export function showBudget(remaining) {
   if (remaining !== undefined) workspace.remaining = remaining;
-  const left = workspace.remaining === null ? null : `${number(workspace.remaining)} questions left`;
-  const price = workspace.price === null ? null : `${money(workspace.price)} a question`;
+  const left = workspace.remaining === null ? null : `${number(workspace.remaining)} queries left`;
+  const price = workspace.price === null ? null : `${money(workspace.price)} a query`;
   put(document.getElementById("about"), [workspace.title, price, left].filter(Boolean).join(" · "));
 }
 

@@ -18,11 +18,26 @@ export function featureCards(workspace, values, options, changed) {
     for (const [, { refresh }] of cards) refresh();
     changed();
   };
-  const find = words => { for (const [feature, { item }] of cards) item.hidden = !words.every(w => `${feature.title} ${feature.name}`.toLowerCase().includes(w)); };
+  const find = words => {
+    for (const [feature, { item }] of cards) item.hidden = !words.every(w => `${feature.title} ${feature.name}`.toLowerCase().includes(w));
+    stopAt(cards.find(([, { item }]) => !item.hidden && item.querySelector(".card-buttons button:enabled"))?.[1].item ?? list);
+  };
   const button = (words, locked) => h("button", { type: "button", class: "link", onclick: () => lock(locked) }, words);
+  const list = h("ul", { class: "cards", onkeydown: turn, onfocusin: event => stopAt(event.target) }, cards.map(([, { item }]) => item));
+  // One card is a stop of the Tab key; arrows lead to the others.
+  function stopAt(target) { for (const button of list.querySelectorAll(".card-buttons button")) button.tabIndex = target.closest(".card") === button.closest(".card") ? 0 : -1; }
+  function turn(event) {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key], here = event.target.closest(".card-buttons button");
+    if (!by || !here) return;
+    event.preventDefault();
+    const kind = here.classList.contains("lock") ? ".lock" : ".link";
+    const buttons = cards.filter(([, { item }]) => !item.hidden).map(([, { item }]) => item.querySelector(`.card-buttons ${kind}:enabled`) ?? item.querySelector(".card-buttons button:enabled")).filter(button => button);
+    buttons[buttons.indexOf(here) + by]?.focus();
+  }
+  stopAt(list.querySelector(".card-buttons button:enabled") ?? list);
   return h("div", {},
     h("div", { class: "card-tools" }, cards.length > MANY ? finder("Find a feature", find) : null, button("Lock all", true), button("Lock none", false)),
-    h("ul", { class: "cards" }, cards.map(([, { item }]) => item)));
+    list);
 }
 
 function card(feature, now, options, changed) {
@@ -41,15 +56,19 @@ function card(feature, now, options, changed) {
   });
   const inside = h("div", { class: "inside", id: body, hidden: true });
   const open = h("button", {
-    type: "button", class: "link", "aria-expanded": "false", "aria-controls": body,
+    type: "button", class: "link", "aria-controls": body,
     onclick: () => {
       inside.hidden = !inside.hidden;
-      open.setAttribute("aria-expanded", String(!inside.hidden));
-      open.textContent = inside.hidden ? "Adjust" : "Close";
+      showOpen();
       if (!inside.hidden && !inside.childElementCount) put(inside, controls());
     },
-  }, "Adjust");
-  open.setAttribute("aria-label", `Adjust ${called}`);
+  });
+  // What it is called has to contain what it shows.
+  function showOpen() {
+    open.textContent = inside.hidden ? "Adjust" : "Close";
+    open.setAttribute("aria-expanded", String(!inside.hidden));
+    open.setAttribute("aria-label", `${open.textContent} ${called}`);
+  }
 
   function controls() {
     const limits = feature.kind === "category" ? choices(feature, now, options, update) : range(feature, now, options, update);
@@ -100,10 +119,11 @@ function card(feature, now, options, changed) {
   function refresh() {
     const locked = isLocked();
     lock.setAttribute("aria-pressed", String(locked));
-    lock.setAttribute("aria-label", locked ? `Unlock ${called}` : `Lock ${called}`);
+    lock.setAttribute("aria-label", locked ? `Locked: unlock ${called}` : `Lock ${called}`);
     put(lock, icon(locked), locked ? "Locked" : "Lock");
     open.disabled = locked;
-    if (locked) { inside.hidden = true; open.setAttribute("aria-expanded", "false"); open.textContent = "Adjust"; }
+    if (locked) inside.hidden = true;
+    showOpen();
     item.classList.toggle("locked", locked);
     put(state, words());
   }

@@ -89,9 +89,9 @@ export const badge = (label, source) => label === null
   ? h("span", { class: "badge none" }, "not asked yet")
   : h("span", { class: `badge ${source === "file" ? "file" : ""} d${labels.includes(String(label)) ? labels.indexOf(String(label)) % 5 : "x"}` }, String(label), source === "file" ? h("small", {}, " on file") : null);
 
-// Sizes of changes: three digits, and more where different ones would read the same.
+// Costs of changes: three digits, and more where different ones would read the same.
 export const UNIT = "sd";
-export function sizeTexts(costs) {
+export function costTexts(costs) {
   let texts = [];
   for (let digits = 3; digits < 9; digits++) {
     texts = costs.map(cost => cost === null || cost === undefined ? "" : String(Number(cost.toPrecision(digits))));

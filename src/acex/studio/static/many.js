@@ -2,15 +2,11 @@
 
 import { targetChoice } from "./target.js";
 import { pages } from "./rows.js";
-import { announce, badge, count, countField, debounced, get, h, money, newId, number, post, problem, put, redraw, remember, short, sizeTexts, titled, UNIT, word } from "./dom.js";
+import { announce, badge, count, countField, debounced, get, h, money, newId, number, post, problem, put, redraw, remember, short, costTexts, titled, UNIT, word } from "./dom.js";
 
 const PATH = "#/many";
-const OUTCOMES = {
-  found: "found", already_target: "nothing to change", budget_spent: "not found yet", time_spent: "not found yet", unlikely: "unlikely", exhausted: "none exists",
-  unfinished: "unfinished", failed: "failed",
-};
 const COLUMNS = [
-  ["position", "Row"], ["before", "Decision"], ["outcome", "Outcome"], ["changes", "What would have to change"], ["cost", "Size"], ["paid", "Questions"],
+  ["position", "Row"], ["before", "Decision"], ["outcome", "Outcome"], ["changes", "What would have to change"], ["cost", "Cost"], ["paid", "Queries"],
 ];
 
 export async function manyPage(workspace, params) {
@@ -52,7 +48,7 @@ export async function manyPage(workspace, params) {
     stop.hidden = !b.live;
     put(progress, b.live || b.done ? [
       h("progress", { max: b.total || 1, value: b.done, "aria-label": "Rows explained" }),
-      h("p", {}, `${number(b.done)} of ${number(b.total)} rows, ${number(b.found)} found, ${count(b.paid, "question")} paid for${b.live ? "" : b.state === "stopped" ? "; stopped" : "; done"}.`)] : null,
+      h("p", {}, `${number(b.done)} of ${number(b.total)} rows, ${number(b.found)} found, ${count(b.paid, "query", "queries")} paid for${b.live ? "" : b.state === "stopped" ? "; stopped" : "; done"}.`)] : null,
     b.error ? problem(b.error) : null);
   }
 
@@ -62,7 +58,7 @@ export async function manyPage(workspace, params) {
     return h("dl", { class: "figures" },
       h("div", {}, h("dt", {}, "Rows explained"), h("dd", {}, number(sum.rows), soFar)),
       h("div", {}, h("dt", {}, "With a change that works"), h("dd", {}, number(sum.found), soFar?.cloneNode(true))),
-      h("div", {}, h("dt", {}, "Questions paid for"), h("dd", {}, number(sum.paid), soFar?.cloneNode(true))),
+      h("div", {}, h("dt", {}, "Queries paid for"), h("dd", {}, number(sum.paid), soFar?.cloneNode(true))),
       h("div", {}, h("dt", {}, "Changes, on average"), h("dd", {}, sum.mean_changes === null ? "–" : sum.mean_changes.toFixed(1), soFar?.cloneNode(true))),
       h("div", { class: "wide-fact" }, h("dt", {}, "Changed most often", soFar?.cloneNode(true)), h("dd", {}, sum.often.length ? sum.often.slice(0, 4).map(o => h("span", { class: "often" }, titled(o.feature), h("small", {}, ` ${Math.round(100 * o.share)} %`))) : "–")));
   }
@@ -82,7 +78,7 @@ export async function manyPage(workspace, params) {
           announce(`Sorted by ${words}, ${state.down ? "descending" : "ascending"}`);
         },
       }, words, h("span", { "aria-hidden": "true", class: "arrow" }, state.sort === key ? (state.down ? " ↓" : " ↑") : ""))));
-    const sizes = sizeTexts(lines.map(line => line.cost));
+    const costs = costTexts(lines.map(line => line.cost));
     put(list, !table.explanations
       ? h("p", { class: "empty" }, "Nothing here yet. Explain some rows above, one by one on their own pages, or with “acex batch” and the same ledger.")
       : h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Explanations" }, h("table", { class: "rows many" },
@@ -90,16 +86,16 @@ export async function manyPage(workspace, params) {
         h("tbody", {}, lines.map((line, i) => h("tr", {},
           h("th", { scope: "row" }, h("a", { href: `#/search/${line.id}` }, line.position === null ? "own" : line.name)),
           h("td", { "data-label": "Decision" }, h("span", {}, line.before === null ? "–" : badge(line.before), line.after === null ? null : [" → ", badge(line.after)])),
-          h("td", { "data-label": "Outcome" }, OUTCOMES[line.outcome] || line.outcome),
+          h("td", { "data-label": "Outcome" }, workspace.outcomes[line.outcome]),
           h("td", { "data-label": "To change", class: "long" }, h("span", {}, line.changes.map(([name, from, to], j) => [j ? ", " : "", `${titled(name)} ${word(from)} → `, h("b", {}, word(to))]))),
-          h("td", { "data-label": "Size", class: "figure" }, sizes[i]),
-          h("td", { "data-label": "Questions", class: "figure" }, number(line.paid))))))),
+          h("td", { "data-label": "Cost", class: "figure" }, costs[i]),
+          h("td", { "data-label": "Queries", class: "figure" }, number(line.paid))))))),
     pages(table, by => { state.page = String(Math.max(Number(state.page) + by, 0) || ""); return load(); }));
   }
 
   function showGroups() {
-    put(groups, table.groups.length ? h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "By group" }, h("table", { class: "lines" },
-      h("thead", {}, h("tr", {}, [titled(state.by), "Rows", "With a change that works", `Size (median, ${UNIT})`, "Changes", "Questions", "Most often"].map(t => h("th", { scope: "col" }, t)))),
+    put(groups, table.groups.length ? h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "By group" }, h("table", { class: "lines groups" },
+      h("thead", {}, h("tr", {}, [titled(state.by), "Rows", "With a change that works", `Cost (median, ${UNIT})`, "Changes", "Queries", "Most often"].map((t, i) => h("th", { scope: "col", class: i > 0 && i < 6 ? "figure" : null }, t)))),
       h("tbody", {}, table.groups.map(g => h("tr", {}, h("th", { scope: "row" }, g.group), h("td", { class: "figure" }, number(g.rows)),
         h("td", { class: "figure" }, `${Math.round((100 * g.found) / g.rows)} %`), h("td", { class: "figure" }, short(g.median_cost)),
         h("td", { class: "figure" }, g.mean_changes === null ? "" : g.mean_changes.toFixed(1)), h("td", { class: "figure" }, number(g.paid)),
@@ -115,11 +111,11 @@ export async function manyPage(workspace, params) {
     start.disabled = table.batch.live || wrong;
     const n = Math.min(given[0] * given[1], given[2] ?? Infinity);
     put(cost, wrong ? h("span", { class: "soft" }, target.problem() || "Enter how much may be asked to see the price.")
-      : [h("b", {}, `At most ${count(n, "question")}${workspace.price === null ? "" : `, for ${money(n * workspace.price)}`}`), h("span", { class: "soft" }, " Rows learn from each other, so it is often less.")]);
+      : [h("b", {}, `At most ${count(n, "query", "queries")}${workspace.price === null ? "" : `, for ${money(n * workspace.price)}`}`), h("span", { class: "soft" }, " Rows learn from each other, so it is often less.")]);
   };
   const most = countField("How many rows, at most", { value: 10, max: 5000, changed: quote });
-  const each = countField("Questions a row, at most", { value: Math.min(workspace.options.budget, 15), min: 2, max: 10000, changed: quote });
-  const total = countField("Questions in all, at most", { optional: true, placeholder: "no limit", changed: quote });
+  const each = countField("Queries a row, at most", { value: Math.min(workspace.options.budget, 15), min: 2, max: 10000, changed: quote });
+  const total = countField("Queries in all, at most", { optional: true, placeholder: "no limit", changed: quote });
   const cost = h("p", { class: "cost" });
   const start = h("button", { class: "button primary", type: "submit" }, "Explain these rows");
   const stop = h("button", { class: "button", type: "button", hidden: true, onclick: async () => { table.batch = await post("/api/many/stop"); showProgress(); } }, "Stop");
@@ -147,7 +143,7 @@ export async function manyPage(workspace, params) {
   const fits = h("span", { class: "soft fits" });
   const filter = h("input", { id: ids.filter, type: "search", class: "search", placeholder: "Any word, or a condition", value: state.q, oninput: debounced(200, () => set({ q: filter.value })) });
   const outcome = h("select", { id: ids.outcome, onchange: () => set({ outcome: outcome.value }) },
-    h("option", { value: "" }, "all"), Object.entries(OUTCOMES).map(([value, words]) => h("option", { value, selected: value === state.outcome }, words)));
+    h("option", { value: "" }, "all"), Object.entries(workspace.outcomes).map(([value, words]) => h("option", { value, selected: value === state.outcome }, words)));
   const by = h("select", { id: ids.by, onchange: () => set({ by: by.value }) }, h("option", { value: "" }, "nothing"), workspace.features.map(f => h("option", { value: f.name, selected: f.name === state.by }, f.title)));
   const every = h("input", { id: ids.all, type: "checkbox", checked: state.all === "1", onchange: () => set({ all: every.checked ? "1" : "" }) });
   show();

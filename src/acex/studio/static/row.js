@@ -1,4 +1,4 @@
-// One row: its decision, what is known about it, what may change, and what a search will cost. Nothing is asked here.
+// One row: its decision, what is known about it, what may change, and the price of a search. Nothing is asked here.
 
 import { address, badge, count, countField, debounced, get, h, lastPlace, money, optionsText, parsed, post, problem, put, readOptions, redraw, remarkLines, remember, word } from "./dom.js";
 import { answerCards } from "./answers.js";
@@ -23,7 +23,7 @@ export async function ownPage(workspace, params) {
     },
   }, h("div", { class: "fields" }, fields.map(([, field]) => field.node)), trouble,
   h("button", { class: "button primary", type: "submit" }, "Continue"));
-  const view = h("div", { class: "narrow" }, h("p", { class: "crumb" }, h("a", { href: lastPlace("#/") }, "Rows")),
+  const view = h("div", { class: "narrow" }, h("p", { class: "breadcrumb" }, h("a", { href: lastPlace("#/") }, "Rows")),
     h("h1", {}, "Type in a row"),
     h("p", {}, "The fields hold typical values of the known rows. Enter what you know; nothing is asked yet."), form);
   return { title: "Type in a row", view };
@@ -62,10 +62,10 @@ export async function rowPage(workspace, params, position) {
     put(heading, decision.label === null ? `${name}: the ${ofNumbers ? "answer" : "decision"} is not known yet`
       : [`${name}: `, isModel ? (ofNumbers ? "the model says " : "decided ") : "on file as ", badge(decision.label, "model")]);
     put(source, isModel ? "This is the model's own answer. It is known and free."
-      : decision.source === "file" ? "This is the outcome in your data. The model's own answer will be the first question."
-        : "The model has not been asked about this row. That will be the first question.");
+      : decision.source === "file" ? "This is the outcome in your data. The model's own answer will be the first query."
+        : "The model has not been asked about this row. That will be the first query.");
     before.hidden = isModel;
-    put(ask, `Ask the model now: 1 question${workspace.price === null ? "" : `, ${money(workspace.price)}`}`);
+    put(ask, `Ask the model now: 1 query${workspace.price === null ? "" : `, ${money(workspace.price)}`}`);
     target.show(decision.label);
   }
 
@@ -83,7 +83,7 @@ export async function rowPage(workspace, params, position) {
 
   // What a person still has to choose; "" if nothing.
   function incomplete() {
-    if (budget.read() === undefined) return "How many questions may be asked?";
+    if (budget.read() === undefined) return "How many queries may be asked?";
     if (workspace.features.every(f => f.frozen || f.constant || options.freeze.includes(f.name))) return "Unlock at least one feature: nothing may change now.";
     const empty = Object.entries(options.values).find(([, allowed]) => !allowed.length);
     if (empty) return `${workspace.features.find(f => f.name === empty[0]).title}: choose at least one value, or lock it.`;
@@ -111,8 +111,8 @@ export async function rowPage(workspace, params, position) {
       go.disabled = plan.most < 1 && !plan.paid;
       const price = workspace.price === null ? "" : `, for ${money(plan.most * workspace.price)} at most`;
       put(go, plan.paid && !plan.most ? "Open the search" : plan.paid ? "Go on with the search" : "Find the smallest change");
-      put(cost, plan.paid && !plan.most ? h("b", {}, "Nothing to pay") : h("b", {}, `At most ${count(plan.most, "question")}${price}`),
-        h("span", { class: "soft" }, plan.paid ? ` ${count(plan.paid, "question")} of this search ${plan.paid === 1 ? "was" : "were"} asked before.` : plan.decision !== null ? " The row itself is known and free." : " The row itself is one of them."));
+      put(cost, plan.paid && !plan.most ? h("b", {}, "Nothing to pay") : h("b", {}, `At most ${count(plan.most, "query", "queries")}${price}`),
+        h("span", { class: "soft" }, plan.paid ? ` ${count(plan.paid, "query", "queries")} of this search ${plan.paid === 1 ? "was" : "were"} asked before.` : plan.decision !== null ? " The row itself is known and free." : " The row itself is one of them."));
       put(rules, plan.rules.length ? h("ul", { class: "rules" }, plan.rules.map(rule => h("li", {}, rule.text)))
         : h("p", { class: "soft" }, "None: every feature may become anything that known rows show."),
       remarkLines(plan.remarks));
@@ -140,25 +140,24 @@ export async function rowPage(workspace, params, position) {
     } catch (error) { put(trouble, problem(error.message)); go.disabled = false; }
   }
 
-  const budget = countField("Questions, at most", { value: options.budget, min: 2, max: MAX_BUDGET, changed: edited });
+  const budget = countField("Queries, at most", { value: options.budget, min: 2, max: MAX_BUDGET, changed: edited });
   showDecision();
   if (!incomplete()) showKnown(await post("/api/answers", { row: request, options }).catch(() => [])); // before the page is drawn, so that nothing moves
   edited();
   const values = workspace.features.map(f => h("div", {}, h("dt", {}, f.title), h("dd", {}, word(row.values[f.name]), f.unit ? h("small", {}, ` ${f.unit}`) : null)));
   const view = h("div", {},
-    h("p", { class: "crumb" }, h("a", { href: lastPlace("#/") }, "Rows"), position === null ? [" / ", h("a", { href: address("#/own", { v: JSON.stringify(request.values) }) }, "Edit the row")] : null), heading, source, before, known,
+    h("p", { class: "breadcrumb" }, h("a", { href: lastPlace("#/") }, "Rows"), position === null ? [" / ", h("a", { href: address("#/own", { v: JSON.stringify(request.values) }) }, "Edit the row")] : null), heading, source, before, known,
     h("div", { class: "columns" },
       h("div", {},
         h("section", {}, h("h2", {}, ofNumbers ? "Which answer would you like to see?" : "What should the decision have been?"), target.node),
         h("section", {}, h("h2", {}, "What may change?"),
           h("p", { class: "soft" }, "Everything that is not locked, within what the known rows show. Lock what has to stay, such as an age. ",
-            "“Adjust” sets limits, a direction, or how hard a change would be."),
-          h("button", { type: "button", class: "button skip-list", onclick: () => go.focus() }, "Skip the features"),
+            "“Adjust” sets limits, a direction, or how hard a change would be. With the keyboard, arrows lead from feature to feature."),
           featureCards(workspace, row.values, options, edited)),
         h("section", {}, h("h2", {}, "Rules that will hold"), rules)),
       h("aside", { class: "side" },
         h("div", { class: "panel price" },
-          h("h2", {}, "What it will cost"),
+          h("h2", {}, "Price"),
           budget.node, h("div", { class: "main-action" }, cost, trouble, go),
           h("p", { class: "soft small" }, "You can stop at any time. Every answer is recorded, and free from then on.")),
         h("details", { class: "panel", open: isSet(workspace.declared, options) }, h("summary", {}, "More options"),

@@ -1,6 +1,6 @@
 // The known rows, to search and to pick from.
 
-import { address, announce, badge, count, debounced, get, h, newId, number, problem, put, remember, sizeTexts, titled, word } from "./dom.js";
+import { address, announce, badge, count, debounced, get, h, newId, number, problem, put, remember, costTexts, titled, word } from "./dom.js";
 
 const PATH = "#/";
 
@@ -39,16 +39,16 @@ export async function rowsPage(workspace, params) {
   }
 
   // What earlier searches have found out.
-  function known(line, size) {
+  function known(line, cost) {
     if (line.known === null) return h("span", { class: "soft" }, "–");
     const { outcome, times } = line.known;
-    const words = outcome === "found" ? `found, ${size}` : outcome === "already_target" ? "nothing to change" : outcome === "unfinished" ? "unfinished" : "not found";
+    const words = outcome === "found" ? `found, ${cost}` : workspace.outcomes[outcome];
     return h("span", {}, words, times > 1 ? h("small", {}, ` ${times} searches`) : null);
   }
 
   function table(found) {
     if (!found.lines.length) return h("p", { class: "empty" }, "No row matches all of this.");
-    const sizes = sizeTexts(found.lines.map(line => line.known?.cost ?? null));
+    const costs = costTexts(found.lines.map(line => line.known?.cost ?? null));
     return h("div", { class: "wide", role: "region", "aria-label": "Rows", tabindex: "0" },
       h("table", { class: "rows pick" },
         h("thead", {}, h("tr", {}, ["Row", workspace.answers === "numbers" ? "Answer" : "Decision", "Known change"].map(words => h("th", { scope: "col" }, words)),
@@ -56,7 +56,7 @@ export async function rowsPage(workspace, params) {
         h("tbody", {}, found.lines.map((line, i) => h("tr", {},
           h("th", { scope: "row" }, h("a", { href: `#/row/${line.position}` }, line.name)),
           h("td", { "data-label": "Decision" }, badge(line.decision.label, line.decision.source)),
-          h("td", { "data-label": "Known change", class: line.known === null ? "nothing" : null }, known(line, sizes[i])),
+          h("td", { "data-label": "Known change", class: line.known === null ? "nothing" : null }, known(line, costs[i])),
           line.cells.map((cell, j) => h("td", { "data-label": titled(found.columns[j]), class: `${j > 4 ? "more " : ""}${numbers.has(found.columns[j]) ? "figure" : ""}` }, word(cell))))))));
   }
 

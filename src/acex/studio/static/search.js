@@ -1,4 +1,4 @@
-// One search: watch it, compare its answers, try other rows, take the results away.
+// One search: watch it, compare the changes found, try other rows, take the results away.
 
 import { address, announce, copyButton, count, get, h, lastPlace, money, newId, number, optionsText, parsed, post, problem, put, redraw, remarkLines, remember, short, titled, UNIT, word } from "./dom.js";
 import { answerCards, noteOf } from "./answers.js";
@@ -12,14 +12,14 @@ const STATES = {
   ended: "Done", failed: "Interrupted by an error", interrupted: "Interrupted",
 };
 const ENDS = {
-  budget: "The budget ended the search. More questions may find a smaller change.",
-  settled: "More questions are not expected to find a smaller change.",
+  budget: "The budget ended the search. More queries may find a smaller change.",
+  settled: "More queries are not expected to find a smaller change.",
   exhausted: "There is nothing left to ask.",
   time: "The time limit was reached. More time may find a smaller change.",
 };
 // Why nothing was found.
 const REASONS = {
-  budget_spent: "All questions were used, and none of the rows asked was decided as wanted.",
+  budget_spent: "All queries were used, and none of the rows asked was decided as wanted.",
   time_spent: "The time was over before a row was decided as wanted.",
   unlikely: "Within these rules, a row that is decided as wanted has become very unlikely.",
   exhausted: "Every row that these rules allow was asked.",
@@ -51,6 +51,7 @@ export async function searchPage(workspace, params, id) {
   const obstacles = h("div", {});
   const chart = newChart();
   const lines = h("tbody", {});
+  const title = h("h2", {});
   const answers = h("ul", { class: "answers" });
   const button = (act, kind = "") => h("button", { type: "button", class: `button ${kind}`, onclick: act });
   const stop = button(() => act(post(`/api/searches/${id}/stop`)));
@@ -77,8 +78,8 @@ export async function searchPage(workspace, params, id) {
     if (search.state !== was && !LIVE.includes(search.state)) { announce(`${STATES[search.state]}. ${search.explanation?.sentence || ""}`); compare(); workspace.refresh(); tryForm.look(); }
   }
 
-  // So many questions, and what they cost.
-  const priced = n => `${count(n, "question")}${workspace.price === null ? "" : `, ${money(n * workspace.price)}`}`;
+  // So many queries, and what they cost.
+  const priced = n => `${count(n, "query", "queries")}${workspace.price === null ? "" : `, ${money(n * workspace.price)}`}`;
 
   function show() {
     const live = LIVE.includes(search.state);
@@ -91,7 +92,7 @@ export async function searchPage(workspace, params, id) {
       search.state === "ended" && found ? h("span", { class: "soft" }, ` ${best ? ENDS[found.stopped_by] : ""}`) : null,
       search.state === "interrupted" ? h("span", { class: "soft" }, " Nothing is lost: “Go on” continues from here.") : null);
     const free = Math.max(steps.length - search.paid, 0);
-    put(numbers, h("b", {}, `${number(search.paid)} of ${number(Math.max(search.budget, search.paid))}`), " questions paid for", workspace.price === null ? "" : ` (${money(search.paid * workspace.price)})`,
+    put(numbers, h("b", {}, `${number(search.paid)} of ${number(Math.max(search.budget, search.paid))}`), " queries paid for", workspace.price === null ? "" : ` (${money(search.paid * workspace.price)})`,
       free ? `, ${number(free)} known and free` : "", ".");
     // Only what can be done now has a button.
     const left = workspace.remaining ?? Infinity;
@@ -99,13 +100,13 @@ export async function searchPage(workspace, params, id) {
     const isOver = search.state === "ended" && (found?.stopped_by === "exhausted" || (search.extended && search.paid < search.budget));
     put(stop, "Stop");
     put(go, `Go on: at most ${priced(toGo)}`);
-    put(more, left < MORE ? `At most ${priced(left)} more` : `Ten more questions${workspace.price === null ? "" : `, ${money(MORE * workspace.price)} at most`}`);
+    put(more, left < MORE ? `At most ${priced(left)} more` : `Ten more queries${workspace.price === null ? "" : `, ${money(MORE * workspace.price)} at most`}`);
     stop.hidden = !live;
     stop.disabled = search.state === "stopping";
     go.hidden = live || search.state === "ended";
     more.hidden = live || isOver || found?.outcome === "already_target" || left < 1;
     put(trouble, search.error ? problem(search.error) : null,
-      !live && left < 1 ? h("p", { class: "soft" }, "No questions are left in the budget of the model.") : null,
+      !live && left < 1 ? h("p", { class: "soft" }, "No queries are left in the budget of the model.") : null,
       remarkLines((found?.remarks || []).filter(remark => !["unfinished", "excluded_hits"].includes(remark.code)))); // said elsewhere
     redraw(obstacles, [live, found?.outcome, steps.length, others.map(other => other.breaks)], () => put(obstacles, live || best || !found ? null : inTheWay(found.outcome)));
     if (!live) reveal();
@@ -118,7 +119,7 @@ export async function searchPage(workspace, params, id) {
   function inTheWay(outcome) {
     if (outcome === "already_target") return null;
     const unlike = steps.filter(step => step.hit && !step.counts).length;
-    // First what known answers would need.
+    // First the rules that known counterfactuals break.
     const promising = rule => others.some(other => other.breaks.includes(rule.text));
     const rules = search.rules.filter(rule => rule.option && rule.option !== "weights").sort((a, b) => Number(promising(b)) - Number(promising(a)));
     const relax = some => h("ul", { class: "relax" }, some.map(rule => h("li", {}, h("span", {}, rule.text, promising(rule) ? h("small", {}, " A known change needs this.") : null),
@@ -130,7 +131,7 @@ export async function searchPage(workspace, params, id) {
       ways.length ? h("p", {}, `As it is, ${count(asGiven, "row")} could be asked; ${ways.join(", ")}.`) : null,
       rules.length ? relax(rules.slice(0, 4)) : null,
       rules.length > 4 ? h("details", {}, h("summary", {}, count(rules.length - 4, "more rule")), relax(rules.slice(4))) : null,
-      h("p", {}, rules.length ? "Or " : "You can ", h("a", { href: editAddress(search.options) }, "edit this search"), ": choose another decision, or how many questions may be asked."));
+      h("p", {}, rules.length ? "Or " : "You can ", h("a", { href: editAddress(search.options) }, "edit this search"), ": choose another decision, or how many queries may be asked."));
   }
 
   // The options without a rule.
@@ -144,7 +145,7 @@ export async function searchPage(workspace, params, id) {
   const editAddress = options => address(search.position === null ? "#/own/plan" : `#/row/${search.position}`, { v: search.position === null ? JSON.stringify(search.row) : "", o: optionsText(workspace, options) });
 
   function showLines() {
-    put(lines, steps.map(step => h("tr", {}, h("th", { scope: "row" }, step.position === 0 ? "the row" : step.position),
+    put(lines, steps.map(step => h("tr", {}, h("th", { scope: "row" }, step.position + 1),
       h("td", {}, step.changes.map(([name, , to]) => `${titled(name)} ${word(to)}`).join(", ") || "as it is"),
       h("td", {}, String(step.label)), h("td", {}, step.position === 0 ? "" : step.counts ? "yes" : step.hit ? "yes, but unlike known rows" : "no"),
       h("td", { class: "figure" }, short(step.cost)), h("td", {}, step.paid ? "paid" : "free"))));
@@ -154,8 +155,9 @@ export async function searchPage(workspace, params, id) {
     const busy = LIVE.includes(search.state);
     const mine = (search.explanation?.answers || []).map(answer => ({ id, options: search.options, answer, breaks: [], current: true }));
     const entries = [...mine, ...others.filter(other => other.id !== id)];
+    put(title, entries.length && entries.every(entry => entry.breaks.length) ? "Changes that work under other rules" : "Changes that work");
     redraw(answers, [entries, busy], () => put(answers, entries.length ? answerCards(workspace, entries, { busy, without, row: search.name, tryOut: answer => tryForm.load(answer.row) })
-      : h("li", { class: "answer waiting" }, h("p", { class: "soft" }, busy ? "The first answer will be shown here." : "No answer yet."))));
+      : h("li", { class: "answer waiting" }, h("p", { class: "soft" }, busy ? "The first change that works will be shown here." : "No change that works is known yet."))));
   }
 
   // The same options, but this feature stays: another search, for which known answers are free.
@@ -206,25 +208,25 @@ export async function searchPage(workspace, params, id) {
 
   const table = newId();
   const tryForm = whatIf(workspace, search.row, search.wanted, { start: tried, options: { target: search.options.target }, tried: all => { tried = [...all]; remember(path, { tried: JSON.stringify(tried) }); compare(); } });
-  const section = h("section", {}, h("h2", {}, "Answers"),
-    h("p", { class: "soft" }, "Each was confirmed by the model itself. An answer says how the model would decide, not what would happen in the world. ",
-      `Size: distance + ${search.options.beta ?? workspace.declared.find(d => d.name === "beta")?.default ?? 5} × the sum of all changes, in standard deviations of the known rows (${UNIT}).`), answers);
+  const section = h("section", {}, title,
+    h("p", { class: "soft" }, "Each was confirmed by the model itself. It says how the model would decide, not what would happen in the world. ",
+      `Cost: distance + ${search.options.beta ?? workspace.declared.find(d => d.name === "beta")?.default ?? 5} × the sum of all changes, in standard deviations of the known rows (${UNIT}).`), answers);
   const name = search.position === null ? "A row of your own" : `Row ${search.name}`;
   // What comes below appears once the search has ended, so that nothing moves while it runs.
   const below = h("div", { hidden: true }, tryForm.node, exportsSection(id, name));
   function reveal() { below.hidden = false; }
   put(after, section, below);
   const view = h("div", {},
-    h("p", { class: "crumb" }, h("a", { href: lastPlace("#/") }, "Rows"), " / ", h("a", { href: editAddress(search.options) }, name), about),
+    h("p", { class: "breadcrumb" }, h("a", { href: lastPlace("#/") }, "Rows"), " / ", h("a", { href: editAddress(search.options) }, name), about),
     h("div", { class: "watch" },
       h("div", { class: "verdict" }, heading, state, numbers, h("div", { class: "buttons" }, stop, go, more, h("a", { class: "button", href: editAddress(search.options) }, "Edit this search")), trouble, obstacles,
         search.rules.length ? h("details", {}, h("summary", {}, `${count(search.rules.length, "rule")} held`), h("ul", { class: "rules" }, search.rules.map(rule => h("li", {}, rule.text)))) : null),
       h("figure", {}, chart,
         h("figcaption", {}, [["hit", workspace.answers === "numbers" ? "the answer is as wanted" : "the decision changed"], ["half", "so, but unlike known rows"], ["miss", workspace.answers === "numbers" ? "it is not" : "it did not"], ["line", "smallest so far"]].map(([key, words]) => h("span", {}, h("span", { class: `key ${key}` }), words))),
-        h("details", {}, h("summary", {}, "Every question in a table"),
+        h("details", {}, h("summary", {}, "Every query in a table"),
           h("div", { class: "wide", tabindex: "0", role: "region", "aria-labelledby": table },
-            h("table", { class: "lines" }, h("caption", { class: "unseen", id: table }, "Every question"),
-              h("thead", {}, h("tr", {}, ["Question", "What was different", "Answer", "Wanted", `Size (${UNIT})`, "Price"].map(t => h("th", { scope: "col" }, t)))), lines))))),
+            h("table", { class: "lines" }, h("caption", { class: "unseen", id: table }, "Every query"),
+              h("thead", {}, h("tr", {}, ["Query", "What was different", "Answer", "Wanted", `Cost (${UNIT})`, "Price"].map(t => h("th", { scope: "col" }, t)))), lines))))),
     after);
   const resized = new ResizeObserver(() => drawChart(chart, steps, Math.max(search.budget, search.paid)));
   resized.observe(chart);
@@ -238,7 +240,7 @@ export async function searchPage(workspace, params, id) {
 // What a person can take away.
 const NOTICE = "acex-studio-notice";
 const NOTICE_FIELDS = [
-  ["organisation", "Who decided"], ["date", "Date of the decision"], ["reference", "Reference"], ["subject", "About what, such as: your request for a loan"],
+  ["recipient", "To whom, as in: Ms Miller (optional)"], ["organisation", "Who decided"], ["date", "Date of the decision"], ["reference", "Reference"], ["subject", "About what, such as: your request for a loan"],
   ["system", "What the system is, as a sentence"], ["role", "What it does and who decides in the end"], ["sources", "Where the data came from"],
   ["correct", "How to have wrong data corrected"], ["human", "How to ask for a review by a person"], ["keep_until", "Until when the data are kept"], ["contact", "Whom to contact"],
 ];
@@ -246,15 +248,15 @@ const NOTICE_FIELDS = [
 // A letter to the person concerned. What only people know is kept in this browser for the next one.
 function noticeForm(id, name) {
   const known = { date: new Date().toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" }), ...parsed(localStorage.getItem(NOTICE), {}), reference: name };
-  const inputs = NOTICE_FIELDS.map(([key, words]) => { const field = newId(); return [key, h("input", { id: field, type: "text", required: true, value: known[key] ?? "", autocomplete: "off" }), h("label", { for: field }, words)]; });
+  const inputs = NOTICE_FIELDS.map(([key, words]) => { const field = newId(); return [key, h("input", { id: field, type: "text", required: key !== "recipient", value: known[key] ?? "", autocomplete: "off" }), h("label", { for: field }, words)]; });
   return h("form", {
     class: "panel", onsubmit: event => {
       event.preventDefault();
       const given = Object.fromEntries(inputs.map(([key, input]) => [key, input.value]));
-      localStorage.setItem(NOTICE, JSON.stringify({ ...given, date: undefined }));
+      localStorage.setItem(NOTICE, JSON.stringify({ ...given, date: undefined, recipient: undefined }));
       window.open(`/api/searches/${id}/exports/notice.html?${new URLSearchParams(given)}`, "_blank", "noopener");
     },
-  }, h("div", { class: "fields" }, inputs.map(([, input, label]) => h("div", { class: "field" }, label, input))), h("button", { class: "button", type: "submit" }, "Write the notice"));
+  }, h("div", { class: "fields" }, inputs.map(([, input, label]) => h("div", { class: "field" }, label, input))), h("button", { class: "button", type: "submit" }, "Write the letter"));
 }
 
 function exportsSection(id, name) {
@@ -272,9 +274,9 @@ function exportsSection(id, name) {
   return h("section", {}, h("h2", {}, "Take it away"),
     h("ul", { class: "links" },
       link("report.html", "The report", "one page, to read, print or archive"),
-      link("answers.csv", "Answers as CSV", "the changed versions of the row"),
-      link("steps.csv", "Questions as CSV", "every row that was sent"),
+      link("counterfactuals.csv", "Changed rows as CSV", "the row with each change that works"),
+      link("queries.csv", "Queries as CSV", "every row that was asked about"),
       link("explanation.json", "Everything as JSON", "for programs")),
-    h("details", {}, h("summary", {}, "A notice for the person concerned"), noticeForm(id, name)),
+    h("details", {}, h("summary", {}, "A letter to the person concerned (notice)"), noticeForm(id, name)),
     h("details", { ontoggle: event => { if (event.currentTarget.open) load(); } }, h("summary", {}, "Code that gives the same result"), script));
 }

@@ -26,7 +26,7 @@ export function whatIf(workspace, row, wanted, { start, options, tried }) {
       if (turn !== mine) return;
       button.disabled = answer.known;
       put(price, answer.known ? [Object.keys(changesOf(now)).length ? "Known already, and free: " : "As it is: ", answerOf(answer)]
-        : [h("b", {}, `1 question${answer.price === null ? "" : `, ${money(answer.price)}`}`), h("span", { class: "soft" }, " — the model has not been asked about this row yet.")],
+        : [h("b", {}, `1 query${answer.price === null ? "" : `, ${money(answer.price)}`}`), h("span", { class: "soft" }, " — the model has not been asked about this row yet.")],
       answer.outside.map(name => { const f = workspace.features.find(g => g.name === name); return h("p", { class: "warning small" }, `${f.title} ${word(now[name])} is outside the known rows (${f.low} to ${f.high}). The model may never have seen such a value.`); }));
     } catch (error) { if (turn === mine) { put(price, problem(error.message)); button.disabled = true; } }
   });
