@@ -111,6 +111,8 @@ def _explanations(ledger: BaseLedger, model_id: str) -> pd.DataFrame:
 def _left(line: dict[Any, Any], budget: int) -> int:
     """How many more queries an explanation in the ledger may take; 0 where it ended before its budget."""
     result = {} if is_missing(line["result"]) else json.loads(line["result"])
-    if result.get("asked") == line["asked"] and (result.get("stopped_by") != "budget" or result.get("budget", 0) >= budget):
+    if result.get("asked") == line["asked"] and (
+        result.get("stopped_by") != "budget" or result.get("budget", 0) >= budget
+    ):
         return 0
     return max(budget - int(line["paid"]), 0)
