@@ -147,7 +147,8 @@ def resume(case: Case, path: Path, first: Run, undisturbed: Run) -> None:
     else:
         last = run(case, path, before=later)
         assert last.model.sent == []
-        assert last.asked == later.asked
+        # An explanation that ended with a row in doubt may go on with an answer that another one has paid for since.
+        assert all(new[: len(old)] == old for old, new in zip(later.asked, last.asked, strict=True))
 
 
 def failed(done: Run) -> bool:
