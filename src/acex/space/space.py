@@ -448,7 +448,8 @@ class Space:
         where, width = "the row" if len(frame) == 1 else "the rows", frame.shape[1]
         # Neither `equals` nor `frame[label]` for labels that are texts: both compare their dtype with one of NumPy,
         # which swallows a KeyboardInterrupt.
-        if self.columns is None and all(label == k for k, label in enumerate(frame.columns)):  # an array has no names
+        labels: list[Hashable] = list(frame.columns)
+        if self.columns is None and labels == list(range(width)):  # an array has no names
             if width != len(self):
                 raise ValueError(f"{where}: expected {len(self)} values ({listed(self.names)}), got {width}.")
             frame.columns = pd.Index(self.names)
