@@ -44,7 +44,7 @@ def lines(page: str) -> list[list[str]]:
 def test_lines_have_names_and_a_sentence() -> None:
     page = index_page(entries(3))
     header, first, second, third = lines(page)
-    assert header == ["id", "explanation", "model", "outcome", "changes", "cost", "queries"]
+    assert header == ["row", "what would have to change", "model", "outcome", "changes", "cost (sd)", "queries"]
     assert [first[0], second[0], third[0]] == ["A-0", "A-1", "A-2"]
     assert first[1].startswith("The decision becomes yes if ") and first[3:] == ["found", "4", "5", "5"]
     assert second[1].startswith("The decision is no as before") and second[3:] == [
