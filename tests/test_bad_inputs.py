@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import acex
 from acex.cli import app
 from acex.ledger import Question, query_id
+from acex.studio.serializers import page_text
 from bad_inputs import BAD_INPUTS, CONFIGS, LABELS, LOANS, REPORTS, ROWS, SCHEMAS, BadInput, X
 from commands import set_up
 from studios import Bank, visiting, workspace_in
@@ -106,5 +107,5 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClien
 def test_the_studio_answers_422(entry: BadInput, path: str, studio: tuple[TestClient, Bank]) -> None:
     client, bank = studio
     response = client.post(path, json=entry.studio)
-    assert response.status_code == 422 and entry.named in response.json()["error"], response.text
+    assert response.status_code == 422 and page_text(entry.named) in response.json()["error"], response.text
     assert bank.asked == []

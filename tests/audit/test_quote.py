@@ -27,7 +27,7 @@ def test_nothing_is_known_of_a_new_model_but_the_most(tmp_path: Path) -> None:
     quote = explainer(tmp_path / "l.db").explain_many(rows, target="high", budget=9, n_jobs=1).quote()
     assert (quote.rows, quote.wrong, quote.most_queries) == (8, 1, 45)
     assert (quote.expected_queries, quote.money(quote.most_queries)) == (None, None)
-    assert "8 rows, 1 of them wrong. At most 45 queries." in str(quote)
+    assert "8 rows, 1 of them wrong. Model: m. At most 45 queries." in str(quote)
 
 
 def test_what_the_ledger_knows_is_counted_and_nothing_is_asked(tmp_path: Path) -> None:

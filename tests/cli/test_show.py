@@ -69,7 +69,7 @@ def test_no_command_lets_a_terminal_obey_what_others_wrote() -> None:
         each("explain", *ROW, "--model", "acex_test_evil:broken", *json_, code=3)
         each("batch", "evil.parquet", "--drop", "id,outcome", "--where", "id < 104", *THEIRS, "--jobs", "1", *json_)
         each("schema", "evil.parquet")
-        each("ask", *ROW, "--ledger", "lab.db", "--model-name", f"lab{EVIL}", *json_)
+        each("ask", *ROW, "--ledger", "lab.db", "--model-name", f"lab{EVIL}", *json_, code=4)
         each("ledger", "show", "lab.db", *json_)
         each("audit", "l.db", "--model", "acex_test_evil:changed", "--model-name", KEPT[-1], *json_, code=1)
         each("ledger", "show", "l.db", *json_)
@@ -156,7 +156,7 @@ def test_a_list_of_ask_runs_no_formula_and_can_be_told() -> None:
     )
     n_new = 0
     for _ in range(3):
-        assert run(*words, "--out", "todo.csv").exit_code == 0
+        assert run(*words, "--out", "todo.csv").exit_code == 4  # rows wait
         assert not [cell for cell in cells("todo.csv") if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
         todo = pd.read_csv("todo.csv", dtype=str, keep_default_na=False)
         # One as it is typed into a file, the other as a spreadsheet keeps it.

@@ -537,7 +537,7 @@ def test_a_question_sees_again_what_it_saw_whatever_was_written_since(
         explainer(path).explain(x, budget=10)
     seen.clear()
     # Worked out again from the first question on, not read from the record.
-    monkeypatch.setattr("acex.engine.session.Session._recorded_round", lambda session: [])
+    monkeypatch.setattr("acex.engine.session.Session._recorded_round", lambda session: ([], []))
     again = explainer(path, not_asked).explain(LOW[0], budget=10)
     same(again, first)
     for a, b in zip(seen, then, strict=True):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
@@ -77,10 +77,10 @@ class Numeric(Feature):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set(low=plain(self.low), high=plain(self.high))
+        if any(isinstance(end, (int, float)) and LARGEST < abs(end) < inf for end in (self.low, self.high)):
+            raise ValueError(f"{self.name!r}: numbers beyond {LARGEST:g} are too large; rescale the column.")
         if not (is_finite(self.low) and is_finite(self.high) and self.low <= self.high):
             raise ValueError(f"{self.name!r}: expected finite low <= high, got {self.low!r} and {self.high!r}.")
-        if max(abs(self.low), abs(self.high)) > LARGEST:
-            raise ValueError(f"{self.name!r}: numbers beyond {LARGEST:g} are too large; rescale the column.")
         if not isinstance(self.unit, str):
             raise ValueError(f"{self.name!r}: unit must be text, such as 'months', got {self.unit!r}.")
         self._set(grid=plain(self.grid))
