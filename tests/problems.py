@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray
+from acex.search.candidates import from_reference
+from acex.search.evidence import Evidence
+from acex.search.feasible import Feasible
 from acex.search.problem import History, Problem, Query, key
 from acex.search.search import Search
 from acex.space.cost import CostFunction
@@ -80,3 +85,20 @@ def run(search: Search, n: int = 60, never: bool = False) -> Search:
         hit = not never and bool(decide(search.problem, query.point[None])[0])
         search = search.tell(query, hit)
     return search
+
+
+def asked(p: Problem, n: int = 12) -> History:
+    """A history of random points with their answers."""
+    history = Search.begin(p, Feasible()).history
+    for x in from_reference(p, np.random.default_rng(1), n):
+        history = history.with_answer(Query(x, "row"), bool(decide(p, x[None])[0]))
+    return history
+
+
+def evidence(p: Problem, n: int = 12) -> Evidence:
+    history = asked(p, n)
+    return Evidence(p, history, history.is_hit)
+
+
+def hinted(p: Problem) -> Problem:
+    return replace(p, hint=lambda X: np.where(decide(p, X), 0.8, 0.3))

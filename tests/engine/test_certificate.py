@@ -98,6 +98,13 @@ def test_a_changed_digit_anywhere_is_found(data: st.DataObject) -> None:
     assert not holds
 
 
+@pytest.mark.parametrize("version", [2, True, 1.0, "1", None])
+def test_another_version_of_a_certificate_is_refused(version: Any) -> None:
+    document = json.loads(text())
+    document["certificate"]["version"] = version
+    assert "version" in faults(document)[0]
+
+
 def test_two_values_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="two values of one name"):
         parsed('{"a": 1, "a": 2}')

@@ -74,14 +74,6 @@ def test_gradient_of_the_regressions_marginal_likelihood_is_exact() -> None:
 
 
 @pytest.mark.parametrize("name", ["matern52", "matern32"])
-def test_kernel_is_that_of_scikit_learn(name: KernelName) -> None:
-    rng = np.random.default_rng(0)
-    A, B = rng.normal(size=(5, 4)), rng.normal(size=(6, 4))
-    nu = {"matern52": 2.5, "matern32": 1.5}[name]
-    assert_allclose(Matern(2.0, 0.8, name)(A, B), 2.0 * SklearnMatern(0.8, nu=nu)(A, B), rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["matern52", "matern32"])
 @pytest.mark.parametrize(("variance", "ell"), [(3.0, 1.5), (0.2, 0.3), (60.0, 5.0)])
 def test_gradient_of_the_marginal_likelihood_is_exact(name: KernelName, variance: float, ell: float) -> None:
     Z, t = labelled(25, 2, 0)

@@ -66,7 +66,7 @@ def faults(document: Mapping[str, Any], key: str | Path | None = None) -> list[s
     certificate = document.get("certificate")
     if not isinstance(certificate, dict):
         return ["no certificate: acex before 0.2.0 wrote it, or the certificate was removed."]
-    if certificate.get("version") != VERSION:
+    if repr(certificate.get("version")) != repr(VERSION):  # neither True nor 1.0
         return [f"certificate of version {certificate.get('version')}; this acex reads version {VERSION}."]
     strange = sorted(certificate.keys() - {"version", "sha256", "signature", "public_key"})
     found = [f"unknown field {strange[0]!r} in the certificate."] if strange else []
