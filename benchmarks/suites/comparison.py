@@ -169,7 +169,7 @@ def summary(lines: pd.DataFrame) -> Table:
             success = " / ".join(f"{np.isfinite(found[b][method]).mean():.0%}" for b in SHOWN)
             cells.setdefault(method, []).extend([rank, success])
     words = {"none": "any hit", "filter": "plausible hits"}
-    header = ["method", "given besides labels", "rows"]
+    header = ["method", "given beside labels", "rows"]
     header += [f"{words[panel]}: {what}" for panel in PANELS for what in ("rank", "success")]
     rows = [[shown(m), METHODS[m].given, f"{n_rows}", *cells[m]] for m in COMPARED if m in cells]
     return Table(f"mean rank among {len(rows)} methods, and success, at 30 / 60 queries", header, rows)
