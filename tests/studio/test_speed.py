@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def large_workspace(folder: Path) -> Workspace:
     rows = pd.DataFrame(numbers | words)
 
     def decide(rows: pd.DataFrame) -> list[str]:
-        return np.where(rows.iloc[:, :10].sum(axis=1) > 0, "approved", "rejected").tolist()
+        return ["approved" if total > 0 else "rejected" for total in rows.iloc[:, :10].sum(axis=1)]
 
     model, outcomes = acex.Model(decide, name="sum"), decide(rows)
     explainer = acex.Explainer(model, rows, outcomes=outcomes, ledger=folder / "large.db")
@@ -54,7 +55,7 @@ def explain(workspace: Workspace, n: int) -> None:
     )
     identities = [e.plan.identity for _, e in results.as_finished()]
     names, texts = list(rows.columns), canonical(rows)
-    with closing(sqlite3.connect(workspace.ledger.path)) as db, db:
+    with closing(sqlite3.connect(str(workspace.ledger.path))) as db, db:
         db.row_factory = sqlite3.Row
 
         def insert(table: str, original: sqlite3.Row, **changed: Any) -> None:
@@ -103,11 +104,12 @@ def requests(client: TestClient) -> dict[str, Callable[[], Any]]:
         "code": [(f"{search}/exports/code",)],
     }
 
-    def send(path: str, body: Any = None) -> None:
-        response = client.get(path) if body is None else client.post(path, json=body)
-        assert response.status_code == 200, response.text
+    def send(all_: list[tuple[Any, ...]]) -> None:
+        for path, *body in all_:
+            response = client.post(path, json=body[0]) if body else client.get(path)
+            assert response.status_code == 200, response.text
 
-    return {name: lambda all_=all_: [send(*one) for one in all_] for name, all_ in pages.items()}  # type: ignore[misc]
+    return {name: partial(send, all_) for name, all_ in pages.items()}
 
 
 def seconds(page: Callable[[], Any]) -> float:
