@@ -11,8 +11,8 @@ export OPENBLAS_NUM_THREADS := 1
 .PHONY: demo studio test test-slow lint check bench bench-quick peers paper docs pages format clean
 
 demo: .venv/core
-	@echo "Explaining a rejected loan: a model is trained on the spot and asked."
 	@$(BIN)/acex demo
+	@echo "In this checkout, . .venv/bin/activate puts the command acex on the path."
 
 studio: .venv/studio
 	@$(BIN)/acex studio --demo
