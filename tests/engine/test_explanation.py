@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from dataclasses import replace
 from functools import cache
@@ -351,3 +352,11 @@ def test_html_is_escaped() -> None:
     assert "<script>" not in e._repr_html_()
     assert "<i>" not in e._repr_html_() and "<b>" not in e._repr_html_()
     assert "&lt;script&gt;" in e._repr_html_()
+
+
+def test_advice_is_for_explanations_without_a_counterfactual() -> None:
+    table = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0)[::-1] % 7})
+    found = acex.explain(lambda rows: rows["a"] > 20, table.iloc[3], table, budget=12)
+    assert found.outcome == "found" and found.advice == ""
+    missed = acex.explain(lambda rows: rows["a"] / 3, table.iloc[3], table, target=acex.AtLeast(99), budget=6)
+    assert missed.advice and re.search(r"The model answered 1 to [\d.]+, never at least 99\.", str(missed))

@@ -13,6 +13,7 @@ import pytest
 
 import acex
 from acex.show.notice import Fields, notice_page, read_template
+from acex.show.pages import without
 from acex.space.kinds import Continuous, Integer, Nominal
 from acex.space.space import Space
 from explanations import ended, explained, nothing_found, written
@@ -95,6 +96,21 @@ def test_a_notice_says_all_that_it_has_to() -> None:
         assert needed in text, needed
     fixed = notice_page(loan(), FIELDS).split("What we held fixed")[1].split("<h2>")[0]
     assert "<li>age</li>" in fixed and "income" not in fixed
+
+
+@pytest.mark.parametrize("template", ["english", "german"])
+def test_a_redacted_notice_says_that_parts_are_left_out(template: str) -> None:
+    parts = tomllib.loads((files("acex.show") / "notices" / f"{template}.toml").read_text(encoding="utf-8"))
+    page = notice_page(without(loan(), ["age"]), FIELDS, template)  # the only frozen column
+    assert parts["fixed"]["left_out"] in page and parts["data"]["left_out"] in page
+    assert parts["fixed"]["none"] not in page
+    whole = notice_page(loan(), FIELDS, template)
+    assert parts["fixed"]["left_out"] not in whole and parts["data"]["left_out"] not in whole
+
+
+def test_a_notice_cannot_be_signed(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="notice has no certificate"):
+        loan().to_html(profile="notice", fields=FIELDS, sign=tmp_path / "key.pem")
 
 
 def test_reasons_stand_apart_from_changes_and_are_the_decider_s_own() -> None:

@@ -95,6 +95,8 @@ def test_a_rule_says_what_its_text_says(text: str, python: str) -> None:
         ("a in ()", "expected at least one value", 5),
         ("3a < b", "is unexpected here", 0),
         ("then in a", "'then' is unexpected here", 0),
+        ("a => 3", "write >= instead of =>", 2),
+        ("a =< 3", "write <= instead of =<", 2),
         ("a'own' < 3", "invalid syntax", 2),
         ("a < 3)", "unmatched ')'", 5),
         ("housing in ('own', 'castle')", "'castle' is not known", 20),

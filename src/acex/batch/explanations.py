@@ -184,7 +184,7 @@ class Explanations(Sequence[Explanation]):
         groups = None if by is None else grouping(by, self._rows, redact=gone)
         results = self._all_results(gone)
         if groups is not None:
-            unequal = "with budget_total rows get different numbers of queries."
+            unequal = "with budget_total rows may get different numbers of queries."
             warnings = [] if self._budget_total is None else [unequal]
             compared = Groups.of(results, groups, seed=self._options.seed, warnings=warnings)
         return Summary.of(results, self._index, compared)

@@ -152,7 +152,9 @@ def _signature_faults(certificate: Mapping[str, Any], key: str | Path | None) ->
     try:
         expected = serialization.load_pem_public_key(Path(key).read_bytes())
     except ValueError as error:
-        raise ValueError(f"{key}: expected an Ed25519 public key in PEM: {error}") from None
+        is_private = b"PRIVATE KEY" in Path(key).read_bytes()
+        why = "this is the private key, which only the signer has" if is_private else error
+        raise ValueError(f"{key}: expected an Ed25519 public key in PEM: {why}") from None
     if not isinstance(expected, ed25519.Ed25519PublicKey):
         raise ValueError(f"{key}: expected an Ed25519 public key, got {type(expected).__name__}.")
     is_theirs = expected.public_bytes_raw() == raw

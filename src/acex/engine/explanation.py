@@ -23,7 +23,7 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Outcome, Step, StoppedBy, factual_label, steps_written
 from acex.plan.target import Measured
 from acex.space.space import Space
-from acex.values import Label, Remark, answer_texts, as_json, is_missing, joined_words, listed, printable
+from acex.values import Label, Remark, answer_texts, as_json, is_missing, joined_words, listed, printable, readable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -293,7 +293,9 @@ class Explanation:
 
     @property
     def advice(self) -> str:
-        """What to do where no counterfactual was found."""
+        """What to do where no counterfactual was found; empty where one was."""
+        if self.outcome == "found":
+            return ""
         has_outcomes = bool(self.plan.settings.get("outcomes"))
         result = NOTHING_FOUND[self.outcome].format(label=labels_as_text(self)[0])
         help_ = ADVICE.get(self.outcome, "").format(outcomes="" if has_outcomes else "pass known outcomes, ")
@@ -313,10 +315,13 @@ class Explanation:
     def _why_none(self) -> str:
         if self.outcome == "already_target":
             return self.advice
-        answers = dict.fromkeys(self._called(step.label) for step in self.steps)
+        answers = listed(dict.fromkeys(self._called(step.label) for step in self.steps))
+        if isinstance(self.plan.target, Measured):
+            numbers = [float(step.label) for step in self.steps]
+            answers = f"{readable(min(numbers))} to {readable(max(numbers))}"
         met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
         never = "" if met or self.target is None else f", never {self.plan.target.range_text or repr(self.target)}"
-        return f"{self.advice} The model answered {listed(answers)}{never}."
+        return f"{self.advice} The model answered {answers}{never}."
 
     def _queries(self) -> str:
         queries = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}"

@@ -32,7 +32,9 @@ def left_out(columns: Iterable[str], names: Sequence[str]) -> list[str]:
     unknown = [name for name in gone if name not in names]
     if unknown:
         hint = did_you_mean(unknown[0], names)
-        raise ValueError(f"redact: {listed(unknown)} is not a feature; there are {listed(names)}.{hint}")
+        raise ValueError(
+            f"redact: {listed(unknown)} is not a feature; there are {listed(names)}.{hint} Columns that the model does not see are in no file."
+        )
     if len(gone) == len(names):
         raise ValueError("redact: every column would be left out; at least one has to stay.")
     return gone

@@ -118,7 +118,7 @@ class Model:
         if self.name is None and is_shared:
             raise ValueError(
                 f"A ledger needs a name for this {self.kind}, such as acex.Model(model, name='loans', "
-                f"version='2026-11'); change the version whenever the model changes."
+                f"version='2026-11') (in the shell --model-name); change the version whenever the model changes."
             )
         name = self.name or "model"
         return name if self.version is None else f"{name}@{self.version}"

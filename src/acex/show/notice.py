@@ -165,6 +165,8 @@ def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template:
         ways=[sentences(single(e, i), language) for i in range(len(e.costs))],
         unchanged="already" if e.outcome == "already_target" else "nothing",
         frozen=[language.word(f.name) for f in e.plan.space.features if f.frozen],
+        has_redacted_frozen=bool(e.plan.settings.get("redacted_frozen")),
+        is_redacted="redacted" in e.plan.settings,
         data=[(language.word(f.name), _value(e, j, language)) for j, f in enumerate(e.plan.space.features)],
         sources=own.sources,
     )

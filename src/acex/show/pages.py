@@ -45,4 +45,6 @@ def page(
         return explanation_page(explanation, price_per_row=price_per_row, sign=sign)
     if fields is None:
         raise ValueError("profile 'notice' needs fields: a mapping or a TOML file; see docs/audit.md.")
+    if sign is not None:
+        raise ValueError("sign: a notice has no certificate; sign the report.")
     return notice_page(explanation, fields, template)

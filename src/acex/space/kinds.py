@@ -433,7 +433,8 @@ class Date(Feature):
     def check(self, dtype: Any) -> None:
         is_text = types.is_object_dtype(dtype) or types.is_string_dtype(dtype)
         if not (is_text if self.form else types.is_datetime64_any_dtype(dtype)):
-            raise ValueError(f"{self.name!r}: declared Date, but the column in data is {dtype}.")
+            hint = " For texts name their format, such as form = '%Y-%m-%d'." if is_text else ""
+            raise ValueError(f"{self.name!r}: declared Date, but the column in data is {dtype}.{hint}")
 
     @cached_property
     def low(self) -> float:

@@ -149,6 +149,9 @@ class Formula:
     def __init__(self, text: str, space: Space) -> None:
         if len(TOKEN.findall(text)) > MOST_TOKENS:
             raise ValueError(f"rule: longer than {MOST_TOKENS} words and signs: {text[:60]}... Split it.")
+        for found in re.finditer(r"=[<>]", text):
+            if not any(token.start() < found.start() < token.end() for token in TOKEN.finditer(text)):
+                raise _error(text, f"write {found[0][::-1]} instead of {found[0]}", found.start())
         self.text = TOKEN.sub(lambda found: "==" if found[0] == "=" else found[0], text)
         self.space, self.places = space, {name: j for j, name in enumerate(space.names)}
         self.tokens: dict[int, Token] = {}  # names and constants, by position

@@ -20,8 +20,9 @@ from acex.values import listed
 
 HEADER = """\
 # What each column holds. A column that is not listed here is inferred from its values.
-#   kind        continuous, integer, ordinal (categories from lowest to highest) or nominal (no order)
+#   kind        continuous, integer, ordinal (categories from lowest to highest), nominal (no order) or date
 #   range       [lowest, highest] that a number may ever have; by default as in the data
+#   first, last of a date: the first and the last there may ever be; form: how texts are written, such as "%Y-%m-%d"
 #   categories  the values there are; for an ordinal column in their order
 #   frozen      true: stays as it is in every counterfactual
 #   direction   "increase" or "decrease": may only increase or only decrease
