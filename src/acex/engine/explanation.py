@@ -317,7 +317,7 @@ class Explanation:
             return self.advice
         answers = listed(dict.fromkeys(self._called(step.label) for step in self.steps))
         if isinstance(self.plan.target, Measured):
-            numbers = [float(step.label) for step in self.steps]
+            numbers = [step.label for step in self.steps if isinstance(step.label, (int, float))]
             answers = f"{readable(min(numbers))} to {readable(max(numbers))}"
         met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
         never = "" if met or self.target is None else f", never {self.plan.target.range_text or repr(self.target)}"

@@ -33,7 +33,8 @@ def left_out(columns: Iterable[str], names: Sequence[str]) -> list[str]:
     if unknown:
         hint = did_you_mean(unknown[0], names)
         raise ValueError(
-            f"redact: {listed(unknown)} is not a feature; there are {listed(names)}.{hint} Columns that the model does not see are in no file."
+            f"redact: {listed(unknown)} is not a feature; there are {listed(names)}.{hint} Columns that the model does "
+            "not see are in no file."
         )
     if len(gone) == len(names):
         raise ValueError("redact: every column would be left out; at least one has to stay.")
