@@ -160,8 +160,7 @@ def tell(
     so that a misspelled label is not recorded. If any label is refused, nothing is
     recorded. Replicates: with acex ask --noise, several lines may have the same
     acex_id, and each is a result of its own. Exit code 1: a row had another label
-    before, which stays valid
-    without --correct.
+    before, which stays valid without --correct.
     """
     from acex.engine.recorded import n_corrected
 
@@ -282,16 +281,16 @@ def _refuse_misspelled(labels: list[Any], known: list[Any], *, accepts_new: bool
     for label, _ in new.most_common():
         other = by_spelling.setdefault(_spelling(label), label)
         if other is not label:
-            replace = f" If {other!r} is wrong, fill it in again in all its rows and pass --correct."
+            replace = f" If {other!r} is wrong, fill in all its rows again and pass --correct."
             raise ValueError(
-                f"{label!r} differs from the label {other!r} only in its spelling. Did you mean {other!r}?"
+                f"{label!r} differs from the label {other!r} only in capitals or spaces. Did you mean {other!r}?"
                 f"{replace if other in known else ''}"
             )
     if new and not accepts_new:
         seen = ", ".join(f"{label!r} ({counted(n, 'row')})" for label, n in new.most_common())
         texts = list(map(str, by_spelling.values()))  # a misspelled label is rarer than the one that was meant
         meant = "".join(did_you_mean(text, _similar(text, texts[: texts.index(text)])) for text in map(str, new))
-        given = f"labels so far are {listed(known)}" if known else "there are no labels so far"
+        given = f"known labels are {listed(known)}" if known else "no labels are known"
         raise ValueError(f"new labels: {seen}; {given}.{meant} Pass --new-labels to accept all new labels.")
 
 
@@ -322,7 +321,9 @@ def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
         raise ValueError(f"{path} exists and was not written by acex ask; choose another file for --out.") from None
     known = _asked(book, filled)
     if n_new := sum(key not in known or known[key].answer is None for key in filled):
-        raise ValueError(f"{path} has {counted(n_new, 'label')} not recorded yet: acex tell {path} first.")
+        raise ValueError(
+            f"{path} has {counted(n_new, 'label')} not recorded yet: acex tell {path} --ledger {book.path or '...'} first."
+        )
 
 
 def _refuse_changed_rows(book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked]) -> None:
