@@ -321,9 +321,8 @@ def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
         raise ValueError(f"{path} exists and was not written by acex ask; choose another file for --out.") from None
     known = _asked(book, filled)
     if n_new := sum(key not in known or known[key].answer is None for key in filled):
-        raise ValueError(
-            f"{path} has {counted(n_new, 'label')} not recorded yet: acex tell {path} --ledger {book.path or '...'} first."
-        )
+        tell = f"acex tell {path} --ledger {book.path or 'URL'}"
+        raise ValueError(f"{path} has {counted(n_new, 'label')} not recorded yet: {tell} first.")
 
 
 def _refuse_changed_rows(book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked]) -> None:
