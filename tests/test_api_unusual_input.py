@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import acex
 from acex import ModelFailed, NoCounterfactual, Penalty
 from acex.engine.explanation import asked_rows, changes_as_text
+from toys import Counted
 
 QUICK = Penalty(n0=5, sobol=64)
 
@@ -31,17 +32,6 @@ def people(n: int = 40) -> pd.DataFrame:
 
 def rule(rows: pd.DataFrame) -> Any:
     return np.where(rows["income"] > 50, "good", "bad")
-
-
-class Model:
-    """The rule, and how many rows it was sent."""
-
-    def __init__(self) -> None:
-        self.n_rows = 0
-
-    def __call__(self, rows: pd.DataFrame) -> Any:
-        self.n_rows += len(rows)
-        return rule(rows)
 
 
 DATA = people()
@@ -168,8 +158,8 @@ def test_labels_never_seen_before_are_labels() -> None:
 
 
 def test_a_budget_of_two_is_spent_and_no_more() -> None:
-    model = Model()
-    assert explain(model, budget=2).n_queries == model.n_rows == 2
+    model = Counted(rule)
+    assert explain(model, budget=2).n_queries == len(model) == 2
 
 
 def test_values_without_the_one_of_the_row_make_the_feature_change() -> None:
