@@ -171,7 +171,12 @@ class Options:
     """The options of one row, checked as far as possible without the row and the model."""
 
     target: Target = _option(
-        _target, "texts", None, WANTED, "--target LABEL", "Label wanted, or several (by default any other), or a range of numbers."
+        _target,
+        "texts",
+        None,
+        WANTED,
+        "--target LABEL",
+        "Label or labels wanted (default: any other), or a range of numbers.",
     )
     budget: int = _option(
         _count(2), "count", 60, WANTED, "--budget N", "Most rows to send to the model, the row itself included."
