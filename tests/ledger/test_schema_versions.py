@@ -21,9 +21,10 @@ from acex.ledger.maintenance import check, purge
 from acex.ledger.sql import Ledger
 from ledgers import postgres, run
 
-OLD = {
+OLD = {  # 1 and 2 are of acex before 0.2.0, and 4 is what 0.2.0 wrote
     1: Path(__file__).with_name("ledger-version-1.sql"),
     2: Path(__file__).with_name("ledger-version-2.sql"),  # two explanations, one of them stopped on the way
+    4: Path(__file__).with_name("ledger-version-4.sql"),  # likewise
 }
 MODEL = "loans-v1"
 
@@ -65,6 +66,18 @@ def test_what_was_paid_under_version_2_costs_nothing(tmp_path: Path) -> None:
         claims = ledger.claim(MODEL, [Question(row) for row in known])
         assert {claim.state for claim in claims} == {"answered"}
         assert ledger.tables.models().loc[0, "charged"] == 12
+
+
+def test_a_ledger_of_0_2_0_shows_its_explanations_and_its_answers_cost_nothing(tmp_path: Path) -> None:
+    with Ledger(written(tmp_path / "old.db", 4)) as ledger:
+        known = [answer.row for answer in ledger.answers(MODEL)]
+        assert len(known) == ledger.tables.models().loc[0, "charged"] == 13
+        ended, stopped = (load_explanation(ledger, line) for line in ledger.tables.explanations(MODEL)["id"])
+        assert (ended.outcome, ended.n_queries, len(ended.trace)) == ("found", 10, 10)
+        assert len(stopped.trace) == 4 and "has not ended" in stopped.remarks[0].text
+        claims = ledger.claim(MODEL, [Question(row) for row in known])
+        assert {claim.state for claim in claims} == {"answered"}
+        assert ledger.tables.models().loc[0, "charged"] == 13
 
 
 def test_explanations_of_version_2_can_be_shown_and_gone_on_with(tmp_path: Path) -> None:

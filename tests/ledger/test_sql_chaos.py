@@ -150,4 +150,4 @@ def test_whatever_dies_nothing_is_lost_or_paid_twice_and_caps_hold(database: Any
         assert lost <= 2 * n_kills
         assert check(ledger.database.address) == []
         ledger.close()
-        assert n_kills > SECONDS / 60 and len(batches) > 1  # they got somewhere, and it was not easy
+        assert n_kills > SECONDS / 20 and len(batches) > 2  # they got somewhere, and it was not easy
