@@ -191,6 +191,14 @@ def test_a_module_has_a_test_file_of_its_name(module: str) -> None:
     assert is_package or bool(tests) != (module in NO_TEST_FILE)
 
 
+def test_the_map_in_contributing_names_every_module_and_no_other() -> None:
+    page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`(\w+)/?`", " ".join(row))}
+    modules = {part for module in MODULES for part in module.split(".")} - {"acex", "__main__", "_version"}
+    assert modules <= named and named - modules <= {"explain", "Explainer", "Remark", "templates"}
+
+
 def test_every_public_name_can_be_had() -> None:
     for name in acex.__all__:
         assert getattr(acex, name) is not None
