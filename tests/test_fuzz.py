@@ -147,8 +147,10 @@ def resume(case: Case, path: Path, first: Run, undisturbed: Run) -> None:
     else:
         last = run(case, path, before=later)
         assert last.model.sent == []
-        # An explanation that ended with a row in doubt may go on with an answer that another one has paid for since.
-        assert all(new[: len(old)] == old for old, new in zip(later.asked, last.asked, strict=True))
+        for (_, ended), old, new in zip(later.explanations, later.asked, last.asked, strict=True):
+            # Only one whose budget a row in doubt used up may go on: with answers that another has paid for since.
+            assert new == old or (ended.outcome == "budget_spent" and new[: len(old)] == old)
+            assert all(row in later.model.sent for row in new[len(old) :])
 
 
 def failed(done: Run) -> bool:
