@@ -229,17 +229,23 @@ def by_task(lines: pd.DataFrame, panel: str) -> Table:
     return Table(f"acex and the best other method on each task at 60 queries, panel {panel}", header, rows)
 
 
+def by_method(lines: pd.DataFrame, panel: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The methods of a panel as tables name them, with their lines."""
+    part = lines[lines["panel"] == panel]
+    for method in COMPARED:
+        if method in set(part["method"]):
+            yield shown(method), part[part["method"] == method]
+
+
 def own_stop(lines: pd.DataFrame, panel: str) -> Table:
     """What each method gives when it ends by itself."""
-    part = lines[lines["panel"] == panel]
     rows = []
-    for method in [m for m in COMPARED if m in set(part["method"])]:
-        of = part[part["method"] == method]
+    for method, of in by_method(lines, panel):
         ends = of["ended"].value_counts()
         cells = [f"{len(of)}", f"{of['data'].nunique()}", share(int(of["valid"].sum()), len(of))]
         cells += [number(of[name].mean(), 0) for name in ("distinct", "queries")]
         cells += [number(of["cpu"].median(), 2), *(f"{ends.get(why, 0)}" for why in ("cap", "time", "error"))]
-        rows.append([shown(method), *cells])
+        rows.append([method, *cells])
     header = [
         *("method", "rows", "tasks", "valid answers", "different queries", "queries", "CPU seconds (median)"),
         *("ended by the cap", "by the time limit", "by an error"),
@@ -249,12 +255,10 @@ def own_stop(lines: pd.DataFrame, panel: str) -> Table:
 
 def at_budgets(lines: pd.DataFrame, panel: str) -> Table:
     """Success of each method at each budget, on all rows it has."""
-    part = lines[lines["panel"] == panel]
     rows = []
-    for method in [m for m in COMPARED if m in set(part["method"])]:
-        of = part[part["method"] == method]
+    for method, of in by_method(lines, panel):
         cells = [share(int(np.isfinite(of[f"J{b}"]).sum()), len(of)) for b in BUDGETS]
-        rows.append([shown(method), f"{len(of)}", *cells])
+        rows.append([method, f"{len(of)}", *cells])
     return Table(f"success at each budget, panel {panel}", ["method", "rows", *map(str, BUDGETS)], rows)
 
 
