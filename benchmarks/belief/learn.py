@@ -117,7 +117,7 @@ def _noted(case: Case, problem: Problem, known: Known | None, odds: Odds, seed: 
         round_ = feasible._Round(problem, strategy, history, 0, seed)
         n = len(history.queries)
         if n < NOTED_UNTIL or (n + seed) % NOTED_EVERY == 0:
-            X = _candidates(problem, round_, rng)
+            X = noted_candidates(problem, round_, rng)
             if len(X):
                 rows.append(
                     belief_inputs.belief_inputs(round_.belief.evidence, Points(round_.context, X)).astype(np.float32)
@@ -148,7 +148,7 @@ def _noted(case: Case, problem: Problem, known: Known | None, odds: Odds, seed: 
     )
 
 
-def _candidates(problem: Problem, round_: Any, rng: np.random.Generator) -> FloatArray:
+def noted_candidates(problem: Problem, round_: Any, rng: np.random.Generator) -> FloatArray:
     """A few candidates of each family, and the search's own favourites, (n, d)."""
     judged = round_.scored
     if round_.best < np.inf:

@@ -65,11 +65,15 @@ class Case:
         return replace(self.problem, hint=outcome_model(space, self.problem.reference, outcomes))
 
 
-def task(seed: int, n_rows: int = 3) -> list[Case]:
-    """The cases of one task: up to so many rows with the same table and model."""
+def task(seed: int, n_rows: int = 3, columns: tuple[int, int] | None = None) -> list[Case]:
+    """The cases of one task: up to so many rows with the same table and model.
+
+    Args:
+        columns: least and largest number of columns; by default 2 to 60, as the belief was trained on.
+    """
     rng = np.random.default_rng([77, seed])
     while True:
-        made = _table_and_model(rng)
+        made = _table_and_model(rng, columns)
         if made is not None:
             break
     X, y, features, odds, gives_scores = made
@@ -123,9 +127,11 @@ def _signed(odds: Score, sign: float) -> Score:
     return lambda X: sign * odds(X)
 
 
-def _table_and_model(rng: np.random.Generator) -> tuple[FloatArray, BoolArray, list[Feature], Score, bool] | None:
+def _table_and_model(
+    rng: np.random.Generator, columns: tuple[int, int] | None
+) -> tuple[FloatArray, BoolArray, list[Feature], Score, bool] | None:
     """Points, outcomes, features, the model's log odds of class one and whether they are scores; None if degenerate."""
-    Z = _latent(rng)
+    Z = _latent(rng, columns)
     X, features = _columns(rng, Z)
     varies = X.std(axis=0) > 1e-9
     if varies.sum() < 2:
@@ -148,9 +154,11 @@ def _n_withheld(X: FloatArray) -> int:
     return min(WITHHELD, len(X) // 4)
 
 
-def _latent(rng: np.random.Generator) -> FloatArray:
+def _latent(rng: np.random.Generator, columns: tuple[int, int] | None = None) -> FloatArray:
     """A table of unit variance before its columns get their kinds, (n, d)."""
     d = int(rng.integers(3, 28)) if rng.random() < 0.5 else int(np.rint(np.exp(rng.uniform(np.log(2), np.log(60)))))
+    if columns is not None:
+        d = int(rng.integers(columns[0], columns[1] + 1))
     n = int(np.exp(rng.uniform(np.log(70), np.log(1500 if rng.random() < 0.9 else 5000))))
     k = int(rng.integers(1, d + 1)) if rng.random() < 0.6 else min(int(rng.integers(1, 4)), d)
     factors = rng.normal(size=(n, k))

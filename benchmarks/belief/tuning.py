@@ -3,13 +3,15 @@
     python -m benchmarks tune                                          # as it is
     python -m benchmarks tune --set PATIENCE=0.1 --set MORE_PATIENCE=1 --help-kinds none,shuffled
     python -m benchmarks tune --tolerances 0.05,0.02                   # what stopping early costs
+    python -m benchmarks tune --tolerances 0.05 --columns 60,150       # the same on wide tables
 
 For each kind of help: J over the best known after so many queries, as a geometric mean (none found counts as 50) and as
 a median; the share of rows without a hit; seconds of a search. Best known is the least of all runs of the command and
 of a search with 40,000 queries. The tasks are those of validation; `--test` takes those that nothing was chosen on.
 
 With `--tolerances`: for each of them, how much more the answer costs than with the whole budget of 60 (mean log ratio
-over the rows with a hit), how many rows cost at least 20% more, and the mean number of queries.
+over the rows with a hit), how many rows cost at least 20% more, the mean number of queries, the share of rows with more
+than four changes, and the share with a short answer beside such a one.
 """
 
 from __future__ import annotations
@@ -74,8 +76,11 @@ def ratios_of_task(seed: int, kinds: list[str], changed: Settings) -> list[tuple
     return [(h, label, np.minimum(c / least, NONE), s) for h, label, c, s in runs] if 0 < least < np.inf else []
 
 
-def stopped_early(seed: int, kinds: list[str], tolerances: list[float]) -> list[tuple[str, float, float, int]]:
-    """For each kind of help and tolerance (0: the whole budget): the cost found, and queries asked, reverts included.
+def stopped_early(
+    seed: int, kinds: list[str], tolerances: list[float], columns: tuple[int, int] | None
+) -> list[tuple[str, float, float, int, bool, bool]]:
+    """For each kind of help and tolerance (0: the whole budget): the cost found, queries asked, and whether the answer
+    is long and a short one was found.
 
     Until it stops, a search asks what one with the whole budget asks, so each continues from a prefix of that one.
     """
@@ -83,7 +88,7 @@ def stopped_early(seed: int, kinds: list[str], tolerances: list[float]) -> list[
     lines = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        case = task(seed, 1)[0]
+        case = task(seed, 1, columns)[0]
         for help_ in kinds:
             problem, known, odds = helped(case, help_, np.random.default_rng([9, seed]))
             search = Search(problem, Feasible(effort="spend"), seed, begun(problem, known, odds), budget=max(BUDGETS))
@@ -92,9 +97,9 @@ def stopped_early(seed: int, kinds: list[str], tolerances: list[float]) -> list[
             while True:
                 query = search.ask()
                 while waiting:
-                    early = replace(search, strategy=Feasible(tolerance=waiting[-1]))
-                    next_ = early.ask()
-                    if query is not None and next_ is not None and key(query.point) == key(next_.point):
+                    early = replace(search, strategy=Feasible(tolerance=waiting[-1]), offers_short=True)
+                    next_ = early.propose(1)
+                    if query is not None and next_ and key(query.point) == key(next_[0].point):
                         break
                     started[waiting.pop()] = early
                 if query is None or len(search.history.queries) >= max(BUDGETS):
@@ -102,10 +107,11 @@ def stopped_early(seed: int, kinds: list[str], tolerances: list[float]) -> list[
                 search = _answered(search, query, case, odds)
             runs = {0.0: search} | {t: started.get(t, search) for t in tolerances}
             for tolerance, run in runs.items():
-                while len(run.history.queries) < max(BUDGETS) and (query := run.ask()) is not None:
-                    run = _answered(run, query, case, odds)
+                while len(run.history.queries) < max(BUDGETS) and (queries := run.propose(1)):
+                    run = _answered(run, queries[0], case, odds)
                 cost = np.inf if run.best is None else float(problem.cost(run.best[None])[0])
-                lines.append((help_, tolerance, cost, len(run.history.queries)))
+                has_short = run.is_long and len(run.short().counterfactuals) > 0
+                lines.append((help_, tolerance, cost, len(run.history.queries), run.is_long, has_short))
     return lines
 
 
@@ -119,6 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--help-kinds", default="none,outcomes,shuffled,learnt,scores")
     parser.add_argument("--set", action="append", default=[], help="a constant of search/feasible.py: PATIENCE=0.1")
     parser.add_argument("--tolerances", default="", help="compare stopping early with spending the budget: 0.05,0.02")
+    parser.add_argument("--columns", default="", help="with --tolerances: least and largest number of columns: 60,150")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--test", action="store_true", help="tasks that nothing was chosen on")
 
@@ -146,7 +153,9 @@ def main(args: argparse.Namespace) -> None:
 
 def _print_stopping(args: argparse.Namespace, seeds: range) -> None:
     tolerances = [float(text) for text in args.tolerances.split(",")]
-    work = partial(stopped_early, kinds=args.help_kinds.split(","), tolerances=tolerances)
+    least, most = map(int, args.columns.split(",")) if args.columns else (0, 0)
+    columns = (least, most) if most else None
+    work = partial(stopped_early, kinds=args.help_kinds.split(","), tolerances=tolerances, columns=columns)
     runs = []
     with ProcessPoolExecutor(args.processes) as pool:
         for n, lines in enumerate(pool.map(work, seeds), 1):
@@ -155,14 +164,14 @@ def _print_stopping(args: argparse.Namespace, seeds: range) -> None:
                 print(f"{n} tasks\n{_stopping_table(runs).to_string(index=False)}", flush=True)
 
 
-def _stopping_table(runs: list[tuple[int, str, float, float, int]]) -> pd.DataFrame:
-    frame = pd.DataFrame(runs, columns=["task", "help", "tolerance", "cost", "queries"])
+def _stopping_table(runs: list[tuple[int, str, float, float, int, bool, bool]]) -> pd.DataFrame:
+    frame = pd.DataFrame(runs, columns=["task", "help", "tolerance", "cost", "queries", "long", "short"])
     whole = frame[frame["tolerance"] == 0].set_index(["task", "help"])["cost"].rename("whole")
     frame = frame.join(whole, on=["task", "help"]).query("whole < inf and cost < inf")
     frame["more"] = np.log(frame["cost"] / frame["whole"])
     frame["much more"] = frame["more"] > np.log(1.2)
     by = frame.groupby(["help", "tolerance"], sort=False)
-    columns = ("more", "much more", "queries")
+    columns = ("more", "much more", "queries", "long", "short")
     return pd.concat(
         [by.size().rename("rows"), *(by[column].mean().round(3) for column in columns)], axis=1
     ).reset_index()

@@ -26,26 +26,30 @@ class Remark:
         text: one sentence for people.
         columns: whose values the text may mention; where one of them is redacted, so is the text.
         is_warning: does it make the answer doubtful?
+        advice: what to write in Python or in the shell; pages and reports leave it out.
     """
 
     code: str
     text: str
     columns: tuple[str, ...] = ()
     is_warning: bool = False
+    advice: str = ""
 
     def __str__(self) -> str:
-        return self.text
+        return f"{self.text} {self.advice}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
         """In plain values, as JSON holds them."""
-        return {"code": self.code, "text": self.text, "columns": list(self.columns), "is_warning": self.is_warning}
+        written = {"code": self.code, "text": self.text, "columns": list(self.columns), "is_warning": self.is_warning}
+        return written | ({"advice": self.advice} if self.advice else {})
 
     @classmethod
     def of(cls, written: Any) -> Remark:
         """What `to_dict` wrote; versions 0.1 and 0.2 wrote texts."""
         if isinstance(written, str):
             return cls("unspecified", written, is_warning=True)
-        return cls(written["code"], written["text"], tuple(written["columns"]), written["is_warning"])
+        advice = written.get("advice", "")
+        return cls(written["code"], written["text"], tuple(written["columns"]), written["is_warning"], advice)
 
 
 # Characters that a terminal obeys instead of showing them: control characters except tab and newline, changes of the
@@ -149,6 +153,11 @@ def readable(value: Any, digits: int = 4) -> str:
         is_whole = (abs(value) >= 10**digits or value.is_integer()) and abs(value) < 1e16
         return f"{value:.0f}" if is_whole else f"{value:.{digits}g}"
     return str(value)
+
+
+def as_money(amount: float) -> str:
+    """An amount without rounding errors."""
+    return f"{round(amount, 6):.2f}" if round(amount, 6) == round(amount, 2) else f"{amount:.6g}"
 
 
 def answer_text(label: Any) -> str:

@@ -112,6 +112,7 @@ def test_odds_of_numbers_are_within_the_width_for_hits_alone(low: float, w: floa
         (lambda: AtMost(np.inf), "most must be a finite number"),
         (lambda: AtLeast(True), "got True"),
         (lambda: Relative(0), "Relative"),
+        (lambda: Relative(-15), "Relative"),
         (lambda: Target.of({"at_least": 1, "label": ["a"]}), "label must be one of the model's"),
         (lambda: Target.of({}), "target must have one of 'between'"),
         (lambda: Target.of({"near": 3}), "target must have one of 'between'"),

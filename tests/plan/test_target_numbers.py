@@ -52,7 +52,7 @@ def test_estimators_of_numbers_are_asked_for_them() -> None:
     model = LinearRegression().fit(DATA, RENT)
     e = acex.explain(model, X, data=DATA, outcomes=RENT, target=acex.AtLeast(800), budget=12)
     assert e.label_after >= 800  # type: ignore[operator]
-    with pytest.raises(TypeError, match="LinearRegression is a regressor"):
+    with pytest.raises(ValueError, match="LinearRegression is a regressor"):
         acex.explain(model, X, data=DATA)
 
 

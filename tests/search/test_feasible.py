@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
+import acex
 from acex.arrays import BoolArray
 from acex.search import feasible
 from acex.search.feasible import Feasible, _implausible_hit, _Round
@@ -238,3 +240,15 @@ def test_the_cheapest_row_that_outcomes_call_a_hit_is_asked_where_all_of_them_ar
     assert found is not None
     assert_array_equal(found, unusual[p.cost(unusual).argmin()])
     assert _implausible_hit(replace(p, hint=lambda X: np.full(len(X), 0.9))) is None
+
+
+def test_no_chance_is_stated_where_rules_leave_nothing_cheaper() -> None:
+    days = pd.date_range("2020-01-01", periods=300)
+    data = pd.DataFrame({"day": days, "other": np.arange(300) % 17})
+
+    def model(rows: pd.DataFrame) -> list[str]:
+        return ["yes" if day > pd.Timestamp("2020-06-01") else "no" for day in rows["day"]]
+
+    e = acex.explain(model, data.iloc[5], data, rules=["day >= '2020-07-01'"], budget=10)
+    assert e.counterfactual["day"] == pd.Timestamp("2020-07-01")
+    assert e.improvement_odds == () and not any(remark.code == "may_be_improved" for remark in e.remarks)

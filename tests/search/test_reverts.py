@@ -71,6 +71,25 @@ def test_the_only_change_is_needed_since_the_row_itself_was_asked() -> None:
     assert marks(p, asked(p, moved(p, 3), hits=(True,))) == ["needed (asked)"]
 
 
+def test_a_total_moves_along_when_one_of_its_parts_is_reverted() -> None:
+    """ "needed (rules)" would be wrong: the row with the part reverted and the total adjusted is allowed."""
+    rng = np.random.default_rng(0)
+    parts = rng.integers(10, 90, size=(300, 2))
+    data = pd.DataFrame(
+        {"a": parts[:, 0], "b": parts[:, 1], "total": parts.sum(axis=1), "c": rng.integers(9, size=300)}
+    )
+
+    def model(rows: pd.DataFrame) -> list[str]:
+        return ["yes" if a >= 60 else "no" for a in rows["a"]]
+
+    explainer = acex.Explainer(model, data, share_answers=False)
+    rows = data[data["a"] < 40].head(8)
+    for _, row in rows.iterrows():
+        e = explainer.explain(row, budget=25)
+        assert list(e.changes["feature"]) == ["a", "total"]
+        assert e.counterfactual["total"] == e.counterfactual["a"] + e.counterfactual["b"]
+
+
 def test_a_miss_that_somebody_else_has_asked_counts() -> None:
     p = problem(CUBE, plausible=False)
     known = Known(moved(p, 0)[None], np.array([False]))

@@ -166,3 +166,21 @@ def test_settings_out_of_range_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=next(reversed(wrong))):
             Penalty(**wrong)
+
+
+# -- a short counterfactual beside a long one --------------------------------------------------------------
+
+SIX = Space(tuple(Continuous(f"f{j}", -10.0, 10.0) for j in range(6)))
+
+
+@pytest.mark.parametrize(("is_needed", "purpose"), [(True, "short"), (False, "undo")])
+def test_queries_are_reserved_for_a_short_one_only_if_many_changes_are_needed(is_needed: bool, purpose: str) -> None:
+    p = problem(SIX, plausible=False)
+    hit = p.region.snap((p.factual + 0.5 / p.scale.per_unit)[None])[0]
+    search = Search.begin(p, Feasible(), budget=9, offers_short=True).tell(Query(hit, "first"), True)
+    for j in range(6):  # each change reverted alone is a miss, or something else is
+        miss = hit.copy() if is_needed else p.factual.copy()
+        miss[j] = p.factual[j] if is_needed else hit[j]
+        search = search.tell(Query(miss, "refine"), False)
+    assert [query.purpose for query in search.propose(1)] == [purpose]
+    assert [query.purpose for query in replace(search, offers_short=False).propose(1)] != ["short"]

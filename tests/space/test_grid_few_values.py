@@ -75,6 +75,7 @@ def test_an_answer_uses_values_that_occur_and_a_remark_says_so() -> None:
         assert set(e.trace[name]) <= set(values)
     [remark] = [r for r in e.remarks if r.code == "few_values"]
     assert remark.columns == tuple(FEW) and "grid={'speed': None}" in str(remark)
+    assert "--grid speed=off" in str(remark)
     free = acex.Space.infer(data, grid=dict.fromkeys(FEW))
     freed = acex.explain(decide, row(), data, space=free, target=True, budget=25)
     assert not any(r.code == "few_values" for r in freed.remarks)

@@ -1,6 +1,6 @@
 """One explanation in the making: from the plan to its steps.
 
-`for step in session` asks the model at hand and gives a step for each answer. `ask` gives the rows that want a label
+`for step in session` asks the model at hand and gives a step for each answer. `ask` gives the rows that need a label
 and `tell` takes the labels, for code that asks the model itself: a laboratory, a person, a nightly job.
 """
 
@@ -39,7 +39,6 @@ from acex.space.space import Space
 from acex.values import Label, Remark, joined_words
 
 MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
-SHARE_OF_SHORT = 0.2  # of the budget, reserved for a short answer while the realistic one changes many features
 ENDINGS: dict[str, tuple[Outcome, StoppedBy]] = {  # of searches that propose nothing more, by their reason
     "exhausted": ("exhausted", "exhausted"),
     "budget": ("budget_spent", "budget"),
@@ -95,6 +94,7 @@ class Session:
         self._asked: list[str] = []  # the canonical row of each question
         self._further: dict[str, Query] = {}  # with noise, for each question: the key that its next result would have
         self._names: tuple[str, ...] = ()  # what the factual is called
+        self._labels: list[Label] = []  # that the model is known to give
 
     @property
     def problem(self) -> Problem:
@@ -115,9 +115,9 @@ class Session:
         if isinstance(self._strategy, Feasible):
             self._strategy = replace(self._strategy, effort="spend")
 
-    def begin(self, names: Sequence[str] = ()) -> None:
-        """Record the explanation in its ledger, with the names of its row, before anything is sent for it."""
-        self._names = tuple(names)
+    def begin(self, names: Sequence[str] = (), labels: Sequence[Label] = ()) -> None:
+        """Record the explanation, the names of its row and known labels in its ledger, before anything is sent."""
+        self._names, self._labels = tuple(names), list(labels)
         _ = self._past
 
     @cached_property
@@ -134,7 +134,7 @@ class Session:
             plan.identity,
             plan.model_id,
             factual=plan.factual,
-            settings={**plan.settings, **self._metadata, **form},
+            settings={**plan.settings, **self._metadata, **form, "known_labels": self._labels},
             space=plan.described_space(),
             names=self._names,
         )
@@ -182,7 +182,7 @@ class Session:
     # -- for code that asks the model itself ---------------------------------------------------------------------
 
     def ask(self) -> Rows | None:
-        """The rows that want a label, in the form of the data; None when the explanation is complete.
+        """The rows that need a label, in the form of the data; None when the explanation is complete.
 
         They stay the same until all of them have a label. Rows with a known answer are not asked.
         """
@@ -201,7 +201,7 @@ class Session:
 
     @property
     def waiting(self) -> list[str]:
-        """The rows that want a label, as the ledger knows them."""
+        """The rows that need a label, as the ledger knows them."""
         return [] if self._round is None else [self._round.forms[i] for i in self._round.unanswered]
 
     def tell(self, rows: Rows, labels: Any) -> None:
@@ -311,32 +311,10 @@ class Session:
             )
         # What is left of the budget limits the round; one query more than that may still be answered by the ledger.
         n = min(self.plan.settings["queries_per_round"], max(self.box.remaining, 1))
-        queries = self._with_short(self._search, n) if self._looks_for_short(self._search) else self._search.propose(n)
+        queries = self._search.propose(n)
         if not queries:
             self._end = ENDINGS.get(self._search.stop_reason or "", ("unlikely", "settled"))
         return queries
-
-    def _looks_for_short(self, search: Search) -> bool:
-        """Is a short answer still to be looked for, beside a realistic one with many changes?"""
-        n = sum(step.purpose == "short" for step in self.steps)
-        is_over = n >= self._n_reserved or (n > 0 and self.steps[-1].purpose != "short")
-        return bool(self.plan.settings.get("prefer")) and not is_over and search.is_long
-
-    @property
-    def _n_reserved(self) -> int:
-        """How many queries a short answer may take."""
-        return round(SHARE_OF_SHORT * self.plan.budget)
-
-    def _with_short(self, search: Search, n: int) -> list[Query]:
-        """The next queries where both are wanted: the search with its share of the budget, a short answer, the rest."""
-        reserved = self._n_reserved - sum(step.purpose == "short" for step in self.steps)
-        queries: list[Query] = []
-        if self.steps[-1].purpose != "short" and (left := self.box.remaining - reserved) > 0:
-            queries = replace(search, budget=search.budget - reserved).propose(min(n, left))
-        if not queries:
-            short = replace(search.short(), budget=min(search.budget, len(self.steps) + reserved))
-            queries = [replace(query, purpose="short") for query in short.propose(min(n, reserved))]
-        return queries or search.propose(n)
 
     def _prepared(self, queries: list[Query], keys: list[str]) -> _Round:
         """The round of these queries, with all that the ledger cannot work out by itself.
@@ -438,6 +416,7 @@ class Session:
             budget=self._budget + len(self.steps) - len(self._asked),  # the budget counts questions, not results
             odds=odds,
             noise=plan.noise,
+            offers_short=plan.settings.get("prefer") is not None,
         )
         for step in self.steps[1:]:
             search = search.tell(query, step.label != before)
@@ -551,11 +530,12 @@ class Session:
         is_long = search.is_long and not has_short
         if not odds or not (is_long or odds[-1] >= HIGH_ODDS):
             return ()
-        helps = [*([] if self.plan.settings.get("outcomes") else ["known outcomes"]), "a larger budget"]
+        further = 'effort="spend"' if self._end is not None and self._end[1] == "settled" else "a larger budget"
+        helps = [*([] if self.plan.settings.get("outcomes") else ["known outcomes"]), further]
         many = ""
         if is_long:
             many = f"It changes {len(self._needed(search, 0))} of {len(self.space)} features"
-            if self.plan.settings.get("prefer"):
+            if any(step.purpose == "short" for step in self.steps):
                 many += f"; none with at most {FEW_CHANGES} changes was found"
             else:
                 helps.append("max_changes")
@@ -613,8 +593,9 @@ class _Past:
         self._box = box
         self.asks = {ask.position: ask for ask in asks}
         # What ended once stays ended, whatever others have asked since; a larger budget goes on from there.
-        self.end = None if box.explanation is None else box.ledger.explanation(box.explanation).seen_at_end
-        self.n_asked = len(asks)  # when it ended
+        record = None if box.explanation is None else box.ledger.explanation(box.explanation)
+        self.end = None if record is None else record.seen_at_end
+        self.n_asked = (record.result or {}).get("asked", len(asks)) if record else 0  # when it ended
         self._now: tuple[int, int] = (-1, 0)  # a position, and what can be seen there
 
     def seen(self, position: int) -> int:
@@ -628,7 +609,7 @@ class _Past:
 
     def ended_at(self, position: int) -> bool:
         """Did it end there, before the question at this position?"""
-        return self.end is not None and position == self.n_asked
+        return self.end is not None and position == self.n_asked and position not in self.asks
 
     def round_at(self, position: int) -> list[Ask]:
         """The questions that were asked at once from this position on; none if nothing was."""
@@ -652,9 +633,9 @@ def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tupl
     times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     text = (
         f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
-        f"first one is used; see Ledger.contradicted."
+        f"first one is used."
     )
-    return (Remark("contradiction", text, is_warning=True),)
+    return (Remark("contradiction", text, is_warning=True, advice="See Ledger.contradicted."),)
 
 
 def value_of(answer: Answer, target: Target) -> Label:

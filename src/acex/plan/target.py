@@ -331,6 +331,11 @@ class Relative(Measured):
         super().__post_init__()
         if self.change == 0:
             raise ValueError("Relative(0): expected a change, such as Relative(0.1) for 10 % more.")
+        if self.change < -1:
+            raise ValueError(
+                f"Relative({self.change!r}): {readable(-100 * self.change)} % less is below zero. For 15 % less use "
+                f"Relative(-0.15); for a number below zero, acex.AtMost."
+            )
 
     @property
     def _range(self) -> str:

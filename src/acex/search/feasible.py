@@ -132,9 +132,15 @@ class Feasible(Strategy):
         return Stop("settled")
 
     def improvement_odds(self, problem: Problem, history: History) -> tuple[float, ...]:
-        """See `stopping`; empty before the first counterfactual."""
+        """See `stopping`; empty before the first counterfactual, and where no cheaper candidate may be asked.
+
+        The estimate knows nothing of rules, which may leave nothing cheaper.
+        """
         round_ = _Round(problem, self, history, 0, 0)
-        return round_.forecast.improvement_odds if round_.success.any() else ()
+        if not round_.success.any():
+            return ()
+        cheaper = best_position(round_.scored.points.X, round_.scored.saving, round_._is_admissible)
+        return () if cheaper is None else round_.forecast.improvement_odds
 
 
 def _found(problem: Problem, history: History, count: int) -> tuple[frozenset[int], ...]:

@@ -1,9 +1,10 @@
 """Only needed changes: before a counterfactual is returned, each of its changes is reverted alone and asked.
 
 A change is not needed if the point without it is allowed, plausible and still a hit: that point costs less and replaces
-the counterfactual. A change is *needed* if the point without it was a miss, in this or another search, or cannot
-replace the counterfactual: it is not allowed, not plausible, less robust than the margin, or no longer different from
-the other counterfactuals. All of this follows from the history, so a search that is resumed marks and asks the same.
+the counterfactual. Where an equality ties features together (total == a + b), the total moves along. A change is
+*needed* if the point without it was a miss, in this or another search, or cannot replace the counterfactual: it is not
+allowed, not plausible, less robust than the margin, or no longer different from the other counterfactuals. All of this
+follows from the history, so a search that is resumed marks and asks the same.
 
 The last queries of a budget are reserved for these checks: as many as there are changes to check and a few more (at
 most a share `SPARE` of the budget), but not more than a share `RESERVED`. Until then a search asks what it would ask
@@ -69,7 +70,22 @@ class Reverts:
         """The points, (u, d)."""
         X = self.history.X[self.chosen][self.of].copy()
         X[np.arange(len(X)), self.features] = self.problem.factual[self.features]
-        return X
+        return self._with_followers(X, self.history.X[self.chosen][self.of])
+
+    def _with_followers(self, X: FloatArray, of: FloatArray) -> FloatArray:
+        """Points with some changes reverted, (n, d), of counterfactuals, (n, d); what must equal a sum moves along.
+
+        A point that equalities forbid is replaced by the nearest one that they allow, if that keeps these changes
+        reverted and costs less than the counterfactual.
+        """
+        region = self.problem.region
+        if not region.has_equalities or not len(X):
+            return X
+        moved = region.snap(X)
+        reverted = (self.problem.factual == X) & (self.problem.factual != of)
+        good = ~region.contains(X) & region.contains(moved) & ((moved == X) | ~reverted).all(axis=1)
+        good &= (self.problem.cost(moved) < self.problem.cost(of)) & (moved != self.problem.factual).any(axis=1)
+        return np.where(good[:, None], moved, X)
 
     @cached_property
     def marks(self) -> list[Mark]:
@@ -131,6 +147,7 @@ class Reverts:
         X = np.repeat(self.history.X[self.chosen[i]][None], len(likeliest), axis=0)
         for n, j in enumerate(likeliest):
             X[n:, j] = self.problem.factual[j]
+        X = self._with_followers(X, np.repeat(self.history.X[self.chosen[i]][None], len(X), axis=0))
         good = np.asarray((self.problem.factual != X).any(axis=1)) & self.problem.is_different(X, self._others[i])
         return X[1:] if good[1:].all() else X[1 : 1 + int(good[1:].argmin())]
 

@@ -24,6 +24,7 @@ from acex.space.cost import n_changed
 from acex.values import listed
 
 FEW_CHANGES = 4  # most changes of a short counterfactual; an answer with more is accompanied by one
+SHARE_OF_SHORT = 0.1  # of the budget: most queries for a short counterfactual, chosen on simulated tasks
 STRATEGIES: dict[str, type[Strategy]] = {kind.name: kind for kind in (Feasible, Penalty)}
 
 
@@ -52,6 +53,7 @@ class Search:
     count: int = 1
     budget: float = np.inf
     noise: Noise | None = None
+    offers_short: bool = False
 
     @classmethod
     def begin(
@@ -64,6 +66,7 @@ class Search:
         budget: float = np.inf,
         odds: float | None = None,
         noise: Noise | None = None,
+        offers_short: bool = False,
     ) -> Search:
         """A search in which only the factual was asked, and is not a hit.
 
@@ -72,9 +75,10 @@ class Search:
             budget: largest number of queries; a search for several counterfactuals divides them.
             odds: the model's log odds of a hit for the factual, if the model gives scores.
             noise: for a model whose answers vary; asking a point again is a vote.
+            offers_short: if the best counterfactual changes many features, look for one with few changes too.
         """
         history = History((), ()).with_answer(Query(problem.factual, "factual"), False, odds)
-        return cls(problem, strategy, seed, history, count, budget, noise)
+        return cls(problem, strategy, seed, history, count, budget, noise, offers_short)
 
     def ask(self) -> Query | None:
         """The next point to ask; None when the search has stopped."""
@@ -89,7 +93,26 @@ class Search:
 
         A round that looks for cheaper hits ends where reverting changes begins: its answers decide which changes these
         are. A round that reverts changes leaves enough of the budget to revert the others again after a hit.
+
+        A short counterfactual gets what the search leaves of the budget. Queries are reserved for it only if more than
+        a few changes of the best one are needed; otherwise the search may still make it short.
         """
+        max_short = round(SHARE_OF_SHORT * self.budget) if self.offers_short else 0
+        n_short = max_short - sum(query.purpose == "short" for query in self.history.queries)
+        if n_short <= 0 or not self.is_long:
+            return self._proposed(n)
+        n_asked, n_needed = len(self.history.queries), int((~self.reverts.open).sum())
+        if n_needed > FEW_CHANGES:
+            kept = self.budget - n_short
+            queries = replace(self, budget=kept)._proposed(int(min(n, kept - n_asked)))
+        else:
+            queries = self._proposed(n)
+        if not queries:
+            short = replace(self.short(), budget=min(self.budget, n_asked + n_short))
+            queries = [replace(query, purpose="short") for query in short.propose(min(n, n_short))]
+        return queries or self._proposed(n)
+
+    def _proposed(self, n: int) -> list[Query]:
         queries: list[Query] = []
         search = self
         while len(queries) < n and (query := search.ask()) is not None:
@@ -110,7 +133,7 @@ class Search:
 
     def short(self) -> Search:
         """The search on the same evidence for a counterfactual with few changes, whether it is plausible or not."""
-        return replace(self, problem=self.problem.cached(_with_few_changes), count=1)
+        return replace(self, problem=self.problem.cached(_with_few_changes), count=1, offers_short=False)
 
     @property
     def is_long(self) -> bool:

@@ -154,6 +154,11 @@ class Region:
         X = self._snapped(np.atleast_2d(X))
         return X if self._solver is None else self._solver(X)
 
+    @property
+    def has_equalities(self) -> bool:
+        """Is there a rule that says what is equal?"""
+        return self._solver is not None
+
     @cached_property
     def _solver(self) -> EqualitySolver | None:
         rules = [rule for rule in self.rules if rule.equalities]

@@ -39,7 +39,7 @@ FIRST_STEP = 1e-3  # of a feature's range: the first step of the secant method
 
 TOKEN = re.compile(
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])|(?P<word>[^\W\d][\w.]*)|`(?P<quoted>[^`]+)`"
-    r"|'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<sign><=|>=|==|!=|[<>=+\-*/(),])|(?P<wrong>\S)"
+    r"|'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<swapped>=[<>])|(?P<sign><=|>=|==|!=|[<>=+\-*/(),])|(?P<wrong>\S)"
 )
 TRANSITION = re.compile(r"\s*(?:`([^`]+)`|([^\W\d][\w.]*))\s*:(.*?)\s(is\s+impossible|only)\s*", re.DOTALL)
 COMPARE: dict[type[ast.AST], Callable[[FloatArray, FloatArray], BoolArray]] = {
@@ -99,10 +99,14 @@ class Rule:
     def holds(self, X: FloatArray, factual: FloatArray) -> BoolArray:
         """For which points, (n, d), it is true where this factual, (d,), is explained, (n,).
 
-        It holds wherever one of its values is missing.
+        It holds wherever it does not apply.
         """
         holds = self._holds(X, factual)
-        return holds | (X[:, [*self.gaps]] == [*self.gaps.values()]).any(axis=1) if self.gaps else holds
+        return holds | ~self.applies(X) if self.gaps else holds
+
+    def applies(self, X: FloatArray) -> BoolArray:
+        """To which points, (n, d), it applies: those where none of its values is missing, (n,)."""
+        return np.asarray((X[:, [*self.gaps]] != [*self.gaps.values()]).all(axis=1))
 
 
 def as_rules(rules: Any, space: Space) -> tuple[tuple[Rule, ...], tuple[RuleFunction, ...]]:
@@ -149,9 +153,6 @@ class Formula:
     def __init__(self, text: str, space: Space) -> None:
         if len(TOKEN.findall(text)) > MOST_TOKENS:
             raise ValueError(f"rule: longer than {MOST_TOKENS} words and signs: {text[:60]}... Split it.")
-        for found in re.finditer(r"=[<>]", text):
-            if not any(token.start() < found.start() < token.end() for token in TOKEN.finditer(text)):
-                raise _error(text, f"write {found[0][::-1]} instead of {found[0]}", found.start())
         self.text = TOKEN.sub(lambda found: "==" if found[0] == "=" else found[0], text)
         self.space, self.places = space, {name: j for j, name in enumerate(space.names)}
         self.tokens: dict[int, Token] = {}  # names and constants, by position
@@ -164,6 +165,8 @@ class Formula:
         if kind == "wrong":
             what = "this quote does not end" if text in "'\"`" else f"{text!r} is unexpected here"
             raise _error(self.text, what, at)
+        if kind == "swapped":
+            raise _error(self.text, f"write {text[::-1]} instead of {text}", at)
         if kind == "sign" or (kind == "word" and text in KEYWORDS):
             return text
         is_quoted = kind not in ("number", "word")  # a space keeps it apart from a name before it
