@@ -1,0 +1,141 @@
+"""What limits strategy "feasible", in two measurements: its candidates, and its belief.
+
+    python -m benchmarks run --suite belief --rows 20
+    python -m benchmarks table --suite belief
+
+On simulated tasks of validation, narrow and wide, and on five of the paper's data sets:
+
+- "ceiling": a search that believes the model's own answers, so that only the candidates limit it.
+- "none", "outcomes": the search as it is. At every third query candidates of all families are noted with their P(hit)
+  and with what the model would answer, before and after the first hit.
+
+A raw line has either the best cost at 15, 30 and 60 queries and the least cost known (phase "search"), or the noted
+candidates of one phase in one bin of P(hit): their number, mean P(hit), hits, log loss, and the area under the ROC
+curve within a query (the same in all bins of a phase). An idea is judged here first; constants are chosen on the
+simulated tasks only.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from acex.arrays import BoolArray, FloatArray
+from acex.search import feasible
+from acex.search.belief import Belief
+from acex.search.evidence import Points
+from acex.search.feasible import Feasible
+from acex.search.problem import Problem, Stop
+from benchmarks.belief.learn import begun, noted_candidates
+from benchmarks.belief.simulated import VALIDATION, task
+from benchmarks.problems import IsHit, least_cost, problems
+from benchmarks.suite import Job, Line, Suite
+from benchmarks.suites.anytime import NONE_FOUND, helped
+from benchmarks.table import Table
+
+DATA = ("simulated", "diabetes", "breast", "kc2", "blood", "german_credit")
+BUDGETS = (15, 30, 60)
+NOTED_EVERY = 3
+WIDE = 40  # columns of a wide table
+BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)  # lower ends
+
+
+def instance(job: Job) -> tuple[Problem, IsHit]:
+    """The problem of a job, with outcomes if its method has them, and which points are hits."""
+    if job.data == "simulated":
+        case = task(VALIDATION + job.row, 1)[0]
+        return case.with_outcomes(case.outcomes) if job.method == "outcomes" else case.problem, case.is_hit
+    of = problems(job.data)
+    problem = of.of(job.row)
+    return helped(of.scenario, problem, job.row) if job.method == "outcomes" else problem, of.is_hit(job.row)
+
+
+def measure(job: Job) -> list[Line]:
+    """The cost at each budget, and for a search as it is, how good its belief was."""
+    problem, is_hit = instance(job)
+    is_ceiling = job.method == "ceiling"
+    answers = patch.object(Belief, "probability", lambda self, points: is_hit(points.X).astype(float))
+    history, strategy, rng = begun(problem, None, None), Feasible(effort="spend"), np.random.default_rng(job.seed)
+    best = np.full(max(BUDGETS) + 1, np.inf)
+    noted: dict[str, list[tuple[FloatArray, BoolArray]]] = {"before": [], "after": []}
+    with answers if is_ceiling else nullcontext():
+        while (n := len(history.queries)) < max(BUDGETS):
+            round_ = feasible._Round(problem, strategy, history, 0, job.seed)
+            best[n:] = round_.best
+            if n % NOTED_EVERY == 1 and not is_ceiling:
+                X = noted_candidates(problem, round_, rng)
+                if len(X):
+                    p_hit = round_.belief.probability(Points(round_.context, X))
+                    noted["after" if round_.success.any() else "before"].append((p_hit, is_hit(X)))
+            query = round_.next()
+            if isinstance(query, Stop):
+                break
+            history = history.with_answer(query, bool(is_hit(query.point[None])[0]))
+    best[len(history.queries) :] = feasible._Round(problem, strategy, history, 0, job.seed).best
+    common: Line = {"columns": len(problem.factual)}
+    costs = {f"J{b}": best[b] for b in BUDGETS}
+    least = min(best[-1], least_cost(problem, is_hit, rounds=12, n=2500))
+    lines = [common | {"phase": "search", "least": least, **costs}]
+    for phase, asks in noted.items():
+        lines += [common | {"phase": phase, **line} for line in binned(asks)]
+    return lines
+
+
+def binned(asks: list[tuple[FloatArray, BoolArray]]) -> list[Line]:
+    """Candidates by bins of P(hit), from P(hit) and answers of each query."""
+    if not asks:
+        return []
+    p, hits = (np.concatenate(part) for part in zip(*asks, strict=True))
+    areas = [area for area in map(area_under_curve, *zip(*asks, strict=True)) if area is not None]
+    loss = -np.log(np.clip(np.where(hits, p, 1 - p), 1e-6, 1))
+    at = np.searchsorted(BINS, p, side="right") - 1
+    return [
+        {
+            **{"bin": BINS[i], "n": int((at == i).sum()), "p_hit": p[at == i].mean(), "hits": int(hits[at == i].sum())},
+            **{"loss": loss[at == i].mean(), "auc": np.mean(areas) if areas else None},
+        }
+        for i in np.unique(at)
+    ]
+
+
+def area_under_curve(p_hit: FloatArray, hits: BoolArray) -> float | None:
+    """The probability that a hit is ranked above a miss; None without either."""
+    n, m = int(hits.sum()), int((~hits).sum())
+    return float((rankdata(p_hit)[hits].sum() - n * (n + 1) / 2) / (n * m)) if n and m else None
+
+
+def tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """Costs over the least known; the belief by phase; its calibration."""
+    wide = (lines["data"] == "simulated") & (lines["columns"] >= WIDE)
+    lines = lines.assign(data=lines["data"].mask(wide, "simulated, wide"))
+    searches = lines[(lines["phase"] == "search") & np.isfinite(lines["least"]) & (lines["least"] > 0)]
+    best = searches.groupby(["data", "row"])["least"].transform("min")
+    ratios = searches[[f"J{b}" for b in BUDGETS]].div(best, axis=0).clip(upper=NONE_FOUND)
+    by = ratios.groupby([searches["data"], searches["method"]], sort=False)
+    costs = np.exp(np.log(ratios).groupby([searches["data"], searches["method"]], sort=False).mean()).round(2)
+    costs.insert(0, "rows", by.size())
+    noted = lines[lines["phase"].isin(["before", "after"])]
+    noted = noted.assign(p=noted["p_hit"] * noted["n"], loss=noted["loss"] * noted["n"])
+    each = noted.drop_duplicates(["data", "method", "row", "phase"])
+    keys = ["data", "method", "phase"]
+    sums = noted.groupby(keys, sort=False)[["n", "p", "hits", "loss"]].sum()
+    quality = pd.DataFrame({"candidates": sums["n"].astype(int)})
+    for name, column in (("stated", "p"), ("actual", "hits"), ("log loss", "loss")):
+        quality[name] = (sums[column] / sums["n"]).round(3)
+    quality["AUC"] = each.groupby(keys, sort=False)["auc"].mean().round(3)
+    bins = noted.groupby(["method", "phase", "bin"])[["n", "p", "hits"]].sum()
+    stated = pd.DataFrame({"candidates": bins["n"].astype(int), "stated": (bins["p"] / bins["n"]).round(3)})
+    stated["actual"] = (bins["hits"] / bins["n"]).round(3)
+    return {
+        "costs": Table.of("cost over the least known, geometric mean", costs.reset_index()),
+        "quality": Table.of("belief on candidates of all families", quality.reset_index()),
+        "calibration": Table.of("P(hit), stated and actual", stated.reset_index()),
+    }
+
+
+COLUMNS = ("columns", "phase", "least", *(f"J{b}" for b in BUDGETS), "bin", "n", "p_hit", "hits", "loss", "auc")
+SUITES = (Suite("belief", DATA, ("ceiling", "none", "outcomes"), COLUMNS, measure, tables, rows=20),)

@@ -1,0 +1,49 @@
+"""The suite that measures candidates and belief of strategy "feasible"."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import log_loss, roc_auc_score
+
+from benchmarks.suites import belief
+from benchmarks.suites.belief import BINS, area_under_curve, binned
+
+
+def asks(n: int = 4) -> list[tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    return [(rng.random(60), rng.random(60) < 0.4) for _ in range(n)]
+
+
+def test_the_area_is_that_of_scikit_learn_and_unknown_without_hits_or_misses() -> None:
+    for p_hit, hits in asks():
+        assert area_under_curve(p_hit, hits) == pytest.approx(roc_auc_score(hits, p_hit))
+    assert area_under_curve(np.ones(3), np.ones(3, dtype=bool)) is None
+
+
+def test_bins_add_up_to_all_candidates_and_their_log_loss() -> None:
+    lines = pd.DataFrame(binned(asks()))
+    p, hits = (np.concatenate(part) for part in zip(*asks(), strict=True))
+    assert lines["n"].sum() == len(p) and lines["hits"].sum() == hits.sum()
+    assert (lines["loss"] * lines["n"]).sum() / len(p) == pytest.approx(log_loss(hits, p))
+    assert ((lines["p_hit"] >= lines["bin"]) & (lines["bin"].isin(BINS))).all()
+    assert binned([]) == []
+
+
+def test_tables_compare_costs_with_the_least_of_a_row_and_separate_wide_tables() -> None:
+    search = {"phase": "search", "least": 1.0, "J15": 4.0, "J30": 2.0, "J60": 1.0}
+    lines = [
+        {"data": "simulated", "method": method, "row": row, "columns": columns, **search}
+        for method in ("ceiling", "none")
+        for row, columns in ((0, 5), (1, 90))
+    ]
+    lines[0] = lines[0] | {"J60": 0.5, "least": 0.5}
+    lines += [
+        {"data": "simulated", "method": "none", "row": 0, "columns": 5, "phase": "after", **b} for b in binned(asks())
+    ]
+    tables = belief.tables(pd.DataFrame(lines))
+    costs = {(row[0], row[1]): row[3:] for row in tables["costs"].rows}
+    assert costs["simulated", "none"] == ["8.0", "4.0", "2.0"]
+    assert costs["simulated, wide", "none"] == ["4.0", "2.0", "1.0"]
+    assert tables["quality"].rows[0][2:4] == ["after", "240"]
