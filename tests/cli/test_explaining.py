@@ -109,6 +109,15 @@ def test_a_dry_run_says_what_may_change_and_the_most_it_can_cost_and_asks_nothin
     run("ledger", "budget", "l.db", "--model-name", "bank-1", "--rows", len(bill()) + 1, "--price-per-row", "0.5")
     plan = json.loads(run("explain", *words[:-2], "--dry-run", "--json", "--budget", "15").stdout)
     assert (plan["most_queries"], plan["most_cost"]) == (1, 0.5)
+    assert "allows no more" in run("explain", *words[:-2], "--dry-run", "--budget", "15").stdout
+
+
+def test_a_dry_run_knows_that_the_search_has_settled() -> None:
+    words = (*ROW, *MODEL, *KEPT, "--target", "good")
+    answer = json.loads(run("explain", *words, "--budget", "60", "--json").stdout)
+    assert answer["stopped_by"] == "settled"
+    result = run("explain", *words, "--budget", "80", "--dry-run")
+    assert "At most 0 rows" in result.stdout and "explained before" in result.stdout
 
 
 def test_with_a_ledger_the_same_command_pays_nothing_again() -> None:
@@ -123,7 +132,7 @@ def test_with_a_ledger_the_same_command_pays_nothing_again() -> None:
 def test_nothing_found_is_exit_code_1() -> None:
     result = run("explain", *ROW, *MODEL, "--range", "income=0:1600", "--budget", "4")
     assert result.exit_code == 1
-    assert "budget_spent: still bad (4 queries)" in result.stdout
+    assert "No counterfactual: still bad (4 queries)" in result.stdout
 
 
 def test_a_row_that_has_the_target_already_is_an_answer() -> None:

@@ -83,7 +83,9 @@ def test_a_dry_run_says_the_price_and_asks_nothing() -> None:
     n = len(chosen())
     result = run(*words, "--dry-run", "--price-per-row", "0.5")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith(f"Nothing was sent. {n} rows. Model: bank-1. At most {6 * n} queries for {3 * n}.")
+    assert result.stdout.startswith(
+        f"Nothing was sent. {n} rows. Model: bank-1. At most {6 * n} queries for {3 * n}.00."
+    )
     assert bill() == [] and not Path("l.db").exists()
     run(*words, "--where", "id == 100")
     sent = len(bill())
@@ -105,6 +107,7 @@ def test_money_limits_a_batch_through_the_price_of_a_row() -> None:
     assert len(bill()) <= 7 and f"Spent: {len(bill()) / 2:.2f} of at most 3.50" in result.stdout
     n = len(bill())
     run("ledger", "budget", "l.db", "--model-name", "bank-1", "--rows", 100, "--price-per-row", "0.5")
+    assert f"Spent: {n / 2:.2f} of at most 3.50 ({n} queries), 0.00 in this run." in run(*words).stdout
     answer = json.loads(run(*words, "--json").stdout)  # the price of the ledger, and the money of both runs
     assert len(bill()) == n and answer["spent"] == n / 2
 
@@ -128,6 +131,12 @@ def test_groups_are_compared_also_by_columns_that_the_model_does_not_see() -> No
     assert [line["group"] for line in answer["groups"]["table"]] == ["f", "m"]
     assert {line["measure"] for line in answer["groups"]["differences"]} == {"found", "cost", "changes", "queries"}
     assert "--by: 'age_band' is not a column" in run(*words, "--by", "age_band").stderr
+    assert run(*words, "--by", "sex", "--out", "why.json").exit_code == 0
+    document = json.loads(Path("why.json").read_text(encoding="utf-8"))
+    assert document["groups"] == answer["groups"] and run("verify", "why.json").exit_code == 0
+    document["groups"]["table"][0]["found"] += 1  # the certificate covers it
+    Path("why.json").write_text(json.dumps(document), encoding="utf-8")
+    assert run("verify", "why.json").exit_code == 1
 
 
 def test_a_total_is_a_cap() -> None:

@@ -35,6 +35,12 @@ def test_show_says_what_was_asked_and_spent() -> None:
     shown = run("ledger", "show", "l.db", "--model-name", "bank-1").stdout
     assert "bank-1" in shown and "factual" in shown and "answered" in shown
     assert max(map(len, shown.splitlines())) <= 80
+    assert "money budget" not in shown  # there is none
+    run(*EXPLAIN, "--seed", "1", "--budget", "3")
+    run("ledger", "budget", "l.db", "--model-name", "bank-1", "--price-per-row", "0.5", "--money", "20")
+    found = answer("ledger", "show", "l.db", "--newest", 1)
+    assert len(found["explanations"]) == len(found["queries"]) == 1
+    assert (found["models"][0]["money_budget"], found["models"][0]["spent"]) == (20, len(bill()) / 2)
 
 
 def shown_by(*words: Any) -> str:
@@ -69,6 +75,9 @@ def test_a_budget_holds_in_rows_and_in_money() -> None:
     assert run(*EXPLAIN).exit_code == 3
     assert len(bill()) == 5
     assert "3 more rows may be sent to bank-1" in run(*words, "--rows", "8").stdout
+    assert "3 more rows may be sent to bank-1" in shown_by("ledger", "budget", "l.db", "--model-name", "bank-1")
+    (line,) = json.loads(shown_by("ledger", "show", "l.db", "--json"))["models"]
+    assert (line["row_budget_left"], line["money_budget_left"]) == (3, 0.3)
 
 
 def test_a_model_is_named_by_how_its_name_begins_and_a_new_one_only_on_purpose() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import acex
 from commands import MODEL, bill, run
+from html_pages import FIELDS
 
 pytestmark = pytest.mark.usefixtures("loans_folder")
 
@@ -69,3 +70,24 @@ def test_a_page_of_a_file_that_was_changed_says_so() -> None:
     answer = json.loads(Path("why.json").read_text(encoding="utf-8"))
     Path("why.json").write_text(json.dumps(answer | {"outcome": "exhausted"}), encoding="utf-8")
     assert "warning: why.json: checksum mismatch" in run("report", "why.json").stderr
+
+
+def test_a_notice_is_for_one_person() -> None:
+    for row in (0, 3):
+        run(*EXPLAIN, "--row", row, "--id-column", "id", *KEPT)
+    Path("fields.toml").write_text(
+        "".join(f"{name} = {json.dumps(value)}\n" for name, value in FIELDS.items()), encoding="utf-8"
+    )
+    notice = ("report", "l.db", "--profile", "notice", "--fields", "fields.toml", "--out", "letters.html")
+    refused = run(*notice)
+    assert refused.exit_code == 2 and "--id" in refused.stderr and not Path("letters.html").exists()
+    name = Path("loans.csv").read_text(encoding="utf-8").splitlines()[1].split(",")[0]
+    assert run(*notice, "--id", name).exit_code == 0
+
+
+def test_a_report_does_not_overwrite_a_table() -> None:
+    run(*EXPLAIN, "--row", 0, *KEPT)
+    before = Path("loans.csv").read_bytes()
+    refused = run("report", "l.db", "--out", "loans.csv")
+    assert refused.exit_code == 2 and ".html" in refused.stderr
+    assert Path("loans.csv").read_bytes() == before

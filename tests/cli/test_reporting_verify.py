@@ -38,7 +38,7 @@ def test_an_explanation_is_verified_without_queries_or_with_two() -> None:
     assert result.exit_code == 0, result.stdout + result.stderr
     assert "It holds." in result.stdout and "not signed" in result.stdout and len(bill()) == sent
     result = run("verify", "why.json", *MODEL, "--json")
-    assert "2 rows will be sent, and paid for" in result.stderr and len(bill()) == sent + 2
+    assert "2 rows will be sent and paid for" in result.stderr and len(bill()) == sent + 2
     assert json.loads(result.stdout)["holds"]
     result = run("verify", "why.json", "--model", "acex_test_bank:changed")
     assert result.exit_code == 1 and "'good' for the row; it was 'bad'" in " ".join(result.stdout.split())
@@ -82,7 +82,9 @@ def test_a_page_with_a_malformed_certificate_fails_without_a_traceback(old: str,
 
 def test_a_batch_is_verified_row_by_row_and_signed() -> None:
     write_keys()
-    run(*BATCH, *SOME, "--out", "why.json", "--sign", "key.pem")
+    run(*BATCH, *SOME, "--out", "why.json", "--sign", "key.pem", "--by", "job")
+    shown = run("verify", "why.json", "--key", "key.pub").stdout
+    assert "signed with the key in key.pub" in shown and "groups is stated" in shown and shown.endswith("It holds.\n")
     answer = json.loads(run("verify", "why.json", "--key", "key.pub", "--json").stdout)
     assert answer["holds"] and answer["file"] == [] and len(answer["explanations"]) >= 2
     name = answer["explanations"][0]["row"]
@@ -92,7 +94,23 @@ def test_a_batch_is_verified_row_by_row_and_signed() -> None:
     document = json.loads(Path("why.json").read_text())
     document["rows"][0]["paid"] += 1
     Path("why.json").write_text(json.dumps(document))
-    assert run("verify", "why.json").exit_code == 1
+    result = run("verify", "why.json")
+    assert result.exit_code == 1 and "checksum mismatch" in result.stdout
+    assert result.stdout.endswith("It does not hold.\n")
+
+
+def test_a_wrong_key_is_not_blamed_on_the_file() -> None:
+    write_keys()
+    run(*EXPLAIN, "--row", 0, "--out", "why.json", "--sign", "key.pem")
+    Path("no.pub").write_text("no key")
+    for name in ("key.pem", "no.pub"):
+        result = run("verify", "why.json", "--key", name)
+        assert result.exit_code == 2 and name in result.stderr and "why.json" not in result.stderr
+    result = run("verify", "why.json", "--left-out", "no.pub")
+    assert result.exit_code == 2 and "--left-out no.pub" in result.stderr and "why.json" not in result.stderr
+    write_keys()  # another pair
+    result = run("verify", "why.json", "--key", "key.pub")
+    assert result.exit_code == 1 and "the signature is valid, but made with the key" in " ".join(result.stdout.split())
 
 
 def test_columns_are_left_out_of_every_file() -> None:

@@ -164,7 +164,7 @@ def test_a_list_of_ask_runs_no_formula_and_can_be_told() -> None:
         todo.to_csv("todo.csv", index=False)
         result = run("tell", "todo.csv", "--ledger", "lab.db", "--new-labels")
         assert result.exit_code == 0, result.stderr
-        n_new += int(re.search(r"(\d+) new", result.stdout)[1])  # type: ignore[index]
+        n_new += int(re.search(r"Recorded: (\d+)", result.stdout)[1])  # type: ignore[index]
         Path("todo.csv").unlink()
     with acex.Ledger("lab.db") as ledger:
         answers = ledger.answers("a")

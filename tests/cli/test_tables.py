@@ -148,3 +148,12 @@ def test_a_hostile_row_is_refused_before_anything_is_sent(name: str) -> None:
     Path("x.json").write_text(f'{{{ROWS[name]}, "income": 1, "debt": 0.1, "job": "clerk"}}', encoding="utf-8")
     result = run("explain", "loans.csv", "--drop", "id,outcome", "--x", "x.json", *MODEL, "--target", "good")
     assert result.exit_code == 2 and "age" in result.stderr and not Path("bill.txt").exists()
+
+
+def test_leading_zeros_that_are_lost_get_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("orte.csv").write_text("plz;n;k\n01067;1;007\n;2;\n80331;0;\n", encoding="utf-8")
+    read_table(Path("orte.csv"), text=["k"])
+    warned = capsys.readouterr().err
+    assert "01067 was read as 1067" in warned and "--text plz" in warned and warned.count("warning") == 1
+    assert read_table(Path("orte.csv"), text=["plz", "k"])["plz"].tolist()[0] == "01067"
+    assert capsys.readouterr().err == ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ import typer
 
 import acex
 from acex.cli.case import Case, Prepared
-from acex.cli.ledgers import KEY, gives_numbers, named_rows, opened
+from acex.cli.ledgers import KEY, gives_numbers, named_rows, opened, settings_of
 from acex.cli.program import NOTHING_FOUND, WAITING, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records
 from acex.cli.tables import Encoding, as_label, file_to_write, read_table
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from acex.engine.session import Session
-    from acex.ledger import Asked
+    from acex.ledger import Answer, Asked
 
 REPEAT, LABEL, OWN_LABEL = "repeat_of", "label", "acex_label"  # the last one if a feature is called "label"
 ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
@@ -61,19 +61,22 @@ def ask(
         if out is not None:
             _refuse_to_lose_labels(book, out)
         session = _session(case.explainer(prepared, book), prepared, book)
-        session.begin([] if name is None else [name])
+        outcomes = [] if prepared.outcomes is None else [plain(outcome) for outcome in prepared.outcomes.unique()]
+        session.begin([] if name is None else [name], prepared.model.to_labels(outcomes))
+        _mention_earlier_search(book, session)
+        if (asked := session.box.paid) > session.plan.budget:
+            say(f"--budget {session.plan.budget}: {asked} rows were asked before; no more are asked.")
         rows = session.ask()
         state = _state(book, session.identity)
-        explanation = None if rows is not None else load_explanation(book, session.identity)  # with what all runs paid
-    if explanation is not None:
-        if as_json:
-            echo(explanation.to_json())
-        else:
-            console().print(str(explanation))
-        if explanation.outcome not in ("found", "already_target"):
-            raise typer.Exit(NOTHING_FOUND)
-        return
-    assert rows is not None
+        if rows is None:
+            explanation = load_explanation(book, session.identity)  # with what all runs paid
+            if as_json:
+                echo(explanation.to_json())
+            else:
+                console().print(str(explanation))
+            if explanation.outcome not in ("found", "already_target"):
+                raise typer.Exit(NOTHING_FOUND)
+            return
     todo: pd.DataFrame = rows.reset_index(drop=True)
     model, keys = session.plan.model_id, session.waiting
     todo.insert(0, KEY, [query_id(model, key) for key in keys])
@@ -109,35 +112,47 @@ def _session(explainer: acex.Explainer, prepared: Prepared, book: acex.Ledger) -
     from acex.engine.recorded import n_corrected
     from acex.ledger import Ask, Question
 
-    options, before, paid = dict(prepared.options), list[Ask](), 0
+    options, before = dict(prepared.options), list[Ask]()
     while True:
         session = explainer.search(prepared.factual, **options)
-        if before and not book.asks(session.identity):
+        asks = book.asks(session.identity)
+        if before and not asks:
             session.begin()
             seen = book.account(session.plan.model_id).last_sequence
-            copied = [Question(ask.row, ask.purpose, ask.position, seen, ask.note) for ask in before]
+            copied = [Question(ask.row, ask.purpose, ask.position, seen, ask.note, ask.paid) for ask in before]
             book.claim(session.plan.model_id, copied, explanation=session.identity, holder=HANDED_OUT)
-            session = explainer.search(prepared.factual, **options)
-        asks = book.asks(session.identity)
+            continue
         if not n_corrected(book, session.plan.model_id, asks):
-            session.box.budget = max(session.plan.budget - paid, 0)
             if before:
                 say(f"labels were corrected; the search continues with the new ones (seed {options['seed']}).")
             return session
-        before, paid = asks, paid + sum(ask.paid for ask in asks)
+        before = asks
         options["seed"] = session.plan.settings["seed"] + 1
+
+
+def _mention_earlier_search(book: acex.Ledger, session: Session) -> None:
+    """Warn if this search is new although the same row has one: data or options differ, perhaps by mistake."""
+    lines = book.tables.explanations(session.plan.model_id).set_index("id")
+    same = lines.index[lines["factual"] == lines["factual"][session.identity]].drop(session.identity)
+    if len(same) and not book.asks(session.identity):
+        say(f"warning: DATA or an option differs: a new search with its own budget. Before: {_state(book, same[-1])}")
 
 
 def _state(book: acex.Ledger, explanation: str) -> str:
     """What an explanation has come to, in one sentence."""
     from acex.engine.recorded import load_explanation
 
-    asks, names = book.asks(explanation), ", ".join(book.explanation(explanation).names)
-    n_answered = sum(ask.answer is not None for ask in asks)
+    asks, record = book.asks(explanation), book.explanation(explanation)
+    recorded = {ask.row for ask in asks if ask.answer is not None}
+    n_waiting = sum(ask.answer is None for ask in asks)
+    if record.settings.get("noise"):
+        recorded |= set(_results(book, record.model, recorded))  # also replicates, which the next `ask` will use
     best = load_explanation(book, explanation).cost if asks and asks[0].answer is not None else None
     found = "no counterfactual yet" if best is None else f"best cost so far {best:.3g}"
-    waiting = f", {len(asks) - n_answered} waiting" if len(asks) > n_answered else ""
-    return f"{names or explanation[:8]}: {counted(n_answered, 'label')} recorded{waiting}, {found}."
+    waiting = f", {n_waiting} waiting" if n_waiting else ""
+    name, asked = ", ".join(record.names) or explanation[:8], sum(ask.paid for ask in asks)
+    budget = f"budget {asked} of {record.settings.get('budget', asked)}"
+    return f"{name}: {counted(len(recorded), 'label')} recorded{waiting}; {budget}; {found}."
 
 
 def tell(
@@ -156,48 +171,60 @@ def tell(
     Example: acex tell todo.csv --ledger lab.db
 
     A label is a number, true, false, or else a text. Labels that the model has
-    given before, the target and class names are known; others need --new-labels,
-    so that a misspelled label is not recorded. If any label is refused, nothing is
-    recorded. Replicates: with acex ask --noise, several lines may have the same
-    acex_id, and each is a result of its own. Exit code 1: a row had another label
-    before, which stays valid without --correct.
+    given before, the target, outcomes and class names are known; others need
+    --new-labels, so that a misspelled label is not recorded. If any label is
+    refused, nothing is recorded. Replicates: with acex ask --noise, several lines
+    may have the same acex_id, and each is a result of its own. Exit code 1: a row
+    had another label before, which stays valid without --correct.
     """
     from acex.engine.recorded import n_corrected
 
     filled = _read_labels(answers, encoding)
     with opened(ledger) as book:
         try:
-            asked = _asked(book, filled)
-            labels = _labels(book, filled, asked, new_labels=new_labels, correct=correct)
+            labels, asked = _matched(book, filled, corrects=correct)
+            if unknown := [line[KEY] for number, line in filled.items() if number not in asked]:
+                raise ValueError(f"{listed(unknown, most=3)} in {KEY} was not asked by this ledger")
+            before = {n: a.answer.label for n, a in asked.items() if a.answer is not None}
+            other = [n for n, label in before.items() if label != labels[n]]
+            models = dict.fromkeys(a.model for a in asked.values())
+            for model in models:
+                given = [labels[n] for n, a in asked.items() if a.model == model]
+                known, _ = _known_labels(book, model, {asked[n].row for n in other} if correct else set())
+                if not gives_numbers(book, model):
+                    _refuse_misspelled(given, known, accepts_new=new_labels)
             _refuse_changed_rows(book, filled, asked)
         except ValueError as error:
             advice = " Nothing was recorded." if str(error)[-1] in ".?" else ". Nothing was recorded."
             raise ValueError(f"{answers}: {error}{advice}") from None
-        other = {key for key, a in asked.items() if a.answer is not None and a.answer.label != labels[key]}
-        for key in other if correct else ():
-            book.correct(asked[key].model, asked[key].row, labels[key])
-        models = dict.fromkeys(a.model for a in asked.values())
+        for n in other if correct else ():
+            book.correct(asked[n].model, asked[n].row, labels[n])
         for model in models:
-            keys = [key for key, a in asked.items() if a.model == model]
-            book.record(model, [asked[key].row for key in keys], [labels[key] for key in keys])
+            numbers = [n for n, a in asked.items() if a.model == model]
+            book.record(model, [asked[n].row for n in numbers], [labels[n] for n in numbers])
         waiting = int(book.tables.models()["unanswered"].sum())
         searches = [e for model in models for e in records(book.tables.explanations(model)) if not e["outcome"]]
         current = [e["id"] for e in searches if not n_corrected(book, e["model_id"], book.asks(e["id"]))]
         states = [_state(book, explanation) for explanation in current[-MOST_STATES:]]
-    new = sum(a.answer is None for a in asked.values())
-    corrected = f", {len(other)} corrected" if correct else ""
-    recorded = f"Recorded: {counted(len(filled), 'label')}, {new} new{corrected}."
-    console().print("\n".join([f"{recorded} Still waiting: {counted(waiting, 'row')}.", *states]), soft_wrap=True)
+        is_noisy = any(settings.get("noise") for model in models for settings in settings_of(book, model))
+    new = len(asked) - len(before)
+    corrected, known_before = len(other) if correct else 0, len(before) - len(other)
+    counts = {"Recorded": new, "Corrected": corrected, "Recorded before": known_before}
+    shown = [f"{word}: {counted(n, 'label')}." for word, n in counts.items() if n or word == "Recorded"]
+    console().print(" ".join([*shown, f"Still waiting: {counted(waiting, 'row')}."]), *states, sep="\n", soft_wrap=True)
+    if corrected:
+        say("searches that used these labels continue with the new ones when acex ask is repeated.")
+    if is_noisy and known_before == len(filled):
+        say("for one more result of a row, keep the lines that are recorded and add one.")
     if other and not correct:
+        for n in other:
+            say(f"line {n}, {KEY} {filled[n][KEY]}: {before[n]!r} was recorded before, now {labels[n]!r}.")
         say(f"{counted(len(other), 'row')} had another label before, which stays valid. To replace it, use --correct.")
         raise typer.Exit(NOTHING_FOUND)
 
 
-def _read_labels(path: Path, encoding: str | None = None) -> dict[str, dict[str, str]]:
-    """The lines of a file of `acex ask` that have a label, as typed, the label as OWN_LABEL.
-
-    By acex_id; further lines with the same acex_id by the id and a number: "c5f52db5 (2)".
-    """
+def _read_labels(path: Path, encoding: str | None = None) -> dict[int, dict[str, str]]:
+    """The lines of a file of `acex ask` that have a label, as typed, by their number; the label as OWN_LABEL."""
     try:
         lines = read_table(path, encoding=encoding, guarded=True, dtype=str, keep_default_na=False)
     except ValueError as error:
@@ -210,68 +237,85 @@ def _read_labels(path: Path, encoding: str | None = None) -> dict[str, dict[str,
         raise ValueError(f"{path}: expected the columns {KEY!r} and {LABEL!r} of acex ask.")
     lines = lines.rename(columns={label: OWN_LABEL})
     lines[OWN_LABEL] = lines[OWN_LABEL].str.strip()
-    filled = lines[lines[OWN_LABEL] != ""]
-    numbers = filled.groupby(KEY).cumcount() + 1
-    names = [key if n == 1 else f"{key} ({n})" for key, n in zip(filled[KEY], numbers, strict=True)]
-    lines_read = [{str(name): text for name, text in line.items()} for line in filled.to_dict("records")]
-    return dict(zip(names, lines_read, strict=True))
+    numbered = enumerate(lines.to_dict("records"), start=2)  # after the header
+    return {n: {str(name): text for name, text in line.items()} for n, line in numbered if line[OWN_LABEL]}
 
 
-def _asked(book: acex.Ledger, filled: dict[str, dict[str, str]]) -> dict[str, Asked]:
-    """What the ledger knows of each line, by the names of `_read_labels`; further results have rows of their own.
+def _matched(
+    book: acex.Ledger, filled: dict[int, dict[str, str]], *, corrects: bool = False
+) -> tuple[dict[int, Any], dict[int, Asked]]:
+    """The label of each line, and the result in the ledger that it stands for; without lines that were not asked.
+
+    The lines of one acex_id are its results, in any order. A line with a recorded label is that result. Of the others,
+    the first ones differ from the recorded results that are left, and the rest are further results.
 
     Raises:
-        ValueError: there are further results of a model that was not declared as noisy.
+        ValueError: a label is invalid, or there are too many or too few lines.
     """
     from acex.ledger import Asked
-    from acex.ledger.row_keys import next_result
-
-    found = book.find([line[KEY] for line in filled.values()])
-    asked: dict[str, Asked] = {}
-    for name, line in filled.items():
-        if (last := found.get(line[KEY])) is None:
-            continue
-        if name != line[KEY]:
-            model, row = last.model, next_result(last.row)
-            if not any(json.loads(text).get("noise") for text in book.tables.explanations(model)["settings"]):
-                advice = "Keep one, or use acex ask with --noise: then each line is a result of its own."
-                raise ValueError(f"{KEY} {line[KEY]} has a label in two lines. {advice}")
-            last = Asked(model, row, book.known(model, [row]).get(row))
-        asked[name] = found[line[KEY]] = last
-    return asked
-
-
-def _labels(
-    book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked], *, new_labels: bool, correct: bool
-) -> dict[str, Any]:
-    """The labels by key; numbers for a model that is queried for numbers."""
+    from acex.ledger.row_keys import first_result, next_result
     from acex.models.labels import as_labels, as_numbers
 
-    if unknown := [key for key in filled if key not in asked]:
-        raise ValueError(f"{listed(unknown, most=3)} in {KEY} was not asked by this ledger")
-    labels: dict[str, Any] = {}
-    for model in dict.fromkeys(a.model for a in asked.values()):
-        texts = {key: line[OWN_LABEL] for key, line in filled.items() if asked[key].model == model}
-        if gives_numbers(book, model):
-            for key, text in texts.items():
-                [labels[key]] = as_numbers([as_label(_with_point(text))], 1)
-            continue
-        replaced = {a.row for key, a in asked.items() if a.answer and str(a.answer.label) != filled[key][OWN_LABEL]}
-        known, names = _known_labels(book, model, replaced if correct else set())
-        for key, text in texts.items():
-            [labels[key]] = as_labels([names.get(text, as_label(text, known))], 1)
-        _refuse_misspelled([labels[key] for key in texts], known, accepts_new=new_labels)
-    return labels
+    found = book.find([line[KEY] for line in filled.values()])
+    questions: dict[str, dict[str, list[int]]] = {}  # numbers of lines, by model and row
+    for number, line in filled.items():
+        if (a := found.get(line[KEY])) is not None:
+            questions.setdefault(a.model, {}).setdefault(first_result(a.row), []).append(number)
+    labels: dict[int, Any] = {}
+    asked: dict[int, Asked] = {}
+    for model, lines in questions.items():
+        results, is_number = _results(book, model, lines), gives_numbers(book, model)
+        known, labels_by_name = _known_labels(book, model, set())
+        is_noisy = any(settings.get("noise") for settings in settings_of(book, model))
+        for key, numbers in lines.items():
+            name = f"{KEY} {filled[numbers[0]][KEY]}"
+            if len(numbers) > 1 and not is_noisy:
+                raise ValueError(f"{name} has a label in two lines. Keep one, or use acex ask with --noise.")
+            for number in numbers:
+                text = filled[number][OWN_LABEL]
+                label = as_label(_with_point(text)) if is_number else labels_by_name.get(text, as_label(text, known))
+                [labels[number]] = (as_numbers if is_number else as_labels)([label], 1)
+            recorded = []
+            while key in results:
+                recorded.append(results[key])
+                key = next_result(key)
+            if corrects and len(numbers) < len(recorded):
+                shown = ", ".join(repr(answer.label) for answer in recorded)
+                raise ValueError(f"{name} has {len(recorded)} results: {shown}. --correct needs a line for each")
+            different = []
+            for number in numbers:
+                if (same := next((a for a in recorded if a.label == labels[number]), None)) is None:
+                    different.append(number)
+                else:
+                    recorded.remove(same)
+                    asked[number] = Asked(model, same.row, same)
+            for number in different:
+                answer = recorded.pop(0) if recorded else None
+                asked[number] = Asked(model, key if answer is None else answer.row, answer)
+                key = next_result(key) if answer is None else key
+    return labels, asked
+
+
+def _results(book: acex.Ledger, model: str, rows: Iterable[str]) -> dict[str, Answer]:
+    """The answers to these rows and all their further results, by key."""
+    from acex.ledger.row_keys import next_result
+
+    results = latest = book.known(model, list(rows))
+    while latest:
+        latest = book.known(model, [next_result(row) for row in latest])
+        results |= latest
+    return results
 
 
 def _known_labels(book: acex.Ledger, model: str, without: set[str]) -> tuple[list[Any], dict[str, Any]]:
-    """The labels that a model gave to rows other than `without`, or that were wanted of it; labels by class names."""
-    settings = [json.loads(text) for text in book.tables.explanations(model)["settings"]]
+    """The labels that a model gave to rows other than `without`, outcomes and targets; labels by class names."""
+    settings = settings_of(book, model)
     targets = [s["target"] if isinstance(s.get("target"), list) else [s.get("target")] for s in settings]
     named = {name: label for s in settings for label, name in s.get("class_names") or ()}
     newest = {answer.row: answer.label for answer in book.answers(model) if answer.row not in without}
     wanted = [label for labels in targets for label in labels if not isinstance(label, dict | None)]
-    return list(dict.fromkeys([*newest.values(), *wanted, *named.values()])), named
+    outcomes = [label for s in settings for label in s.get("known_labels") or ()]
+    return list(dict.fromkeys([*newest.values(), *wanted, *named.values(), *outcomes])), named
 
 
 def _refuse_misspelled(labels: list[Any], known: list[Any], *, accepts_new: bool) -> None:
@@ -289,14 +333,12 @@ def _refuse_misspelled(labels: list[Any], known: list[Any], *, accepts_new: bool
     if new and not accepts_new:
         seen = ", ".join(f"{label!r} ({counted(n, 'row')})" for label, n in new.most_common())
         texts = list(map(str, by_spelling.values()))  # a misspelled label is rarer than the one that was meant
-        meant = "".join(did_you_mean(text, _similar(text, texts[: texts.index(text)])) for text in map(str, new))
+        meant = ""
+        for text in map(str, new):
+            others = texts[: texts.index(text)]  # "unstable" is not a misspelled "stable"
+            meant += did_you_mean(text, [t for t in others if not (t.endswith(text) or text.endswith(t))])
         given = f"known labels are {listed(known)}" if known else "no labels are known"
         raise ValueError(f"new labels: {seen}; {given}.{meant} Pass --new-labels to accept all new labels.")
-
-
-def _similar(label: str, others: list[str]) -> list[str]:
-    """The others that may have been meant; "unstable" is not a misspelled "stable"."""
-    return [other for other in others if not (label.endswith(other) or other.endswith(label))]
 
 
 def _spelling(label: Any) -> str:
@@ -319,18 +361,19 @@ def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
         filled = _read_labels(path)
     except ValueError:
         raise ValueError(f"{path} exists and was not written by acex ask; choose another file for --out.") from None
-    known = _asked(book, filled)
-    if n_new := sum(key not in known or known[key].answer is None for key in filled):
+    _, known = _matched(book, filled)
+    if n_new := sum(number not in known or known[number].answer is None for number in filled):
         tell = f"acex tell {path} --ledger {book.path or 'URL'}"
         raise ValueError(f"{path} has {counted(n_new, 'label')} not recorded yet: {tell} first.")
 
 
-def _refuse_changed_rows(book: acex.Ledger, filled: dict[str, dict[str, str]], asked: dict[str, Asked]) -> None:
+def _refuse_changed_rows(book: acex.Ledger, filled: dict[int, dict[str, str]], asked: dict[int, Asked]) -> None:
     """Refuse labels of rows whose values differ from those that were asked, as after sorting one column only."""
-    for key, a in asked.items():
+    for number, a in asked.items():
+        line = filled[number]
         for name, value in named_rows(book, a.model, [a.row]).iloc[0].items():
-            if name in filled[key] and not _alike(value, filled[key][str(name)]):
-                raise ValueError(f"{KEY} {key} was asked with {name} = {value!r}, got {filled[key][str(name)]!r}")
+            if name in line and not _alike(value, line[str(name)]):
+                raise ValueError(f"{KEY} {line[KEY]} was asked with {name} = {value!r}, got {line[str(name)]!r}")
 
 
 def _alike(value: Any, text: str) -> bool:

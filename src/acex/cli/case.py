@@ -168,12 +168,13 @@ class Case:
         rows, space = with_schema(table.drop(columns=hidden), schema, given.get("missing", "drop"), **kinds)
         outcomes = None if "outcomes" not in given else table[given["outcomes"]]
         known, remarks = rows, []
-        if frozen := [f.name for f in space.features if f.frozen and not self.schema]:
-            remarks.append(f"{', '.join(frozen)}: a number with a distinct value per row; frozen.")
         if outcomes is not None and outcomes.isna().any():
             n = int(outcomes.isna().sum())
             remarks.append(f"{n} rows have no outcome in {given['outcomes']} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
+        holding = [name for name in rows.columns if set(given.get("target", ())) & set(rows[name].unique())]
+        if len(holding) == 1:  # a word such as "yes" in many columns shows nothing
+            remarks.append(f"{holding[0]} is a feature and contains the target. Is it --outcomes {holding[0]}?")
         space = space.with_grid(flags.grid(given.get("grid", ()), space))
         space = space.adjust(other=flags.by_column(given.get("other", ()), space, "other", _category))
         wrapped = self._model(model)

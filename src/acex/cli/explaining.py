@@ -13,9 +13,9 @@ import acex
 from acex.cli.case import BatchCase, Case, ModelFlags, Prepared
 from acex.cli.ledgers import exists
 from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, app, how_to_continue, say, stopped
-from acex.cli.show import as_money, console, counted, echo, print_json, records, table
-from acex.cli.tables import LeftOut, Seal, TableFlags, column_names, file_to_write, read_table
-from acex.values import listed, plain
+from acex.cli.show import console, counted, echo, print_json, records, table
+from acex.cli.tables import LeftOut, OutputFlags, TableFlags, column_names, file_to_write, read_table
+from acex.values import as_money, listed, plain
 
 TABLES = (".csv", ".json", ".parquet", ".xlsx")
 # What `acex demo` writes, shows and runs. The examples of all commands run in its folder.
@@ -57,7 +57,7 @@ address in the place of bank:decide. All commands: acex --help"""
 def explain(
     case: Case,
     black_box: ModelFlags,
-    seal: Seal,
+    output: OutputFlags,
     out: Annotated[Path | None, file_to_write("Write the explanation here, for acex report.", ".json")] = None,
     left_out: LeftOut = None,
     price_per_row: Price = None,
@@ -80,7 +80,7 @@ def explain(
     from acex.show.pages import without
 
     prepared = case.open(black_box, out)
-    seal.check(prepared.space.names)
+    output.check(prepared.space.names)
     if dry_run:
         _print_plan(case, prepared, price_per_row, as_json)
         return
@@ -94,41 +94,41 @@ def explain(
     except (KeyboardInterrupt, acex.AcexError) as error:
         so_far: acex.Explanation | None = getattr(error, "explanation", None)
         if so_far is not None and so_far.outcome == "found":
-            say(f"before that: {without(so_far, seal.columns).summary()}")
+            say(f"before that: {without(so_far, output.columns).summary()}")
         if isinstance(error, KeyboardInterrupt):
             raise stopped(explainer.ledger) from None
         if so_far is not None and isinstance(error, acex.ModelFailed):
             error.add_note(how_to_continue(explainer.ledger))
         if so_far is not None and out is not None:
-            so_far.to_json(out, left_out=left_out, **seal.options)  # it was paid for
-        if seal.columns and isinstance(error, acex.ModelFailed):
-            error.args = (f"the model failed: {redacted_error(str(error), seal.columns)}",)
+            so_far.to_json(out, left_out=left_out, **output.options)  # it was paid for
+        if output.columns and isinstance(error, acex.ModelFailed):
+            error.args = (f"the model failed: {redacted_error(str(error), output.columns)}",)
         raise
     if name is not None:
         explanation = replace(explanation, metadata={**explanation.metadata, "id": name})
     # Stdout first: a full disk must not lose what was paid for.
     if as_json:
-        echo(explanation.to_json(**seal.options))
+        echo(explanation.to_json(**output.options))
     else:
-        console().print(str(without(explanation, seal.columns)))
+        console().print(str(without(explanation, output.columns)))
         for remark in prepared.remarks:
             say(remark)
     if out is not None:
-        explanation.to_json(out, left_out=left_out, **seal.options)
+        explanation.to_json(out, left_out=left_out, **output.options)
     if explanation.outcome not in ("found", "already_target"):
         raise typer.Exit(NOTHING_FOUND)
 
 
 def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bool) -> None:
     """Print what would be sent, and the most it can cost. The ledger is only read."""
+    from acex.audit.quote import quote
+    from acex.ledger import MemoryLedger
+
     plan = case.explainer(prepared, None).search(prepared.factual, **prepared.options).plan
-    paid, left, model_id = 0, float("inf"), prepared.model.identity(is_shared=case.ledger is not None)
-    if case.ledger is not None and exists(case.ledger):
-        with acex.Ledger(case.ledger) as ledger:
-            paid = sum(ask.paid for ask in ledger.asks(plan.identity))
-            account = ledger.account(model_id)
-        left, price = account.remaining, account.price_per_row if price is None else price
-    most = int(min(max(plan.budget - paid, 0), left))
+    model_id = prepared.model.identity(is_shared=case.ledger is not None)
+    with acex.Ledger(case.ledger) if case.ledger is not None and exists(case.ledger) else MemoryLedger() as ledger:
+        priced = quote([plan], ledger, model_id, budget=plan.budget, price_per_row=price)
+    most, paid, money = priced.most_queries, priced.paid_before, priced.money(priced.most_queries)
     values = {
         "dry_run": True,
         "explanation": plan.identity,
@@ -140,7 +140,7 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
         "budget": plan.budget,
         "paid_before": paid,
         "most_queries": most,
-        "most_cost": None if price is None else most * price,
+        "most_cost": money,
     }
     if as_json:
         print_json(values)
@@ -151,9 +151,13 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
     shown = [(f.name, f.text(now), "frozen" if limits is None else f.span(limits)) for f, now, limits in row]
     out.print(table(("column", "now", "may become"), shown))
     wanted = " or ".join(plan.target.named(plan.class_names).words)
-    money = "" if price is None else f", for {as_money(most * price)} at most"
+    spending = "" if money is None else f", for {as_money(money)} at most"
     out.print(f"Wanted: {wanted}. Model: {model_id}. Strategy: {values['strategy']}.", soft_wrap=True)
-    out.print(f"At most {most} rows would be sent{money} (budget {plan.budget}, {paid} paid before).")
+    out.print(f"At most {counted(most, 'row')} would be sent{spending} (budget {plan.budget}, {paid} paid before).")
+    if priced.ended:
+        out.print("It was explained before: the ledger has the answers.")
+    if priced.beyond_budget:
+        out.print("The model's budget in the ledger allows no more; see acex ledger budget.")
 
 
 def subsets(
@@ -195,7 +199,7 @@ def subsets(
 def batch(
     case: BatchCase,
     black_box: ModelFlags,
-    seal: Seal,
+    output: OutputFlags,
     budget_total: Annotated[
         int | None, typer.Option(min=1, help="Most rows to send for all of them together, in all runs.")
     ] = None,
@@ -235,9 +239,9 @@ def batch(
     rows failed.
     """
     prepared = case.open(black_box, out)
-    seal.check(prepared.space.names)
+    output.check(prepared.space.names)
     names = column_names([] if by is None else [by], prepared.whole.columns, "--by")
-    if redacted := [name for name in names if name in seal.columns]:
+    if redacted := [name for name in names if name in output.columns]:
         raise ValueError(f"--by: {listed(redacted)} is in --redact, and its groups would show its values.")
     ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, None if dry_run else ledger)
@@ -260,43 +264,46 @@ def batch(
             print_json({"dry_run": True, **asdict(quote), **{name: quote.money(n) for name, n in queries.items()}})
         else:
             console().print(f"Nothing was sent. {quote}", soft_wrap=True)
+            for remark in (*prepared.remarks, *map(str, explainer.remarks)):
+                say(remark)
         return
     try:
-        frame = many.frame(redact=seal.columns)
+        frame = many.frame(redact=output.columns)
     except KeyboardInterrupt:
         done = int((many.frame()["outcome"] != "unfinished").sum())
         raise stopped(explainer.ledger, f" after {done} of {len(many)} rows") from None
     # Stdout first: a full disk must not lose what was paid for.
-    summary = many.summary(by=prepared.whole[names] if names else None, redact=seal.columns)
-    common = None if common_changes is None else many.common_changes(budget=common_changes).without(seal.columns)
+    groups = prepared.whole[names] if names else None
+    summary = many.summary(by=groups, redact=output.columns)
+    common = None if common_changes is None else many.common_changes(budget=common_changes).without(output.columns)
     n_paid = summary.queries + (0 if common is None else common.queries)
     if as_json:
-        document = {"queries": summary.queries, "rows": records(frame.reset_index(names="row"))}
+        document = {
+            "queries": summary.queries,
+            "queries_earlier": summary.earlier,
+            "rows": records(frame.reset_index(names="row")),
+        }
         if price_per_row is not None:
             document |= {"price_per_row": price_per_row, "spent": n_paid * price_per_row}
         if common is not None:
             document |= {"common_changes": records(common.frame()), "queries_common_changes": common.queries}
-        if (groups := summary.groups) is not None:
-            document["groups"] = {
-                "by": groups.by,
-                "table": records(groups.table.reset_index()),
-                "features": records(groups.features),
-                "differences": records(groups.differences),
-                "warnings": list(groups.warnings),
-            }
+        if summary.groups is not None:
+            document["groups"] = summary.groups.to_dict()
         print_json(document)
     else:
         console().print("\n\n".join(map(str, [summary] if common is None else [summary, common])), soft_wrap=True)
         if price_per_row is not None:
             most = "" if money is None else f" of at most {as_money(money)}"
-            console().print(f"\nSpent: {as_money(n_paid * price_per_row)}{most} ({n_paid} queries).", soft_wrap=True)
+            spent = f"{as_money(n_paid * price_per_row)}{most} ({counted(n_paid, 'query', 'queries')})"
+            new = f", {as_money((n_paid - summary.earlier) * price_per_row)} in this run" if summary.earlier else ""
+            console().print(f"\nSpent: {spent}{new}.", soft_wrap=True)
         sensitive = [remark for remark in many[0].remarks if remark.code == "sensitive"] if len(many) else []
         for remark in (*prepared.remarks, *map(str, (*explainer.remarks, *sensitive))):
             say(remark)
     if out is not None and out.suffix.lower() == ".json":
-        many.to_json(out, left_out=left_out, **seal.options)
+        many.to_json(out, by=groups, left_out=left_out, **output.options)
     elif out is not None:
-        many.save(out, redact=seal.columns)
+        many.save(out, redact=output.columns)
     if many.errors:
         position, why = next(iter(many.errors.items()))
         again = " The same command tries such rows again." if ledger and why.startswith("ModelFailed") else ""

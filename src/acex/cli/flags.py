@@ -110,7 +110,8 @@ def number(text: str) -> float | int:
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(f"expected a number, got {text!r}.") from None
+        hint = " Repeat the option for another column." if "=" in text else ""
+        raise ValueError(f"expected a number, got {text!r}.{hint}") from None
     return int(value) if value.is_integer() else value
 
 
@@ -151,7 +152,10 @@ def allowed_values(feature: Feature, text: str) -> list[Any]:
     words = text.split("|")
     if MISSING in words and not feature.gaps and MISSING not in getattr(feature, "categories", ()):
         raise ValueError("no value may be missing here; for a model that takes missing values, use --missing keep.")
-    return [None if word == MISSING and feature.gaps else feature.value_in(word) for word in words]
+    try:
+        return [None if word == MISSING and feature.gaps else feature.value_in(word) for word in words]
+    except ValueError as error:
+        raise ValueError(f"{str(error).rstrip('.')}. Values are separated by |, as in 25|33|50.") from None
 
 
 def _label(flag: str, text: str, label: str, known: Sequence[Any]) -> Any:

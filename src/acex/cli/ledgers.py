@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from itertools import product
+from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,28 +69,35 @@ def named_rows(book: acex.Ledger, model: str, rows: list[str]) -> pd.DataFrame:
 def show(
     where: Where,
     model_id: ModelName = None,
-    newest: Annotated[int, typer.Option(min=1, max=LARGEST, help="How many questions, from the latest.")] = 20,
+    newest: Annotated[
+        int, typer.Option(min=1, max=LARGEST, help="How many explanations and questions, the latest ones.")
+    ] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """What each model was asked and what it cost, its explanations, and the newest questions.
+    """What each model was asked and what it cost, and the newest explanations and questions.
 
     Example: acex ledger show loans.db --newest 5
     """
     with opened(where) as book:
         model = None if model_id is None else chosen(book, model_id)
         models = [line for line in records(book.tables.models()) if model in (None, line["model"])]
-        explanations = records(book.tables.explanations(model))
+        explanations = records(book.tables.explanations(model).tail(newest))
         for line in explanations:
             line["names"] = list(book.explanation(line["id"]).names)
         queries = records(book.tables.queries(model, newest=newest))
+    for line, (limit, used) in product(models, (("row_budget", "charged"), ("money_budget", "spent"))):
+        if line[limit] is not None:
+            line[f"{limit}_left"] = round(max(line[limit] - line[used], 0), 6)
     if as_json:
         print_json({"models": models, "explanations": explanations, "queries": queries})
         return
     out = console()
     for line in models:
         out.print(line.pop("model"), style="bold")
-        out.print(table(("", ""), [(name.replace("_", " "), value) for name, value in line.items() if value != ""]))
-    ended = [(e["id"][:8], ", ".join(e["names"]), e["outcome"] or "unfinished", e["paid"]) for e in explanations]
+        values = [(name.replace("_", " "), value) for name, value in line.items() if value not in (None, "")]
+        out.print(table(("", ""), values))
+    words = [(e["outcome"] or "unfinished").replace("_", " ") for e in explanations]
+    ended = [(e["id"][:8], ", ".join(e["names"]), word, e["paid"]) for e, word in zip(explanations, words, strict=True)]
     out.print(table(("explanation", "row", "outcome", "paid"), ended))
     asked = [(q["row"], q["label"], q["answered_at"] or "waiting", q["purpose"], q["attempts"]) for q in queries]
     out.print(table(("row", "label", "answered", "purpose", "sent"), asked))
@@ -100,9 +109,10 @@ def export(
     model_id: ModelName = None,
     out: Annotated[Path | None, file_to_write("A CSV file; by default stdout.")] = None,
 ) -> None:
-    """Every answer of a model as CSV, a column for each feature.
+    """Every valid answer of a model as CSV, a column for each feature.
 
-    The column acex_id is that of acex ask, so acex tell --correct reads the file.
+    Labels that acex tell --correct replaced are left out. The column acex_id is
+    that of acex ask, so acex tell --correct reads the file.
     A text that a spreadsheet would run as a formula has an apostrophe in front;
     acex ledger import takes it away again.
 
@@ -111,21 +121,24 @@ def export(
     import pandas as pd
 
     from acex.ledger import query_id
+    from acex.ledger.row_keys import first_result
     from acex.spreadsheets import write_csv
 
     refuse_overwriting(out, where)
     with opened(where) as book:
         model = chosen(book, model_id)
-        lines = book.tables.answers(model)
+        every = book.tables.answers(model)
+        lines = every[~every.pop("superseded")].reset_index(drop=True)
         rows = named_rows(book, model, lines["row"].tolist())
     taken = {c: f"acex_{c}" for c in lines.columns if c in rows.columns}
     answers = pd.concat([rows, lines.drop(columns="row").rename(columns=taken)], axis=1)
-    answers[KEY] = [query_id(model, row) for row in lines["row"]]
+    answers[KEY] = [query_id(model, first_result(row)) for row in lines["row"]]
     if out is None:
         echo(write_csv(answers), nl=False)
     else:
         write_csv(answers, out)
-        say(f"{len(answers)} answers of {model} are in {out}.")
+        replaced = f"; {n} replaced by a correction left out" if (n := len(every) - len(lines)) else ""
+        say(f"{len(answers)} answers of {model} are in {out}{replaced}.")
 
 
 @ledger.command("import")
@@ -168,9 +181,14 @@ def import_(
     console().print(f"{new} of {len(rows)} answers were new to {model_id}.", soft_wrap=True)
 
 
+def settings_of(book: acex.Ledger, model_id: str) -> list[dict[str, Any]]:
+    """The settings of all explanations of a model."""
+    return [json.loads(text) for text in book.tables.explanations(model_id)["settings"]]
+
+
 def gives_numbers(book: acex.Ledger, model_id: str) -> bool:
     """Was this model asked for numbers, and not for labels?"""
-    targets = [json.loads(text).get("target") for text in book.tables.explanations(model_id)["settings"]]
+    targets = [settings.get("target") for settings in settings_of(book, model_id)]
     return any(isinstance(target, dict) and "label" not in target for target in targets)
 
 
@@ -203,7 +221,7 @@ def budget(
 ) -> None:
     """Limit what may be sent to a model over its lifetime, by everyone together.
 
-    What was sent before counts.
+    What was sent before counts. Without an amount, what is left is shown.
 
     Example: acex ledger budget loans.db --model-name bank-1 --rows 1000
     """
@@ -212,9 +230,11 @@ def budget(
         model = model_id if new else chosen(book, model_id, hint)
         if money is not None and price_per_row is None and book.account(model).price_per_row is None:
             raise ValueError("--money needs --price-per-row: the ledger has no price of this model.")
-        book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
-        left = int(book.account(model).remaining)
-    console().print(f"{left} more rows may be sent to {model}.", soft_wrap=True)
+        if new or (rows, money, price_per_row) != (None, None, None):
+            book.budget(model, rows=rows, money=money, price_per_row=price_per_row)
+        left = book.account(model).remaining
+    words = f"{model} has no budget in rows." if isinf(left) else f"{left} more rows may be sent to {model}."
+    console().print(words, soft_wrap=True)
 
 
 @ledger.command()

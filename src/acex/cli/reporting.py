@@ -14,11 +14,11 @@ from acex.cli.case import ModelFlags
 from acex.cli.ledgers import opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, counted, print_json, records, table
-from acex.cli.tables import Seal, refuse_overwriting
+from acex.cli.tables import OutputFlags, refuse_overwriting
 from acex.values import listed
 
 if TYPE_CHECKING:
-    from acex.audit.verify import Verified
+    from acex.audit.verify import Check, Verified
 
 LENGTH = 24  # of a file name, without its suffix
 SHORTEST = 6  # beginning of an identity; a shorter text is the name of a row
@@ -49,9 +49,9 @@ def verify(
     forgery. A signed file needs the extra sign, any other nothing else to be
     installed. Exit code 1: something does not hold; 2: the file cannot be read.
     """
-    from acex.audit.verify import n_queries
+    from acex.audit.verify import Check, checksum, n_queries
     from acex.audit.verify import verify as checked
-    from acex.engine.certificate import faults, parsed
+    from acex.engine.certificate import parsed, read_key, signer
 
     text, document = read_document(file)
     is_batch, documents = "rows" in document, explanations_in(document)
@@ -59,24 +59,33 @@ def verify(
         raise ValueError(f"{file}: --row {listed(unknown)} has no explanation here; there are {listed(documents)}.")
     documents = {name: one for name, one in documents.items() if not row or name in row}
     model = acex.Model(black_box.open()) if black_box.model else None
+    if key is not None and signer(document) is not None:
+        read_key(key, "public")  # an error about the key is not one about the file
     try:
         private = None if left_out is None else parsed(left_out.read_text(encoding="utf-8"))
+    except MALFORMED as error:
+        raise ValueError(f"--left-out {left_out}: {error}") from None
+    try:
         if model is not None:
-            say(f"{counted(sum(n_queries(one) for one in documents.values()), 'row')} will be sent, and paid for.")
-        wrong = faults(document, key) if is_batch else []
+            n_rows = counted(sum(n_queries(one) for one in documents.values()), "row")
+            say(f"{n_rows} will be sent and paid for; no ledger and no budget counts them.")
+        of_file = [checksum(document, key)] if is_batch else []
+        if "groups" in document:
+            of_file.append(Check("groups", None, "the comparison of groups is stated, not computed again."))
         results = []
         for name, one in documents.items():
             mine = private.get(name, {}) if is_batch and private is not None else private
             results.append(checked(one, model=model, key=key, left_out=mine))
-        wrong += _page_faults(file, text)
+        of_file += [Check("page", False, fault) for fault in _page_faults(file, text)]
     except MALFORMED as error:
         raise unreadable(file, error) from None
+    wrong = [check.words for check in of_file if check.holds is False]
     holds = not wrong and all(result.holds for result in results)
     if as_json:
         rows = [{"row": r.row, "holds": r.holds, "checks": [c._asdict() for c in r.checks]} for r in results]
         print_json({"holds": holds, "file": wrong, "explanations": rows})
     else:
-        _print(results, wrong, holds)
+        _print(results, of_file, holds)
     if not holds:
         raise typer.Exit(NOTHING_FOUND)
 
@@ -128,7 +137,7 @@ def _page_faults(file: Path, certificate: str) -> list[str]:
     return [] if is_same else ["the page differs from its certificate: changed, or of another version of acex."]
 
 
-def _print(results: list[Verified], wrong: list[str], holds: bool) -> None:
+def _print(results: list[Verified], of_file: list[Check], holds: bool) -> None:
     out = console()
     words = {True: "holds", False: "FAILS", None: "not checked"}
     for result in results:
@@ -137,16 +146,15 @@ def _print(results: list[Verified], wrong: list[str], holds: bool) -> None:
         if result.row is not None:
             out.print(str(result.row), style="bold")
         out.print(table(("promise", "", ""), [(c.promise, words[c.holds], c.words) for c in result.checks]))
-    for fault in wrong:
-        out.print(f"The file: {fault}", soft_wrap=True)
     if len(results) > 1:
         out.print(f"{sum(result.holds for result in results)} of {len(results)} explanations hold.")
-    else:
-        out.print("It holds." if holds else "It does not hold.")
+    for check in of_file:
+        out.print(f"The file: {check.words}", soft_wrap=True)
+    out.print("It holds." if holds else "It does not hold.")
 
 
 def report(
-    seal: Seal,
+    output: OutputFlags,
     source: Annotated[str, typer.Argument(help="A ledger, or a .json file that --out of acex explain or batch wrote.")],
     row_id: Annotated[
         list[str] | None,
@@ -183,9 +191,14 @@ def report(
         explanations = {name: e for name, e in explanations.items() if _is_called(row_id, name, e)}
         if not explanations:
             raise ValueError(f"{source}: there is no explanation of {listed(row_id)}.")
-    explanations = {name: without(e, seal.columns) for name, e in explanations.items()}  # also for the index
+        # A search whose labels were corrected is continued by another one with the same name.
+        current = {name: e for name, e in explanations.items() if not any(r.code == "corrected" for r in e.remarks)}
+        explanations = current or explanations
+    if profile == "notice" and len(explanations) > 1:
+        raise ValueError(f"--profile notice is for one person, and {source} has {len(explanations)} rows; use --id.")
+    explanations = {name: without(e, output.columns) for name, e in explanations.items()}  # also for the index
     pages = [
-        page(e, profile, sign=seal.sign, price_per_row=prices.get(name), fields=fields, template=template)
+        page(e, profile, sign=output.sign, price_per_row=prices.get(name), fields=fields, template=template)
         for name, e in explanations.items()
     ]
     start, *paths = _paths(explanations, out, "report" if "://" in source else Path(source).stem)
@@ -249,7 +262,13 @@ def _paths(explanations: dict[str, acex.Explanation], out: Path | None, stem: st
     ]
     if len(names) == 1:
         path = Path(f"{stem}.html") if out is None else out
-        return _inside(path, names) if path.is_dir() else [path]
+        if path.is_dir():
+            return _inside(path, names)
+        if path.suffix.lower() not in PAGES:
+            raise ValueError(
+                f"--out {path}: a report is an HTML page; name a file that ends in .html, or an existing folder."
+            )
+        return [path]
     folder = Path(f"{stem}-report") if out is None else out
     if folder.is_file() or (not folder.exists() and folder.suffix.lower() in PAGES):
         raise ValueError(f"--out {folder}: expected a folder for {len(names)} reports; --id chooses one.")

@@ -55,14 +55,9 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     return drawn
 
 
-def counted(n: int, thing: str) -> str:
+def counted(n: int, thing: str, plural: str = "") -> str:
     """A number and a noun: "1 row", "2 rows"."""
-    return f"1 {thing}" if n == 1 else f"{n} {thing}s"
-
-
-def as_money(amount: float) -> str:
-    """An amount without rounding errors."""
-    return f"{round(amount, 6):.2f}" if round(amount, 6) == round(amount, 2) else f"{amount:.6g}"
+    return f"1 {thing}" if n == 1 else f"{n} {plural or f'{thing}s'}"
 
 
 def print_json(value: Any) -> None:

@@ -21,6 +21,7 @@ from zipfile import ZipFile
 import typer
 
 import acex
+from acex.cli.show import echo
 from acex.values import did_you_mean, is_unicode, listed
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 NEEDS = {".parquet": "pyarrow", ".xlsx": "openpyxl"}  # optional packages, by the suffix of a file
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 MOST_BYTES = 2 * 2**30  # of a compressed file when decompressed: a small file may hide a huge one
+MOST_READ = 10_000  # rows that are searched for leading zeros
 START = 2**16  # bytes in which the header of a CSV file ends
 
 Encoding = Annotated[
@@ -126,11 +128,14 @@ def read_table(
                     table = read_csv(file, sep=sep, decimal=decimal, encoding=encoding, **options)
                 for name in [] if decimal == "." else table.columns.difference([*text]):  # 1.250,75
                     values = table[name].dropna().tolist()
-                    if all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values) and "," in "".join(
-                        values
-                    ):
+                    is_decimal = all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values)
+                    if is_decimal and "," in "".join(values):
                         digits = table[name].str.replace(".", "").str.replace(",", ".")
                         table[name] = pd.to_numeric(digits)
+                if not guarded:
+                    file.seek(0)
+                    texts = pd.read_csv(file, sep=sep, encoding=encoding, dtype=str, nrows=MOST_READ)
+                    _warn_of_lost_zeros(table, texts)
     except pd.errors.ParserWarning as error:
         raise ValueError(f"{path}: rows have more cells than the header.") from error
     except (UnicodeError, LookupError) as error:
@@ -141,6 +146,15 @@ def read_table(
     if table.empty:
         raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
     return table
+
+
+def _warn_of_lost_zeros(table: pd.DataFrame, texts: pd.DataFrame) -> None:
+    """Warn of columns that were read as numbers although their texts have leading zeros, as postal codes have."""
+    for name in table.select_dtypes("number").columns.intersection(texts.columns):
+        found = texts[name].str.extract(r"^(0\d+)$", expand=False).dropna()
+        if len(found):
+            what = f"{name}: {found.iloc[0]} was read as {int(found.iloc[0])}"
+            echo(f"acex: warning: {what}; to keep the zeros use --text {name}.", err=True)
 
 
 def _read_parquet(file: BinaryIO) -> pd.DataFrame:
@@ -213,7 +227,7 @@ def refuse_overwriting(out: Path | None, *read: str | Path | None) -> None:
 
 
 @dataclass(frozen=True)
-class Seal:
+class OutputFlags:
     """The flags about signatures and redaction."""
 
     panel: ClassVar[str] = "What is written"
@@ -235,12 +249,12 @@ class Seal:
         Raises:
             ValueError: a column is not a feature, or the file does not contain a key.
         """
-        from acex.engine.certificate import private_key
+        from acex.engine.certificate import read_key
         from acex.engine.redaction import left_out
 
         left_out(self.columns, features)
         if self.sign is not None:
-            private_key(self.sign)
+            read_key(self.sign, "private")
 
     @property
     def options(self) -> dict[str, Any]:

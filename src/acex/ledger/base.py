@@ -73,6 +73,7 @@ class Question:
         seen: the number of the newest answer that could influence this question. If the row was corrected since, the
             claim returns the answer that was visible then. None: the newest answer.
         note: what else to store, such as the cost of the row; anything JSON can hold.
+        paid: how often it was paid for before, by an explanation that this one continues.
     """
 
     row: str
@@ -80,6 +81,7 @@ class Question:
     position: int | None = None
     seen: int | None = None
     note: Any = None
+    paid: int = 0
 
 
 class Entry(NamedTuple):
@@ -162,6 +164,12 @@ class Account:
     def remaining(self) -> float:
         """How many rows the budget still allows; infinity without one."""
         return math.inf if self.row_budget is None else max(self.row_budget - self.n_charged, 0)
+
+    def affordable(self, price: float | None) -> float:
+        """How many rows the budgets still allow at this price; money counts only where there is a price."""
+        if self.money_budget is None or not price:
+            return self.remaining
+        return min(self.remaining, max(rows_for(float(self.money_budget - self.money_used), price), 0))
 
     def charged(self, rows: int, price: Decimal | None = None) -> Account:
         """The account after sending this many rows, each for at most `price`.

@@ -60,6 +60,11 @@ def next_result(key: str) -> str:
     return f"{without_vote(key)[:-1]}, {json.dumps(mark)}]"
 
 
+def first_result(key: str) -> str:
+    """The key of the question that a result came back for."""
+    return as_vote(without_vote(key), json.loads(key[key.rindex("{") : -1])["vote"]) if is_vote(key) else key
+
+
 def is_vote(form: str) -> bool:
     """Is this the key of another answer to a row than the first?"""
     return form.endswith("}]")

@@ -82,7 +82,7 @@ explanations = Table(
     Column("space_id", Text, ForeignKey("spaces.id")),  # null if acex 0.1 began it
     Column("result", Text),  # JSON: what was found; null until it ended
     Column("seen_at_end", BigInteger),  # the newest answer when it ended
-    Index("explanations_of_model", "model_id"),
+    Index("explanations_of_model", "model_id", "finished_at"),
 )
 
 names = Table(
@@ -201,6 +201,8 @@ def _separate_answers(connection: Connection) -> None:
         *(f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in dropped),
         "ALTER TABLE queries ADD COLUMN reserved TEXT",
         "CREATE INDEX queries_of_model ON queries (model_id)",
+        "DROP INDEX explanations_of_model",
+        "CREATE INDEX explanations_of_model ON explanations (model_id, finished_at)",
         "ALTER TABLE models ADD COLUMN name TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE models ADD COLUMN version TEXT",
         "ALTER TABLE models ADD COLUMN money_budget TEXT",

@@ -138,7 +138,8 @@ class _SqlModel(OpenModel):
         lines = []
         for question in questions:
             line = {"explanation_id": explanation, "position": question.position, "query_id": self.key(question.row)}
-            more = {"purpose": question.purpose, "seen": question.seen or 0, "paid": int(question.row in mine)}
+            paid = question.paid + (question.row in mine)
+            more = {"purpose": question.purpose, "seen": question.seen or 0, "paid": paid}
             lines.append({**line, **more, "note": json.dumps(question.note, default=as_json)})
             mine.discard(question.row)
         self.store()
@@ -402,8 +403,8 @@ class Ledger(BaseLedger):
                 line["space_id"] = fingerprint(description)
                 known = {"id": line["space_id"], "description": description}
                 self.database.upsert(connection, spaces, [known])
-            # An explanation that acex 0.1 began has no space yet.
-            self.database.upsert(connection, explanations, [line], replaced=line.keys() & {"space_id"})
+            # An explanation that acex 0.1 began has no space yet; the budget may be another one now.
+            self.database.upsert(connection, explanations, [line], replaced=line.keys() & {"space_id", "settings"})
             called = [{"explanation_id": explanation, "name": name} for name in names]
             self.database.upsert(connection, row_names, called)
         return self.asks(explanation)

@@ -28,7 +28,8 @@ WHERE queries.model_id = :model OR :model = ''
 ORDER BY coalesce(recorded_at, claimed_at) DESC, queries.sequence DESC LIMIT :newest"""
 
 ANSWERS = """
-SELECT answers.sequence, "row", label, scores, purpose, explanation_id, attempts, recorded_at AS answered_at
+SELECT answers.sequence, "row", label, scores, purpose, explanation_id, attempts, recorded_at AS answered_at,
+  answers.sequence < queries.sequence AS superseded
 FROM answers JOIN queries ON queries.id = query_id WHERE answers.model_id = :model ORDER BY answers.sequence"""
 
 EXPLANATIONS = """
@@ -38,7 +39,8 @@ SELECT explanations.*,
 FROM explanations WHERE model_id = :model OR :model = '' ORDER BY started_at, id"""
 
 STATE = """
-SELECT count(*), count(finished_at), max(finished_at), (SELECT count(*) FROM asks), (SELECT sum(paid) FROM asks)
+SELECT count(*), count(finished_at), max(finished_at), (SELECT count(*) FROM asks),
+  (SELECT sum(n_charged) FROM models)
 FROM explanations"""
 
 
@@ -51,8 +53,9 @@ class Tables:
     def models(self) -> pd.DataFrame:
         """A line for each model: budgets, rows charged, and how many rows are answered, unanswered, asked again."""
         frame = self._frame(MODELS).astype({"row_budget": "Int64", "price_per_row": "Float64"})
-        used = pd.to_numeric(frame["spent"]).astype("Float64")
-        frame["spent"] = (frame["charged"] * frame["price_per_row"]).fillna(used)
+        for money, rows in (("money_budget", "row_budget"), ("spent", "charged")):
+            stored = pd.to_numeric(frame[money]).astype("Float64")
+            frame[money] = (frame[rows] * frame["price_per_row"]).fillna(stored)
         return frame
 
     def queries(self, model: str | None = None, *, newest: int = LARGEST) -> pd.DataFrame:
@@ -60,18 +63,23 @@ class Tables:
         return self._frame(QUERIES, model=model or "", newest=newest).iloc[::-1].reset_index(drop=True)
 
     def answers(self, model: str) -> pd.DataFrame:
-        """Every answer of a model in order, corrected ones included, and where it came from."""
-        return self._frame(ANSWERS, model=model)
+        """Every answer of a model in order, where it came from, and whether a correction has superseded it."""
+        return self._frame(ANSWERS, model=model).astype({"superseded": bool})
 
     def explanations(self, model: str | None = None) -> pd.DataFrame:
-        """A line for each explanation: when it ran, how it ended, what it asked and paid, and the names of its rows."""
+        """A line for each explanation: when it ran, how it ended, what it asked and paid, and the names of its rows.
+
+        An explanation that goes on with a larger budget has no outcome until it ends again.
+        """
         frame = self._frame(EXPLANATIONS, model=model or "")
+        at_end = [json.loads(r).get("asked", LARGEST) if isinstance(r, str) else LARGEST for r in frame["result"]]
+        frame["outcome"] = frame["outcome"].mask(frame["asked"] > at_end, None)
         called = self._frame("SELECT explanation_id, name FROM names ORDER BY name").groupby("explanation_id")["name"]
         frame["names"] = [", ".join(called.get_group(key)) if key in called.groups else "" for key in frame["id"]]
         return frame
 
     def state(self) -> tuple[Any, ...]:
-        """What changes whenever `explanations` does; cheap to read."""
+        """What changes whenever `explanations` does; read from indexes and the short table of models alone."""
         with self._database.read() as connection:
             return tuple(connection.execute(text(STATE)).one())
 
