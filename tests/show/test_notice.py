@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,7 @@ def test_a_notice_says_all_that_it_has_to() -> None:
         "A-1017",
     ):
         assert needed in text, needed
+    assert "SHA-256" not in text  # a notice has no record of its own to compare a checksum with
     fixed = notice_page(loan(), FIELDS).split("What we held fixed")[1].split("<h2>")[0]
     assert "<li>age</li>" in fixed and "income" not in fixed
 
@@ -106,6 +108,19 @@ def test_a_redacted_notice_says_that_parts_are_left_out(template: str) -> None:
     assert parts["fixed"]["none"] not in page
     whole = notice_page(loan(), FIELDS, template)
     assert parts["fixed"]["left_out"] not in whole and parts["data"]["left_out"] not in whole
+
+
+@pytest.mark.parametrize("template", ["english", "german"])
+def test_rules_are_listed_as_conditions_of_the_decider(template: str) -> None:
+    parts = tomllib.loads((files("acex.show") / "notices" / f"{template}.toml").read_text(encoding="utf-8"))
+    e = loan()
+    assert parts["fixed"]["rules"] not in notice_page(e, FIELDS, template)
+    rules = ["income >= 1000", "duration <= 84"]
+    e = replace(e, metadata={**e.metadata, "rules": rules})
+    page = notice_page(e, {**FIELDS, "words": {"duration <= 84": "at most 84 months"}}, template)
+    conditions = page.split(parts["fixed"]["rules"])[1].split("</ul>")[0]
+    assert "income &gt;= 1000" in conditions and "at most 84 months" in conditions
+    assert parts["fixed"]["left_out"] in notice_page(without(e, ["age"]), FIELDS, template)
 
 
 def test_a_notice_cannot_be_signed(tmp_path: Path) -> None:
@@ -129,7 +144,7 @@ def test_other_ways_are_listed() -> None:
 @pytest.mark.parametrize("missing", list(FIELDS))
 def test_a_missing_field_is_an_error_that_names_it(missing: str) -> None:
     given = {name: value for name, value in FIELDS.items() if name != missing}
-    with pytest.raises(ValueError, match=f"'{missing}' is missing"):
+    with pytest.raises(ValueError, match=f"needs '{missing}'"):
         notice_page(loan(), given)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from acex.show.notice import notice_page
+from acex.show.pages import without
+from acex.show.sentences import one_sentence
 from explanations import ended, person
 from html_pages import FIELDS
 
@@ -30,8 +31,21 @@ def test_an_explanation_writes_its_notice(tmp_path: Path) -> None:
 
 
 def test_redacted_columns_are_in_no_page() -> None:
-    for profile in ("report", "notice"):
-        options: Any = {"profile": profile, "fields": FIELDS}
-        page = person().to_html(redact=["school"], **options)
-        assert "university" in person().to_html(**options)
-        assert "university" not in page and "income" in page
+    page = person().to_html(redact=["school"])
+    assert "university" in person().to_html()
+    assert "university" not in page and "income" in page
+
+
+def test_a_redacted_change_is_counted_and_no_notice_is_written() -> None:
+    e = person()
+    name, n = e.changes["feature"].iloc[0], len(e.changes)
+    copy = without(e, [name])
+    assert f"{n} of {len(e.plan.space)} features, 1 of them redacted" in copy.summary()
+    assert f"{n} of {len(e.plan.space)} features, 1 of them redacted" in e.to_html(redact=[name])
+    assert "left out" in one_sentence(copy) and "left out" not in one_sentence(e)
+    changed = e.changes["feature"].tolist()
+    assert f"{n} of them redacted" in without(copy, changed[1:]).summary()
+    page = e.to_html(redact=changed)
+    assert "redacted features <b>differ</b>" in page and page.count(">nothing</td>") == 1  # the row itself
+    with pytest.raises(ValueError, match=f"changes a redacted column.*{name}"):
+        e.to_html(profile="notice", fields=FIELDS, redact=[name])

@@ -192,6 +192,8 @@ def test_progress_is_described(best: list[float], found_by: int, is_improving: b
     answer = reliability(ended(e, counterfactuals=(len(best) - 1,)))["Is there less to change?"]
     assert f"Query {found_by} of {len(best)} found the best" in answer
     assert ("still improving" in answer) == is_improving
+    settled = reliability(ended(e, counterfactuals=(len(best) - 1,), stopped_by="settled"))
+    assert "still improving" not in settled["Is there less to change?"]
 
 
 @pytest.mark.parametrize("reason", ["budget", "time", "settled", "exhausted"])

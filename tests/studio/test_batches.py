@@ -49,3 +49,14 @@ def test_a_row_that_was_searched_twice_is_one_row(tmp_path: Path) -> None:
     assert paid == sorted(paid, reverse=True) and sum(paid) == many["summary"]["paid"]
     assert [line["position"] for line in named["lines"]] == [0]
     assert (line["known"]["times"], line["known"]["outcome"], other["known"]["times"]) == (2, "found", 1)
+
+
+def test_an_explanation_that_has_not_ended_is_unfinished(tmp_path: Path) -> None:
+    workspace = workspace_in(tmp_path)
+    list(workspace.explainer.explain_many(loans().iloc[[1]], target="good", budget=5, n_jobs=1))
+    steps = iter(workspace.explainer.search(loans().iloc[0], target="good", budget=5, freeze=["monthly_income"]))
+    next(steps), next(steps)
+    with visiting(workspace) as client:
+        assert client.get("/api/many").json()["total"] == 2
+        [line] = client.get("/api/many", params={"outcome": "unfinished"}).json()["lines"]
+    assert line["position"] == 0

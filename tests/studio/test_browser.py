@@ -40,6 +40,18 @@ pytestmark = [
     ),
 ]
 
+SCORES = """
+import numpy as np
+class Scorer:
+    classes_ = np.array(["bad", "good"])
+    def predict_proba(self, rows):
+        p = (rows["income"] / 5000).clip(0, 1).to_numpy(dtype=float)
+        return np.stack([1 - p, p], axis=1)
+    def predict(self, rows):
+        return self.classes_[self.predict_proba(rows).argmax(axis=1)]
+scorer = Scorer()
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -168,6 +180,15 @@ def test_take_it_along(folder: Path, driver: Any) -> None:
         assert "What would have to change" in driver.page_source
 
 
+def test_a_printed_page_has_the_answer_and_no_controls(folder: Path, driver: Any) -> None:
+    with explained(driver, folder, "--freeze", "age") as person:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        assert person.sees("Good if") and person.sees("Row 0")
+        folded = driver.find_element("css selector", ".rules")
+        assert driver.execute_script("return arguments[0].checkVisibility() && arguments[0].clientHeight > 0", folded)
+        assert not any(e.is_displayed() for e in driver.find_elements("css selector", "button, input, select"))
+
+
 def test_many_rows(folder: Path, driver: Any) -> None:
     with opened(driver, folder, *CASE, "--port", "0") as (_, address):
         person = Person(driver, address)
@@ -184,6 +205,53 @@ def test_many_rows(folder: Path, driver: Any) -> None:
         assert person.sees("With a change that works") and person.sees("Cost (median")
         person.click("table.many tbody th a")
         assert person.sees("Done")
+
+
+def test_many_rows_count_rows_and_keep_what_a_person_chose(folder: Path, driver: Any) -> None:
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("many")
+        person.find(".starter select").send_keys("any")
+        person.type(".starter .field:nth-child(2) input", "80")
+        person.type(".starter .field:nth-child(3) input", "4")
+        person.press("Explain these rows")
+        assert person.sees("80 of 80 rows")
+        person.go("row/0")
+        person.click("[aria-label='Lock age']")
+        person.search()
+        assert person.sees("Done")
+        person.go("many")
+        assert person.sees("81 searches of 80 rows in all")
+        figures = "return document.querySelector('.figures div').textContent"
+        assert driver.execute_script(figures) == "Rows explained80"
+        person.type(".tools input[type=search]", "age > 20")
+        person.press("Cost", ".sort")
+        person.press("Next")
+        assert person.sees("Page 2 of") and "page=1" in driver.current_url
+        driver.execute_script("scrollTo(0, 250)")
+        until(lambda: driver.execute_script("return history.state?.scroll") == 250)
+        place = driver.current_url
+        # A click of the driver would scroll to the link first.
+        driver.execute_script("arguments[0].click()", person.find("table.many tbody th a"))
+        assert person.identity and person.sees("Changes that work")
+        driver.back()
+        assert person.sees("Page 2 of") and person.find("[aria-sort=ascending]").text.startswith("Cost")
+        assert person.find(".tools input[type=search]").get_attribute("value") == "age > 20"
+        until(lambda: driver.execute_script("return scrollY") == 250)
+        driver.refresh()
+        assert person.sees("Page 2 of") and driver.current_url == place
+        person.go("")
+        person.press("Many rows", "nav a")
+        assert person.sees("Page 2 of")
+    with opened(driver, folder, *CASE, "--port", "0") as (_, address):
+        slow = {"offline": False, "latency": 1500, "downloadThroughput": -1, "uploadThroughput": -1}
+        driver.execute_cdp_cmd("Network.enable", {})
+        driver.execute_cdp_cmd("Network.emulateNetworkConditions", slow)
+        person = Person(driver, address)
+        person.go("many")
+        assert person.sees("so far; reading")  # while the studio reads its ledger
+        driver.execute_cdp_cmd("Network.emulateNetworkConditions", slow | {"latency": 0})
+        until(lambda: driver.execute_script(figures) == "Rows explained80")
 
 
 def test_a_studio_killed_in_mid_search_resumes_and_pays_nothing_twice(folder: Path, driver: Any) -> None:
@@ -404,7 +472,8 @@ def test_back_reload_and_links_keep_what_a_person_chose(folder: Path, driver: An
         matching = person.find("main > div > p").text
         driver.execute_script("scrollTo(0, 300)")
         until(lambda: driver.execute_script("return history.state?.scroll") == 300)
-        person.click("tbody tr:nth-child(2) th a")
+        # A click of the driver would scroll to the link first.
+        driver.execute_script("arguments[0].click()", person.find("tbody tr:nth-child(2) th a"))
         person.click("[aria-label='Lock age']")
         person.press("anything but", ".chip")
         person.type("input[type=number]", "20")
@@ -461,6 +530,9 @@ def test_what_is_known_is_offered_before_it_costs_anything(folder: Path, driver:
         called = person.find(".answer h3").text
         person.press("Open its search")
         assert person.find(".answer h3").text == called and person.sees("sd")
+        report = f"{person.address}api/searches/{person.identity}/exports/report.html"
+        named = "const done = arguments[1]; fetch(arguments[0]).then(r => done(r.headers.get('content-disposition')))"
+        assert f"report-row-{name}.html" in driver.execute_async_script(named, report)
 
 
 def test_forms_refuse_what_cannot_be_and_show_no_stale_price(folder: Path, driver: Any) -> None:
@@ -485,6 +557,25 @@ def test_forms_refuse_what_cannot_be_and_show_no_stale_price(folder: Path, drive
             assert not person.find(".starter button.primary").is_enabled()
         person.type(".starter .field:nth-child(2) input", "2")
         assert person.sees("At most 24 queries, for 12.00")
+
+
+def test_a_probability_is_a_number_from_0_to_1(folder: Path, driver: Any) -> None:
+    (folder / "acex_test_scores.py").write_text(SCORES, encoding="utf-8")
+    case = [word.replace("acex_test_bank:decide", "acex_test_scores:scorer") for word in CASE]
+    with opened(driver, folder, *case, "--scores", "--port", "0") as (_, address):
+        person = Person(driver, address)
+        person.go("row/0")
+        person.find("[aria-label='Probability']").send_keys("at least")
+        for wrong in ("1.5", "-0.2"):
+            person.type("[aria-label='The number']", wrong)
+            assert person.sees("A probability is a number from 0 to 1.")
+            assert not person.find("button.primary").is_enabled()
+        person.type("[aria-label='The number']", "0.5")
+        person.search()
+        assert person.sees("Done") and person.sees("with a probability of at least 0.5")
+        person.type(".fields .field:nth-child(2) input", "3000")
+        person.press("Ask the model")
+        assert person.sees("0.6")  # the number, where a number is wanted
 
 
 def test_sixty_columns_with_long_names_fit(folder: Path, driver: Any) -> None:

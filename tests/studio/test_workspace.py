@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from studios import begin, ended, loans, visiting, workspace_in
 
 
@@ -35,6 +37,12 @@ def test_rows_are_found_by_any_column_and_by_decision(tmp_path: Path) -> None:
         assert found(q='debt <= 0.3 job:"cook"') == [
             i for i in range(40) if rows["debt"][i] <= 0.3 and rows["job"][i] == "cook"
         ]
+
+
+def test_a_missing_number_meets_no_comparison(tmp_path: Path) -> None:
+    workspace = workspace_in(tmp_path)
+    workspace.table["years"] = pd.array([1, None, 3, *[0] * 37], dtype="Int64")
+    assert workspace.matching("years > 0", "") == [0, 2] and workspace.matching("years:missing", "") == [1]
 
 
 def test_names_and_values_of_others_come_back_as_they_are_and_only_as_json(tmp_path: Path) -> None:

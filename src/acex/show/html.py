@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from acex.audit.feature_subsets import FeatureSubsets
-from acex.engine.explanation import Explanation, changes_as_text, headings, labels_as_text
+from acex.engine.explanation import Explanation, changes_as_text, headings, labels_as_text, n_redacted_changes
 from acex.show.sentences import OUTCOMES, one_sentence
 from acex.space.feature import Feature
 from acex.space.space import Space
@@ -60,26 +60,28 @@ def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
 
     The page's script shows a hundred lines at a time; without it all of them are shown.
     """
+    current = [not any(remark.code == "corrected" for remark in e.remarks) for _, e in entries]
     lines = [
         {
             "address": address,
-            "id": e.settings.get("id"),
+            "id": e.settings.get("id", "–"),
             "sentence": one_sentence(e),
             "model": e.settings.get("model_id"),
-            "outcome": OUTCOMES[e.outcome],
-            "changes": len(e.changes) if e.outcome == "found" else None,
+            "outcome": OUTCOMES[e.outcome] if is_current else "outdated: labels were corrected",
+            "changes": len(e.changes) + n_redacted_changes(e) if e.outcome == "found" else None,
             "cost": None if e.cost is None else f"{e.cost:.3g}",
             "queries": e.n_queries,
         }
-        for address, e in entries
+        for (address, e), is_current in zip(entries, current, strict=True)
     ]
     script = TEMPLATES.get_template("index.js").render()
     return render(
         "index.html",
         title=f"{len(entries)} explanations",
         lines=lines,
-        n_found=sum(e.outcome == "found" for _, e in entries),
-        n_queries=sum(e.n_queries for _, e in entries),
+        n_found=sum(line["outcome"] == OUTCOMES["found"] for line in lines),
+        n_rows=sum(current),
+        n_queries=sum(e.n_queries for (_, e), is_current in zip(entries, current, strict=True) if is_current),
         outcomes=sorted({line["outcome"] for line in lines}),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
     )

@@ -14,7 +14,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from acex.engine.certificate import parsed, sum_of
 from acex.engine.explanation import Explanation, labels_as_text, single
 from acex.plan.target import Measured
 from acex.show.html import render
@@ -23,7 +22,7 @@ from acex.values import did_you_mean, is_missing, listed
 
 BUILT_IN = ("english", "german")
 LISTS = ("sources", "reasons")
-COMPUTED = ("before", "after", "sum")  # places that acex fills, in addition to the fields
+COMPUTED = ("before", "after")  # places that acex fills, in addition to the fields
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Fields:
             if name not in known:
                 raise ValueError(f"{where}: unknown field {name!r}; known: {listed(known)}.{did_you_mean(name, known)}")
         if missing := [name for name in known if name not in values and name not in ("recipient", "reasons", "words")]:
-            raise ValueError(f"{where}: {listed(missing)} is missing: a notice needs it; see docs/audit.md.")
+            raise ValueError(f"{where}: a notice also needs {listed(missing)}; see docs/audit.md.")
         return cls(**{name: _field(name, value, where) for name, value in values.items()})
 
 
@@ -82,10 +81,8 @@ def _field(name: str, value: Any, where: str) -> Any:
         kind, valid = "a list of texts", isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value)
         valid = valid and all(v.strip() for v in value) and (bool(value) or name == "reasons")
     else:  # TOML has dates of its own
-        kind, valid = (
-            "a text",
-            (bool(str(value).strip()) or name == "recipient") and not isinstance(value, (list, Mapping)),
-        )
+        kind, valid = "a text", not isinstance(value, (list, Mapping))
+        valid = valid and (bool(str(value).strip()) or name == "recipient")
     if not valid:
         raise ValueError(f"{where}: {name!r}: expected {kind}, got {value!r}.")
     return value if name == "words" else tuple(value) if name in LISTS else str(value)
@@ -142,11 +139,14 @@ def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template:
     own, parts = Fields.of(given), read_template(template)
     if not e.steps:
         raise ValueError(f"there is no decision to explain: {e.error}")
+    if any(e.settings.get("redacted_changes", ())):
+        raise ValueError(
+            f"the counterfactual changes a redacted column, of {listed(e.settings['redacted'])}: no notice."
+        )
     language = Templates(**parts["sentences"], words={**parts["words"], **own.words})
     values = {f.name: str(getattr(own, f.name)) for f in fields(own)}
     values["before"] = _answer(e, 0, language)
     values["after"] = "" if e.label_after is None else _answer(e, 1, language)
-    values["sum"] = sum_of(parsed(e.to_json()))
 
     text: dict[str, Any] = {
         name: {part: str(sentence).format(**values) for part, sentence in section.items()}
@@ -165,7 +165,8 @@ def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template:
         ways=[sentences(single(e, i), language) for i in range(len(e.costs))],
         unchanged="already" if e.outcome == "already_target" else "nothing",
         frozen=[language.word(f.name) for f in e.plan.space.features if f.frozen],
-        has_redacted_frozen=bool(e.plan.settings.get("redacted_frozen")),
+        rules=[language.word(rule) for rule in e.settings.get("rules") or ()],
+        has_more_fixed=any(e.settings.get(name) for name in ("redacted_frozen", "redacted_rules", "functions")),
         is_redacted="redacted" in e.plan.settings,
         data=[(language.word(f.name), _value(e, j, language)) for j, f in enumerate(e.plan.space.features)],
         sources=own.sources,

@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 
 from acex.engine.certificate import canonical_form, certified, parsed
-from acex.engine.explanation import Explanation, asked_rows, headings, is_reference_row, labels_as_text, labels_of
+from acex.engine.explanation import (
+    Explanation,
+    asked_rows,
+    changes_counted,
+    headings,
+    is_reference_row,
+    labels_as_text,
+    labels_of,
+)
 from acex.options import DECLARED
 from acex.plan.target import Measured
 from acex.show.html import render
@@ -38,7 +46,7 @@ ELSEWHERE = ("target", "ranges", "values", "rules", "class_names")  # shown in o
 STOPPED = {
     "budget": "The budget was used up, or too little of it was left to check a cheaper answer.",
     "time": "The time limit was reached.",
-    "settled": "The search stopped because further queries were unlikely to pay off.",
+    "settled": "The search stopped because ten more queries were unlikely to save 5% of the cost.",
     "exhausted": "There was no allowed row left to ask.",
 }
 
@@ -104,19 +112,15 @@ def _result(explanation: Explanation) -> dict[str, Any]:
         "after": after,
         "answers": joined_words(list(dict.fromkeys(answers))) if answers else "",
         "wanted": _wanted(explanation),
+        "changed": changes_counted(explanation),
         "n_features": len(explanation.plan.space),
         "n_steps": len(explanation.steps),
         "n_queries": explanation.n_queries,
         "n_reused": explanation.n_reused,
         "budget": settings.get("budget"),
-        "remarks": [(r.is_warning, str(r)) for r in sorted(explanation.remarks, key=lambda r: not r.is_warning)],
+        "remarks": [(r.is_warning, r.text) for r in sorted(explanation.remarks, key=lambda r: not r.is_warning)],
         "ways": [
-            {
-                "heading": heading,
-                "label": answers[place],
-                "cost": costs[i],
-                "changes": changes_record(explanation, i),
-            }
+            {"heading": heading, "label": answers[place], "cost": costs[i], "changes": changes_record(explanation, i)}
             for i, (place, heading) in enumerate(zip(explanation.ending.counterfactuals, ways, strict=True))
         ],
         "kinds": explanation.kinds,
@@ -140,7 +144,9 @@ def _queries(explanation: Explanation) -> dict[str, Any]:
             (space.features[j].name, space.features[j].texts(columns[j][0], columns[j][i])[1])
             for j in changed[:MOST_SHOWN]
         ]
-        query = {"purpose": step.purpose, "changed": texts, "n_more": len(changed) - len(texts)}
+        if not changed and step.cost and "redacted" in explanation.settings:
+            texts = [("redacted features", "differ")]
+        query = {"purpose": step.purpose, "changed": texts, "n_more": max(len(changed) - MOST_SHOWN, 0)}
         queries.append(query | {"answer": answer_text(label), "is_hit": step.hit, "cost": f"{step.cost:.3g}"})
     return {
         "picture": _picture(trace_record(explanation)),
@@ -207,9 +213,8 @@ def _features(explanation: Explanation) -> list[tuple[str, str, str, str]]:
     changed = set(explanation.changes["feature"])
     lines = []
     for j, feature in enumerate(explanation.plan.space.features):
-        before, after = feature.texts(row[j], best[j])
-        if feature.name not in changed:  # texts has the digits that tell two values apart
-            before, after = feature.text(row[j]), ""
+        is_changed = feature.name in changed
+        before, after = feature.texts(row[j], best[j]) if is_changed else (feature.text(row[j]), "")
         lines.append((feature.name, before, after, _may_become(explanation, j)))
     return lines
 
@@ -261,7 +266,7 @@ def _limits_as_text(explanation: Explanation) -> list[str]:
         out.append("One frozen column is redacted." if n_frozen == 1 else f"{n_frozen} frozen columns are redacted.")
     out += [f"Rule: {text}" for text in settings.get("rules") or ()]
     if n := settings.get("redacted_rules"):
-        out.append(f"{n} {'rule is' if n == 1 else 'rules are'} left out with the columns that they name.")
+        out.append("1 rule names a redacted column." if n == 1 else f"{n} rules name redacted columns.")
     if settings.get("functions"):
         out.append("Functions of the caller checked every changed row.")
     return out
@@ -283,7 +288,7 @@ def _reliability(explanation: Explanation) -> dict[str, Any]:
         "advice": "" if explanation.outcome == "found" else explanation.advice,
         "stopped": STOPPED.get(explanation.stopped_by, ""),
         "found_by": found_by,
-        "still_improving": found_by > len(best) - LATELY,
+        "still_improving": found_by > len(best) - LATELY and explanation.stopped_by != "settled",
         "odds": [f"{chance:.0%}" for chance in explanation.improvement_odds],
         "n_reference": settings.get("n_reference"),
         "is_reference_row": is_reference_row(explanation),

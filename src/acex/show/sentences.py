@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
-from acex.engine.explanation import Explanation, labels_as_text
+from acex.engine.explanation import Explanation, labels_as_text, n_redacted_changes
 from acex.plan.target import Measured
 from acex.space.feature import MISSING
 from acex.values import is_missing, listed
@@ -59,7 +59,7 @@ class Templates:
         opening: the sentence about all changes, from `{label}` and `{conditions}`.
         comma, last: between two conditions, and before the last one.
         more: the last condition where there are too many for one sentence; `{n}` is at least 2.
-        hidden: the condition where every change was redacted.
+        hidden: the condition in place of changes that are redacted.
         label: a label that is not a text, such as 1.
         measured, chance: where the target is a number: the model's answer, or the probability of label `{of}`.
         unchecked: after the sentence about a change that was not checked.
@@ -144,7 +144,9 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
     conditions = [templates.condition.format(**change) for _, change in _changes(explanation, templates)]
     if len(conditions) > MOST_IN_ONE + 1:  # not for a single one, which takes no more room than its count
         conditions[MOST_IN_ONE:] = [templates.more.format(n=len(conditions) - MOST_IN_ONE)]
-    *others, last = conditions or [templates.hidden]
+    if not conditions or n_redacted_changes(explanation):
+        conditions.append(templates.hidden)
+    *others, last = conditions
     joined = templates.comma.join(others) + (templates.last if others else "") + last
     return _capital(templates.opening.format(label=_labelled(explanation, templates, 1), conditions=joined))
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
+from statistics import median
 from threading import Lock
 from typing import Any
 
@@ -64,6 +65,7 @@ class ExplanationTable:
         self._lock = Lock()
         self._lines: dict[tuple[Any, ...], dict[str, Any]] = {}  # by what changes when an explanation does
         self._rows: dict[str, str] = {}  # the key of each explanation's row
+        self._of_row: dict[str | None, dict[tuple[Any, ...], Any]] = {}  # the records of each row, newest first
         self._state: tuple[Any, ...] = ()  # of the ledger when the records were read
         self._known: dict[tuple[Any, ...], Any] = {}
         self._totals: tuple[Any, list[dict[str, Any]], dict[str, Any]] = (None, [], {})  # of all lines that are read
@@ -76,12 +78,17 @@ class ExplanationTable:
         records = self._workspace.ledger.tables.explanations(self._workspace.explainer.model_id)
         records = records[records["asked"] > 0].iloc[::-1].head(MAX_LINES)
         # A row that was only queried by itself is not an explanation.
-        records = records[(records["asked"] > 1) | records["finished_at"].notna()]
+        records = records[(records["asked"] > 1) | records["finished_at"].notna()].astype(object)
+        records = records.where(records.notna(), None)  # NaN equals nothing, and JSON has none
         new = records[~records["id"].isin(self._rows.keys())]
         factuals = pd.DataFrame([list(json.loads(text).values()) for text in new["factual"]], dtype=object)
         self._rows |= dict(zip(new["id"], canonical(factuals), strict=True)) if len(new) else {}
         self._state = state
         self._known = {(r.id, r.asked, r.finished_at, r.paid): r for r in records.itertuples(index=False)}
+        self._lines = {key: line for key, line in self._lines.items() if key in self._known}
+        self._of_row = {}
+        for key, record in self._known.items():
+            self._of_row.setdefault(self._rows[record.id], {})[key] = record
         return self._known
 
     def _read(self, records: dict[tuple[Any, ...], Any], at_most: int) -> list[dict[str, Any]]:
@@ -93,15 +100,16 @@ class ExplanationTable:
     def of_row(self, key: str) -> list[str]:
         """The identities of the explanations of a row by its key in the ledger, newest first."""
         with self._lock:
-            return [record.id for record in self._records().values() if self._rows[record.id] == key]
+            self._records()
+            return [record.id for record in self._of_row.get(key, {}).values()]
 
     def best_of(self, positions: Collection[int]) -> dict[int, dict[str, Any]]:
         """The current line of each of these rows that was explained, and how many there are of it."""
         with self._lock:
-            place = self._workspace.positions.get
-            lines = self._read({k: r for k, r in self._records().items() if place(self._rows[r.id]) in positions}, 999)
-        times = Counter(line["position"] for line in lines)
-        return {(i := line["position"]): _public(line) | {"times": times[i]} for line in _current(lines)}
+            self._records()
+            records = {i: self._of_row.get(self._workspace.keys[i], {}) for i in positions}
+            lines = {i: self._read(records[i], len(records[i])) for i in positions if records[i]}
+        return {i: _public(_current(some)[0]) | {"times": len(some)} for i, some in lines.items()}
 
     def read(self, query: Mapping[str, str], page: int) -> dict[str, Any]:
         """A page of the lines, how many are still to be read, and a summary of the current line of each row.
@@ -112,7 +120,6 @@ class ExplanationTable:
         with self._lock:
             records = self._records()
             lines = self._read(records, AT_ONCE)
-            self._lines = {key: self._lines[key] for key in records if key in self._lines}
         if self._totals[0] != (key := (self._state, len(lines))):
             current = _current(lines)
             self._totals = key, current, _summary(current) | {"paid": sum(line["paid"] for line in lines)}
@@ -152,7 +159,7 @@ class ExplanationTable:
             "key": self._rows[record.id],
             "position": position,
             "name": self._workspace.name(position),
-            "row": {name: "" if value is None else str(value) for name, value in factual.items()},
+            "row": factual,
             "outcome": "unfinished" if record.finished_at is None else record.outcome,
             "before": None,
             "after": None,
@@ -167,27 +174,28 @@ class ExplanationTable:
                 out["before"], out["after"] = labels_as_text(e)
                 out["cost"] = e.costs[0]
                 out["changes"] = [list(change[:3]) for change in changes_as_text(e, 0)]
-        texts = [*out["row"].values(), out["before"], out["after"], *(text for c in out["changes"] for text in c)]
-        return out | {"text": "\n".join(str(text) for text in texts).lower()}
+        texts = [*factual.values(), out["before"], out["after"], *(text for c in out["changes"] for text in c)]
+        return out | {"text": "\n".join("" if text is None else str(text) for text in texts).lower()}
 
     def _groups(self, lines: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
         """A summary of the rows with each value of a feature; numbers are grouped by quartile."""
         if by not in self._workspace.space.names or not lines:
             return []
         feature = self._workspace.space.feature(by)
-        values = pd.Series([line["row"][by] for line in lines])
-        order = sorted(set(values))
-        numbers = pd.to_numeric(values, errors="coerce") if feature.is_number else pd.Series()
-        if numbers.nunique() > 1:
-            quarters, edges = pd.qcut(numbers, QUARTERS, labels=False, retbins=True, duplicates="drop")
+        values = [line["row"][by] for line in lines]
+        if feature.is_number and len(set(values) - {None}) > 1:
+            numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").to_numpy(float)
+            edges = np.unique(np.nanquantile(numbers, np.linspace(0, 1, QUARTERS + 1)))
             order = [*(f"{feature.text(a)} to {feature.text(b)}" for a, b in pairwise(edges)), "missing"]
-            values = quarters.fillna(-1).astype(int).map(lambda quarter: order[quarter])
-        members = values.groupby(values).indices
-        return [
-            {"group": name, **_summary([lines[i] for i in members[name]])}
-            for name in dict.fromkeys(order)
-            if name in members
-        ]
+            quarters = np.where(np.isnan(numbers), -1, np.searchsorted(edges[1:-1], numbers))
+            names = [order[quarter] for quarter in quarters.tolist()]
+        else:
+            names = ["missing" if value is None else str(value) for value in values]
+            order = sorted(set(names))
+        members: dict[str, list[dict[str, Any]]] = {name: [] for name in order}
+        for name, line in zip(names, lines, strict=True):
+            members[name].append(line)
+        return [{"group": name, **_summary(some)} for name, some in members.items() if some]
 
 
 def _current(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -207,13 +215,13 @@ def _public(line: dict[str, Any]) -> dict[str, Any]:
 def _summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How many lines have an answer, what has to change most often, and what it cost."""
     found = [line for line in lines if line["outcome"] == "found"]
-    often = Counter(name for line in found for name, *_ in line["changes"])
+    often = Counter([change[0] for line in found for change in line["changes"]])
     costs = [line["cost"] for line in found]
     return {
         "rows": len(lines),
         "found": len(found),
         "paid": sum(line["paid"] for line in lines),
-        "median_cost": float(np.median(costs)) if costs else None,
-        "mean_changes": float(np.mean([len(line["changes"]) for line in found])) if found else None,
+        "median_cost": median(costs) if costs else None,
+        "mean_changes": often.total() / len(found) if found else None,
         "often": [{"feature": name, "share": n / len(found)} for name, n in often.most_common(8)],
     }

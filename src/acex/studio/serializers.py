@@ -17,6 +17,7 @@ from acex.engine.session import value_of
 from acex.ledger import Answer
 from acex.plan.step import Note, Step, in_order
 from acex.plan.target import Measured
+from acex.show.records import changes_record
 from acex.show.sentences import Templates, one_sentence, robustness_sentence
 from acex.values import Remark, answer_text, is_missing, plain
 
@@ -24,9 +25,6 @@ YES_NO = {"True": "yes", "False": "no"}
 TYPICAL = 0.8  # affinity from which a row counts as typical
 # What messages of the library say to programmers, and what pages say instead.
 ON_PAGES = {
-    r" To freeze (?:it|them): .*": " Lock what has to stay.",
-    r" Space\.infer\(.*": "",
-    r"; see Ledger\.contradicted": "",
     r"\bmax_changes\b": "a limit on the number of changes (More options)",
     r"\bdata has only (\S+) rows?": r"only \1 rows are known",
     r"\brows of data\b": "known rows",
@@ -48,7 +46,7 @@ def templates(space: acex.Space) -> Templates:
 
 
 def page_text(text: str) -> str:
-    """A message of the library as pages show it: without names of exceptions and advice about Python."""
+    """A message of the library as pages show it: in words of the page, without names of exceptions."""
     for pattern, words in ON_PAGES.items():
         text = re.sub(pattern, words, text)
     return text
@@ -56,7 +54,7 @@ def page_text(text: str) -> str:
 
 def remarks_json(remarks: Sequence[Remark]) -> list[dict[str, Any]]:
     """Remarks for pages."""
-    return [remark.to_dict() | {"text": page_text(remark.text)} for remark in remarks]
+    return [replace(remark, text=page_text(remark.text), advice="").to_dict() for remark in remarks]
 
 
 def step_json(step: acex.Step, plan: acex.Plan) -> dict[str, Any]:
@@ -95,19 +93,12 @@ def explanation_json(e: acex.Explanation) -> dict[str, Any]:
 
 def _answer_json(e: acex.Explanation) -> dict[str, Any]:
     """The only counterfactual of an explanation as a card."""
-    space = e.plan.space
-    x, y = space.encode(e.factual)[0], space.encode(e.counterfactual)[0]
-    steps = e.plan.scale.differences(y[None], x)[0]
-    changes = []
-    columns = ["feature", "before", "after", "needed"]
-    for name, before, after, needed in e.changes[columns].itertuples(index=False, name=None):
-        feature, j = space.feature(name), space.index(name)
-        texts, width = feature.texts(before, after), float(feature.high - feature.low)
-        has_places = feature.way(steps[j], before, after) != "other" and width
-        places = [float(np.clip((p[j] - feature.low) / width, 0, 1)) for p in (x, y)] if has_places else None
-        change = {"feature": name, "before": texts[0], "after": texts[1], "unit": feature.unit}
-        changes.append(change | {"needed": needed, "places": places})
-    size = float(np.abs(steps).sum())
+    space, size = e.plan.space, e.changes["step"].abs().sum()
+    changes = [
+        {"feature": c.feature, "before": c.before, "after": c.after, "unit": c.unit, "needed": c.needed}
+        | {"places": [c.start, c.end] if c.low else None}
+        for c in changes_record(e)
+    ]
     return {
         "position": e.ending.counterfactuals[0],
         "kind": e.kinds[0] if e.kinds else None,

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import contains, eq, ge, gt, le, lt
+from operator import eq, ge, gt, le, lt
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 import acex
 from acex.ledger import Answer, canonical
@@ -25,7 +26,7 @@ from acex.values import Label, answer_text, is_missing, plain
 BINS = 28  # bars of a distribution
 PLACES = 200  # of a slider, not counting the first
 PAGE_SIZE = 25  # rows
-CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, ":": contains}
+CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq}
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,25 +165,41 @@ class Workspace:
         return "" if position is None else self.names[position] if self.names is not None else str(position)
 
     @cached_property
-    def _lowered(self) -> dict[str, list[str]]:
-        """Every cell in lower case as pages show it, by the name of its column and by what the column is called."""
+    def _places(self) -> dict[str, int]:
+        """Which column of the table a name in lower case stands for: its own, or what the column is called on pages."""
+        called = {name: i for i, (name, _) in enumerate(self.texts)}
+        titled = {title: called[name] for name, title in titles(self.space).items() if name in called}
+        return {name.lower(): i for name, i in (called | titled).items()}
+
+    @cached_property
+    def _lowered(self) -> list[list[str]]:
+        """Every cell in lower case as pages show it, by column."""
         words = {"true": "yes", "false": "no", "": "missing"}
-        called = titles(self.space)
-        columns = {name: [words.get(text.lower(), text.lower()) for text in cells] for name, cells in self.texts}
-        by_name = {name.lower(): cells for name, cells in columns.items()}
-        return by_name | {called[name].lower(): cells for name, cells in columns.items() if name in called}
+        return [[words.get(text.lower(), text.lower()) for text in cells] for _, cells in self.texts]
 
     @cached_property
     def _whole_rows(self) -> list[str]:
         """All cells of each row as one text."""
-        cells = [[self.name(i).lower() for i in range(len(self.rows))], *self._lowered.values()]
+        cells = [[self.name(i).lower() for i in range(len(self.rows))], *self._lowered]
         return ["\n".join(row) for row in zip(*cells, strict=True)]
 
     @cached_property
     def _condition(self) -> re.Pattern[str]:
         """A condition on a column in a search text."""
-        names = "|".join(re.escape(name) for name in sorted(self._lowered, key=len, reverse=True))
+        names = "|".join(re.escape(name) for name in sorted(self._places, key=len, reverse=True))
         return re.compile(rf'(?<!\S)({names})\s*(<=|>=|[<>=:])\s*("[^"]*"|\S+)')
+
+    def _holds(self, place: int, sign: str, value: str) -> Sequence[bool]:
+        """Which rows meet a condition on a column? Numbers are compared as numbers, other values as texts."""
+        column, cells = self.table.iloc[:, place], self._lowered[place]
+        if sign == ":":
+            return [value in cell for cell in cells]
+        with suppress(ValueError):
+            number = float(value)
+            values = column if is_numeric_dtype(column) else pd.Series(cells, dtype=object)
+            numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+            return list(CONDITIONS[sign](numbers, number).tolist())
+        return [CONDITIONS[sign](cell, value) and (sign == "=" or cell != "missing") for cell in cells]
 
     def frame(self, row: Mapping[str, Any]) -> pd.DataFrame:
         """A row by feature as a frame, with the columns and dtypes of the data."""
@@ -192,14 +209,14 @@ class Workspace:
         return decoded if isinstance(decoded, pd.DataFrame) else frame
 
     @cached_property
-    def _keys(self) -> list[str | None]:
+    def keys(self) -> list[str | None]:
         """The key of each row in the ledger; None for one that the model cannot be sent."""
         return self._keys_of(self.rows)
 
     @cached_property
     def positions(self) -> dict[str, int]:
         """The position of each row by its key; the first of several equal ones."""
-        return {key: i for i, key in reversed(list(enumerate(self._keys))) if key is not None}
+        return {key: i for i, key in reversed(list(enumerate(self.keys))) if key is not None}
 
     def position_of(self, row: Mapping[str, Any]) -> int | None:
         """The position of a row; None if it is not one of the rows."""
@@ -232,7 +249,7 @@ class Workspace:
 
     def decision(self, position: int, answers: Mapping[str, Label]) -> dict[str, Any]:
         """What is known about a row's decision, and its source: the model, or the outcome on file."""
-        key = self._keys[position]
+        key = self.keys[position]
         if key is not None and key in answers:
             return {"label": self.label_text(answers[key]), "source": "model"}
         if self.outcomes is not None and (on_file := self.label_text(self.outcomes[position])) is not None:
@@ -258,8 +275,8 @@ class Workspace:
         """
         found, lowered = list(range(len(self.rows))), text.lower()
         for name, sign, value in self._condition.findall(lowered):
-            cells, value = self._lowered[name], value.strip('"')
-            found = [i for i in found if _holds(cells[i], sign, value)]
+            holds = self._holds(self._places[name], sign, value.strip('"'))
+            found = [i for i in found if holds[i]]
         for word in self._condition.sub(" ", lowered).split():
             found = [i for i in found if word in self._whole_rows[i]]
         if not decision:
@@ -285,12 +302,3 @@ class Workspace:
             "others": others,
             "decision": self.decision(position, self.answers()),
         }
-
-
-def _holds(cell: str, sign: str, value: str) -> bool:
-    """Is a condition of a search text true? Numbers are compared as numbers, other values as texts."""
-    sides: tuple[Any, Any] = cell, value
-    if sign != ":":
-        with suppress(ValueError):
-            sides = float(cell), float(value)
-    return bool(CONDITIONS[sign](*sides)) and (sign in "=:" or cell != "missing")

@@ -96,7 +96,7 @@ export async function manyPage(workspace, params) {
   function showGroups() {
     put(groups, table.groups.length ? h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "By group" }, h("table", { class: "lines groups" },
       h("thead", {}, h("tr", {}, [titled(state.by), "Rows", "With a change that works", `Cost (median, ${UNIT})`, "Changes", "Queries", "Most often"].map((t, i) => h("th", { scope: "col", class: i > 0 && i < 6 ? "figure" : null }, t)))),
-      h("tbody", {}, table.groups.map(g => h("tr", {}, h("th", { scope: "row" }, g.group), h("td", { class: "figure" }, number(g.rows)),
+      h("tbody", {}, table.groups.map(g => h("tr", {}, h("th", { scope: "row" }, word(g.group)), h("td", { class: "figure" }, number(g.rows)),
         h("td", { class: "figure" }, `${Math.round((100 * g.found) / g.rows)} %`), h("td", { class: "figure" }, short(g.median_cost)),
         h("td", { class: "figure" }, g.mean_changes === null ? "" : g.mean_changes.toFixed(1)), h("td", { class: "figure" }, number(g.paid)),
         h("td", {}, g.often.slice(0, 2).map(o => titled(o.feature)).join(", "))))))) : null);

@@ -107,7 +107,7 @@ export async function searchPage(workspace, params, id) {
     more.hidden = live || isOver || found?.outcome === "already_target" || left < 1;
     put(trouble, search.error ? problem(search.error) : null,
       !live && left < 1 ? h("p", { class: "soft" }, "No queries are left in the budget of the model.") : null,
-      remarkLines((found?.remarks || []).filter(remark => !["unfinished", "excluded_hits"].includes(remark.code)))); // said elsewhere
+      remarkLines((found?.remarks || []).filter(remark => !["unfinished", "excluded_hits"].includes(remark.code)))); // shown elsewhere
     redraw(obstacles, [live, found?.outcome, steps.length, others.map(other => other.breaks)], () => put(obstacles, live || best || !found ? null : inTheWay(found.outcome)));
     if (!live) reveal();
     drawChart(chart, steps, Math.max(search.budget, search.paid));
@@ -271,12 +271,12 @@ function exportsSection(id, name) {
     } catch (error) { put(script, problem(error.message)); }
   }
 
-  return h("section", {}, h("h2", {}, "Take it away"),
+  return h("section", { id: "exports" }, h("h2", {}, "Take it away"),
     h("ul", { class: "links" },
       link("report.html", "The report", "one page, to read, print or archive"),
       link("counterfactuals.csv", "Changed rows as CSV", "the row with each change that works"),
       link("queries.csv", "Queries as CSV", "every row that was asked about"),
-      link("explanation.json", "Everything as JSON", "for programs")),
+      link("explanation.json", "Everything as JSON", "with its certificate, for “acex verify” and programs")),
     h("details", {}, h("summary", {}, "A letter to the person concerned (notice)"), noticeForm(id, name)),
     h("details", { ontoggle: event => { if (event.currentTarget.open) load(); } }, h("summary", {}, "Code that gives the same result"), script));
 }
