@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tracemalloc
 from typing import Any
@@ -125,6 +126,13 @@ def test_small_and_lopsided_groups_get_a_warning() -> None:
     assert np.isnan(compared.table.loc["small", "cost"]) and compared.table.loc["small", "share"] == 0
     assert "By g:" in str(compared) and "small" in str(compared)
     assert "only one group" in Groups.of(lines, pd.Series(["g"] * 45, name="g")).warnings[0]
+
+
+def test_a_group_whose_rows_all_failed_has_no_numbers() -> None:
+    lines = [line(1.0, ("a",))] * 40 + [line(outcome="failed")] * 3
+    compared = Groups.of(lines, pd.Series(["good"] * 40 + ["bad"] * 3, name="g"))
+    assert "nan" not in str(compared).lower() and "cannot be compared: bad." in compared.warnings[0]
+    json.dumps(compared.to_dict(), allow_nan=False)
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:

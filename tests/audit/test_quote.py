@@ -25,9 +25,9 @@ def explainer(ledger: Any) -> acex.Explainer:
 def test_nothing_is_known_of_a_new_model_but_the_most(tmp_path: Path) -> None:
     rows = np.vstack([LOW[:5], LOW[:2], [[np.inf, 0.0]]])
     quote = explainer(tmp_path / "l.db").explain_many(rows, target="high", budget=9, n_jobs=1).quote()
-    assert (quote.rows, quote.wrong, quote.most_queries) == (8, 1, 45)
+    assert (quote.rows, [*quote.wrong], quote.most_queries) == (8, ["7"], 45)
     assert (quote.expected_queries, quote.money(quote.most_queries)) == (None, None)
-    assert "8 rows, 1 of them wrong. Model: m. At most 45 queries." in str(quote)
+    assert f"8 rows. 1 would fail, such as 7: {quote.wrong['7']} Model: m. At most 45 queries." in str(quote)
 
 
 def test_what_the_ledger_knows_is_counted_and_nothing_is_asked(tmp_path: Path) -> None:
@@ -52,7 +52,18 @@ def test_budgets_of_the_batch_and_of_the_lifetime_are_kept(tmp_path: Path) -> No
     asked = explainer(tmp_path / "l.db")
     assert asked.explain_many(LOW[:10], budget=9, budget_total=30, n_jobs=1).quote().most_queries == 30
     asked.ledger.budget("m", rows=7)
-    assert asked.explain_many(LOW[:10], budget=9, budget_total=30, n_jobs=1).quote().most_queries == 7
+    quote = asked.explain_many(LOW[:10], budget=9, budget_total=30, n_jobs=1).quote(0.5)
+    assert (quote.most_queries, quote.beyond_budget) == (7, 23)
+    assert "At most 7 queries for 3.50. " in str(quote) and "30 queries for 15.00 may be needed" in str(quote)
+
+
+def test_a_quote_says_that_the_money_is_too_little(tmp_path: Path) -> None:
+    asked = explainer(tmp_path / "l.db")
+    asked.ledger.budget("m", money=2)
+    many = asked.explain_many(LOW[:10], budget=9, n_jobs=1)
+    assert (many.quote(0.5).most_queries, many.quote(0.5).beyond_budget) == (4, 86)
+    assert many.quote(0.01).beyond_budget == 0 and "may be needed" not in str(many.quote(0.01))
+    assert many.quote().most_queries == 90  # without a price, nothing is known of the money
 
 
 def test_the_batch_does_not_exceed_the_most(tmp_path: Path) -> None:

@@ -297,9 +297,9 @@ def test_a_rule_over_a_redacted_column_is_not_checked() -> None:
     verified = verify(parsed(e.to_json(redact=["job", "age"])))
     assert failed(verified) == set()
     rules = {check.words: check.holds for check in verified.checks if check.promise == "rules"}
-    assert rules == {"'a + b <= 1.6' holds.": True, "2 of the rules name columns that are left out.": None}
+    assert rules == {"'a + b <= 1.6' holds.": True, "not checked for 2 rules over redacted columns.": None}
     assert check(verified, "changes").holds is None
-    assert "2 rules are left out with the columns that they name" in e.to_html(redact=["job", "age"])
+    assert "2 rules name redacted columns." in e.to_html(redact=["job", "age"])
 
 
 def test_a_frozen_column_that_is_redacted_is_named_as_such_and_not_checked() -> None:
@@ -310,3 +310,15 @@ def test_a_frozen_column_that_is_redacted_is_named_as_such_and_not_checked() -> 
     assert limits["1 redacted column was not checked."] is None
     page = e.to_html(redact=["job"])
     assert "One frozen column is redacted." in page and "no feature" not in page
+
+
+def test_a_rule_over_a_missing_value_does_not_apply() -> None:
+    data = DATA.astype({"b": float, "age": float})
+    data.loc[::4, "age"] = np.nan
+    space = acex.Space.infer(data, missing="keep")
+    row = data[(label(data) == "low") & data["age"].isna()].iloc[0]
+    e = acex.explain(label, row, data=data, space=space, target="high", budget=10, rules=["a + b <= 9", "age < 10"])
+    checks = verify(parsed(e.to_json())).checks
+    rules = {check.holds: check.words for check in checks if check.promise == "rules"}
+    assert "'a + b <= 9' holds" in rules[True]
+    assert "'age < 10' does not apply" in rules[None]

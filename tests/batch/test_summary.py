@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,19 @@ def test_a_summary_counts_what_the_explanations_say() -> None:
     asked = acex.Explainer(lambda rows: ["low"] * len(rows), POINTS)
     nothing = asked.explain_many(LOW[:2], budget=3, n_jobs=1).summary()
     assert nothing.not_found.tolist() == ["budget_spent"] * 2 and nothing.changes.empty
-    assert "Nothing was found for:\n  0: budget_spent" in str(nothing)
+    assert "2 budget spent." in str(nothing) and "Nothing was found for:\n  0: budget spent" in str(nothing)
+
+
+def test_queries_of_earlier_runs_are_not_shown_as_new(tmp_path: Path) -> None:
+    asked = acex.Explainer(acex.Model(sums, name="sums"), POINTS, ledger=tmp_path / "answers.db")
+    first = asked.explain_many(LOW[:2], budget=5, target=1, n_jobs=1).summary()
+    assert first.earlier == 0 and "earlier" not in str(first)
+    again = asked.explain_many(LOW[:3], budget=5, target=1, n_jobs=1).summary()
+    assert again.queries > again.earlier == first.queries > 0
+    assert (
+        f"{again.queries} queries ({first.queries} in earlier runs, {again.queries - first.queries} in this one)"
+        in str(again)
+    )
 
 
 def test_a_change_of_category_is_neither_up_nor_down() -> None:

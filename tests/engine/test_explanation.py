@@ -261,7 +261,7 @@ def test_what_ended_in_vain_says_so_and_what_to_relax() -> None:
     with pytest.raises(NoCounterfactual, match="'bad'"):
         _ = e.counterfactual
     assert str(e) == e.summary()
-    assert e.summary().startswith("budget_spent: still bad (6 queries).")
+    assert e.summary().startswith("No counterfactual: still bad (6 queries). The budget was spent")
     assert "still bad" in e._repr_html_()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -280,3 +281,24 @@ def test_an_unusual_row_gets_a_remark_that_names_what_is_unusual() -> None:
     assert about_the_row(joint) == []
     assert {"age", "years"} & set(about_the_row(joint, age=30, years=40))
     assert about_the_row(acex.Plausibility(kind="lof"), age=30, years=40) == about_the_row(None, age=30, years=40) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "forced"),
+    [
+        ({"values": {"job": ["nurse", "clerk"]}, "ranges": {"debt": (0.5, 1.2)}}, ("debt", "job")),
+        ({"values": {"job": ["cook", "clerk"]}, "ranges": {"debt": (0.5, 1.5)}}, ()),
+    ],
+)
+def test_changes_that_ranges_or_values_force_get_a_remark(
+    rows: pd.DataFrame, options: dict[str, Any], forced: tuple[str, ...]
+) -> None:
+    plan = acex.Explainer(approves, rows).search(COOK, target="yes", budget=5, **options).plan
+    assert [remark.columns for remark in plan.remarks if remark.code == "forced"] == [forced][: bool(forced)]
+
+
+@pytest.mark.parametrize(("rule", "is_broken"), [("debt <= 0.5", True), ("debt <= 5", False)])
+def test_a_row_that_breaks_a_rule_gets_a_remark(rows: pd.DataFrame, rule: str, is_broken: bool) -> None:
+    plan = acex.Explainer(approves, rows).search(COOK, target="yes", budget=5, rules=[rule]).plan
+    columns = [remark.columns for remark in plan.remarks if remark.code == "rules_broken" and rule in remark.text]
+    assert columns == [("debt",)][:is_broken]

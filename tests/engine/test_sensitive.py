@@ -72,7 +72,7 @@ def explained(**options: Any) -> acex.Explanation:
 def test_one_remark_names_the_columns_and_how_to_freeze_them() -> None:
     [remark] = [remark for remark in explained().remarks if remark.code == "sensitive"]
     assert remark.text.startswith("sex and age look")
-    assert 'freeze=["sex", "age"]' in remark.text and "--freeze sex --freeze age" in remark.text
+    assert 'freeze=["sex", "age"]' in remark.advice and "--freeze sex --freeze age" in remark.advice
     assert not remark.is_warning
 
 

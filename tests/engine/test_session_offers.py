@@ -161,6 +161,14 @@ def test_an_answer_with_many_changes_says_what_helps() -> None:
     assert e.kinds == ()
     (remark,) = [remark for remark in e.remarks if remark.code == "may_be_improved"]
     assert "8 of 8 features" in remark.text
-    assert "known outcomes" in remark.text
+    assert "known outcomes" in remark.text and "a larger budget" in remark.text
     assert remark.text in str(e)
     assert remark.text in e.to_html()
+
+
+def test_a_settled_search_does_not_advise_a_larger_budget() -> None:
+    impatient = acex.Feasible(tolerance=0.999)
+    e = acex.explain(lambda rows: rows["c0"] > 0.5, LOW, ALIKE, budget=60, strategy=impatient, prefer=None)
+    assert e.stopped_by == "settled"
+    (remark,) = [remark for remark in e.remarks if remark.code == "may_be_improved"]
+    assert 'effort="spend"' in remark.text and "a larger budget" not in remark.text

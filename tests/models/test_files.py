@@ -170,7 +170,7 @@ def test_a_pickled_regressor_gives_numbers_as_any_other(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="arbitrary code"):
         loaded = load_model(tmp_path / "m.joblib", allow_pickle=True)
     assert loaded.predict(X).tolist() == regressor.predict(X).tolist()
-    with pytest.raises(TypeError, match="is a regressor"):
+    with pytest.raises(ValueError, match="is a regressor"):
         acex.explain(loaded, X[0], data=X)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
+from acex.engine.explanation import records
 from acex.engine.row_result import RowResult
 from acex.values import is_missing, listed, printable
 
@@ -91,22 +92,29 @@ class Groups:
 
         def cells(name: str, text: Callable[[float], str]) -> list[str]:
             columns = table[[name, f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
-            return [f"{text(value)} ({text(low)} to {text(high)})" for value, low, high in columns]
+            shown = [f"{text(value)} ({text(low)} to {text(high)})" for value, low, high in columns]
+            return ["-" if np.isnan(value) else cell for value, cell in zip(columns[:, 0], shown, strict=True)]
 
         estimates = {name: cells(name, "{:.3g}".format) for name in ("cost", "changes", "queries")}
         shown = table[["rows"]].assign(found=cells("share", _percent), **estimates)
         shown.columns = pd.Index(["rows", "found", "median cost (95%)", "changes (95%)", "queries (95%)"])
         parts = [f"By {self.by}:", shown.to_string()]
         if len(shares):
-            wide = shares.pivot(index="feature", columns="group", values="share").fillna(0.0)
+            wide = shares.pivot(index="feature", columns="group", values="share")
             wide = wide.loc[wide.mean(axis=1).sort_values(ascending=False, kind="stable").index].head(12)
             parts += ["", "Share of counterfactuals that change it:", wide.map(_percent).to_string()]
         if len(self.differences):
-            parts += ["", "Differences:", self.differences.round(4).to_string(index=False)]
+            parts += ["", "Differences:", self.differences.round(4).to_string(index=False, na_rep="-")]
         parts += [f"Note: {warning}" for warning in self.warnings]
         return printable("\n".join(parts))
 
     __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison in plain values, as JSON holds them; null where a group has too few rows."""
+        frames = {"table": self.table.reset_index(), "features": self.features, "differences": self.differences}
+        tables = {name: records(frame) for name, frame in frames.items()}
+        return {"by": self.by, **tables, "warnings": list(self.warnings)}
 
     def plot(self) -> Figure:
         """Costs by group, and which features change in which group."""
@@ -195,8 +203,10 @@ def _features(changes: pd.Series[Any], names: Sequence[str]) -> pd.DataFrame:
 
 
 def _remarks(table: pd.DataFrame) -> list[str]:
-    small = [f"{name} ({n})" for name, n in table["explained"].items() if n < SMALL]
+    small = [f"{name} ({n})" for name, n in table["explained"].items() if 0 < n < SMALL]
     remarks = ["there is only one group, so there is nothing to compare."] if len(table) < 2 else []
+    if empty := [str(name) for name, n in table["explained"].items() if n == 0]:
+        remarks.append(f"groups without an explained row, which cannot be compared: {', '.join(empty)}.")
     if small:
         remarks.append(f"groups of fewer than {SMALL} explained rows: {', '.join(small)}. Their intervals are rough.")
     if len(table) > 1 and table["share"].max() - table["share"].min() > APART:
@@ -281,4 +291,4 @@ def holm(p: FloatArray) -> FloatArray:
 
 
 def _percent(share: float) -> str:
-    return "" if np.isnan(share) else f"{100 * share:.0f}%"
+    return "-" if np.isnan(share) else f"{100 * share:.0f}%"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -13,7 +13,7 @@ import pandas as pd
 
 from acex.ledger import BaseLedger
 from acex.plan.plan import Plan
-from acex.values import is_missing
+from acex.values import as_money, is_missing
 
 LATEST = 50  # explanations that ended, from which the next ones are estimated
 LEAST = 5  # with fewer there is no estimate
@@ -25,33 +25,39 @@ class Quote:
 
     Attributes:
         model_id: the model that would be asked, as the ledger knows it.
-        rows: how many, identical rows each. ended: different rows that were explained before. wrong: rows that do not
-            fit the data and would fail.
+        rows: how many, identical rows each. ended: different rows that were explained before. wrong: for each row that
+            would fail because it does not fit the data, by its name, the reason.
         paid_before: queries that earlier runs have paid for these rows.
         expected_queries: how many more are likely, by the model's latest explanations; None with fewer than five.
         most_queries: the most that can be sent, within the budgets of the batch and of the model's lifetime.
         price_per_row: price of a query; None where the ledger has none.
+        beyond_budget: queries that may be needed in addition, and that the model's budget in the ledger does not allow.
     """
 
     model_id: str
     rows: int
     ended: int
-    wrong: int
+    wrong: Mapping[str, str]
     paid_before: int
     expected_queries: int | None
     most_queries: int
     price_per_row: float | None
+    beyond_budget: int = 0
 
     def money(self, queries: int | None) -> float | None:
         """What so many queries cost; None where that is unknown."""
         return None if queries is None or self.price_per_row is None else queries * self.price_per_row
 
     def __str__(self) -> str:
-        parts = [f"{self.rows} rows" + (f", {self.wrong} of them wrong." if self.wrong else ".")]
+        wrong = [f"{len(self.wrong)} would fail, such as {row}: {why}" for row, why in [*self.wrong.items()][:1]]
+        parts = [f"{self.rows} {'row' if self.rows == 1 else 'rows'}.", *wrong]
         parts.append(f"Model: {self.model_id}.")
         parts += [f"{self.ended} were explained before."] if self.ended else []
         parts += [f"{self.paid_before} queries were paid before."] if self.paid_before else []
         parts.append(f"At most {self._priced(self.most_queries)}.")
+        if self.beyond_budget:
+            wanted = self._priced(self.most_queries + self.beyond_budget)
+            parts.append(f"The model's budget in the ledger allows no more; {wanted} may be needed.")
         if self.expected_queries is None:
             parts.append("The likely number is unknown: too few explanations of this model have ended.")
         else:
@@ -59,28 +65,31 @@ class Quote:
         return " ".join(parts)
 
     def _priced(self, queries: int) -> str:
-        money = self.money(queries)
-        return f"{queries} queries" + ("" if money is None else f" for {money:.6g}")
+        money, counted = self.money(queries), "1 query" if queries == 1 else f"{queries} queries"
+        return counted if money is None else f"{counted} for {as_money(money)}"
 
 
 def quote(
-    plans: Iterable[Plan | None],
+    plans: Iterable[Plan],
     ledger: BaseLedger,
     model_id: str,
     *,
     budget: int,
     budget_total: int | None = None,
     price_per_row: float | None = None,
+    wrong: Mapping[str, str] | None = None,
 ) -> Quote:
-    """The price of these plans, None for a row that does not fit; the ledger is only read."""
+    """The price of these plans, and of rows that are `wrong`, which cost nothing; the ledger is only read."""
     recorded = _explanations(ledger, model_id)
     known = {line["id"]: line for line in recorded.to_dict("records")}
-    times = Counter(None if plan is None else plan.identity for plan in plans)  # None: rows that do not fit
+    times = Counter(plan.identity for plan in plans)
     begun = [known[identity] for identity in times if identity in known]
     paid = sum(int(line["paid"]) for line in begun)
-    left = [*(_left(line, budget) for line in begun), *[budget] * (len(times.keys() - {None}) - len(begun))]
+    left = [*(_left(line, budget) for line in begun), *[budget] * (len(times) - len(begun))]
     account = ledger.account(model_id)
-    limit = min(inf if budget_total is None else max(budget_total - paid, 0), account.remaining)
+    price = account.price_per_row if price_per_row is None else price_per_row
+    needed = min(sum(left), inf if budget_total is None else max(budget_total - paid, 0))
+    limit = min(needed, account.affordable(price))
     done = recorded[recorded["finished_at"].notna() & (recorded["asked"] > 0)].sort_values("finished_at").tail(LATEST)
     expected = None
     if len(done) >= LEAST:
@@ -88,13 +97,14 @@ def quote(
         expected = round(min(float(sum(min(usual, more) for more in left)), limit))
     return Quote(
         model_id=model_id,
-        rows=times.total(),
+        rows=times.total() + len(wrong or ()),
         ended=left.count(0),
-        wrong=times[None],
+        wrong=wrong or {},
         paid_before=paid,
         expected_queries=expected,
-        most_queries=int(min(sum(left), limit)),
-        price_per_row=account.price_per_row if price_per_row is None else price_per_row,
+        most_queries=int(limit),
+        price_per_row=price,
+        beyond_budget=int(needed - limit),
     )
 
 

@@ -37,15 +37,8 @@ OUTCOMES: dict[str, Outcome] = {  # without a counterfactual, by what stopped th
     "exhausted": "exhausted",
 }
 STATED = (
-    "stopped_by",
-    "affinities",
-    "robustness",
-    "improvement_odds",
-    "kinds",
-    "excluded",
-    "needed",
-    "votes",
-    "remarks",
+    *("stopped_by", "affinities", "robustness", "improvement_odds"),
+    *("kinds", "excluded", "needed", "votes", "remarks"),
 )
 
 
@@ -93,7 +86,7 @@ def verify(
         checks += [] if left_out is None else [_left_out(e, left_out)]
     except Exception as error:  # a document that someone else wrote can be wrong anywhere
         raise ValueError(f"cannot be read as an explanation: {type(error).__name__}: {str(error)[:200]}") from error
-    checks = [_seal(document, key), *checks, *(() if model is None else _asked_again(e, model))]
+    checks = [checksum(document, key), *checks, *(() if model is None else _asked_again(e, model))]
     return Verified(e.settings.get("id"), tuple(checks))
 
 
@@ -102,7 +95,8 @@ def n_queries(document: Any) -> int:
     return sum(bool(document.get(name)) for name in ("positions", "asked")) if isinstance(document, Mapping) else 0
 
 
-def _seal(document: Mapping[str, Any], key: str | Path | None) -> Check:
+def checksum(document: Mapping[str, Any], key: str | Path | None = None) -> Check:
+    """Do the checksum and the signature of a document, also of a batch, match? `key` as in `verify`."""
     wrong = faults(document, key)
     by = signer(document)
     if wrong:
@@ -198,10 +192,14 @@ def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]
     rules = [*relations, *(e.plan.settings.get("rules") or [])]
     if broken := [text for text in rules if not _holds(text, e, x, points)]:
         yield Check("rules", False, f"{listed(broken)} is broken, or is not a rule over these columns.")
-    elif rules:
-        yield Check("rules", True, f"{listed(rules)} holds.")
-    if left_out := e.settings.get("redacted_rules", 0):
-        yield Check("rules", None, f"{left_out} of the rules name columns that are left out.")
+    else:
+        idle = [text for text in rules if not Rule.of(text, e.plan.space).applies(points).any()]
+        if applied := [text for text in rules if text not in idle]:
+            yield Check("rules", True, f"{listed(applied)} holds.")
+        if idle:
+            yield Check("rules", None, f"{listed(idle)} does not apply: a value is missing.")
+    if n := e.settings.get("redacted_rules", 0):
+        yield Check("rules", None, f"not checked for {n} {'rule' if n == 1 else 'rules'} over redacted columns.")
     if functions := e.plan.settings.get("functions"):
         words = f"not checked: rules that are functions; the document has only their fingerprint {functions}."
         yield Check("rule", None, words)
@@ -297,8 +295,8 @@ def _left_out(e: Explanation, left_out: Mapping[str, Any]) -> Check:
         wrong = [name for name, mark in hashes.items() if hash_of(**left_out[name]) != mark]
     except (LookupError, TypeError) as error:
         return Check("left out", False, f"what was left out cannot be read: {type(error).__name__}: {error}")
-    if wrong or not hashes:
-        return Check(
-            "left out", False, f"{listed(wrong)} is not what was left out." if wrong else "nothing was left out."
-        )
+    if not hashes:
+        return Check("left out", False, "nothing was left out.")
+    if wrong:
+        return Check("left out", False, f"{listed(wrong)} is not what was left out.")
     return Check("left out", True, f"{listed(hashes)} is what was left out.")

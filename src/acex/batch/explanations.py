@@ -217,6 +217,7 @@ class Explanations(Sequence[Explanation]):
         self,
         path: str | Path | None = None,
         *,
+        by: By | None = None,
         redact: Iterable[str] = (),
         left_out: str | Path | None = None,
         sign: str | Path | None = None,
@@ -224,6 +225,7 @@ class Explanations(Sequence[Explanation]):
         """All explanations and errors as JSON text with certificates, also written to `path` if given.
 
         Args:
+            by: also compare groups of rows, as in `summary`.
             redact, left_out, sign: as in `Explanation.to_json`.
         """
         gone, rows, private = list(redact), [], {}
@@ -233,7 +235,9 @@ class Explanations(Sequence[Explanation]):
                 document, private[str(self._ids[i])] = redacted(self[i].to_dict(), gone)
                 document = json.loads(certified(document, sign))
             rows.append({"row": self._ids[i], "paid": result.queries, "error": result.error, "explanation": document})
-        text = certified({"format": FORMAT, "rows": rows}, sign, indent=None)
+        groups = self.summary(by, redact=gone).groups
+        compared = {} if groups is None else {"groups": groups.to_dict()}
+        text = certified({"format": FORMAT, "rows": rows, **compared}, sign, indent=None)
         return saved(text, path, private, left_out)
 
     # -- prices, common changes, pictures ------------------------------------------------------------------------
@@ -245,21 +249,21 @@ class Explanations(Sequence[Explanation]):
             price_per_row: price of a query; by default the one the ledger has.
             ledger: where to look; by default the explainer's.
         """
+        plans, wrong = list[Plan](), dict[str, str]()
+        for i in range(len(self)):
+            try:
+                plans.append(self._planner.plan(self._rows.iloc[[i]], self._options)[0])
+            except ValueError as error:
+                wrong[str(self._ids[i])] = str(error)
         return quote(
-            (self._plan(i) for i in range(len(self))),
+            plans,
             self._planner.ledger if ledger is None else ledger,
             self._planner.model_id,
             budget=self._options.budget,
             budget_total=self._budget_total,
             price_per_row=price_per_row,
+            wrong=wrong,
         )
-
-    def _plan(self, i: int) -> Plan | None:
-        """The plan for the row at this position; None where it does not fit."""
-        try:
-            return self._planner.plan(self._rows.iloc[[i]], self._options)[0]
-        except ValueError:
-            return None
 
     def common_changes(self, *, budget: int = 200, count: int = 3) -> CommonChanges:
         """A few changes that turn many of the rows, each tried on rows by real queries.

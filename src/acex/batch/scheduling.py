@@ -127,7 +127,9 @@ class BatchRun:
     ) -> Iterator[tuple[int, Done]]:
         """The results of these rows with these allowances, as they finish."""
         index = self.rows.index
-        names = {i: () if isinstance(index, pd.RangeIndex) else (i, *twins[i]) for i in allowed}
+        # Not `isinstance`: whether pandas gives selected rows a RangeIndex depends on its version and on their number.
+        has_names = not index.equals(pd.RangeIndex(len(index)))
+        names = {i: (i, *twins[i]) if has_names else () for i in allowed}
         work = (
             Work(i, self.rows.iloc[[i]], n, tuple(str(as_json(index[j])) for j in names[i])) for i, n in allowed.items()
         )

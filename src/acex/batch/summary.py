@@ -25,7 +25,7 @@ class Summary:
         changes: a line for each feature that has to change, most often first: in how many rows, their share of those
             found, how often up, down or to another category, and the median step up or down in standard deviations.
         not_found: the names of rows without a counterfactual, with the outcome or the error.
-        queries: rows sent to the model for all of them.
+        queries: rows sent to the model for all of them, in all runs. earlier: those of them that earlier runs sent.
         groups: groups of rows side by side; None without `by`.
     """
 
@@ -33,6 +33,7 @@ class Summary:
     changes: pd.DataFrame
     not_found: pd.Series[str]
     queries: int
+    earlier: int = 0
     groups: Groups | None = None
 
     @classmethod
@@ -45,19 +46,22 @@ class Summary:
             changes=_changes([result for result in results if result.outcome == "found"]),
             not_found=missed["error"].fillna(missed["outcome"]),
             queries=int(frame["queries"].sum()),
+            earlier=sum(result.queries - result.new for result in results if result.error is None),
             groups=groups,
         )
 
     def __str__(self) -> str:
         n = int(self.outcomes.sum())
-        ends = ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.items())
-        parts = [
-            f"{n} row{'' if n == 1 else 's'}: {ends}. {self.queries} queries, {self.queries / max(n, 1):.1f} a row."
-        ]
+        words = {outcome: outcome.replace("_", " ") for outcome in self.outcomes.index}
+        ends = ", ".join(f"{count} {words[outcome]}" for outcome, count in self.outcomes.items())
+        new = self.queries - self.earlier
+        earlier = f" ({self.earlier} in earlier runs, {new} in this one)" if self.earlier else ""
+        queries = f"{self.queries} queries{earlier}, {self.queries / max(n, 1):.1f} a row"
+        parts = [f"{n} row{'' if n == 1 else 's'}: {ends}. {queries}."]
         if len(self.changes):
             parts += ["", "What has to change:", self.changes.head(MOST_LINES).to_string(index=False, na_rep="")]
         if len(self.not_found):
-            shown = [f"  {name}: {why}" for name, why in self.not_found.head(MOST_LINES).items()]
+            shown = [f"  {name}: {words.get(why, why)}" for name, why in self.not_found.head(MOST_LINES).items()]
             more = len(self.not_found) - len(shown)
             parts += ["", "Nothing was found for:", *shown, *([f"  ... and {more} more"] if more else [])]
         if self.groups is not None:

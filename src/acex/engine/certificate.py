@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from acex.errors import MissingExtra
 
@@ -109,24 +109,27 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # -- signatures ------------------------------------------------------------------------------------------------
 
 
-def private_key(path: str | Path) -> Any:
-    """The Ed25519 key that a file holds.
+def read_key(path: str | Path, kind: Literal["private", "public"]) -> Any:
+    """The Ed25519 key of this kind that a PEM file holds.
 
     Raises:
         ValueError: it is not such a key.
     """
     serialization, ed25519, _ = _cryptography()
+    content, load = Path(path).read_bytes(), getattr(serialization, f"load_pem_{kind}_key")
     try:
-        key = serialization.load_pem_private_key(Path(path).read_bytes(), password=None)
+        key = load(content, password=None) if kind == "private" else load(content)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{path}: expected an Ed25519 private key in PEM without a password: {error}") from None
-    if not isinstance(key, ed25519.Ed25519PrivateKey):
-        raise ValueError(f"{path}: expected an Ed25519 private key, got {type(key).__name__}.")
+        is_secret = kind == "public" and b"PRIVATE KEY" in content
+        why = "this is the private key, which only the signer has" if is_secret else error
+        raise ValueError(f"{path}: expected an Ed25519 {kind} key in PEM: {why}") from None
+    if not isinstance(key, getattr(ed25519, f"Ed25519{kind.title()}Key")):
+        raise ValueError(f"{path}: expected an Ed25519 {kind} key, got {type(key).__name__}.")
     return key
 
 
 def _signature(total: str, path: str | Path) -> dict[str, str]:
-    key = private_key(path)
+    key = read_key(path, "private")
     return {
         "signature": _written(key.sign(SIGNED + total.encode())),
         "public_key": _written(key.public_key().public_bytes_raw()),
@@ -134,7 +137,7 @@ def _signature(total: str, path: str | Path) -> dict[str, str]:
 
 
 def _signature_faults(certificate: Mapping[str, Any], key: str | Path | None) -> list[str]:
-    serialization, ed25519, invalid = _cryptography()
+    _, ed25519, invalid = _cryptography()
     try:
         raw, signature = (base64.b64decode(certificate[name], validate=True) for name in ("public_key", "signature"))
         # Base64 has spare bits at its end, which would let a changed letter pass.
@@ -147,18 +150,10 @@ def _signature_faults(certificate: Mapping[str, Any], key: str | Path | None) ->
         public.verify(signature, SIGNED + str(certificate.get("sha256")).encode())
     except invalid:
         return ["signature mismatch: it was changed, or someone else signed it."]
-    if key is None:
+    if key is None or read_key(key, "public").public_bytes_raw() == raw:
         return []
-    try:
-        expected = serialization.load_pem_public_key(Path(key).read_bytes())
-    except ValueError as error:
-        is_private = b"PRIVATE KEY" in Path(key).read_bytes()
-        why = "this is the private key, which only the signer has" if is_private else error
-        raise ValueError(f"{key}: expected an Ed25519 public key in PEM: {why}") from None
-    if not isinstance(expected, ed25519.Ed25519PublicKey):
-        raise ValueError(f"{key}: expected an Ed25519 public key, got {type(expected).__name__}.")
-    is_theirs = expected.public_bytes_raw() == raw
-    return [] if is_theirs else [f"it was signed with another key than the one in {key}."]
+    theirs = f"the signature is valid, but made with the key {certificate['public_key']}, not with the one in {key}"
+    return [f"{theirs}: this is not the signer's key, or somebody else signed it."]
 
 
 def _written(raw: bytes) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from acex.arrays import FloatArray
 from acex.engine.certificate import certified
 from acex.engine.redaction import redacted, saved
 from acex.errors import NoCounterfactual
@@ -23,7 +24,18 @@ from acex.plan.plan import Plan
 from acex.plan.step import Ending, Outcome, Step, StoppedBy, factual_label, steps_written
 from acex.plan.target import Measured
 from acex.space.space import Space
-from acex.values import Label, Remark, answer_texts, as_json, is_missing, joined_words, listed, printable, readable
+from acex.values import (
+    Label,
+    Remark,
+    answer_text,
+    answer_texts,
+    as_json,
+    is_missing,
+    joined_words,
+    listed,
+    printable,
+    readable,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,11 +137,16 @@ class Explanation:
         return {**self.plan.settings, **self.metadata}
 
     @cached_property
-    def _rows(self) -> pd.DataFrame:
-        """The rows that were sent, in the form of the data; see `asked_rows`."""
+    def _points(self) -> FloatArray:
+        """The rows that were sent, as points, (n, d)."""
         space = self.plan.space
         rows = pd.DataFrame([step.row for step in self.steps], columns=pd.Index(space.names), dtype=object)
-        return space.frame(space.encode(rows))
+        return space.snap(space.encode(rows))
+
+    @cached_property
+    def _rows(self) -> pd.DataFrame:
+        """The rows that were sent, in the form of the data; see `asked_rows`."""
+        return self.plan.space.frame(self._points)
 
     @property
     def trace(self) -> pd.DataFrame:
@@ -227,9 +244,8 @@ class Explanation:
 
     def changes_of(self, i: int) -> pd.DataFrame:
         """What counterfactual number i changes, in the form of `changes`."""
-        space = self.plan.space
-        rows = self._rows.iloc[[0, self.ending.counterfactuals[i]]]
-        x, best = space.encode(rows)
+        space, pair = self.plan.space, [0, self.ending.counterfactuals[i]]
+        rows, (x, best) = self._rows.iloc[pair], self._points[pair]
         steps = self.plan.scale.differences(best[None], x)[0]
         changed = np.flatnonzero(best != x)
         changed = changed[np.argsort(-np.abs(steps[changed]), kind="stable")]
@@ -337,8 +353,8 @@ class Explanation:
             sure = f"; {self.ending.sureness()}" if self.ending.votes else ""
             wanted = f" (wanted: {self.plan.target.range_text})" if self.plan.target.range_text else ""
             return (
-                f"{' -> '.join(labels_as_text(self))}{wanted} by changing {len(self.changes)} of "
-                f"{len(self.plan.space)} features (cost {self.cost:.3g}, {self._queries()}{sure})."
+                f"{' -> '.join(labels_as_text(self))}{wanted} by changing {changes_counted(self)} "
+                f"(cost {self.cost:.3g}, {self._queries()}{sure})."
             )
         if self.outcome == "failed":
             return f"failed: {self.error} ({self._queries()})"
@@ -347,7 +363,7 @@ class Explanation:
             n_for = labels.count(factual_label(self.steps, self.plan.target))
             votes = f"; {n_for} of {len(labels)} votes" if self.plan.noise is not None else ""
             return f"{self.advice} ({self._queries()}{votes})"
-        return f"{self.outcome}: still {labels_as_text(self)[0]} ({self._queries()}). {self._why_none()}"
+        return f"No counterfactual: still {labels_as_text(self)[0]} ({self._queries()}). {self._why_none()}"
 
     def __str__(self) -> str:
         from acex.show.text import drawn
@@ -498,15 +514,30 @@ def single(explanation: Explanation, i: int) -> Explanation:
     return replace(explanation, ending=replace(explanation.ending, **own))
 
 
+def n_redacted_changes(explanation: Explanation, i: int = 0) -> int:
+    """How many features that counterfactual number i changes are redacted."""
+    counts = explanation.settings.get("redacted_changes")
+    return counts[i] if counts else 0
+
+
+def changes_counted(explanation: Explanation) -> str:
+    """How many features the best counterfactual changes, as in "2 of 9 features"; redacted ones count."""
+    n_redacted = n_redacted_changes(explanation)
+    n_features = len(explanation.plan.space) + len(explanation.settings.get("redacted", ()))
+    counted = f"{len(explanation.changes) + n_redacted} of {n_features} features"
+    return f"{counted}, {n_redacted} of them redacted" if n_redacted else counted
+
+
 def headings(explanation: Explanation) -> list[str]:
     """What stands above the table of each counterfactual; empty above the first one, unless it has a kind."""
     out = []
-    for i, cost in enumerate(explanation.costs):
+    for i, (step, cost) in enumerate(zip(explanation._chosen, explanation.costs, strict=True)):
+        number = [answer_text(step.label)] if isinstance(explanation.plan.target, Measured) else []
         if not explanation.kinds:
-            out.append(f"or (cost {cost:.3g}):" if i else "")
+            out.append(f"or ({', '.join([*number, f'cost {cost:.3g}'])}):" if i else "")
             continue
-        step, n = explanation._chosen[i], len(explanation.changes_of(i))
-        parts = ["1 change" if n == 1 else f"{n} changes", f"cost {cost:.3g}"]
+        n = len(explanation.changes_of(i)) + n_redacted_changes(explanation, i)
+        parts = [*number, "1 change" if n == 1 else f"{n} changes", f"cost {cost:.3g}"]
         if step.note.affinity is not None:
             parts.append(f"affinity {step.note.affinity:.2f}{'' if step.note.counts else ' (unusual)'}")
         out.append(f"{'or ' if i else ''}{explanation.kinds[i]}: {', '.join(parts)}")

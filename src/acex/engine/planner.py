@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import uuid
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -98,7 +99,7 @@ class Planner:
         model, reference = self.model, self.reference
         if not isinstance(target, Measured):
             if model.no_labels is not None:
-                raise TypeError(model.no_labels)
+                raise ValueError(f"target: {model.no_labels}")
         elif target.label is not None and not model.scores:
             raise ValueError(
                 f"target: the probability of {target.label!r} needs a model with scores: acex.Model(..., scores=True)."
@@ -327,30 +328,41 @@ def versions() -> dict[str, str]:
 
 
 def _assumptions(space: Space, region: Region, lists: Mapping[Any, Any]) -> tuple[Remark, ...]:
-    """What was inferred from the data and limits this row: columns with few values, and relations."""
+    """What limits this row: own values not allowed, rules that it breaks, columns with few values, relations."""
     out = []
+    is_inside = (region.low <= region.factual) & (region.factual <= region.high)
+    is_inside &= [j not in region.listed or x in region.allowed[j] for j, x in enumerate(region.factual)]
+    if forced := [name for name, stays in zip(space.names, is_inside, strict=True) if not stays]:
+        text = (
+            f"{joined_words(forced)}: ranges or values exclude the row's own value, so every counterfactual changes it."
+        )
+        out.append(Remark("forced", text, tuple(forced)))
+    held = [bool(rule.holds(region.factual[None], region.factual).all()) for rule in region.rules]
+    if broken := [rule.text for rule, holds in zip(region.rules, held, strict=True) if not holds]:
+        text = f"The row itself breaks {joined_words(broken)}; no counterfactual does, whatever the model answers."
+        named = tuple(name for name in space.names if any(name in rule for rule in broken))
+        out.append(Remark("rules_broken", text, named))
     listed = region.listed - space.by_index("values", lists).keys()
     few = [f.name for j, f in enumerate(space.features) if j in listed and region.movable[j] and f.values]
     few = [name for name in few if name in space.inferred]
     if few:
-        what = f"{joined_words(few)}: only values that occur in data are used"
-        advice = f"Space.infer(data, grid={{{few[0]!r}: None}}) frees a column"
-        out.append(Remark("few_values", f"{what}. {advice}.", tuple(few)))
+        what = f"{joined_words(few)}: only values that occur in data are used."
+        flag = shlex.quote(f"{few[0]}=off")
+        advice = f"Space.infer(data, grid={{{few[0]!r}: None}}) frees a column (in the shell --grid {flag})."
+        out.append(Remark("few_values", what, tuple(few), advice=advice))
     kept = {rule.text for rule in region.rules}
     found = as_rules(space.relations, space)[0] if space.relations else ()
     rules = [rule for rule in found if region.movable[rule.equalities[0].columns].any()]
-    for code, is_kept, words in (
-        (
-            "relations_kept",
-            True,
-            "Kept, as in all rows of data: {}. Space.infer(data, relations=False) turns this off.",
-        ),
-        ("relations_broken", False, "Not kept, because this row breaks it, although all rows of data keep it: {}."),
+    off = "Space.infer(data, relations=False) turns this off (in the shell --no-relations)."
+    for code, is_kept, words, advice in (
+        ("relations_kept", True, "Kept, as in all rows of data", off),
+        ("relations_broken", False, "Not kept, because this row breaks it, although all rows of data keep it", ""),
     ):
         those = [rule for rule in rules if (rule.text in kept) is is_kept]
         columns = dict.fromkeys(space.names[j] for rule in those for j in rule.equalities[0].columns)
         if those:
-            out.append(Remark(code, words.format(joined_words([rule.text for rule in those])), tuple(columns)))
+            text = f"{words}: {joined_words([rule.text for rule in those])}."
+            out.append(Remark(code, text, tuple(columns), advice=advice))
     return tuple(out)
 
 

@@ -62,6 +62,9 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     rules = [rule for rule in settings.get("rules") or () if not any(_names(rule, name) for name in gone)]
     n_frozen = sum(feature["name"] in gone and bool(feature.get("frozen")) for feature in space["features"])
     n_rules = len(settings.get("rules") or ()) - len(rules)
+    rows, factual = document["counterfactuals"], document["factual"]
+    before = settings.get("redacted_changes") or [0] * len(rows)  # where columns were redacted before
+    n_changes = [n + sum(row[name] != factual[name] for name in gone) for n, row in zip(before, rows, strict=True)]
     cut = [rule for rule in space.get("relations", ()) if any(_names(rule, name) for name in gone)]
     features = _at(space["features"], kept)
     for j, feature in enumerate(features):
@@ -83,7 +86,8 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
             "rules": rules,
             **({"redacted_rules": n_rules} if n_rules else {}),
             **({"redacted_frozen": n_frozen} if n_frozen else {}),
-            "redacted": hashes,
+            "redacted_changes": n_changes,
+            "redacted": {**settings.get("redacted", {}), **hashes},
         },
         "space": {**space, "features": features},
         "deviations": _at(document["deviations"], kept),

@@ -20,7 +20,7 @@ from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.region import Region
 from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
-from acex.values import Label, Remark, fingerprint, is_finite
+from acex.values import Label, Remark, did_you_mean, fingerprint, is_finite, joined_words
 
 VISIBLE = 0.01  # of the spread of a feature: smaller steps should not decide
 ENOUGH_ROWS = 20  # below this, standard deviations and plausibility are little more than guesses
@@ -79,14 +79,17 @@ class Reference:
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
-        """A remark where the rows are too few."""
-        if len(self) >= ENOUGH_ROWS:
-            return ()
-        text = (
-            f"data has only {len(self)} {'row' if len(self) == 1 else 'rows'}: what is usual, and what a change costs, "
-            f"is uncertain below {ENOUGH_ROWS}."
-        )
-        return (Remark("few_rows", text),)
+        """Remarks on columns that identify rows, and where the rows are too few."""
+        space, out = self.space, []
+        is_id = (space.high > space.low) & (self.scale.deviations == 0)  # see `Space.without_identifiers`
+        numbers = [f for f, hidden in zip(space.features, is_id, strict=True) if hidden and f.is_number and f.frozen]
+        if ids := [f.name for f in numbers if f.name in space.inferred]:
+            out.append(Remark("identifier", f"{joined_words(ids)}: taken as an identifier of rows, and frozen."))
+        if len(self) < ENOUGH_ROWS:
+            n = "1 row" if len(self) == 1 else f"{len(self)} rows"
+            what = "what is usual, and what a change costs, is uncertain below"
+            out.append(Remark("few_rows", f"data has only {n}: {what} {ENOUGH_ROWS}."))
+        return tuple(out)
 
     def density(self, kind: Kind) -> Density | None:
         """The plausibility filter, of this kind where the settings leave it open; None without one."""
@@ -127,6 +130,7 @@ class Reference:
         if not (any(o in words for o in outcomes) or (one_sided and not all_words)):
             raise ValueError(
                 f"outcomes must be labels of the model: expected some of {list(words)}, got only {outcomes[:12]}."
+                f"{did_you_mean(words[0] if words else None, map(str, outcomes))}"
             )
 
     def refuse_outcomes_that_are_no_numbers(self) -> None:

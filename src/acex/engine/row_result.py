@@ -25,6 +25,7 @@ class RowResult(NamedTuple):
     reused: int
     error: str | None
     ways: tuple[tuple[str, str, float], ...] = ()  # of each change: feature, up, down or other, and its length
+    new: int = 0  # of the queries, those of this run
 
     @classmethod
     def of(cls, e: Explanation, paid: int) -> RowResult:
@@ -42,6 +43,7 @@ class RowResult(NamedTuple):
             e.n_reused,
             e.error,
             tuple(ways),
+            e.n_queries,
         )
 
     def without(self, columns: Collection[str]) -> RowResult:
@@ -60,4 +62,4 @@ NOT_DONE = RowResult("unfinished", None, None, math.nan, 0, {}, 0, 0, None)
 
 def frame_of(results: Sequence[RowResult], index: pd.Index[Any]) -> pd.DataFrame:
     """A row for each result, by these names."""
-    return pd.DataFrame(list(results), index=index, columns=RowResult._fields).drop(columns="ways")
+    return pd.DataFrame(list(results), index=index, columns=RowResult._fields).drop(columns=["ways", "new"])

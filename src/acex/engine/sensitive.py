@@ -67,8 +67,6 @@ def free_sensitive_columns(space: Space, limited: Collection[str]) -> tuple[Rema
     one = len(found) == 1
     listed = ", ".join(f'"{name}"' for name in found)
     flags = " ".join(f"--freeze {shlex.quote(name)}" for name in found)
-    text = (
-        f"{joined_words(found)} {'looks' if one else 'look'} unchangeable or sensitive and may change. To freeze "
-        f"{'it' if one else 'them'}: freeze=[{listed}] (in the shell {flags})."
-    )
-    return (Remark("sensitive", text),)
+    text = f"{joined_words(found)} {'looks' if one else 'look'} unchangeable or sensitive and may change."
+    advice = f"To freeze {'it' if one else 'them'}: freeze=[{listed}] (in the shell {flags})."
+    return (Remark("sensitive", text, advice=advice),)

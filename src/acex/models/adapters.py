@@ -57,7 +57,7 @@ def no_labels(model: Any) -> str | None:
     if why is None and _is_regressor(model):
         why = (
             f"{type(model).__name__} is a regressor: it returns numbers, not labels. Use a target for numbers, such as "
-            f"target=acex.AtLeast(0.5)."
+            f"target=acex.AtLeast(0.5), in a shell --target-range 0.5.."
         )
     return why
 

@@ -76,6 +76,8 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
             f"model as .skops or .onnx.",
             stacklevel=2,
         )
+    if kind in PICKLES:
+        _look_in_current_folder()  # for functions and classes of the caller's own modules
     content = path.read_bytes()  # read once, so that the hash is that of the loaded model
     try:
         model = _checked(adapted(LOADERS[kind](content)))
@@ -95,10 +97,15 @@ def _checked(model: Any) -> Any:
     return model
 
 
-def _from_code(module: str, name: str) -> Any:
+def _look_in_current_folder() -> str:
     folder = os.getcwd()
     if folder not in sys.path:
         sys.path.insert(0, folder)
+    return folder
+
+
+def _from_code(module: str, name: str) -> Any:
+    folder = _look_in_current_folder()
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -57,10 +57,14 @@ def _refuse_other_columns(names: list[str], data: pd.DataFrame) -> None:
     lacks = f" lacks {listed(missing)}" if missing else ""
     has = f" also has {listed(extra)}" if extra else ""
     what = " and".join(filter(None, (lacks, has))) or " has them in another order"
+    how = (
+        "data.drop(columns=...), in a shell --drop"
+        if extra
+        else "a column that names rows, --id-column, is not one of them"
+    )
     raise ValueError(
         f"The model was fitted with the columns {listed(names)}; data{what}. Pass the same columns in the same order "
-        f"(data.drop(columns=...), in a shell --drop), or a function that selects or encodes them, such as "
-        f"lambda rows: model.predict(encode(rows))."
+        f"({how}), or a function that selects or encodes them, such as lambda rows: model.predict(encode(rows))."
     )
 
 

@@ -94,7 +94,7 @@ class Model:
     @property
     def kind(self) -> str:
         """The type of the model, as a description."""
-        return type(self.wrapped).__name__
+        return "model whose labels come from tell" if self.wrapped is None else type(self.wrapped).__name__
 
     @property
     def gives_labels(self) -> bool:
