@@ -193,6 +193,27 @@ def test_nothing_acceptable_gives_no_proposal() -> None:
     assert found is None
 
 
+@pytest.mark.parametrize("space", [MIXED, DISCRETE])
+def test_scores_of_the_size_of_rounding_errors_give_no_proposal(space: Space) -> None:
+    """Which of them is greatest depends on the machine."""
+    p = problem(space, plausible=False)
+    score = score_of(p)
+
+    class Tiny:
+        evidence = score.evidence
+        bound = staticmethod(score.bound)
+
+        def __call__(self, X: FloatArray) -> FloatArray:
+            return 1e-17 * score(X)
+
+        def with_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            value, by_cost, gradient = score.with_gradient(X)
+            return 1e-17 * value, 1e-17 * by_cost, 1e-17 * gradient
+
+    assert maximise(score, p.cost, p.region, starts_of(p), anything) is not None
+    assert maximise(Tiny(), p.cost, p.region, starts_of(p), anything) is None
+
+
 def test_draws_around_the_factual_stay_in_the_region_and_move_something() -> None:
     p = problem()
     X = around_factual(p, np.random.default_rng(0), 500, np.full(500, 0.5), np.full(500, 0.3))

@@ -46,7 +46,7 @@ def test_a_round_ends_when_the_best_point_is_within_epsilon_of_the_last(
     def maximise(*args: Any) -> Scored | None:
         """The nearer point if it may be proposed."""
         candidates = np.stack([near, far])
-        return best_acceptable(candidates, np.array([2.0, 1.0]), args[-1])
+        return best_acceptable(candidates, np.array([2.0, 1.0]), args[-1], above=0.0)
 
     monkeypatch.setattr(penalty, "maximise", maximise)
     query = search.ask()

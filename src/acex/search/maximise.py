@@ -31,7 +31,7 @@ MAX_VALUES = 20  # an integer feature with more values than this is relaxed and 
 MAX_BRANCHING = 64  # with more features than this, as in an image, every ordered one is relaxed
 MAX_CLIMBS = 3  # number of best starts from which L-BFGS-B climbs
 MAX_ITERATIONS = 25
-MIN_SCORE = 1e-14  # scores below this are rounding errors; keeps their logarithm finite
+MIN_SCORE = 1e-14  # scores below this are rounding errors, which differ between machines; keeps logarithms finite
 BACKSTEPS = (0.0, 0.1, 0.25, 0.5, 0.75)  # shares of the way back from the end of a climb
 MAX_NODES = 2000
 NODES_AT_ONCE = 64
@@ -73,17 +73,17 @@ def relaxed_features(region: Region) -> BoolArray:
 
 
 def maximise(score: Score, cost: CostFunction, region: Region, starts: FloatArray, accept: Accept) -> Scored | None:
-    """The best acceptable point reached from the starts, (s, d); None when nothing acceptable scores."""
+    """The best acceptable point reached from the starts, (s, d); None if none scores more than `MIN_SCORE`."""
     relaxed = relaxed_features(region)
     starts = region.snap(starts)
     scores = score(starts)
     best = np.argsort(-scores, kind="stable")[:MAX_CLIMBS]
     if (region.movable & ~relaxed).any():
-        known = best_acceptable(starts, scores, accept)
+        known = best_acceptable(starts, scores, accept, above=MIN_SCORE)
         return branch_and_bound(score, cost, region, relaxed, starts, best, known, accept)
     ends = along_climbs(score, cost, region, starts[best], relaxed)
     candidates, scores = np.vstack([starts, ends]), np.concatenate([scores, score(ends)])
-    return best_acceptable(candidates, scores, accept)
+    return best_acceptable(candidates, scores, accept, above=MIN_SCORE)
 
 
 # -- L-BFGS-B ------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def best_position(candidates: FloatArray, scores: FloatArray, accept: Accept, ab
     return None
 
 
-def best_acceptable(candidates: FloatArray, scores: FloatArray, accept: Accept, above: float = 0.0) -> Scored | None:
+def best_acceptable(candidates: FloatArray, scores: FloatArray, accept: Accept, above: float) -> Scored | None:
     """The candidate at `best_position` with its score."""
     best = best_position(candidates, scores, accept, above)
     return None if best is None else (candidates[best], float(scores[best]))
@@ -206,7 +206,7 @@ def branch_and_bound(
     levels = _levels(score, cost, region, relaxed, starts)
     base = region.snap(np.vstack([cost.factual, starts[best_starts]]))
     base = unique_rows(np.where(relaxed, base, cost.factual))
-    best, best_score = known if known is not None else (None, 0.0)
+    best, best_score = known if known is not None else (None, MIN_SCORE)
     leaves: list[tuple[float, FloatArray]] = []
     order = count()
     root = _Node((), 0.0, 0.0, np.zeros(len(score.evidence)))

@@ -58,7 +58,7 @@ class Penalty(Strategy):
     """
 
     name: ClassVar[str] = "penalty"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     default_plausibility: ClassVar[Kind] = "lof"
 
     n0: int = 30
