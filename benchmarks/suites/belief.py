@@ -6,6 +6,7 @@
 On simulated tasks of validation, narrow and wide, and on five of the paper's data sets:
 
 - "ceiling": a search that believes the model's own answers, so that only the candidates limit it.
+- "no groups": the search without groups of changes reverted, to compare with.
 - "none", "outcomes": the search as it is. At every third query candidates of all families are noted with their P(hit)
   and with what the model would answer, before and after the first hit.
 
@@ -25,7 +26,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from acex.arrays import BoolArray, FloatArray
-from acex.search import feasible
+from acex.search import candidates, feasible
 from acex.search.belief import Belief
 from acex.search.evidence import Points
 from acex.search.feasible import Feasible
@@ -58,15 +59,17 @@ def measure(job: Job) -> list[Line]:
     """The cost at each budget, and for a search as it is, how good its belief was."""
     problem, is_hit = instance(job)
     is_ceiling = job.method == "ceiling"
+    is_noted = job.method in ("none", "outcomes")
     answers = patch.object(Belief, "probability", lambda self, points: is_hit(points.X).astype(float))
     history, strategy, rng = begun(problem, None, None), Feasible(effort="spend"), np.random.default_rng(job.seed)
     best = np.full(max(BUDGETS) + 1, np.inf)
     noted: dict[str, list[tuple[FloatArray, BoolArray]]] = {"before": [], "after": []}
-    with answers if is_ceiling else nullcontext():
+    without = patch.object(candidates, "MIN_CHANGES", np.inf)
+    with answers if is_ceiling else without if job.method == "no groups" else nullcontext():
         while (n := len(history.queries)) < max(BUDGETS):
             round_ = feasible._Round(problem, strategy, history, 0, job.seed)
             best[n:] = round_.best
-            if n % NOTED_EVERY == 1 and not is_ceiling:
+            if n % NOTED_EVERY == 1 and is_noted:
                 X = noted_candidates(problem, round_, rng)
                 if len(X):
                     p_hit = round_.belief.probability(Points(round_.context, X))
@@ -138,4 +141,15 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 
 COLUMNS = ("columns", "phase", "least", *(f"J{b}" for b in BUDGETS), "bin", "n", "p_hit", "hits", "loss", "auc")
-SUITES = (Suite("belief", DATA, ("ceiling", "none", "outcomes"), COLUMNS, measure, tables, rows=20),)
+SUITES = (
+    Suite(
+        "belief",
+        DATA,
+        ("ceiling", "none", "outcomes", "no groups"),
+        COLUMNS,
+        measure,
+        tables,
+        rows=20,
+        revision=lambda method: Feasible.revision,
+    ),
+)

@@ -3,20 +3,45 @@
     d   features     n   candidates     h   hits
 
 All are snapped into the region. Half of the moves are linear in values, half in quantiles.
+
+The first hit in a wide table changes nearly every column, and reverting its changes one by one takes more queries than
+there are. So groups of them are reverted together, and tell which of them are needed:
+
+    C      the features that the hit changes, c of them
+    q_j    P(change j is needed), given the answers so far, (c,)
+    U      a group of changes to revert; without needed ones in it the rest is a hit:  P(hit) = prod_{j in U} (1 - q_j)
+
+This is group testing. The answers update q in turn, as if the changes were independent (assumed density filtering of a
+noisy OR):
+
+    after a hit    q_j <- FORGOTTEN q_j     for j in U: none of them seems to be needed
+    after a miss   q_j <- q_j / P(miss)     for j in U: at least one is,
+                   P(miss) = 1 - (1 - CHANCE) prod_{j in U} (1 - q_j)
+
+The group of greatest saving times P(hit) contains the changes that save most for their risk -log(1 - q_j). Its best
+size follows from the sums over the changes in this order.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from acex.arrays import FloatArray
-from acex.search.problem import Problem
+from acex.arrays import BoolArray, FloatArray, IntArray
+from acex.search.problem import History, Problem
 
 MAX_CHANGED = 4  # largest number of features that a sparse move changes
 NOISE = 0.3  # largest deviation of local noise, in standard deviations of the reference
 SHRUNK = (0.3, 0.5, 0.7, 0.85, 0.93)  # shares of the way to a hit
 BEYOND = 0.25  # how far random points may lie outside the reference, as a share of its range
 MAX_ENUMERATED = 4096  # a region of at most this many points is enumerated
+MIN_CHANGES = 4  # of a hit whose changes are reverted in groups
+EXPECTED = 3.0  # number of needed changes before anything is known
+MAX_NEEDED, MIN_NEEDED = 0.5, 1e-3  # q before anything is known is at most the first; it never falls below the second
+CHANCE, FORGOTTEN = 0.1, 0.1  # P(miss) without needed changes, and factor of q after a hit
+REVERTED, KEPT = 0.25, 0.9  # shares of a change at most so large count as reverted, and at least so large as kept
+MAX_BETWEEN = 0.2  # share of changes between these above which a miss says nothing about groups
+N_ORDERS, SPREAD = 24, 0.8  # random orders of the changes, and the deviation of the log factors that make them
+SIZES = (0.5, 1.0, 2.0, 4.0)  # of groups, over the best size
 
 
 def enumerate_region(problem: Problem) -> FloatArray | None:
@@ -109,3 +134,53 @@ def random_points(problem: Problem, rng: np.random.Generator, n: int, *, at_edge
     return problem.made_different(
         problem.region.snap(np.where(chosen, np.where(problem.scale.is_nominal, np.rint(X), X), x))
     )
+
+
+# -- groups of changes -----------------------------------------------------------------------------------
+
+
+def reverted_groups(
+    problem: Problem, history: History, hit: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """A hit, (d,), with groups of its changes reverted, (n, d), and their P(hit), (n,); none if it has few changes.
+
+    None either if the region is so small that all of its points are candidates.
+    """
+    changed = np.flatnonzero((hit != problem.home) & problem.region.movable)
+    if len(changed) < MIN_CHANGES or problem.region.size <= MAX_ENUMERATED:
+        return np.empty((0, len(hit))), np.empty(0)
+    risk = -np.log1p(-p_needed(problem, history, hit, changed))
+    saving = np.abs(problem.cost.steps(hit[None])[0])[changed]
+    points, probability = [], []
+    for factors in np.exp(SPREAD * rng.normal(size=(N_ORDERS, len(changed)))):
+        order = np.argsort(-saving / risk * factors, kind="stable")
+        risks = np.cumsum(risk[order])
+        size = int((np.cumsum(saving[order]) * np.exp(-risks)).argmax()) + 1
+        for n in sorted({min(max(int(size * share), 1), len(changed) - 1) for share in SIZES}):
+            point = hit.copy()
+            point[changed[order[:n]]] = problem.home[changed[order[:n]]]
+            points.append(point)
+            probability.append(np.exp(-risks[n - 1]).clip(1e-6, 1 - 1e-6))
+    return problem.region.snap(np.array(points)), np.array(probability)
+
+
+def p_needed(problem: Problem, history: History, hit: FloatArray, changed: IntArray) -> FloatArray:
+    """The probability that each of the changes of a hit is needed, (c,)."""
+    q = np.full(len(changed), min(MAX_NEEDED, EXPECTED / len(changed)))
+    shares = _shares(problem, history.X[1:], hit, changed)
+    for share, is_hit in zip(shares, history.is_hit[1:], strict=True):
+        U: BoolArray = share <= REVERTED
+        if not U.any() or U.all():
+            continue
+        if is_hit:
+            q[U] *= FORGOTTEN
+        elif ((share > REVERTED) & (share < KEPT)).mean() <= MAX_BETWEEN:
+            q[U] /= 1 - (1 - CHANCE) * np.prod(1 - q[U])
+        q = np.clip(q, MIN_NEEDED, 1 - MIN_NEEDED)
+    return q
+
+
+def _shares(problem: Problem, X: FloatArray, hit: FloatArray, changed: IntArray) -> FloatArray:
+    """How much of each change of the hit points have, (n, c): 0 for none of it, 1 for all of it or more."""
+    home, there, X = problem.home[changed], hit[changed], X[:, changed]
+    return np.asarray(np.where(problem.scale.is_nominal[changed], there == X, (X - home) / (there - home)))

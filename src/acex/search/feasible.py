@@ -8,8 +8,9 @@
    known outcomes suggest, and after some misses points from anywhere in the region; if all of them are unlikely, points
    near its edges. The point of least log J + patience / p is asked, so a likely hit may cost more. Patience grows with
    every miss.
-2. *After it* the candidate of largest gain is asked: simpler versions and variations of the best hits, moves towards
-   reference rows, and rows themselves, because the first hit may have been a bad one to start from.
+2. *After it* the candidate of largest gain is asked: simpler versions and variations of the best hits, the best hit
+   with groups of its changes reverted (see `candidates`, with a P(hit) of their own), moves towards reference rows, and
+   rows themselves, because the first hit may have been a bad one to start from.
 3. The search has *settled* when ten more queries are unlikely to save 5% (see `stopping`).
 4. *Last*, changes that were not checked yet are reverted one by one (see `reverts`). Unless the whole budget is to be
    spent, no cheaper hit is looked for whose changes could not be checked any more.
@@ -26,10 +27,19 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
+from scipy.special import expit, logit
 
 from acex.arrays import BoolArray, FloatArray, unique_rows
 from acex.search.belief import Belief
-from acex.search.candidates import beyond_hits, enumerate_region, from_hits, from_reference, random_points, simplified
+from acex.search.candidates import (
+    beyond_hits,
+    enumerate_region,
+    from_hits,
+    from_reference,
+    random_points,
+    reverted_groups,
+    simplified,
+)
 from acex.search.evidence import Points, SearchContext, in_common, joined
 from acex.search.maximise import best_position
 from acex.search.problem import History, Problem, Query, Stop
@@ -46,6 +56,7 @@ HOPELESS = 0.05  # if no P(hit) exceeds this, every second query is a point near
 N_TOWARDS, N_VARIED, N_ANYWHERE = 600, 1200, 400  # candidates: moves towards rows, variations of hits, points anywhere
 N_PARENTS, N_HINTED = 5, 2  # best hits that are varied, and hits that known outcomes suggest
 N_JUDGED, N_RANDOM = 300, 80  # candidates that the network evaluates: best by the Gaussian process, and random ones
+GROUP_WEIGHT = 0.7  # of the log odds by group testing, beside those of the network
 SHARPER = 4.0  # exponent that puts cheap candidates first
 MIN_SAVING = 0.003  # share of the best cost below which a saving is not worth a query
 STALE = 15  # queries without a better hit, after which every second query looks elsewhere
@@ -76,7 +87,7 @@ class Feasible(Strategy):
     """
 
     name: ClassVar[str] = "feasible"
-    revision: ClassVar[int] = 4
+    revision: ClassVar[int] = 5
     uses_hints: ClassVar[bool] = True
     limits_changes: ClassVar[bool] = True
     default_per_category: ClassVar[float | None] = 1.0  # at most four small changes of numbers (docs/decisions.md)
@@ -212,9 +223,15 @@ class _Round:
     @cached_property
     def scored(self) -> ScoredCandidates:
         """The candidates for the next query."""
-        points = self._first_candidates() if self.best == np.inf else self._cheaper_candidates()
-        saving = 1 - points.costs / self.best if self.best < np.inf else np.zeros(len(points))
-        return ScoredCandidates(points, self._p_success(points) if len(points) else np.zeros(0), saving)
+        if self.best == np.inf:
+            points = self._first_candidates()
+            return ScoredCandidates(points, self._p_success(points), np.zeros(len(points)))
+        points, (groups, p_left) = self._cheaper_candidates(), self._groups()
+        p_network = self._p_success(groups)
+        odds = (1 - GROUP_WEIGHT) * logit(p_network.clip(1e-6, 1 - 1e-6)) + GROUP_WEIGHT * logit(p_left)
+        probability = np.append(self._p_success(points), np.maximum(p_network, expit(odds)))
+        points = joined(points, groups)
+        return ScoredCandidates(points, probability, 1 - points.costs / self.best)
 
     @cached_property
     def forecast(self) -> Forecast:
@@ -328,6 +345,13 @@ class _Round:
         rows = _with_cost(self.context.candidates, max_cost)
         return joined(simpler, self._promising(joined(rows, towards, varied)))
 
+    def _groups(self) -> tuple[Points, FloatArray]:
+        """The best hit with groups of its changes reverted, and their P(hit) by group testing, (n,)."""
+        X, p_left = reverted_groups(self.problem, self.history, self._cheapest_hits[0], self.rng)
+        points = Points(self.context, X)
+        useful = (points.costs > 0) & (points.costs <= (1 - MIN_SAVING) * self.best)
+        return points[useful], p_left[useful] if self.settings.margin is None else self._p_success(points[useful])
+
     def _promising(self, points: Points) -> Points:
         """The candidates that the network evaluates: the best by the Gaussian process, and some at random."""
         if len(points) <= N_JUDGED + N_RANDOM:
@@ -343,7 +367,7 @@ class _Round:
 
     def _p_success(self, points: Points) -> FloatArray:
         """The probability that points are successes, (n,); with a margin, zero for all but the likeliest."""
-        probability = self.belief.probability(points)
+        probability = self.belief.probability(points) if len(points) else np.zeros(0)
         if self.settings.margin is None:
             return probability
         likeliest = np.argsort(-probability, kind="stable")[:MAX_ROBUSTNESS_CHECKS]
