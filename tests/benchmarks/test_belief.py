@@ -31,19 +31,22 @@ def test_bins_add_up_to_all_candidates_and_their_log_loss() -> None:
     assert binned([]) == []
 
 
-def test_tables_compare_costs_with_the_least_of_a_row_and_separate_wide_tables() -> None:
-    search = {"phase": "search", "least": 1.0, "J15": 4.0, "J30": 2.0, "J60": 1.0}
+def test_tables_compare_costs_with_the_least_of_a_row_and_with_searches_without_groups() -> None:
+    search = {"phase": "search", "least": 1.0, "J15": 4.0, "J30": 2.0, "J60": 1.0, "changes": 3}
     lines = [
-        {"data": "simulated", "method": method, "row": row, "columns": columns, **search}
-        for method in ("ceiling", "none")
-        for row, columns in ((0, 5), (1, 90))
+        {"data": "wide", "method": method, "row": row, "columns": 70, **search}
+        for method in ("ceiling", "none", "no groups")
+        for row in (0, 1)
     ]
     lines[0] = lines[0] | {"J60": 0.5, "least": 0.5}
+    lines[4] = lines[4] | {"J15": 4.0 * np.e**2, "changes": 8}
     lines += [
-        {"data": "simulated", "method": "none", "row": 0, "columns": 5, "phase": "after", **b} for b in binned(asks())
+        {"data": "wide", "method": "none", "row": 0, "columns": 70, "phase": "after", **b} for b in binned(asks())
     ]
     tables = belief.tables(pd.DataFrame(lines))
     costs = {(row[0], row[1]): row[3:] for row in tables["costs"].rows}
-    assert costs["simulated", "none"] == ["8.0", "4.0", "2.0"]
-    assert costs["simulated, wide", "none"] == ["4.0", "2.0", "1.0"]
+    assert costs["wide", "none"] == ["5.66", "2.83", "1.41"]  # the geometric mean of 8 and 4, ...
     assert tables["quality"].rows[0][2:4] == ["after", "240"]
+    assert tables["groups"].rows == [
+        ["wide", "2", "-0.92 (0.92)", "+0.00 (0.00)", "+0.00 (0.00)", "3.0 instead of 5.5"]
+    ]
