@@ -1,8 +1,8 @@
 """Sixty searches whose rows are on record in `recorded_searches.json`: a change of the code must not change them.
 
 Fifteen kinds of search on each of four data sets. The record holds a digest of every row sent, in order, because the
-published tables themselves are not part of the project. It was made with version 0.2.0 (commit f559f12); after a new
-revision of a strategy, `PYTHONPATH=. python tests/recorded_searches.py` writes it again.
+published tables themselves are not part of the project. After a new revision of a strategy,
+`PYTHONPATH=. python tests/recorded_searches.py` writes it again.
 """
 
 from __future__ import annotations

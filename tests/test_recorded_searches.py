@@ -1,4 +1,4 @@
-"""Every kind of search asks the rows that it asked in version 0.2.0; searches in rounds as they were recorded later."""
+"""Every kind of search asks the rows that are on record."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
 """The version of this package, for those who need nothing else of it."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
