@@ -20,7 +20,7 @@ from benchmarks.suite import ROOT
 from benchmarks.suites import SUITES
 from benchmarks.table import Table
 
-TABLE = re.compile(r"<!--= (?P<name>\S+) -->\n(?P<text>.*?)\n<!--/-->", flags=re.DOTALL)
+TABLE = re.compile(r"<!--= (?P<name>\S+) -->\n(?P<text>.*?)\n?<!--/-->", flags=re.DOTALL)  # may be empty
 
 
 @cache
