@@ -143,9 +143,11 @@ def _likeliest_of_function(function: Predict, rows: Rows) -> Scored:
 def _is_regressor(model: Any) -> bool:
     from sklearn.base import is_regressor
 
+    if not hasattr(model, "__sklearn_tags__"):  # not an estimator; scikit-learn 1.7 would warn
+        return False
     try:
         return bool(is_regressor(model))
-    except Exception:  # not a scikit-learn estimator
+    except Exception:  # an estimator of another package, whose tags are incomplete
         return False
 
 
