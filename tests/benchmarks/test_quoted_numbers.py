@@ -213,7 +213,7 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
         "README.md",
         "With the same 60 queries, its counterfactuals cost {} times as much as those of ACE, the published method it "
         "implements (95% interval {} to {}), and {} times as much as those of the best other method ({} to {}): {} "
-        "rows of {} tables",
+        "rows of {} tasks",
         lambda: (*compared("ACE"), *compared("nearest"), *rows_of_comparison()),
     ),
     (
