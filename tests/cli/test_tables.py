@@ -147,8 +147,10 @@ ROWS = {
 def test_a_hostile_row_is_refused_before_anything_is_sent(name: str) -> None:
     Path("x.json").write_text(f'{{{ROWS[name]}, "income": 1, "debt": 0.1, "job": "clerk"}}', encoding="utf-8")
     result = run("explain", "loans.csv", "--drop", "id,outcome", "--x", "x.json", *MODEL, "--target", "good")
-    named = "age" in result.stderr or "x.json" in result.stderr  # pandas 2.2 names the file only
-    assert result.exit_code == 2 and named and not Path("bill.txt").exists()
+    name_shown = (
+        "age" if pd.__version__ >= "3" or name != "digits" else "x.json"
+    )  # pandas 2 fails while reading the file
+    assert result.exit_code == 2 and name_shown in result.stderr and not Path("bill.txt").exists()
 
 
 def test_leading_zeros_that_are_lost_get_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
