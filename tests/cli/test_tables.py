@@ -149,7 +149,7 @@ def test_a_hostile_row_is_refused_before_anything_is_sent(name: str) -> None:
     result = run("explain", "loans.csv", "--drop", "id,outcome", "--x", "x.json", *MODEL, "--target", "good")
     name_shown = (
         "age" if pd.__version__ >= "3" or name != "digits" else "x.json"
-    )  # pandas 2 fails while reading the file
+    )  # pandas 2 cannot read the file
     assert result.exit_code == 2 and name_shown in result.stderr and not Path("bill.txt").exists()
 
 
