@@ -147,9 +147,7 @@ ROWS = {
 def test_a_hostile_row_is_refused_before_anything_is_sent(name: str) -> None:
     Path("x.json").write_text(f'{{{ROWS[name]}, "income": 1, "debt": 0.1, "job": "clerk"}}', encoding="utf-8")
     result = run("explain", "loans.csv", "--drop", "id,outcome", "--x", "x.json", *MODEL, "--target", "good")
-    name_shown = (
-        "age" if pd.__version__ >= "3" or name != "digits" else "x.json"
-    )  # pandas 2 cannot read the file
+    name_shown = "age" if pd.__version__ >= "3" or name != "digits" else "x.json"  # pandas 2 cannot read the file
     assert result.exit_code == 2 and name_shown in result.stderr and not Path("bill.txt").exists()
 
 
