@@ -31,6 +31,21 @@ PAPERS_POINT = (0.55, 0.25)  # the instance of the paper's picture of moons, exp
 N_IMAGES = 2000  # of the train images are the reference
 
 
+class Forest(RandomForestClassifier):  # type: ignore[misc]
+    """The same forest with a faster prediction.
+
+    scikit-learn takes some milliseconds for a single row, which is most of the time of a method that asks row by row.
+    """
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The mean of the trees' shares, (n, classes)."""
+        codes = np.ascontiguousarray(X, dtype=np.float32)
+        total = np.zeros((len(codes), len(self.classes_)))
+        for tree in self.estimators_:
+            total += tree.tree_.predict(codes)
+        return total / len(self.estimators_)
+
+
 @dataclass(frozen=True, eq=False)
 class Scenario:
     """One data set with its black box."""
@@ -83,7 +98,7 @@ def published(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_W
     keep = np.ones(len(X), dtype=bool)
     keep[withheld] = False
     if model is None:
-        model = SVC(gamma=1.0) if name == "moons" else RandomForestClassifier(100, random_state=seed, n_jobs=1)
+        model = SVC(gamma=1.0) if name == "moons" else Forest(100, random_state=seed)
     model.fit(X[keep], y[keep])
     is_category = np.array([not f.is_number for f in data.space.features])
     space = coded(data.space).like(X)

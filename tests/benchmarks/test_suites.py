@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 from acex.arrays import FloatArray, IntArray
 from acex.space.kinds import Integer
@@ -18,7 +19,7 @@ from benchmarks import figures, heat_exchanger, score
 from benchmarks import scenario as scenarios
 from benchmarks.__main__ import main
 from benchmarks.methods import METHODS
-from benchmarks.scenario import Scenario, images, scenario
+from benchmarks.scenario import Forest, Scenario, images, scenario
 from benchmarks.suite import Job, Suite, append, read
 from benchmarks.suites import SUITES, paper
 from benchmarks.table import FORMATS
@@ -48,6 +49,14 @@ def moons_with(model: Any) -> Scenario:
 
 
 # -- counting --------------------------------------------------------------------------------------------
+
+
+def test_the_faster_forest_answers_as_scikit_learn_does() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), rng.integers(3, size=300)
+    ours, theirs = (forest(30, random_state=0).fit(X[:200], y[:200]) for forest in (Forest, RandomForestClassifier))
+    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
 def test_every_row_counts_and_the_factual_is_the_first() -> None:
