@@ -65,15 +65,16 @@ class Case:
         return replace(self.problem, hint=outcome_model(space, self.problem.reference, outcomes))
 
 
-def task(seed: int, n_rows: int = 3, columns: tuple[int, int] | None = None) -> list[Case]:
+def task(seed: int, n_rows: int = 3, columns: tuple[int, int] | None = None, noisy: bool = False) -> list[Case]:
     """The cases of one task: up to so many rows with the same table and model.
 
     Args:
         columns: least and largest number of columns; by default 2 to 60, as the belief was trained on.
+        noisy: the model is a forest that has learned outcomes by heart of which 2 to 20% are random.
     """
     rng = np.random.default_rng([77, seed])
     while True:
-        made = _table_and_model(rng, columns)
+        made = _table_and_model(rng, columns, noisy)
         if made is not None:
             break
     X, y, features, odds, gives_scores = made
@@ -128,7 +129,7 @@ def _signed(odds: Score, sign: float) -> Score:
 
 
 def _table_and_model(
-    rng: np.random.Generator, columns: tuple[int, int] | None
+    rng: np.random.Generator, columns: tuple[int, int] | None, noisy: bool
 ) -> tuple[FloatArray, BoolArray, list[Feature], Score, bool] | None:
     """Points, outcomes, features, the model's log odds of class one and whether they are scores; None if degenerate."""
     Z = _latent(rng, columns)
@@ -137,12 +138,16 @@ def _table_and_model(
     if varies.sum() < 2:
         return None
     y = _outcome(rng, Z)
+    if noisy:
+        y = np.where(rng.random(len(y)) < rng.uniform(0.02, 0.2), rng.random(len(y)) < y.mean(), y)
     if min(y.mean(), 1 - y.mean()) < 0.04 or min(y.sum(), (~y).sum()) < 5:
         return None
     seen = slice(_n_withheld(X), None)
     if len(np.unique(y[seen])) < 2:
         return None
-    odds, gives_scores = _model(rng, X[seen], y[seen], np.array([isinstance(f, Nominal) for f in features]))
+    nominal = np.array([isinstance(f, Nominal) for f in features])
+    make = _forest if noisy else _model
+    odds, gives_scores = make(rng, X[seen], y[seen], nominal)
     says = odds(X) > 0
     if min(says.mean(), 1 - says.mean()) < 0.02:
         return None
@@ -257,14 +262,7 @@ def _model(rng: np.random.Generator, X: FloatArray, y: BoolArray, nominal: BoolA
     if kind < 0.55:
         n_trees, leaf = int(rng.choice([40, 80])), int(rng.choice([1, 1, 1, 3, 5]))
         kinds: Any = RandomForestClassifier if kind < 0.47 else ExtraTreesClassifier
-        forest = kinds(n_trees, min_samples_leaf=leaf, random_state=state).fit(A, y)
-        trees = [tree.tree_ for tree in forest.estimators_]
-
-        def share(B: FloatArray) -> FloatArray:
-            B = np.ascontiguousarray(one_hot(B), dtype=np.float32)
-            return np.asarray(sum(tree.predict(B)[:, 1] for tree in trees) / n_trees)
-
-        return lambda B: _log_odds(share(B)), True
+        return _share_of_trees(kinds(n_trees, min_samples_leaf=leaf, random_state=state).fit(A, y), one_hot), True
     if kind < 0.6:
         return _rules(rng, X), False
     model: Any
@@ -282,6 +280,25 @@ def _model(rng: np.random.Generator, X: FloatArray, y: BoolArray, nominal: BoolA
     if hasattr(model, "predict_proba"):
         return lambda B: _log_odds(model.predict_proba(one_hot(B))[:, 1]), True
     return lambda B: np.asarray(model.decision_function(one_hot(B))), False
+
+
+def _forest(rng: np.random.Generator, X: FloatArray, y: BoolArray, nominal: BoolArray) -> tuple[Score, bool]:
+    """The log odds of a forest as scikit-learn makes it by default, (n, d) -> (n,)."""
+    one_hot = _one_hot(X, nominal)
+    return _share_of_trees(
+        RandomForestClassifier(random_state=int(rng.integers(1_000_000))).fit(one_hot(X), y), one_hot
+    ), True
+
+
+def _share_of_trees(forest: Any, one_hot: Score) -> Score:
+    """The log odds by the mean of the trees, without scikit-learn's overhead per call."""
+    trees = [tree.tree_ for tree in forest.estimators_]
+
+    def odds(B: FloatArray) -> FloatArray:
+        B = np.ascontiguousarray(one_hot(B), dtype=np.float32)
+        return _log_odds(np.asarray(sum(tree.predict(B)[:, 1] for tree in trees) / len(trees)))
+
+    return odds
 
 
 def _log_odds(share: FloatArray) -> FloatArray:

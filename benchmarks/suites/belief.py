@@ -3,10 +3,12 @@
     python -m benchmarks run --suite belief --rows 20
     python -m benchmarks table --suite belief
 
-On simulated tasks of validation, on wide tables that nothing was chosen on, and on five of the paper's data sets:
+On simulated tasks of validation, on three kinds of simulated tasks that nothing was chosen on (usual, wide, and forests
+that have learned noisy outcomes by heart), and on the paper's data sets:
 
 - "ceiling": a search that believes the model's own answers, so that only the candidates limit it.
 - "no groups": the search without groups of changes reverted, to compare with.
+- "as trained": the search with the P(hit) of reference rows as the network states it, to compare with.
 - "none", "outcomes": the search as it is. At every third query candidates of all families are noted with their P(hit)
   and with what the model would answer, before and after the first hit.
 
@@ -19,6 +21,7 @@ simulated tasks only.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -26,7 +29,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from acex.arrays import BoolArray, FloatArray
-from acex.search import candidates, feasible
+from acex.search import belief, candidates, feasible
 from acex.search.belief import Belief
 from acex.search.evidence import Points
 from acex.search.feasible import Feasible
@@ -34,22 +37,28 @@ from acex.search.problem import Problem, Stop
 from benchmarks.belief.learn import begun, noted_candidates
 from benchmarks.belief.simulated import TEST, VALIDATION, task
 from benchmarks.problems import IsHit, least_cost, problems
+from benchmarks.published import PAPER
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.suites.anytime import NONE_FOUND, helped
 from benchmarks.table import Table
 
-DATA = ("simulated", "wide", "diabetes", "breast", "kc2", "blood", "german_credit")
 BUDGETS = (15, 30, 60)
 NOTED_EVERY = 3
-SIMULATED = {"simulated": (VALIDATION, None), "wide": (TEST, (60, 150))}  # first seed, and number of columns
+SIMULATED = {  # first seed, number of columns, and whether outcomes are noisy
+    "simulated": (VALIDATION, None, False),
+    "usual": (TEST, None, False),
+    "wide": (TEST, (60, 150), False),
+    "noisy": (TEST, (3, 25), True),
+}
+DATA = (*SIMULATED, *PAPER)
 BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)  # lower ends
 
 
 def instance(job: Job) -> tuple[Problem, IsHit]:
     """The problem of a job, with outcomes if its method has them, and which points are hits."""
     if job.data in SIMULATED:
-        first, columns = SIMULATED[job.data]
-        case = task(first + job.row, 1, columns)[0]
+        first, columns, noisy = SIMULATED[job.data]
+        case = task(first + job.row, 1, columns, noisy)[0]
         return case.with_outcomes(case.outcomes) if job.method == "outcomes" else case.problem, case.is_hit
     of = problems(job.data)
     problem = of.of(job.row)
@@ -59,14 +68,17 @@ def instance(job: Job) -> tuple[Problem, IsHit]:
 def measure(job: Job) -> list[Line]:
     """The cost at each budget, and for a search as it is, how good its belief was."""
     problem, is_hit = instance(job)
-    is_ceiling = job.method == "ceiling"
     is_noted = job.method in ("none", "outcomes")
     answers = patch.object(Belief, "probability", lambda self, points: is_hit(points.X).astype(float))
     history, strategy, rng = begun(problem, None, None), Feasible(effort="spend"), np.random.default_rng(job.seed)
     best = np.full(max(BUDGETS) + 1, np.inf)
     noted: dict[str, list[tuple[FloatArray, BoolArray]]] = {"before": [], "after": []}
-    without = patch.object(candidates, "MIN_CHANGES", np.inf)
-    with answers if is_ceiling else without if job.method == "no groups" else nullcontext():
+    changed: dict[str, Any] = {
+        "ceiling": answers,
+        "no groups": patch.object(candidates, "MIN_CHANGES", np.inf),
+        "as trained": patch.multiple(belief, ROW_ODDS=0.0, ROW_SPREAD=1.0),
+    }
+    with changed.get(job.method, nullcontext()):
         while (n := len(history.queries)) < max(BUDGETS):
             round_ = feasible._Round(problem, strategy, history, 0, job.seed)
             best[n:] = round_.best
@@ -114,20 +126,19 @@ def area_under_curve(p_hit: FloatArray, hits: BoolArray) -> float | None:
     return float((rankdata(p_hit)[hits].sum() - n * (n + 1) / 2) / (n * m)) if n and m else None
 
 
-def groups(searches: pd.DataFrame) -> Table:
-    """Log cost of the search as it is minus that without groups of changes, on the same rows, with standard errors."""
-    pair = (
-        searches.pivot(index=["data", "row"], columns="method").reindex(columns=["none", "no groups"], level=1).dropna()
-    )
+def against(searches: pd.DataFrame, other: str) -> Table:
+    """Log cost of the search as it is minus that of another one, on the same rows, with standard errors."""
+    searches = searches[searches.groupby(["data", "row"])["method"].transform(lambda of: {"none", other} <= set(of))]
+    pair = searches.pivot(index=["data", "row"], columns="method").reindex(columns=["none", other], level=1)
     out = []
     for data, part in pair.groupby(level="data", sort=False):
         line = {"data": data, "rows": len(part)}
         for b in BUDGETS:
-            less = np.log(part[f"J{b}"]["none"] / part[f"J{b}"]["no groups"])
+            less = np.log(part[f"J{b}"]["none"] / part[f"J{b}"][other])
             line[f"{b}"] = f"{less.mean():+.2f} ({less.std() / np.sqrt(len(less)):.2f})"
-        n, n_without = (part["changes"][method].mean() for method in ("none", "no groups"))
+        n, n_without = (part["changes"][method].mean() for method in ("none", other))
         out.append(line | {"changes": f"{n:.1f} instead of {n_without:.1f}"})
-    return Table.of("log cost with groups minus without at 15, 30 and 60 queries", pd.DataFrame(out))
+    return Table.of(f"log cost minus that of {other!r} at 15, 30 and 60 queries", pd.DataFrame(out))
 
 
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
@@ -150,8 +161,10 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
     bins = noted.groupby(["method", "phase", "bin"])[["n", "p", "hits"]].sum()
     stated = pd.DataFrame({"candidates": bins["n"].astype(int), "stated": (bins["p"] / bins["n"]).round(3)})
     stated["actual"] = (bins["hits"] / bins["n"]).round(3)
+    ratios = ratios.assign(changes=searches["changes"]).join(searches[["data", "row", "method"]])
     return {
-        "groups": groups(ratios.assign(changes=searches["changes"]).join(searches[["data", "row", "method"]])),
+        "groups": against(ratios, "no groups"),
+        "rows": against(ratios, "as trained"),
         "costs": Table.of("cost over the least known, geometric mean", costs.reset_index()),
         "quality": Table.of("belief on candidates of all families", quality.reset_index()),
         "calibration": Table.of("P(hit), stated and actual", stated.reset_index()),
@@ -175,7 +188,7 @@ SUITES = (
     Suite(
         "belief",
         DATA,
-        ("ceiling", "none", "outcomes", "no groups"),
+        ("ceiling", "none", "outcomes", "no groups", "as trained"),
         COLUMNS,
         measure,
         tables,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 from numpy.testing import assert_allclose
+from scipy.special import logit
 
 from acex.search import stopping
-from acex.search.belief import WEIGHTS, Belief, BeliefNetwork, load_network
-from acex.search.belief_inputs import NAMES, REVISION
+from acex.search.belief import ROW_ODDS, ROW_SPREAD, WEIGHTS, Belief, BeliefNetwork, load_network
+from acex.search.belief_inputs import NAMES, REVISION, belief_inputs
 from acex.search.evidence import Points, SearchContext
 from problems import MIXED, asked, problem
 
@@ -47,6 +49,22 @@ def test_a_network_is_read_as_it_was_written(tmp_path) -> None:  # type: ignore[
     x = np.random.default_rng(0).normal(size=(4, len(NAMES)))
     assert_allclose(again.log_odds(x), network.log_odds(x))
     assert again.names == network.names
+
+
+def test_rows_are_less_certain_than_the_network_says_unless_outcomes_are_known() -> None:
+    p = problem(MIXED, plausible=False)
+    history, context, network = asked(p, 20), p.cached(SearchContext), load_network("hit_")
+    assert network is not None
+    rows = context.candidates.X[:40]
+    others = p.region.snap((rows + context.candidates.X[40:80]) / 2)
+    points = Points(context, np.vstack([rows, others[~Points(context, others).is_row]]))
+    assert points.is_row.sum() == len(rows) < len(points)
+    hinted = replace(p, hint=lambda X: np.full(len(X), 0.5))
+    for belief, raised in ((Belief(p, history), points.is_row), (Belief(hinted, history), np.zeros(len(points), bool))):
+        of = Points(belief.evidence.context, points.X)
+        as_trained = network.log_odds(belief_inputs(belief.evidence, of))[:, 0]
+        expected = np.where(raised, (as_trained + ROW_ODDS) / ROW_SPREAD, as_trained)
+        assert_allclose(logit(belief.probability(of)), expected, rtol=1e-6, atol=1e-6)
 
 
 def test_a_point_within_a_miss_is_less_likely_than_one_that_holds_a_hit() -> None:

@@ -8,6 +8,10 @@ each was learned too.
     x   inputs, (n, f)     W, b   weights and biases of a layer
 
     x -> (x - centre) / spread, clipped to [-6, 6] -> silu(x W + b) for each hidden layer -> x W + b
+
+Models that learned noisy rows by heart answer differently there than anywhere around, which no input tells. So without
+known outcomes the log odds l of an unchanged reference row become (l + ROW_ODDS) / ROW_SPREAD: less certain, and higher
+for the cheap rows, which the network calls unlikely.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from acex.search.problem import History, Problem
 
 WEIGHTS = Path(__file__).parent / "weights.npz"
 MAX_INPUT = 6.0  # in deviations from the centre; training saw hardly anything beyond
+ROW_ODDS, ROW_SPREAD = 0.5, 1.25  # chosen on simulated tasks (docs/research.md)
 NEARBY, NEIGHBOURS = 0.1, 16  # neighbourhood: deviation of every number, in standard deviations, and number of points
 
 
@@ -91,8 +96,10 @@ class Belief:
         only_numbers = self.problem.width is not None and self.evidence.best is None
         if network is None or only_numbers:
             return self.evidence.by_posterior(points)
-        probability: FloatArray = expit(network.log_odds(belief_inputs(self.evidence, points))[:, 0])
-        return probability
+        log_odds = network.log_odds(belief_inputs(self.evidence, points))[:, 0]
+        if self.problem.hint is None:
+            log_odds = np.where(points.is_row, (log_odds + ROW_ODDS) / ROW_SPREAD, log_odds)
+        return np.asarray(expit(log_odds))
 
     def robustness(self, X: FloatArray) -> FloatArray:
         """Mean P(hit) in a small neighbourhood of points, (n,), by the Gaussian process alone."""

@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import logit, ndtr, ndtri
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.search.problem import History, Problem
+from acex.search.problem import History, Problem, key
 from acex.search.surrogate import Hyperprior, Posterior, fit, moderated, regress
 from acex.space.feature import MISSING_CODE
 
@@ -65,6 +65,11 @@ class SearchContext:
         if len(rows) > MAX_ROWS:
             rows = rows[np.random.default_rng(0).choice(len(rows), MAX_ROWS, replace=False)]
         return joined(Points(self, rows))  # computes their coordinates once
+
+    @cached_property
+    def candidate_keys(self) -> frozenset[bytes]:
+        """The keys of the candidates."""
+        return frozenset(map(key, self.candidates.X))
 
     @cached_property
     def hinted_rows(self) -> FloatArray:
@@ -146,6 +151,11 @@ class Points:
     @cached_property
     def costs(self) -> FloatArray:
         return self.context.problem.cost(self.X)
+
+    @property
+    def is_row(self) -> BoolArray:
+        """Which points are reference rows moved into the region, (n,)."""
+        return np.array([key(x) in self.context.candidate_keys for x in self.X], dtype=bool)
 
     @cached_property
     def hint(self) -> FloatArray:

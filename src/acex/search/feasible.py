@@ -49,7 +49,7 @@ from acex.search.strategy import Strategy, best_counterfactuals
 from acex.space.cost import n_changed
 from acex.values import is_finite
 
-PATIENCE, PATIENCE_GROWTH = 0.3, 1.08  # log cost that a certain first hit may cost more, and its growth per miss
+PATIENCE, PATIENCE_GROWTH = 0.45, 1.08  # log cost that a certain first hit may cost more, and its growth per miss
 N_DRAWN = 16  # points drawn near the edges, of which one that may be asked is taken
 ANYWHERE_FROM = 8  # number of misses after which points outside the reference are candidates too
 HOPELESS = 0.05  # if no P(hit) exceeds this, every second query is a point near the edges of the region
@@ -87,7 +87,7 @@ class Feasible(Strategy):
     """
 
     name: ClassVar[str] = "feasible"
-    revision: ClassVar[int] = 5
+    revision: ClassVar[int] = 6
     uses_hints: ClassVar[bool] = True
     limits_changes: ClassVar[bool] = True
     default_per_category: ClassVar[float | None] = 1.0  # at most four small changes of numbers (docs/decisions.md)
