@@ -130,9 +130,9 @@ def test_the_share_of_a_change_is_the_one_that_is_known_by_hand() -> None:
 
 def asked(model: Any, n: int = 12, **setup: Any) -> acex.Explanations:
     """The lowest scores, explained with few queries."""
-    target = setup.pop("target", None)
+    target, budget = setup.pop("target", None), setup.pop("budget", 3)
     many = acex.Explainer(model, SCORES, plausibility=None, **setup).explain_many(
-        SCORES.head(n), target=target, budget=3, n_jobs=1, freeze=["noise"], ranges={"score": (0, 2000)}
+        SCORES.head(n), target=target, budget=budget, n_jobs=1, freeze=["noise"], ranges={"score": (0, 2000)}
     )
     many.frame()
     return many
@@ -159,7 +159,7 @@ def test_the_model_s_own_count_never_exceeds_the_budget_and_nothing_is_paid_twic
 
 
 def test_common_changes_of_labels_with_names_turn_only_what_they_turn() -> None:
-    many = asked(acex.Model(Counted(from_600_on), class_names={"yes": "approved", "no": "rejected"}))
+    many = asked(acex.Model(Counted(from_600_on), class_names={"yes": "approved", "no": "rejected"}), budget=6)
     common = many.common_changes(budget=200)
     assert [change.turned for change in common.changes] == [turned_of_fresh(change) for change in common.changes]
     assert any(change.turned < change.tried for change in common.changes)

@@ -220,7 +220,7 @@ def test_files_of_the_commands_have_no_value_either(tmp_path: Path, monkeypatch:
     bank = ("--model", "redacting_bank:decide", "--target", "yes")
     gone, hide = ["salary", "clinic"], ("--redact", "salary,clinic")
     lines = [i for i, salary in enumerate(DATA["salary"]) if salary < 72000][:3]
-    one = ("explain", "d.csv", *bank, "--row", lines[0], "--budget", 5, "--json")
+    one = ("explain", "d.csv", *bank, "--row", lines[0], "--budget", 8, "--json")
     assert seen(["salary"], run(*one).stdout)
     done = run(*one, *hide)
     assert done.exit_code == 0 and seen(gone, done.stdout) == []

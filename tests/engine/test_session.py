@@ -514,16 +514,20 @@ def test_only_the_nearest_are_taken_and_a_bounded_number(monkeypatch: pytest.Mon
 
 def test_many_answers_are_a_hint_and_the_same_one_after_a_stop(path: Path) -> None:
     rows = np.random.default_rng(1).uniform(X.min(axis=0), X.max(axis=0), size=(400, 3))
-    told = (rows, model(rows))
-    few = explainer(path, answers=told).explain(LOW[0], budget=6)
+    told, spend = (rows, model(rows)), acex.Feasible(effort="spend")
+    few = explainer(path, answers=told).explain(LOW[0], budget=8, strategy=spend)
     assert few.settings["outcomes"] is False  # no outcomes were given
-    assert few.costs[0] < explainer().explain(LOW[0], budget=6).costs[0]
+    assert few.costs[0] < explainer().explain(LOW[0], budget=8, strategy=spend).costs[0]
     explainer(path).explain(LOW[1], budget=8)  # others go on meanwhile
-    session = explainer(path, not_asked).search(LOW[0], budget=7)
+    session = explainer(path, not_asked).search(LOW[0], budget=9, strategy=spend)
     assert session.ask() is not None and session.problem.hint_from_model
-    expected = explainer(answers=told).explain(LOW[0], budget=7)
+    expected = explainer(answers=told).explain(LOW[0], budget=9, strategy=spend)
     assert canonical(session.ask()) == canonical(asked_rows(expected).to_numpy()[-1:])
-    assert not explainer(answers=told, share_answers=False).search(LOW[0], budget=7).problem.hint_from_model
+    assert (
+        not explainer(answers=told, share_answers=False)
+        .search(LOW[0], budget=9, strategy=spend)
+        .problem.hint_from_model
+    )
 
 
 def test_a_question_sees_again_what_it_saw_whatever_was_written_since(
@@ -682,7 +686,7 @@ def test_a_search_that_keeps_queries_back_for_checks_was_stopped_by_its_budget()
     approved = (loans["credit_score"] > 640) & (loans["debt_ratio"] < 0.4) & (loans["income"] > 2500)
     e = acex.explain(
         lambda rows: (rows["credit_score"] > 640) & (rows["debt_ratio"] < 0.4) & (rows["income"] > 2500),
-        loans[~approved].iloc[2],
+        loans[~approved].iloc[6],
         loans,
         budget=10,
     )
