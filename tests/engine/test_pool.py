@@ -18,7 +18,7 @@ from problems import MIXED, PEOPLE, reference_rows
 REFERENCE = reference_rows(MIXED, 200)
 
 
-def filled(n: int, seed: int = 1) -> tuple[Pool, FloatArray]:
+def filled(n: int, seed: int = 1, reference: FloatArray = REFERENCE) -> tuple[Pool, FloatArray]:
     """A pool of so many answers, and their points in the order of answering."""
     ledger = MemoryLedger()
     ledger.register("m", features=MIXED.names)
@@ -26,7 +26,7 @@ def filled(n: int, seed: int = 1) -> tuple[Pool, FloatArray]:
     X = np.unique(MIXED.snap(MIXED.low + rng.random((n, 6)) * (MIXED.high - MIXED.low)), axis=0)
     X = X[rng.permutation(len(X))]
     ledger.import_answers("m", canonical(MIXED.frame(X)), ["yes" if x[0] > 5 else "no" for x in X])
-    return Pool(ledger, "m", MIXED, Quantiles.of(Scale.of(MIXED, REFERENCE), REFERENCE)), X
+    return Pool(ledger, "m", MIXED, Quantiles.of(Scale.of(MIXED, reference), reference)), X
 
 
 def is_hit(answer: Answer) -> tuple[bool, float | None]:
@@ -91,6 +91,19 @@ def test_a_hint_needs_enough_answers_of_both_kinds_and_serves_all_who_want_the_s
     right = (hint(X) > 0.5) == (X[:, 0] > 5)
     assert right.mean() > 0.9
     assert pool.hint(ENOUGH + 10, "none", lambda answer: (False, None)) is None
+
+
+def test_a_hint_learns_nothing_from_a_feature_that_never_varies_in_the_reference() -> None:
+    constant = REFERENCE.copy()
+    constant[:, 0] = 3.0  # the answers depend on this feature alone
+    for reference, learns in ((REFERENCE, True), (constant, False)):
+        pool, X = filled(ENOUGH + 100, reference=reference)
+        hint = pool.hint(len(X), "yes", is_hit)
+        assert hint is not None
+        low, high = X[:40].copy(), X[:40].copy()
+        low[:, 0], high[:, 0] = MIXED.low[0], MIXED.high[0]
+        assert bool((hint(low) < hint(high)).all()) == learns
+        assert learns or (hint(low) == hint(high)).all()
 
 
 def test_a_hint_changes_now_and_then_only() -> None:
