@@ -162,6 +162,17 @@ def test_a_method_that_fails_often_but_cheaply_is_not_ahead() -> None:
     assert first[:6] == ["nearest", "30", "10", "1", "7", "3"] and first[7] == "2.00"
 
 
+def test_rows_of_one_table_are_one_cluster_whatever_its_variant() -> None:
+    cheap, costly = (
+        made({"feasible": [1.0] * 20, "nearest": [4.0] * 20}),
+        made({"feasible": [1.0] * 20, "nearest": [1.0] * 20}),
+    )
+    lines = pd.concat([cheap.assign(data="a"), cheap.assign(data="a-linear"), costly.assign(data="b")])
+    (first, _) = comparison.against(lines, "none").rows
+    (low, high), (low_over_tables, high_over_tables) = ([float(x) for x in cell.split("–")] for cell in first[8:10])
+    assert low_over_tables == 0.25 < low < high < high_over_tables == 1.0
+
+
 def test_a_difference_on_one_of_many_tasks_does_not_survive_the_correction() -> None:
     some = made({"feasible": [1.0] * 7, "nearest": [2.0] * 7})  # p = 2 / 2**7
     assert comparison.significant(comparison.costs(some, "none", "J30"), "nearest") == (1, 0)
