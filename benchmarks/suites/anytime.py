@@ -247,7 +247,10 @@ def calibration(lines: pd.DataFrame, stated: pd.DataFrame) -> pd.DataFrame:
     for share in SHARES:
         chance = stated[f"chance{share}"].to_numpy()
         actual = (stated["best"] <= (1 - share) * stated["J"]).to_numpy()
-        order, rows = np.argsort(chance, kind="stable"), stated.groupby(["data", "row"]).ngroup().to_numpy(dtype=float)
+        order, rows = (
+            np.argsort(chance, kind="stable"),
+            stated.groupby(["data", "row"]).ngroup().to_numpy().astype(float),
+        )
         for part in np.array_split(order, max(min(10, len(order) // 100), 1)):
             ends = bootstrap(actual[part].astype(float), rows[part]), wilson(int(actual[part].sum()), len(part))
             low, high = min(end[0] for end in ends), max(end[1] for end in ends)
