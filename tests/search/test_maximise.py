@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +14,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
 from acex.arrays import BoolArray, FloatArray
+from acex.search import maximise as maximise_module
 from acex.search.maximise import (
     MAX_NODES,
     _added,
@@ -72,6 +77,25 @@ def test_a_climb_never_ends_below_its_start(penalty: float) -> None:
     assert score(ends).sum() >= score(starts).sum() - 1e-12
     assert (ends[:, ~relaxed] == starts[:, ~relaxed]).all()
     assert ((ends >= p.region.low - 1e-9) & (ends <= p.region.high + 1e-9)).all()
+
+
+def test_the_optimiser_starts_at_the_starts_with_the_exact_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = problem()
+    score, relaxed, starts = score_of(p, 10.0), relaxed_features(p.region), starts_of(p)
+    apart = np.abs(starts - p.factual)[:, relaxed] > 0.05 * p.scale.deviations[relaxed]
+    starts = starts[apart.all(axis=1)][:3]  # the gradient has no kinks there
+    assert (starts < p.factual)[:, relaxed].any() and (starts > p.factual)[:, relaxed].any()
+    errors = []
+
+    def not_moving(loss: Callable[[FloatArray], tuple[float, FloatArray]], pq: FloatArray, **_: Any) -> Any:
+        used = pq > 0  # of p and q one is used
+        numeric = approx_fprime(pq, lambda x: loss(x)[0], 1e-4)
+        errors.append(np.abs(loss(pq)[1] - numeric)[used].max() / np.abs(numeric).max())
+        return SimpleNamespace(x=pq)
+
+    monkeypatch.setattr(maximise_module, "minimize", not_moving)
+    assert_allclose(climb(score, p.cost, p.region, starts, relaxed), starts, atol=1e-12)
+    assert errors[0] < 1e-3
 
 
 def test_only_continuous_features_and_long_ranges_are_relaxed() -> None:
