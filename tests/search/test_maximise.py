@@ -88,8 +88,11 @@ def test_the_optimiser_starts_at_the_starts_with_the_exact_gradient(monkeypatch:
     errors = []
 
     def not_moving(loss: Callable[[FloatArray], tuple[float, FloatArray]], pq: FloatArray, **_: Any) -> Any:
+        def value(x: FloatArray) -> float:
+            return loss(x)[0]
+
         used = pq > 0  # of p and q one is used
-        numeric = approx_fprime(pq, lambda x: loss(x)[0], 1e-4)
+        numeric = approx_fprime(pq, value, 1e-4)
         errors.append(np.abs(loss(pq)[1] - numeric)[used].max() / np.abs(numeric).max())
         return SimpleNamespace(x=pq)
 
