@@ -5,7 +5,7 @@
     python -m benchmarks.mutants --report                     # the share that was noticed, by room
 
 A fault is another operator or comparison, `and` for `or`, a condition negated, or a number one off. The tests of its
-module run first, then those of its room: *killed* when one fails, *timeout* when they take longer than `LIMIT_S`, and
+module run first, then those of its room, then the recorded searches (which need the paper's data sets): *killed* when one fails, *timeout* when they take longer than `LIMIT_S`, and
 *survived* otherwise. Lines are appended to `results/mutants.csv`; a fault whose file or tests have changed since may
 be decided otherwise today, and `--again` plants the survivors once more.
 """
@@ -131,7 +131,9 @@ def outcome(fault: Fault) -> str:
         path = copy / "acex" / fault.module
         path.write_bytes(fault.planted(path.read_bytes()))
         environment = os.environ | {"PYTHONPATH": f"{copy}{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
-        for tests in [own, room] if own.exists() else [room]:
+        for tests in (own, room, ROOT / "tests/test_recorded_searches.py"):
+            if not tests.exists():
+                continue
             command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", str(tests)]
             try:
                 ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=LIMIT_S)
