@@ -5,9 +5,10 @@
     python -m benchmarks.mutants --report                     # the share that was noticed, by room
 
 A fault is another operator or comparison, `and` for `or`, a condition negated, or a number one off. The tests of its
-module run first, then those of its room, then the recorded searches (which need the paper's data sets): *killed* when one fails, *timeout* when they take longer than `LIMIT_S`, and
-*survived* otherwise. Lines are appended to `results/mutants.csv`; a fault whose file or tests have changed since may
-be decided otherwise today, and `--again` plants the survivors once more.
+module run first, then those of its room, then the recorded searches, which need the paper's data sets: *killed* when
+one fails, *timeout* when they take longer than `LIMIT_S`, and *survived* otherwise. Lines are appended to
+`results/mutants.csv`; a fault whose file or tests have changed since may be decided otherwise today, and `--again`
+plants the survivors once more.
 """
 
 from __future__ import annotations
