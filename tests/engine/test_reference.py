@@ -27,6 +27,15 @@ def test_a_few_very_large_values_do_not_make_small_steps_invisible() -> None:
     assert seen[0, 0] == pytest.approx(0.5) and VISIBLE * r.scale.deviations[0] > 100
 
 
+def test_invisible_steps_of_a_column_that_is_mostly_constant_are_undone() -> None:
+    amounts = np.where(np.arange(100) % 10 == 0, np.linspace(0.5, 99.37, 100), 0.0)  # no interquartile range
+    data = pd.DataFrame({"amount": amounts, "other": np.linspace(0, 1, 100)})
+    r = Reference.of(data, None, Space.infer(data, grid={"amount": None}), Plausibility())
+    region = r.problem(r.space, np.array([0.0, 0.5]), kind="joint", cost=Cost()).region
+    step = VISIBLE * amounts.std()
+    assert region.snap(np.array([[0.4 * step, 0.5], [2 * step, 0.5]]))[:, 0] == pytest.approx([0.0, 2 * step], abs=1e-2)
+
+
 def test_outcomes_have_to_be_labels_of_the_model() -> None:
     r = reference(["good", "bad"] * 50)
     r.refuse_foreign_outcomes(["good", "bad"])
