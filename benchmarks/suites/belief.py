@@ -8,7 +8,7 @@ that have learned noisy outcomes by heart), and on the paper's data sets:
 
 - "ceiling": a search that believes the model's own answers, so that only the candidates limit it.
 - "no groups": the search without groups of changes reverted, to compare with.
-- "revision 5": the search with the P(hit) of reference rows as the network states it and less patience, to compare with.
+- "revision 5": the search with the P(hit) of rows as the network states it and with less patience, to compare with.
 - "none", "outcomes": the search as it is. At every third query candidates of all families are noted with their P(hit)
   and with what the model would answer, before and after the first hit.
 
