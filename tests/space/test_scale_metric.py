@@ -139,7 +139,7 @@ def explained(n_towns: int, strategy: Any) -> acex.Explanation:
     names = [f"town {i}" for i in range(n_towns)]
     data = pd.DataFrame({"town": pd.Categorical(rng.choice(names, 400), names), "income": rng.normal(size=400)})
     poor = data[data["income"] < 0].iloc[0]
-    return acex.explain(lambda r: np.where(r["income"] > 1, "yes", "no"), poor, data=data, budget=10, strategy=strategy)
+    return acex.explain(lambda r: np.where(r["income"] > 1, "yes", "no"), poor, data=data, budget=20, strategy=strategy)
 
 
 @pytest.mark.parametrize("strategy", [acex.Feasible(), acex.Penalty(n0=5, sobol=64)])
