@@ -304,15 +304,22 @@ class Laplace:
 
     def solved(self, K_star: FloatArray) -> FloatArray:
         """(W^-1 + K)^-1 K_star, (n, a)."""
-        out: FloatArray = self.root_W[:, None] * cho_solve(self._B, self.root_W[:, None] * K_star)
+        out: FloatArray = self.root_W[:, None] * cho_solve(self._B, self.root_W[:, None] * K_star, check_finite=False)
         return out
 
-    def latent(self, A: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean and variance at A, and covariance with the latent function at one point b, (D,), (a,) each."""
+    def latent(
+        self, A: FloatArray, b: FloatArray, solved_b: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean and variance at A, and covariance with the latent function at one point b, (D,), (a,) each.
+
+        Args:
+            solved_b: `solved` of the covariances with b, (n,), where many calls have the same b.
+        """
         K_star = self.kernel(self.Z, A)
-        k_b = self.kernel(self.Z, b[None])
+        if solved_b is None:
+            solved_b = self.solved(self.kernel(self.Z, b[None]))[:, 0]
         variance = self.variance - (K_star * self.solved(K_star)).sum(axis=0)
-        covariance = self.kernel(A, b[None])[:, 0] - K_star.T @ self.solved(k_b)[:, 0]
+        covariance = self.kernel(A, b[None])[:, 0] - K_star.T @ solved_b
         return K_star.T @ self.residual, np.maximum(variance, VARIANCE_LIMIT), covariance
 
     def probability(self, A: FloatArray) -> FloatArray:
@@ -431,12 +438,13 @@ class _State:
             J = np.where(self.problem.plausible(history.X) | (np.arange(len(J)) == 0), J, np.inf)
         i = int(J.argmin())
         b = posterior.Z[i]
-        _, variance, _ = posterior.latent(b[None], b)
+        solved_b = posterior.solved(posterior.kernel(posterior.Z, b[None]))[:, 0]
+        _, variance, _ = posterior.latent(b[None], b, solved_b)
         slope_star = mean[i] * (1 - mean[i])
         variance_star = float(variance[0]) * slope_star**2
 
         def value(X: FloatArray) -> FloatArray:
-            latent, variance, covariance = posterior.latent(self.coordinates(X), b)
+            latent, variance, covariance = posterior.latent(self.coordinates(X), b, solved_b)
             mu = expit(latent)
             slope = mu * (1 - mu)
             gain = costs[i] - self.cost(X)
