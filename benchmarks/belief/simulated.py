@@ -45,6 +45,28 @@ POOL_ROWS = 40  # rows whose made-up explanations fill a pool of earlier answers
 Score = Callable[[FloatArray], FloatArray]
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What is particular about a task.
+
+    Args:
+        columns: least and largest number of columns; None for 2 to 60, small numbers more often.
+        noisy: the model is a forest that has learned outcomes by heart of which 2 to 20% are random.
+        sparse: at most six columns matter.
+        rare: the rarer class has 0.5 to 8% of the rows.
+        apart: the model was trained on other rows than the reference.
+    """
+
+    columns: tuple[int, int] | None = None
+    noisy: bool = False
+    sparse: bool = False
+    rare: bool = False
+    apart: bool = False
+
+
+USUAL = Kind()
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """One row to explain."""
@@ -65,21 +87,17 @@ class Case:
         return replace(self.problem, hint=outcome_model(space, self.problem.reference, outcomes))
 
 
-def task(seed: int, n_rows: int = 3, columns: tuple[int, int] | None = None, noisy: bool = False) -> list[Case]:
-    """The cases of one task: up to so many rows with the same table and model.
-
-    Args:
-        columns: least and largest number of columns; by default 2 to 60, as the belief was trained on.
-        noisy: the model is a forest that has learned outcomes by heart of which 2 to 20% are random.
-    """
+def task(seed: int, n_rows: int = 3, kind: Kind = USUAL) -> list[Case]:
+    """The cases of one task: up to so many rows with the same table and model."""
     rng = np.random.default_rng([77, seed])
     while True:
-        made = _table_and_model(rng, columns, noisy)
+        made = _table_and_model(rng, kind)
         if made is not None:
             break
     X, y, features, odds, gives_scores = made
     n_withheld = _n_withheld(X)
-    withheld, reference, outcomes = X[:n_withheld], X[n_withheld:], y[n_withheld:]
+    known = slice(_first_known(X, kind), None)
+    withheld, reference, outcomes = X[:n_withheld], X[known], y[known]
     if rng.random() < 0.06:  # a history of one side only
         side = odds(withheld[:1])[0] > 0
         same, among = (odds(rows) > 0 for rows in (withheld, reference))
@@ -129,27 +147,27 @@ def _signed(odds: Score, sign: float) -> Score:
 
 
 def _table_and_model(
-    rng: np.random.Generator, columns: tuple[int, int] | None, noisy: bool
+    rng: np.random.Generator, kind: Kind
 ) -> tuple[FloatArray, BoolArray, list[Feature], Score, bool] | None:
     """Points, outcomes, features, the model's log odds of class one and whether they are scores; None if degenerate."""
-    Z = _latent(rng, columns)
+    Z = _latent(rng, kind.columns)
     X, features = _columns(rng, Z)
     varies = X.std(axis=0) > 1e-9
     if varies.sum() < 2:
         return None
-    y = _outcome(rng, Z)
-    if noisy:
+    y = _outcome(rng, Z, kind)
+    if kind.noisy:
         y = np.where(rng.random(len(y)) < rng.uniform(0.02, 0.2), rng.random(len(y)) < y.mean(), y)
-    if min(y.mean(), 1 - y.mean()) < 0.04 or min(y.sum(), (~y).sum()) < 5:
+    if min(y.mean(), 1 - y.mean()) < (0.005 if kind.rare else 0.04) or min(y.sum(), (~y).sum()) < 5:
         return None
-    seen = slice(_n_withheld(X), None)
+    seen = slice(_n_withheld(X), _first_known(X, kind) if kind.apart else None)
     if len(np.unique(y[seen])) < 2:
         return None
     nominal = np.array([isinstance(f, Nominal) for f in features])
-    make = _forest if noisy else _model
+    make = _forest if kind.noisy else _model
     odds, gives_scores = make(rng, X[seen], y[seen], nominal)
     says = odds(X) > 0
-    if min(says.mean(), 1 - says.mean()) < 0.02:
+    if min(says.mean(), 1 - says.mean()) < (0.003 if kind.rare else 0.02):
         return None
     return X, y, features, odds, gives_scores
 
@@ -157,6 +175,11 @@ def _table_and_model(
 def _n_withheld(X: FloatArray) -> int:
     """How many rows, the first ones, neither the model nor the reference sees."""
     return min(WITHHELD, len(X) // 4)
+
+
+def _first_known(X: FloatArray, kind: Kind) -> int:
+    """The position of the first row of the reference; with `apart`, the rows before it train the model."""
+    return (len(X) + _n_withheld(X)) // 2 if kind.apart else _n_withheld(X)
 
 
 def _latent(rng: np.random.Generator, columns: tuple[int, int] | None = None) -> FloatArray:
@@ -229,18 +252,18 @@ def _codes(rng: np.random.Generator, z: FloatArray, most: int) -> FloatArray:
     return np.searchsorted(cuts, z).astype(float)
 
 
-def _outcome(rng: np.random.Generator, Z: FloatArray) -> BoolArray:
+def _outcome(rng: np.random.Generator, Z: FloatArray, kind: Kind) -> BoolArray:
     """What happened to each row, (n,): linear, smooth, by rules or by squares of some columns, with noise."""
     n, d = Z.shape
-    relevant = np.asarray(rng.random(d) < rng.uniform(0.2, 1))
+    relevant = np.asarray(rng.random(d) < (rng.uniform(1, 6) / d if kind.sparse else rng.uniform(0.2, 1)))
     relevant[rng.integers(d)] = True
     S = Z[:, relevant]
-    m, kind = S.shape[1], rng.random()
-    if kind < 0.3:
+    m, form = S.shape[1], rng.random()
+    if form < 0.3:
         f = S @ rng.normal(size=m)
-    elif kind < 0.6:
+    elif form < 0.6:
         f = np.tanh(2 * S @ rng.normal(size=(m, 16)) / np.sqrt(m) + rng.normal(size=16)) @ rng.normal(size=16)
-    elif kind < 0.8:
+    elif form < 0.8:
         f = 0.3 * S @ rng.normal(size=m) / np.sqrt(m)
         for _ in range(int(rng.integers(2, 8))):
             rule = np.ones(n, dtype=bool)
@@ -251,7 +274,8 @@ def _outcome(rng: np.random.Generator, Z: FloatArray) -> BoolArray:
     else:
         f = S**2 @ rng.normal(size=m) + S @ rng.normal(size=m)
     f = f / (f.std() + 1e-12) + rng.normal(size=n) * rng.uniform(0, 1.2)
-    return np.asarray(f > np.quantile(f, rng.uniform(0.2, 0.92)))
+    most = rng.uniform(0.92, 0.995) if kind.rare else rng.uniform(0.2, 0.92)
+    return np.asarray(f > np.quantile(f, most))
 
 
 def _model(rng: np.random.Generator, X: FloatArray, y: BoolArray, nominal: BoolArray) -> tuple[Score, bool]:

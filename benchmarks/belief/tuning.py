@@ -34,7 +34,7 @@ from acex.search.feasible import Feasible
 from acex.search.problem import Query, Stop, key
 from acex.search.search import Search
 from benchmarks.belief.learn import Odds, begun, helped
-from benchmarks.belief.simulated import TEST, VALIDATION, Case, least_cost, task
+from benchmarks.belief.simulated import TEST, VALIDATION, Case, Kind, least_cost, task
 
 BUDGETS = (10, 15, 20, 30, 40, 60)
 NONE = 50.0  # the ratio that stands for no hit
@@ -88,7 +88,7 @@ def stopped_early(
     lines = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        case = task(seed, 1, columns)[0]
+        case = task(seed, 1, Kind(columns))[0]
         for help_ in kinds:
             problem, known, odds = helped(case, help_, np.random.default_rng([9, seed]))
             search = Search(problem, Feasible(effort="spend"), seed, begun(problem, known, odds), budget=max(BUDGETS))

@@ -3,10 +3,11 @@
     python -m benchmarks run --suite belief --rows 20
     python -m benchmarks table --suite belief
 
-On simulated tasks of validation, on three kinds of simulated tasks that nothing was chosen on (usual, wide, and forests
-that have learned noisy outcomes by heart), and on the paper's data sets:
+On simulated tasks of validation, on kinds of simulated tasks that nothing was chosen on (`SIMULATED`), and on the
+paper's data sets:
 
-- "ceiling": a search that believes the model's own answers, so that only the candidates limit it.
+- "ceiling": a search that believes the model's own answers, so that only the candidates limit it. A miss has a small
+  P(hit), so that the search continues with new candidates where none of them is a hit.
 - "no groups": the search without groups of changes reverted, to compare with.
 - "revision 5": the search with the P(hit) of rows as the network states it and with less patience, to compare with.
 - "none", "outcomes": the search as it is. At every third query candidates of all families are noted with their P(hit)
@@ -35,7 +36,7 @@ from acex.search.evidence import Points
 from acex.search.feasible import Feasible
 from acex.search.problem import Problem, Stop
 from benchmarks.belief.learn import begun, noted_candidates
-from benchmarks.belief.simulated import TEST, VALIDATION, task
+from benchmarks.belief.simulated import TEST, USUAL, VALIDATION, Kind, task
 from benchmarks.problems import IsHit, least_cost, problems
 from benchmarks.published import PAPER
 from benchmarks.suite import Job, Line, Suite
@@ -44,11 +45,16 @@ from benchmarks.table import Table
 
 BUDGETS = (15, 30, 60)
 NOTED_EVERY = 3
-SIMULATED = {  # first seed, number of columns, and whether outcomes are noisy
-    "simulated": (VALIDATION, None, False),
-    "usual": (TEST, None, False),
-    "wide": (TEST, (60, 150), False),
-    "noisy": (TEST, (3, 25), True),
+BARELY = 1e-3  # P(hit) of a miss in a search that knows the answers
+SIMULATED = {  # first seed, and the kind of task
+    "simulated": (VALIDATION, USUAL),
+    "usual": (TEST, USUAL),
+    "wide": (TEST, Kind((60, 150))),
+    "noisy": (TEST, Kind((3, 25), noisy=True)),
+    "wider": (TEST, Kind((60, 200))),
+    "sparse": (TEST, Kind((40, 200), sparse=True)),
+    "rare": (TEST, Kind((30, 150), rare=True)),
+    "apart": (TEST, Kind(apart=True)),
 }
 DATA = (*SIMULATED, *PAPER)
 BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)  # lower ends
@@ -57,8 +63,8 @@ BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)  # lower ends
 def instance(job: Job) -> tuple[Problem, IsHit]:
     """The problem of a job, with outcomes if its method has them, and which points are hits."""
     if job.data in SIMULATED:
-        first, columns, noisy = SIMULATED[job.data]
-        case = task(first + job.row, 1, columns, noisy)[0]
+        first, kind = SIMULATED[job.data]
+        case = task(first + job.row, 1, kind)[0]
         return case.with_outcomes(case.outcomes) if job.method == "outcomes" else case.problem, case.is_hit
     of = problems(job.data)
     problem = of.of(job.row)
@@ -69,7 +75,7 @@ def measure(job: Job) -> list[Line]:
     """The cost at each budget, and for a search as it is, how good its belief was."""
     problem, is_hit = instance(job)
     is_noted = job.method in ("none", "outcomes")
-    answers = patch.object(Belief, "probability", lambda self, points: is_hit(points.X).astype(float))
+    answers = patch.object(Belief, "probability", lambda self, points: np.where(is_hit(points.X), 1.0, BARELY))
     history, strategy, rng = begun(problem, None, None), Feasible(effort="spend"), np.random.default_rng(job.seed)
     best = np.full(max(BUDGETS) + 1, np.inf)
     noted: dict[str, list[tuple[FloatArray, BoolArray]]] = {"before": [], "after": []}
