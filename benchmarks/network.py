@@ -51,7 +51,7 @@ class Convolutional:
         optimiser, loss = torch.optim.Adam(network.parameters()), nn.CrossEntropyLoss()
         network.train()
         for _ in range(EPOCHS):
-            for part in torch.randperm(len(images)).split(BATCH):
+            for part in torch.split(torch.randperm(len(images)), BATCH):
                 optimiser.zero_grad()
                 loss(network(images[part]), labels[part]).backward()
                 optimiser.step()

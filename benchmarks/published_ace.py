@@ -32,7 +32,8 @@ from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor
+from scipy.linalg.lapack import dpotrs
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import expit, ndtr, ndtri
@@ -73,6 +74,7 @@ BAND = 0.2  # with `sobol_rays`, also those within this of one half
 BOX_DIMENSIONS = 2  # with `sobol_rays`, up to here the points fill the box
 MIN_SPREAD = 1e-3  # least deviation of a start, as in the listing
 PCA_FEATURES = 64  # from this number of features on, starts are drawn in principal components (R21)
+MAX_DRAWS = 2_000_000  # pairs of random numbers at once
 MAX_LEAVES = 50_000  # with `all_categories`, combinations that are compared
 LEAF_CLIMBS = 3  # best leaves whose numbers are optimised
 UNLIKELY, PATIENCE = 0.02, 10
@@ -304,7 +306,9 @@ class Laplace:
 
     def solved(self, K_star: FloatArray) -> FloatArray:
         """(W^-1 + K)^-1 K_star, (n, a)."""
-        out: FloatArray = self.root_W[:, None] * cho_solve(self._B, self.root_W[:, None] * K_star, check_finite=False)
+        # LAPACK itself: called for single points, where the checks of cho_solve take longer than the solution.
+        solution, _ = dpotrs(self._B[0], self.root_W[:, None] * K_star, lower=True)
+        out: FloatArray = self.root_W[:, None] * solution
         return out
 
     def latent(
@@ -453,8 +457,9 @@ class _State:
                 found = acquisition.expected_improvement(gain / penalty, *moments, float(mean[i]), variance_star)
                 return penalty * found.value
             out = []
-            for part in np.array_split(np.arange(len(X)), len(X) * settings.mc // 2_000_000 + 1):
-                draws = rng.standard_normal((len(part), settings.mc, 2))
+            n_at_once = max(MAX_DRAWS // settings.mc, 1)
+            for part in (slice(start, start + n_at_once) for start in range(0, len(X), n_at_once)):
+                draws = rng.standard_normal((len(gain[part]), settings.mc, 2))
                 some = (moments[0][part], moments[1][part], moments[2][part])
                 out.append(monte_carlo_improvement(gain[part], penalty, some, float(mean[i]), variance_star, draws))
             return np.concatenate(out)

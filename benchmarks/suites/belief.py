@@ -148,6 +148,30 @@ def against(searches: pd.DataFrame, other: str) -> Table:
     return Table.of(f"log cost minus that of {other!r} at 15, 30 and 60 queries", pd.DataFrame(out))
 
 
+def ceiling(ratios: pd.DataFrame) -> Table:
+    """Cost over the least known of a search that knows the answers."""
+    out = []
+    for data, part in ratios[ratios["method"] == "ceiling"].groupby("data", sort=False):
+        line = {"data": str(data).replace("_", " "), "rows": len(part)}
+        for b in BUDGETS:
+            J = part[f"J{b}"]
+            line[f"{b}"] = f"{np.exp(np.log(J).mean()):.2f} ({J.median():.2f})"
+        out.append(line)
+    return Table.of("cost over the least known if the answers are known: geometric mean (median)", pd.DataFrame(out))
+
+
+def spread(ratios: pd.DataFrame) -> Table:
+    """Cost over the least known on the widest tables, without outcomes."""
+    part = ratios[(ratios["data"] == "wider") & (ratios["method"] == "none")]
+    out = []
+    for b in BUDGETS:
+        J = part[f"J{b}"]
+        median, ninth = f"{J.median():.2f}", f"{J.quantile(0.9):.1f}"
+        hit = f"{(J < NONE_FOUND).mean():.0%}"
+        out.append({"queries": b, "rows": len(part), "median": median, "90th percentile": ninth, "hit": hit})
+    return Table.of("cost over the least known with 60 to 200 columns", pd.DataFrame(out))
+
+
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
     """Costs over the least known; the belief by phase; its calibration."""
     searches = lines[(lines["phase"] == "search") & np.isfinite(lines["least"]) & (lines["least"] > 0)]
@@ -172,6 +196,8 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
     return {
         "groups": against(ratios, "no groups"),
         "rows": against(ratios, "revision 5"),
+        "ceiling": ceiling(ratios),
+        "wider": spread(ratios),
         "costs": Table.of("cost over the least known, geometric mean", costs.reset_index()),
         "quality": Table.of("belief on candidates of all families", quality.reset_index()),
         "calibration": Table.of("P(hit), stated and actual", stated.reset_index()),
