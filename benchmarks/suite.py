@@ -176,7 +176,12 @@ class Suite:
             raise FileNotFoundError(
                 f"{self.path(folder)}: no results; run: python -m benchmarks run --suite {self.name}"
             )
-        return lines[lines["revision"] == lines.groupby("method")["revision"].transform("max")].reset_index(drop=True)
+        return newest(lines)
+
+
+def newest(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines of the newest revision of each method."""
+    return lines[lines["revision"] == lines.groupby("method")["revision"].transform("max")].reset_index(drop=True)
 
 
 def _measured(suite: str, job: Job) -> tuple[Job, list[Line], str | None]:

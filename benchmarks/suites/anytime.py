@@ -16,11 +16,10 @@ so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -35,13 +34,17 @@ from benchmarks.methods import METHODS as REGISTERED
 from benchmarks.problems import MODELS, IsHit, least_cost, problems
 from benchmarks.published import PAPER
 from benchmarks.scenario import Scenario
-from benchmarks.statistics import bootstrap, wilson
-from benchmarks.suite import RESULTS, Job, Line, Suite, read
-from benchmarks.table import Table
+from benchmarks.statistics import bootstrap, holm, sign_test, wilson
+from benchmarks.suite import RESULTS, Job, Line, Suite, newest, read
+from benchmarks.table import Table, listed
 from benchmarks.task import CapReached, CountedModel, Panel, Task
 
 BUDGETS = (10, 15, 20, 30, 40, 60, 100, 150)
 METHODS = ("feasible", "labels", "shuffled", "scores", "nearest", "nearest-filter", "settled")
+SETTINGS = (  # model, seed of the withheld rows, and their number
+    *(("forest", 0, 50), ("forest", 1, 40), ("forest", 2, 20)),
+    *((name, 0, 20) for name in MODELS if name != "forest"),
+)
 SHORT = 60  # queries with help, and with other models
 NONE_FOUND = 50.0  # J over the best known that stands for no hit
 SHARES = (0.1, 0.25, 0.5)  # cheaper by this much
@@ -271,11 +274,17 @@ def cost_by_queries(lines: pd.DataFrame) -> Table:
     return Table.of("J over the best known after so many queries", found.rename(columns=lambda name: name.strip("@")))
 
 
-def other_models(folder: Path = RESULTS) -> Table:
+def current(model: str, seed: int) -> pd.DataFrame:
+    """The newest lines of one suite with the least J known; empty without a file."""
+    lines = newest(read(RESULTS / f"anytime-{model}-{seed}.csv"))
+    return with_best_known(lines, (model, seed) == ("forest", 0)) if len(lines) else lines
+
+
+def other_models() -> Table:
     """A line for each data set, a column for each model except the forest."""
     columns = {}
     for model in sorted(MODELS.keys() - {"forest"}):
-        lines = with_best_known(read(folder / f"anytime-{model}-0.csv"), has_known=False)
+        lines = current(model, 0)
         columns[model] = {
             name: " / ".join(
                 f"{np.median(ratio(part[part['method'] == method], b)):.2f}"
@@ -285,6 +294,46 @@ def other_models(folder: Path = RESULTS) -> Table:
         }
     title = "medians with outcomes at 15 / without at 60 queries"
     return Table.of(title, pd.DataFrame(columns).rename_axis("data").reset_index())
+
+
+def by_setting(method: str, budgets: Sequence[int]) -> Table:
+    """Medians at these budgets, data sets by model and seed."""
+    columns: dict[str, dict[str, str]] = {}
+    for model, seed, _ in SETTINGS:
+        lines = current(model, seed)
+        for name, part in lines[lines["method"] == method].groupby("data", sort=False):
+            cell = " / ".join(f"{np.median(ratio(part, b)):.2f}" for b in budgets)
+            columns.setdefault(f"{model} {seed}" if model == "forest" else model, {})[str(name).replace("_", " ")] = (
+                cell
+            )
+    frame = pd.DataFrame(columns).reindex([name.replace("_", " ") for name in PAPER])
+    title = f"medians of {method!r} at {', '.join(map(str, budgets))} queries"
+    return Table.of(title, frame.fillna("").rename_axis("data").reset_index())
+
+
+def worse_anywhere(ours: str, rival: str, budgets: Sequence[int]) -> Table:
+    """At each budget, data sets and models where one of two methods is cheaper on more rows; Holm over all of them."""
+    out = []
+    for budget in budgets:
+        signs = {}
+        for model, seed, _ in SETTINGS:
+            lines = current(model, seed)
+            if lines.empty:
+                continue
+            wide = lines.pivot_table(index=["data", "row"], columns="method", values=f"J{budget}", dropna=False)
+            if not {ours, rival} <= set(wide.columns):
+                continue
+            for name, part in wide[[ours, rival]].dropna().groupby(level="data", sort=False):
+                test = sign_test(part[ours].to_numpy(), part[rival].to_numpy())
+                signs[f"{name} {model} {seed}" if model == "forest" else f"{name} {model}"] = test
+        corrected = holm(np.array([p for _, _, p in signs.values()]))
+        found = [
+            (name, less, more) for (name, (less, more, _)), p in zip(signs.items(), corrected, strict=True) if p < 0.05
+        ]
+        cheaper = sum(less > more for _, less, more in found)
+        costlier = listed(f"{name} ({less} to {more})" for name, less, more in found if less < more)
+        out.append({"queries": budget, "compared": len(signs), "cheaper on": cheaper, "costlier on": costlier})
+    return Table.of(f"{ours!r} against {rival!r}, significant after Holm's correction", pd.DataFrame(out))
 
 
 def tables(lines: pd.DataFrame, model: str, seed: int) -> dict[str, Table]:
@@ -298,14 +347,21 @@ def tables(lines: pd.DataFrame, model: str, seed: int) -> dict[str, Table]:
     if "settled" in set(lines["method"]):
         out["by-itself"] = Table.of("by itself", by_itself(lines))
     if is_first:
-        out |= {"cost-by-queries": cost_by_queries(lines), "other-models": other_models()}
+        out |= {
+            "cost-by-queries": cost_by_queries(lines),
+            "other-models": other_models(),
+            "settings": by_setting("feasible", (15, 30, 60)),
+            "settings-outcomes": by_setting("labels", (10, 20, 60)),
+            "nearest-filter": worse_anywhere("feasible", "nearest-filter", (15, 30, 60, 150)),
+            "scores": worse_anywhere("scores", "feasible", (15, 30, 60)),
+        }
     return out
 
 
 def outlook_tables(lines: pd.DataFrame, model: str, seed: int) -> dict[str, Table]:
     """The calibration against the best known of the suite "anytime-*" with the same model and seed."""
-    known = with_best_known(read(RESULTS / f"anytime-{model}-{seed}.csv"), (model, seed) == ("forest", 0))
-    return {"calibration": Table.of("P(something cheaper exists), stated and actual", calibration(known, lines))}
+    table = calibration(current(model, seed), lines)
+    return {"calibration": Table.of("P(something cheaper exists), stated and actual", table)}
 
 
 def revision(method: str) -> int:
@@ -331,10 +387,7 @@ SUITES = (
             revision=revision,
             missing=partial(no_scores, model=model),
         )
-        for model, seed, rows in (
-            *(("forest", 0, 50), ("forest", 1, 40), ("forest", 2, 20)),
-            *((name, 0, 20) for name in MODELS if name != "forest"),
-        )
+        for model, seed, rows in SETTINGS
     ),
     *(
         Suite(

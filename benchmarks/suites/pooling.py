@@ -121,4 +121,15 @@ def pictures(lines: pd.DataFrame) -> dict[str, Figure]:
     return {"many": figure}
 
 
-SUITES = (Suite("pooling", DATA, tuple(WAYS), ("J_few", "J", "needed"), measure, tables, pictures=pictures),)
+SUITES = (
+    Suite(
+        "pooling",
+        DATA,
+        tuple(WAYS),
+        ("J_few", "J", "needed"),
+        measure,
+        tables,
+        pictures=pictures,
+        revision=lambda method: acex.Feasible.revision,
+    ),
+)
