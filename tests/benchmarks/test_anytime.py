@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from benchmarks.suites import anytime
 
@@ -53,3 +54,28 @@ def test_chances_stated_along_one_search_are_not_independent() -> None:
         low, high = map(float, anytime.calibration(values, stated)["95%"].iloc[0].split(" to "))
         widths.append(high - low)
     assert widths[1] > 2 * widths[0] > 0.2
+
+
+def test_what_is_significantly_costlier_is_named_and_the_number_of_comparisons_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def measured(model: str, seed: int) -> pd.DataFrame:
+        if (model, seed) not in (("forest", 0), ("svc", 0)):
+            return pd.DataFrame(columns=["data", "method"])
+        cheaper = {"forest": 0, "svc": 10}[model]  # of ten rows of blood; of kc2 always eight
+        values = {("blood", row, "feasible"): 1.0 if row < cheaper else np.inf for row in range(10)}
+        values |= {("kc2", row, "feasible"): 1.0 if row < 8 else 3.0 for row in range(10)}
+        values |= {(name, row, "nearest-filter"): 2.0 for name in ("blood", "kc2") for row in range(10)}
+        return anytime.with_best_known(lines(values), has_known=False)
+
+    monkeypatch.setattr(anytime, "current", measured)
+    table = anytime.worse_anywhere("feasible", "nearest-filter", (30,))
+    # 8 to 2 has p = 0.11; 10 to 0 has p = 0.002, times the four comparisons 0.008.
+    assert table.rows == [["30", "4", "1", "blood forest 0 (0 to 10)"]]
+    medians = anytime.by_setting("feasible", (10, 60))
+    assert medians.header == ["data", "forest 0", "svc"]
+    assert ["blood", "inf / inf", "1.00 / 1.00"] in medians.rows and [
+        "kc2",
+        "1.00 / 1.00",
+        "1.00 / 1.00",
+    ] in medians.rows

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
+from benchmarks.belief.simulated import TEST, Case, Kind, task
 from benchmarks.suites import belief
 from benchmarks.suites.belief import BINS, area_under_curve, binned
 
@@ -50,3 +51,18 @@ def test_tables_compare_costs_with_the_least_of_a_row_and_with_searches_without_
     assert tables["groups"].rows == [
         ["wide", "2", "-0.92 (0.92)", "+0.00 (0.00)", "+0.00 (0.00)", "3.0 instead of 5.5"]
     ]
+
+
+def test_kinds_of_simulated_tasks_are_what_they_are_called() -> None:
+    def cases(kind: Kind) -> list[Case]:
+        return [task(TEST + seed, 1, kind)[0] for seed in (1, 2, 4)]
+
+    def agreement(kind: Kind) -> float:
+        of = [(case.is_hit(case.problem.reference) == case.outcomes).mean() for case in cases(kind)]
+        return float(np.mean(of))
+
+    # A forest with single rows in its leaves knows the outcomes of the rows that it has seen, random ones included.
+    assert agreement(Kind((3, 8), noisy=True)) > 0.97 > 0.9 > agreement(Kind((3, 8), noisy=True, apart=True))
+    for case in cases(Kind((30, 40), rare=True)):
+        share = case.outcomes.mean()
+        assert 30 <= len(case.problem.factual) <= 40 and min(share, 1 - share) <= 0.1
