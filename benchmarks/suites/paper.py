@@ -336,11 +336,12 @@ def mixed_pictures(lines: pd.DataFrame) -> dict[str, Figure]:
 
 def counts(lines: pd.DataFrame, papers: dict[str, tuple[int, float]], unit: float = 1.0) -> Table:
     """Queries and l2 distance of each method, and what the paper prints; `unit` of distance."""
-    rows = [[f"*{name} in the paper*", "1", number(asked, 0), number(d, 2), ""] for name, (asked, d) in papers.items()]
+    rows = [[f"*{name} in the paper*", "1 of 1", number(n, 0), number(d, 2), ""] for name, (n, d) in papers.items()]
     for method, runs in lines.groupby("method", sort=False):
         d2, J = runs["d2"].mean() / unit, runs["J"].mean()
-        rows.append([f"`{method}`", str(len(runs)), number(runs["queries"].mean(), 0), number(d2, 2), number(J, 1)])
-    return Table("queries and distance beside the paper's", ["method", "rows", "queries", "l2 distance", "J"], rows)
+        found = f"{int(runs['valid'].sum())} of {len(runs)}"
+        rows.append([f"`{method}`", found, number(runs["queries"].mean(), 0), number(d2, 2), number(J, 1)])
+    return Table("queries and distance beside the paper's", ["method", "answers", "queries", "l2 distance", "J"], rows)
 
 
 def moons_tables(lines: pd.DataFrame) -> dict[str, Table]:
