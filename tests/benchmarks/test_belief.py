@@ -53,6 +53,7 @@ def test_tables_compare_costs_with_the_least_of_a_row_and_with_searches_without_
     ]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_kinds_of_simulated_tasks_are_what_they_are_called() -> None:
     def cases(kind: Kind) -> list[Case]:
         return [task(TEST + seed, 1, kind)[0] for seed in (1, 2, 4)]

@@ -354,7 +354,7 @@ def test_the_ablation_has_every_repair_and_compares_rows_that_all_variants_have(
     more = pd.DataFrame([line | {"method": "as published", "row": 1, "J": 100.0}])
     table = ablation.ablation_tables(pd.concat([lines, more]))["repairs"]
     ratios = {row[0]: row[5] for row in table.rows}
-    assert ratios["as published"] == "1.00" and ratios["all repairs"] == "0.25"
+    assert ratios["as published"] == "1" and ratios["all repairs"] == "0.25 (0.25–0.25)"
 
 
 def test_the_hyperparameters_swept_are_those_of_appendix_g() -> None:
