@@ -52,7 +52,7 @@ class Kind:
     Args:
         columns: least and largest number of columns; None for 2 to 60, small numbers more often.
         noisy: the model is a forest that has learned outcomes by heart of which 2 to 20% are random.
-        sparse: at most six columns matter.
+        sparse: one to six columns matter on average, whatever their number.
         rare: the rarer class has 0.5 to 8% of the rows.
         apart: the model was trained on other rows than the reference.
     """

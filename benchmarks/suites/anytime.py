@@ -302,6 +302,11 @@ def other_models() -> Table:
     return Table.of(title, pd.DataFrame(columns).rename_axis("data").reset_index())
 
 
+def setting_name(model: str, seed: int) -> str:
+    """The model, with the seed of the rows where it has several."""
+    return f"{model} {seed}" if model == "forest" else model
+
+
 def by_setting(method: str, goals: dict[str, dict[int, float]]) -> Table:
     """Medians at the budgets of the goals, data sets by model and seed; bold where the goal is missed."""
     columns: dict[str, dict[str, str]] = {}
@@ -311,9 +316,7 @@ def by_setting(method: str, goals: dict[str, dict[int, float]]) -> Table:
             found = {b: round(float(np.median(ratio(part, b))), 2) for b in goals["others"]}
             goal = goals.get(str(name), goals["others"])
             cell = " / ".join(f"**{J:.2f}**" if goal[b] < J else f"{J:.2f}" for b, J in found.items())
-            columns.setdefault(f"{model} {seed}" if model == "forest" else model, {})[str(name).replace("_", " ")] = (
-                cell
-            )
+            columns.setdefault(setting_name(model, seed), {})[str(name).replace("_", " ")] = cell
     frame = pd.DataFrame(columns).reindex([name.replace("_", " ") for name in PAPER])
     title = f"medians of {method!r} at {', '.join(map(str, goals['others']))} queries"
     return Table.of(title, frame.fillna("").rename_axis("data").reset_index())
@@ -333,7 +336,7 @@ def worse_anywhere(ours: str, rival: str, budgets: Sequence[int]) -> Table:
                 continue
             for name, part in wide[[ours, rival]].dropna().groupby(level="data", sort=False):
                 test = sign_test(part[ours].to_numpy(), part[rival].to_numpy())
-                signs[f"{name} {model} {seed}" if model == "forest" else f"{name} {model}"] = test
+                signs[f"{name} {setting_name(model, seed)}"] = test
         corrected = holm(np.array([p for _, _, p in signs.values()]))
         found = [
             (name, less, more) for (name, (less, more, _)), p in zip(signs.items(), corrected, strict=True) if p < 0.05

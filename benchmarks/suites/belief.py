@@ -160,7 +160,7 @@ def ceiling(ratios: pd.DataFrame) -> Table:
     return Table.of("cost over the least known if the answers are known: geometric mean (median)", pd.DataFrame(out))
 
 
-def spread(ratios: pd.DataFrame) -> Table:
+def widest(ratios: pd.DataFrame) -> Table:
     """Cost over the least known on the widest tables, without outcomes."""
     part = ratios[(ratios["data"] == "wider") & (ratios["method"] == "none")]
     out = []
@@ -197,7 +197,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
         "groups": against(ratios, "no groups"),
         "rows": against(ratios, "revision 5"),
         "ceiling": ceiling(ratios),
-        "wider": spread(ratios),
+        "wider": widest(ratios),
         "costs": Table.of("cost over the least known, geometric mean", costs.reset_index()),
         "quality": Table.of("belief on candidates of all families", quality.reset_index()),
         "calibration": Table.of("P(hit), stated and actual", stated.reset_index()),
