@@ -1,4 +1,4 @@
-"""The paper's data sets: read from the folder that ACEX_DATA names, or downloaded from OpenML.
+"""The paper's data sets: generated, read from the folder that ACEX_DATA names, or downloaded from OpenML.
 
 `published.toml` describes the tables.
 """
@@ -23,6 +23,7 @@ from acex.datasets import OUTCOME, Dataset, images
 from acex.space.kinds import Nominal
 from acex.space.schema import FeatureSchema, described
 from acex.space.space import Space
+from benchmarks.generated import moons, tic_tac_toe
 
 PAPER = ("diabetes", "breast", "kc2", "blood", "cmc", "nursery", "german_credit", "tic_tac_toe")
 Split: TypeAlias = Literal["train", "test"]
@@ -34,14 +35,15 @@ MNIST_TRAIN_ROWS = 60_000  # OpenML lists the official train images first
 
 
 def load(name: str) -> Dataset:
-    """A table in `PAPER`, "mnist", or a data set of `acex.datasets`.
+    """A table in `PAPER`, "mnist", "moons", or a data set of `acex.datasets`.
 
     Raises:
         FileNotFoundError: the file is not in the folder that ACEX_DATA names, or there is neither such a folder nor a
             network.
     """
-    if name == "mnist":
-        return mnist()
+    made = {"mnist": mnist, "moons": moons, "tic_tac_toe": tic_tac_toe}.get(name)
+    if made is not None:
+        return made()
     schema = schemas().get(name)
     if schema is None:
         return datasets.load(name)

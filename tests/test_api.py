@@ -21,6 +21,7 @@ from sklearn.svm import SVC
 import acex
 from acex.arrays import FloatArray
 from acex.engine.explanation import asked_rows, is_reference_row
+from benchmarks.generated import moons
 from benchmarks.published import mnist
 from conftest import needs_data
 
@@ -162,8 +163,8 @@ def test_arrays_come_back_as_arrays() -> None:
     assert model(e.counterfactuals.to_numpy(np.float32))[0] != model(X[:1])[0]
 
 
-def moons() -> tuple[SVC, pd.DataFrame, float]:
-    data = acex.datasets.moons()
+def two_moons() -> tuple[SVC, pd.DataFrame, float]:
+    data = moons()
     svc = SVC(kernel="rbf", gamma=1).fit(data.rows.to_numpy(), data.outcomes)
     axes = [np.linspace(data.rows[c].min(), data.rows[c].max(), 601) for c in data.rows]
     grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
@@ -176,7 +177,7 @@ def moons() -> tuple[SVC, pd.DataFrame, float]:
 @pytest.mark.parametrize("seeds", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_the_papers_two_dimensional_example(seeds: int) -> None:
     """At most 30 queries, within 1.15 times the least cost of a flip on a fine grid, in the median."""
-    svc, rows, limit = moons()
+    svc, rows, limit = two_moons()
     ratios = []
     for seed in range(seeds):
         e = acex.explain(

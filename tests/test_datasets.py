@@ -3,9 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
 from pandas.testing import assert_frame_equal, assert_series_equal
-from sklearn.datasets import make_moons
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score
 
@@ -15,8 +13,6 @@ from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 
 BUNDLED: list[Callable[[], Dataset]] = [
     datasets.loan,
-    datasets.moons,
-    datasets.tic_tac_toe,
     datasets.breast_cancer,
     datasets.digits,
 ]
@@ -36,13 +32,13 @@ def test_rows_labels_and_space_of_a_bundled_set_fit_together(make: Callable[[], 
     check(make())
 
 
-@pytest.mark.parametrize("name", ["loan", "moons", "breast-cancer", "breast_cancer", "tic-tac-toe", "digits"])
+@pytest.mark.parametrize("name", ["loan", "breast-cancer", "breast_cancer", "digits"])
 def test_load_takes_hyphens_and_underscores_alike(name: str) -> None:
     assert datasets.load(name).name == name.replace("-", "_")
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="tic_tac_toe"):
+    with pytest.raises(ValueError, match="breast_cancer"):
         datasets.load("iris")
 
 
@@ -76,43 +72,6 @@ def test_a_random_forest_learns_the_loan_decision() -> None:
     forest = RandomForestClassifier(50, random_state=0)
     accuracy = cross_val_score(forest, data.codes, data.outcomes, cv=3).mean()
     assert accuracy > (data.outcomes == "approved").mean() + 0.15
-
-
-def test_moons_are_scikit_learns_with_zero_mean_and_unit_variance() -> None:
-    data = datasets.moons()
-    X, y = make_moons(200, noise=0.2, random_state=0)
-    assert list(data.rows.columns) == ["x0", "x1"]
-    assert_allclose(data.codes.mean(axis=0), 0, atol=1e-12)
-    assert_allclose(data.codes.std(axis=0), 1)
-    assert_allclose(data.codes * X.std(axis=0) + X.mean(axis=0), X)
-    assert_array_equal(data.outcomes, y)
-
-
-def test_tic_tac_toe_ends_in_958_boards_of_which_x_wins_626() -> None:
-    data = datasets.tic_tac_toe()
-    assert data.outcomes.value_counts().to_dict() == {"positive": 626, "negative": 332}
-    assert not data.rows.duplicated().any()
-    assert "".join(data.rows.iloc[0]) == "xxxxooxoo"
-
-
-def test_playing_every_game_of_tic_tac_toe_ends_on_the_same_boards() -> None:
-    def ends(board: str, player: str) -> set[str]:
-        rows = [
-            board[0:3],
-            board[3:6],
-            board[6:9],
-            board[0::3],
-            board[1::3],
-            board[2::3],
-            board[0::4],
-            board[2:7:2],
-        ]
-        if "xxx" in rows or "ooo" in rows or "b" not in board:
-            return {board}
-        moves = [board[:i] + player + board[i + 1 :] for i in range(9) if board[i] == "b"]
-        return set().union(*(ends(move, "o" if player == "x" else "x") for move in moves))
-
-    assert {"".join(row) for row in datasets.tic_tac_toe().rows.itertuples(index=False)} == ends("b" * 9, "x")
 
 
 def test_breast_cancer_has_569_samples_of_30_measurements() -> None:

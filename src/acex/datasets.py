@@ -1,6 +1,6 @@
 """Data sets to try things on: `load("loan")`, or a function of the same name.
 
-They need no file and no network: generated here, enumerated, or shipped with scikit-learn.
+They need no file and no network: generated here, or shipped with scikit-learn.
 """
 
 from __future__ import annotations
@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.space.kinds import Integer, Nominal
+from acex.space.kinds import Integer
 from acex.space.space import Space
 
 OUTCOME = "target"  # the name of the outcomes
-SQUARES = [f"{row}_{column}" for row in ("top", "middle", "bottom") for column in ("left", "middle", "right")]
-LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +49,8 @@ def load(name: str) -> Dataset:
 
     Example:
         >>> import acex.datasets
-        >>> len(acex.datasets.load("tic-tac-toe").rows)
-        958
+        >>> len(acex.datasets.load("breast-cancer").rows)
+        569
     """
     loader = _LOADERS.get(name.replace("-", "_"))
     if loader is None:
@@ -129,55 +126,6 @@ def loan(n: int = 1000, seed: int = 0) -> Dataset:
     )
 
 
-def moons() -> Dataset:
-    """Two interleaved half circles, 200 points in the plane, zero mean and unit variance."""
-    from sklearn.datasets import make_moons
-
-    X, y = make_moons(200, noise=0.2, random_state=0)
-    rows = pd.DataFrame((X - X.mean(axis=0)) / X.std(axis=0), columns=pd.Index(["x0", "x1"]))
-    return Dataset(
-        name="moons",
-        rows=rows,
-        outcomes=pd.Series(y, name=OUTCOME),
-        space=Space.infer(rows, grid=False),
-        target=1,
-        title="Two moons (generated)",
-    )
-
-
-def tic_tac_toe() -> Dataset:
-    """The 958 final boards of tic-tac-toe, "positive" where x has won: first wins of x, then of o, then draws.
-
-    x moves first. Each group is sorted, with x before o before b (blank).
-    """
-    boards = [(_outcome(board), board) for board in product("xob", repeat=9)]
-    final = [(board, winner) for wanted in ("x", "o", "draw") for winner, board in boards if winner == wanted]
-    rows = pd.DataFrame([board for board, _ in final], columns=pd.Index(SQUARES), dtype="str")
-    outcomes = pd.Series([winner for _, winner in final]).eq("x").map({True: "positive", False: "negative"})
-    return Dataset(
-        name="tic_tac_toe",
-        rows=rows,
-        outcomes=outcomes.astype("str").rename(OUTCOME),
-        space=Space(tuple(Nominal(square, ("x", "o", "b")) for square in SQUARES)).like(rows),
-        target="positive",
-        title="Tic-Tac-Toe Endgame",
-    )
-
-
-def _outcome(board: tuple[str, ...]) -> str | None:
-    """The winner, "x" or "o", or "draw"; None if a game cannot end here."""
-    lead = board.count("x") - board.count("o")
-    has_line = {player: any(all(board[i] == player for i in line) for line in LINES) for player in "xo"}
-    # The player who completes a line has just moved, and the game stops: the other has no line.
-    if has_line["x"] and lead == 1 and not has_line["o"]:
-        return "x"
-    if has_line["o"] and lead == 0 and not has_line["x"]:
-        return "o"
-    if "b" not in board and lead == 1 and not any(has_line.values()):
-        return "draw"
-    return None
-
-
 def breast_cancer() -> Dataset:
     """Thirty measurements of cell nuclei in 569 samples, "malignant" or "benign"."""
     from sklearn.datasets import load_breast_cancer
@@ -235,6 +183,4 @@ def images(
     )
 
 
-_LOADERS: dict[str, Callable[[], Dataset]] = {
-    make.__name__: make for make in (breast_cancer, digits, loan, moons, tic_tac_toe)
-}
+_LOADERS: dict[str, Callable[[], Dataset]] = {make.__name__: make for make in (breast_cancer, digits, loan)}

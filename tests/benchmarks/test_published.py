@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal, assert_series_equal
 
-from acex import datasets
 from acex.datasets import Dataset
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
+from benchmarks.generated import tic_tac_toe
 from benchmarks.published import PAPER, binary, load, mnist, schemas
 from conftest import needs_data
 
@@ -215,7 +215,7 @@ def test_dtypes_of_a_published_table_say_the_kind() -> None:
 
 @needs_data
 def test_enumerated_tic_tac_toe_equals_the_published_table() -> None:
-    data = datasets.tic_tac_toe()
+    data = tic_tac_toe()
     published = pd.read_csv(Path(os.environ["ACEX_DATA"]) / "tic_tac_toe.csv", dtype="str")
     assert_series_equal(data.outcomes, published.pop("target"))
     assert_frame_equal(data.rows, published)
